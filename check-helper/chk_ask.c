@@ -12,6 +12,7 @@
 
 #include "check-helper/chk_trust.h"
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "common/tls.h"
 
 #define READ_SIZE 16384
@@ -87,9 +88,7 @@ chk_ask_new(const ChkHttpsAskReq *req, uint32_t serial, uint64_t now_ms, struct 
 	if (!is_sane(req))
 		return err_say(e, -EINVAL,
 		    "the request of an https check lacks its address, its name or its timeout");
-	a = calloc(1, sizeof *a + req->request.len);
-	if (!a)
-		return err_set(e, -ENOMEM, "start an https request");
+	a = mem_zeroed(1, sizeof *a + req->request.len);
 	a->serial = serial;
 	a->events = POLLOUT;
 	a->deadline_ms = now_ms + req->timeout_ms;
@@ -108,7 +107,7 @@ chk_ask_new(const ChkHttpsAskReq *req, uint32_t serial, uint64_t now_ms, struct 
 }
 
 static int
-connected(struct chk_ask *a, struct err *e)
+connected(struct chk_ask *a, struct chk_trust *trust, struct err *e)
 {
 	struct ssl_ctx_st *ctx;
 	socklen_t len = sizeof a->dial_error;
@@ -118,7 +117,7 @@ connected(struct chk_ask *a, struct err *e)
 	if (a->dial_error)
 		return -a->dial_error;
 	a->step = CHK_STEP__CHK_STEP_SHAKE;
-	ctx = chk_trust(a->skip_verify, e);
+	ctx = chk_trust_context(trust, a->skip_verify, e);
 	if (!ctx)
 		return -ENOENT;
 	a->ssl = tls_begin(ctx, a->fd, a->server_name);
@@ -187,12 +186,12 @@ read_some(struct chk_ask *a, struct err *e)
 }
 
 static int
-go(struct chk_ask *a, struct err *e)
+continue_ask(struct chk_ask *a, struct chk_trust *trust, struct err *e)
 {
 	int r = 0;
 
 	if (a->step == CHK_STEP__CHK_STEP_CONNECT)
-		r = connected(a, e);
+		r = connected(a, trust, e);
 	if (r == 0 && a->step == CHK_STEP__CHK_STEP_SHAKE)
 		r = shake(a, e);
 	while (r >= 0 && a->step == CHK_STEP__CHK_STEP_ANSWER && a->sent < a->request_len) {
@@ -206,9 +205,9 @@ go(struct chk_ask *a, struct err *e)
 }
 
 bool
-chk_ask_go(struct chk_ask *a, ChkHttpsAskRep *rep, struct err *e)
+chk_ask_go(struct chk_ask *a, struct chk_trust *trust, ChkHttpsAskRep *rep, struct err *e)
 {
-	int r = go(a, e);
+	int r = continue_ask(a, trust, e);
 
 	if (r == 0)
 		return false;

@@ -9,30 +9,27 @@
 #include "common/cleanup.h"
 #include "common/tls.h"
 
-static int list_fd = -1;
-static const char *list_name;
-
 void
-chk_trust_open(void)
+chk_trust_open(struct chk_trust *t)
 {
-	for (size_t i = 0; i < ELEMENTSOF(authorities_places) && list_fd < 0; i++) {
-		list_name = authorities_places[i];
-		list_fd = open(list_name, O_RDONLY | O_CLOEXEC);
+	*t = (struct chk_trust){ .list_fd = -1 };
+	for (size_t i = 0; i < ELEMENTSOF(authorities_places) && t->list_fd < 0; i++) {
+		t->list_name = authorities_places[i];
+		t->list_fd = open(t->list_name, O_RDONLY | O_CLOEXEC);
 	}
 }
 
 struct ssl_ctx_st *
-chk_trust(bool skip_verify, struct err *e)
+chk_trust_context(struct chk_trust *t, bool skip_verify, struct err *e)
 {
-	static struct ssl_ctx_st
-	    *made[2]; /* loading the list takes time and memory, so it is loaded at the first use */
+	struct ssl_ctx_st **at = &t->contexts[skip_verify];
 
-	if (!made[skip_verify] && !skip_verify && list_fd < 0)
+	if (!*at && !skip_verify && t->list_fd < 0)
 		(void)err_say(e, -ENOENT,
 		    "this machine has no list of certificate authorities (%s), so only checks with "
 		    "tls_skip_verify work",
 		    authorities_places[0]);
-	else if (!made[skip_verify])
-		made[skip_verify] = tls_new(skip_verify ? -1 : list_fd, list_name, e);
-	return made[skip_verify];
+	else if (!*at)
+		*at = tls_new(skip_verify ? -1 : t->list_fd, t->list_name, e);
+	return *at;
 }

@@ -10,10 +10,17 @@
 
 struct ssl_ctx_st;
 
+struct chk_trust {
+	int list_fd; /* the machine's list of authorities; -1 if it has none */
+	const char *list_name;
+	struct ssl_ctx_st *contexts[2]; /* by skip_verify; NULL until the first use */
+};
+
 /* Opens the machine's list of certificate authorities, before the drop and the filter. A missing
  * list is an error only for checks that need it. */
-void chk_trust_open(void);
-/* Returns the TLS context for connections of one kind, made at the first use. NULL with *e. */
-struct ssl_ctx_st *chk_trust(bool skip_verify, struct err *e);
+void chk_trust_open(struct chk_trust *t);
+/* Returns the TLS context for connections with or without verification, made at the first use
+ * because the list takes time and memory. NULL with *e. */
+struct ssl_ctx_st *chk_trust_context(struct chk_trust *t, bool skip_verify, struct err *e);
 
 #endif

@@ -56,7 +56,7 @@ struct cli_flag {
 struct cli_verb {
 	const char *noun, *verb; /* verb is NULL if the command is one word */
 	int (*run)(struct cli *cli, int argc, char **argv);
-	const struct cli_flag *flags; /* ends with a NULL name; NULL: no flags of its own */
+	const struct cli_flag *flags; /* ends with a NULL name */
 	int min_args, max_args;       /* -1: run() gets the words unchecked; or CLI_COMMAND */
 	const char *usage;            /* the arguments after the verb, for the help */
 	const char *help;             /* one line */

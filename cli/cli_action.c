@@ -8,6 +8,7 @@
 #include "cli/cli_exec.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
+#include "common/mem.h"
 
 static struct {
 	const char *job, *group, *alloc;
@@ -112,8 +113,8 @@ find_alloc(struct cli *cli, char **ret, struct err *e)
 	if (!best)
 		return err_say(e, -ENOENT, "no allocation of %s%s%s is running", job,
 		    options.group ? ", group " : "", options.group ?: "");
-	*ret = strdup(cli_json_str(best, "ID"));
-	return *ret ? 0 : err_set(e, -ENOMEM, "find an allocation");
+	*ret = mem_strdup(cli_json_str(best, "ID"));
+	return 0;
 }
 
 int

@@ -9,6 +9,7 @@
 
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
+#include "common/mem.h"
 
 /* The launcher beside this command (a build tree), else where it is installed: PREFIX/bin and
  * PREFIX/libexec. */
@@ -57,11 +58,9 @@ static int
 check_words(int argc, char **argv, struct err *e)
 {
 	static const struct cli_flag *const tables[] = { cli_agent_flags };
-	cleanup_free char **copy = calloc((size_t)argc + 1, sizeof *copy);
+	cleanup_free char **copy = mem_zeroed((size_t)argc, sizeof *copy);
 	int n;
 
-	if (!copy)
-		return err_set(e, -ENOMEM, "start the agent");
 	for (int i = 0; i < argc; i++)
 		copy[i] = argv[i];
 	n = cli_flags_parse(tables, ELEMENTSOF(tables), argc, copy, e);
@@ -83,11 +82,7 @@ cli_agent(struct cli *cli, int argc, char **argv)
 		r = find_launcher(path, sizeof path, &e);
 	if (r < 0)
 		return cli_fail(cli, &e);
-	words = calloc((size_t)argc + 2, sizeof *words);
-	if (!words) {
-		(void)err_set(&e, -ENOMEM, "start the agent");
-		return cli_fail(cli, &e);
-	}
+	words = mem_zeroed((size_t)argc + 2, sizeof *words);
 	words[0] = path;
 	for (int i = 0; i < argc; i++)
 		words[i + 1] = argv[i];

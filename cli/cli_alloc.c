@@ -11,6 +11,7 @@
 #include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
 #include "cli/cli_watch.h"
+#include "common/mem.h"
 
 static struct {
 	bool detach, no_shutdown_delay;
@@ -69,12 +70,10 @@ void
 cli_print_allocs(const struct cli *cli, const json_t *list)
 {
 	size_t n = json_array_size(list);
-	cleanup_free json_t **sorted = calloc(n + 1, sizeof(json_t *));
+	cleanup_free json_t **sorted = mem_zeroed(n, sizeof(json_t *));
 	char created[CLI_TIME_SIZE], modified[CLI_TIME_SIZE];
 	struct cli_table *t;
 
-	if (!sorted)
-		abort();
 	if (n == 0) {
 		cli_say(cli, "None");
 		return;

@@ -11,39 +11,24 @@
 #include <time.h>
 
 #include "cli/cli_print.h"
+#include "common/clock.h"
 #include "common/duration.h"
+#include "common/mem.h"
 
 #define BODY_MAX       ((size_t)256 << 20)
 #define RETRY_FOR_MS   15000 /* how long a GET is retried if the agent has answered before */
 #define CUT_FOR_MS     1000  /* the same if the agent has not answered yet and resets connections */
 #define RETRY_EVERY_MS 200
 
-struct body {
-	char *data;
-	size_t len, size;
-};
-
 static int
 append_body(void *arg, const void *data, size_t len, struct err *e)
 {
-	struct body *body = arg;
-	char *grown;
-	size_t size;
+	struct text *body = arg;
 
 	if (len > BODY_MAX - body->len)
 		return err_say(
 		    e, -EFBIG, "the agent's answer is larger than %zu MiB", BODY_MAX >> 20);
-	if (body->len + len + 1 > body->size) {
-		size = (body->len + len + 1) * 2;
-		grown = realloc(body->data, size);
-		if (!grown)
-			return err_set(e, -ENOMEM, "read the agent's answer");
-		body->data = grown;
-		body->size = size;
-	}
-	memcpy(body->data + body->len, data, len);
-	body->len += len;
-	body->data[body->len] = '\0';
+	text_append(body, data, len);
 	return 0;
 }
 
@@ -78,7 +63,7 @@ cli_api_open(
 	if (fd < 0)
 		return fd;
 	r = cli_http_send(
-	    fd, method, target, body, body ? strlen(body) : 0, cli_now_ms() + cli->timeout_ms, e);
+	    fd, method, target, body, body ? strlen(body) : 0, clock_ms() + cli->timeout_ms, e);
 	/* The agent may have answered and closed before it had read the whole request, so the
 	 * answer is read even if sending failed. */
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
@@ -88,14 +73,14 @@ cli_api_open(
 
 static int
 exchange(struct cli *cli, const char *method, const char *target, const char *text,
-    struct body *body, struct err *e)
+    struct text *body, struct err *e)
 {
 	struct cli_http_parser parser;
 	cleanup_close int fd = -1;
-	uint64_t deadline_ms = cli_now_ms() + cli->timeout_ms;
+	uint64_t deadline_ms = clock_ms() + cli->timeout_ms;
 	int r;
 
-	body->len = 0;
+	text_done(body);
 	fd = cli_api_open(cli, method, target, text, e);
 	if (fd < 0)
 		return fd;
@@ -120,9 +105,9 @@ may_be_restarting(const struct cli *cli, int code)
 /* Sends the request; repeats a GET while the agent seems to be restarting. */
 static int
 exchange_patiently(struct cli *cli, const char *method, const char *target, const char *text,
-    struct body *body, struct err *e)
+    struct text *body, struct err *e)
 {
-	uint64_t until_ms = cli_now_ms() + (cli->answered ? RETRY_FOR_MS : CUT_FOR_MS);
+	uint64_t until_ms = clock_ms() + (cli->answered ? RETRY_FOR_MS : CUT_FOR_MS);
 	bool get = strcmp(method, "GET") == 0;
 	bool said = false;
 	int r;
@@ -130,7 +115,7 @@ exchange_patiently(struct cli *cli, const char *method, const char *target, cons
 	for (;;) {
 		cli->status = 0;
 		r = exchange(cli, method, target, text, body, e);
-		if (r == 0 || !get || !may_be_restarting(cli, r) || cli_now_ms() >= until_ms)
+		if (r == 0 || !get || !may_be_restarting(cli, r) || clock_ms() >= until_ms)
 			break;
 		if (!said && cli->answered)
 			(void)fprintf(stderr,
@@ -144,19 +129,38 @@ exchange_patiently(struct cli *cli, const char *method, const char *target, cons
 	return r < 0 ? cli_api_explain(cli, e) : 0;
 }
 
-/* Turns an error answer into *e; its body becomes the message. */
-static int
-take_refusal(struct cli *cli, const struct body *body, struct err *e)
+int
+cli_api_refusal(struct cli *cli, int status, const char *text, struct err *e)
 {
-	int code = cli->status == 404 ? -ENOENT : -EREMOTEIO;
+	int code = status == 404 ? -ENOENT : -EREMOTEIO;
 
 	free(cli->refusal);
-	cli->refusal = strdup(body->data ?: "");
-	if (cli->refusal)
-		cli_clean_lines(cli->refusal);
-	if (cli->refusal && *cli->refusal)
+	cli->refusal = mem_strdup(text);
+	cli_clean_lines(cli->refusal);
+	if (*cli->refusal)
 		return err_say(e, code, "%s", cli->refusal);
-	return err_say(e, code, "the agent answered with status %d and no text", cli->status);
+	return err_say(e, code, "the agent answered with status %d and no text", status);
+}
+
+/* Reads the answer with its body as JSON into *ret, unless ret is NULL. */
+static int
+read_answer(struct cli *cli, const struct text *body, json_t **ret, struct err *e)
+{
+	json_t *answer = NULL;
+	json_error_t why;
+
+	if (cli->status < 200 || cli->status > 299)
+		return cli_api_refusal(cli, cli->status, str(body->text), e);
+	if (body->len) {
+		answer = json_loadb(body->text, body->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
+		if (!answer)
+			return err_say(e, -EPROTO, "the agent's answer is not JSON: %s", why.text);
+	}
+	if (ret)
+		*ret = answer;
+	else
+		json_decref(answer);
+	return 0;
 }
 
 int
@@ -164,10 +168,7 @@ cli_api_send(struct cli *cli, const char *method, const char *target, const json
     json_t **ret, struct err *e)
 {
 	cleanup_free char *text = NULL;
-	struct body body = { 0 };
-	cleanup_free char *data = NULL;
-	json_error_t why;
-	json_t *answer = NULL;
+	struct text body = { 0 };
 	int r;
 
 	free(steal_ptr(&cli->refusal));
@@ -177,21 +178,21 @@ cli_api_send(struct cli *cli, const char *method, const char *target, const json
 			return err_say(e, -EINVAL, "encode the request as JSON");
 	}
 	r = exchange_patiently(cli, method, target, text, &body, e);
-	data = body.data;
-	if (r < 0)
-		return r;
-	if (cli->status < 200 || cli->status > 299)
-		return take_refusal(cli, &body, e);
-	if (body.len) {
-		answer = json_loadb(body.data, body.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
-		if (!answer)
-			return err_say(e, -EPROTO, "the agent's answer is not JSON: %s", why.text);
-	}
-	if (ret)
-		*ret = answer;
-	else
-		json_decref(answer);
-	return 0;
+	if (r == 0)
+		r = read_answer(cli, &body, ret, e);
+	text_done(&body);
+	return r;
+}
+
+int
+cli_api_send_new(struct cli *cli, const char *method, const char *target, json_t *request,
+    json_t **ret, struct err *e)
+{
+	cleanup_json json_t *owned = request;
+
+	if (!owned)
+		return err_say(e, -EINVAL, "an argument is not valid UTF-8");
+	return cli_api_send(cli, method, target, owned, ret, e);
 }
 
 int
@@ -223,42 +224,36 @@ cli_api_print(struct cli *cli, const char *target, struct err *e)
 }
 
 static void
-put_encoded(FILE *out, const char *text)
+put_encoded(struct text *out, const char *s)
 {
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
 
 		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 		    strchr("-._~", c))
-			(void)putc(c, out);
+			text_append(out, s, 1);
 		else
-			(void)fprintf(out, "%%%02X", c);
+			text_printf(out, "%%%02X", c);
 	}
 }
 
 char *
 cli_target(const char *fmt, ...)
 {
-	char *target = NULL;
-	size_t len;
-	FILE *out = open_memstream(&target, &len);
+	struct text target = { 0 };
 	va_list ap;
 
-	if (!out)
-		abort();
 	va_start(ap, fmt);
 	for (; *fmt; fmt++) {
 		if (fmt[0] == '%' && fmt[1] == 's') {
-			put_encoded(out, va_arg(ap, const char *));
+			put_encoded(&target, va_arg(ap, const char *));
 			fmt++;
 		} else {
-			(void)putc(*fmt, out);
+			text_append(&target, fmt, 1);
 		}
 	}
 	va_end(ap);
-	if (fclose(out) != 0)
-		abort();
-	return target;
+	return target.text;
 }
 
 json_t *

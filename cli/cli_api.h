@@ -21,6 +21,12 @@
 int cli_api_get(struct cli *cli, const char *target, json_t **ret, struct err *e);
 int cli_api_send(struct cli *cli, const char *method, const char *target, const json_t *body,
     json_t **ret, struct err *e);
+/* As cli_api_send(), for a request made by json_pack(), which is taken over. It is NULL if a word
+ * of the operator in it is not valid UTF-8: then nothing is sent, and -EINVAL is returned. */
+int cli_api_send_new(struct cli *cli, const char *method, const char *target, json_t *body,
+    json_t **ret, struct err *e);
+/* Sets *e and cli->refusal for an answer with an error status and this body. Returns e->code. */
+int cli_api_refusal(struct cli *cli, int status, const char *text, struct err *e);
 /* Sends a GET and prints the answer, for -json. */
 int cli_api_print(struct cli *cli, const char *target, struct err *e);
 /* Prints JSON, indented. Returns 0 or -errno. */

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/cli_print.h"
 #include "common/cleanup.h"
+#include "common/mem.h"
 
 /* The message may contain names from a job or from the agent, so control characters are replaced.
  */
@@ -60,10 +61,7 @@ cli_confirm_prefix(const char *kind, const char *wanted, const char *found, bool
 
 	if (yes || strcmp(wanted, found) == 0)
 		return 0;
-	if (asprintf(&question, "\"%s\" matches %s \"%s\". Continue?", wanted, kind, found) < 0) {
-		question = NULL;
-		return err_set(e, -ENOMEM, "ask");
-	}
+	question = mem_printf("\"%s\" matches %s \"%s\". Continue?", wanted, kind, found);
 	cli_clean(question);
 	r = cli_ask(question);
 	if (r < 0)

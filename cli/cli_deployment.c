@@ -170,15 +170,14 @@ cli_deployment_status(struct cli *cli, int argc, char **argv)
 
 /* Sends the request. Takes over body. */
 static int
-change(struct cli *cli, const char *verb, const char *id, json_t *body, struct err *e)
+change_deployment(struct cli *cli, const char *verb, const char *id, json_t *body, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/deployment/%s/%s", verb, id);
-	cleanup_json json_t *request = body, *answer = NULL;
+	cleanup_json json_t *answer = NULL;
 	int r;
 
-	if (!request || json_object_set_new(request, "DeploymentID", json_string(id)) < 0)
-		return err_set(e, -ENOMEM, "%s the deployment", verb);
-	r = cli_api_send(cli, "POST", target, request, &answer, e);
+	(void)json_object_set_new(body, "DeploymentID", json_string(id));
+	r = cli_api_send_new(cli, "POST", target, body, &answer, e);
 	return r == 0 && cli->json ? cli_json_print(answer, e) : r;
 }
 
@@ -194,7 +193,7 @@ run_change(struct cli *cli, const char *wanted, const char *verb, json_t *body, 
 	int r = cli_id_resolve(cli, &kind, wanted, &id, &e);
 
 	if (r == 0)
-		r = change(cli, verb, id, json_incref(request), &e);
+		r = change_deployment(cli, verb, id, json_incref(request), &e);
 	if (r == 0)
 		cli_say(cli, "Deployment \"%.*s\" %s", cli->id_len, id, done);
 	if (r == 0 && follow && !options.detach)

@@ -20,6 +20,8 @@
 #include "cli/cli_terminal.h"
 #include "cli/cli_verbs.h"
 #include "common/base64.h"
+#include "common/clock.h"
+#include "common/mem.h"
 #include "common/websocket.h"
 
 #define HEAD_MAX    8192
@@ -41,8 +43,7 @@ const struct cli_flag cli_alloc_exec_flags[] = {
 struct talk {
 	int fd, signals;
 	struct ws_reader reader;
-	char *out; /* bytes to send */
-	size_t out_len, out_size;
+	struct text out; /* bytes to send */
 	bool input, tty;
 	bool exited, closed;
 	int code;
@@ -52,30 +53,18 @@ struct talk {
 /* Sending. */
 
 static void
-put(struct talk *t, const void *data, size_t len)
-{
-	if (t->out_len + len > t->out_size) {
-		t->out_size = (t->out_len + len) * 2;
-		t->out = realloc(t->out, t->out_size);
-		if (!t->out)
-			abort();
-	}
-	memcpy(t->out + t->out_len, data, len);
-	t->out_len += len;
-}
-
-static void
 put_frame(struct talk *t, enum ws_opcode op, const char *text, size_t len)
 {
 	uint8_t head[WS_HEAD_MAX], mask[4];
-	size_t at;
+	size_t at, n;
 
 	if (getrandom(mask, sizeof mask, 0) != (ssize_t)sizeof mask)
 		memset(mask, 0, sizeof mask);
-	put(t, head, ws_head(head, op, len, mask));
-	at = t->out_len;
-	put(t, text, len);
-	ws_mask(t->out + at, len, mask, 0);
+	n = ws_head(head, op, len, mask);
+	text_append(&t->out, (const char *)head, n);
+	at = t->out.len;
+	text_append(&t->out, text, len);
+	ws_mask(t->out.text + at, len, mask, 0);
 }
 
 static void
@@ -118,17 +107,17 @@ put_input(struct talk *t, const char *data, size_t len)
 static int
 send_some(struct talk *t, struct err *e)
 {
-	ssize_t n = send(t->fd, t->out, t->out_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = send(t->fd, t->out.text, t->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	/* The agent may have sent a reason before it closed the connection. */
 	if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-		n = (ssize_t)t->out_len;
+		n = (ssize_t)t->out.len;
 	if (n < 0)
 		return err_set(e, -errno, "send to the agent");
-	t->out_len -= (size_t)n;
-	memmove(t->out, t->out + n, t->out_len);
+	t->out.len -= (size_t)n;
+	memmove(t->out.text, t->out.text + n, t->out.len);
 	return 0;
 }
 
@@ -160,11 +149,11 @@ static int
 print_data(int fd, const json_t *stream, struct err *e)
 {
 	const char *text = cli_json_str(stream, "data");
-	cleanup_free char *data = malloc(strlen(text) + 1);
+	cleanup_free char *data = mem_alloc(strlen(text) + 1);
 	size_t len;
 	ssize_t n;
 
-	if (!data || base64_decode(text, data, &len) < 0)
+	if (base64_decode(text, data, &len) < 0)
 		return err_say(e, -EPROTO, "the agent sent an invalid frame");
 	for (size_t done = 0; done < len; done += (size_t)n) {
 		n = write(fd, data + done, len - done);
@@ -216,7 +205,7 @@ on_message(struct talk *t, const struct ws_message *m, struct err *e)
 }
 
 static int
-take(struct talk *t, const char *data, size_t len, struct err *e)
+take_bytes(struct talk *t, const char *data, size_t len, struct err *e)
 {
 	struct ws_message m;
 	ssize_t n;
@@ -233,7 +222,7 @@ take(struct talk *t, const char *data, size_t len, struct err *e)
 }
 
 static int
-receive(struct talk *t, struct err *e)
+receive_bytes(struct talk *t, struct err *e)
 {
 	char data[4 * READ_SIZE];
 	ssize_t n = recv(t->fd, data, sizeof data, MSG_DONTWAIT);
@@ -247,18 +236,18 @@ receive(struct talk *t, struct err *e)
 				       "the connection to the agent was lost; the command has "
 				       "ended with it");
 	}
-	return take(t, data, (size_t)n, e);
+	return take_bytes(t, data, (size_t)n, e);
 }
 
 /* The session. */
 
 static int
-turn(struct talk *t, struct err *e)
+run_turn(struct talk *t, struct err *e)
 {
 	struct signalfd_siginfo info;
 	struct pollfd p[] = {
-		{ .fd = t->fd, .events = (short)(POLLIN | (t->out_len ? POLLOUT : 0)) },
-		{ .fd = t->input && t->out_len < OUT_ENOUGH ? STDIN_FILENO : -1, .events = POLLIN },
+		{ .fd = t->fd, .events = (short)(POLLIN | (t->out.len ? POLLOUT : 0)) },
+		{ .fd = t->input && t->out.len < OUT_ENOUGH ? STDIN_FILENO : -1, .events = POLLIN },
 		{ .fd = t->signals, .events = POLLIN },
 	};
 	int r = 0;
@@ -269,17 +258,17 @@ turn(struct talk *t, struct err *e)
 		put_size(t);
 	if (p[1].revents)
 		r = read_input(t, e);
-	if (r == 0 && t->out_len)
+	if (r == 0 && t->out.len)
 		r = send_some(t, e);
 	if (r == 0 && (p[0].revents & (POLLIN | POLLHUP | POLLERR)))
-		r = receive(t, e);
+		r = receive_bytes(t, e);
 	if (r == 1)
 		t->closed = true;
 	return r == 1 ? 0 : r;
 }
 
 static int
-run(struct talk *t, struct err *e)
+run_talk(struct talk *t, struct err *e)
 {
 	sigset_t winch;
 	int r = 0;
@@ -292,7 +281,7 @@ run(struct talk *t, struct err *e)
 	if (!t->input)
 		end_input(t);
 	while (r == 0 && !t->closed)
-		r = turn(t, e);
+		r = run_turn(t, e);
 	cli_terminal_restore();
 	(void)close(t->signals);
 	return r;
@@ -347,7 +336,7 @@ read_answer(struct talk *t, const char *key, uint64_t deadline, struct err *e)
 
 	while (!(end = strstr(head, "\r\n\r\n"))) {
 		struct pollfd p = { .fd = t->fd, .events = POLLIN };
-		uint64_t now = cli_now_ms();
+		uint64_t now = clock_ms();
 		ssize_t n;
 
 		if (now >= deadline || poll(&p, 1, (int)(deadline - now)) == 0)
@@ -369,13 +358,13 @@ read_answer(struct talk *t, const char *key, uint64_t deadline, struct err *e)
 	/* The terminal is switched before any output is shown, so that a ^C typed in response
 	 * reaches the command. */
 	r = t->tty && t->input ? cli_terminal_raw(e) : 0;
-	return r < 0 ? r : take(t, end, len - (size_t)(end - head), e);
+	return r < 0 ? r : take_bytes(t, end, len - (size_t)(end - head), e);
 }
 
 static int
 open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 {
-	uint64_t deadline = cli_now_ms() + cli->timeout_ms;
+	uint64_t deadline = clock_ms() + cli->timeout_ms;
 	char key[BASE64_SIZE(16)];
 	cleanup_free char *head = NULL, *token = NULL;
 	uint8_t bytes[16];
@@ -391,14 +380,12 @@ open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 	t->fd = cli_http_connect(cli->socket_path, e);
 	if (t->fd < 0)
 		return t->fd;
-	r = asprintf(&head,
+	head = mem_printf(
 	    "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
 	    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n%s\r\n",
 	    target, key, token);
-	if (r < 0)
-		return err_set(e, -ENOMEM, "send to the agent");
-	n = send(t->fd, head, (size_t)r, MSG_NOSIGNAL);
-	if (n != r)
+	n = send(t->fd, head, strlen(head), MSG_NOSIGNAL);
+	if (n != (ssize_t)strlen(head))
 		return err_set(e, n < 0 ? -errno : -EIO, "send to the agent");
 	return read_answer(t, key, deadline, e);
 }
@@ -427,19 +414,18 @@ cli_exec_talk(struct cli *cli, const char *path_and_query, struct err *e)
 	cleanup_free char *target = NULL;
 	int r = take_options(&t, e);
 
-	if (r == 0 && asprintf(&target, "%s&tty=%s", path_and_query, cli_yes(t.tty)) < 0)
-		r = err_set(e, -ENOMEM, "send to the agent");
 	if (r == 0) {
+		target = mem_printf("%s&tty=%s", path_and_query, cli_yes(t.tty));
 		r = open_talk(cli, &t, target, e);
 		if (r < 0 && t.fd < 0)
 			r = cli_api_explain(cli, e);
 		else if (r == 0)
-			r = run(&t, e);
+			r = run_talk(&t, e);
 	}
 	if (t.fd >= 0)
 		(void)close(t.fd);
 	ws_reader_done(&t.reader);
-	free(t.out);
+	text_done(&t.out);
 	return r < 0 ? r : t.exited ? t.code : CLI_FAILED;
 }
 
@@ -454,8 +440,6 @@ exec_in(
 		if (json_array_append_new(words, json_string(argv[i])) < 0)
 			return err_say(e, -EINVAL, "an argument of the command is not UTF-8");
 	command = json_dumps(words, JSON_COMPACT);
-	if (!command)
-		return err_set(e, -ENOMEM, "send to the agent");
 	target =
 	    cli_target("/v1/client/allocation/%s/exec?task=%s&command=%s", alloc_id, task, command);
 	return cli_exec_talk(cli, target, e);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 
 #define FILE_MAX ((size_t)32 << 20)
 
@@ -17,13 +18,9 @@ read_all(FILE *in, const char *name, char **ret, size_t *ret_len, struct err *e)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0, size = 64 * 1024;
-	char *grown;
 
 	for (;;) {
-		grown = realloc(text, size + 1);
-		if (!grown)
-			return err_set(e, -ENOMEM, "read %s", name);
-		text = grown;
+		text = mem_resize(text, size + 1, 1);
 		len += fread(text + len, 1, size - len, in);
 		if (ferror(in))
 			return err_set(e, errno ? -errno : -EIO, "read %s", name);

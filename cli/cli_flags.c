@@ -55,7 +55,8 @@ set_flag(const struct cli_flag *f, const char *value, struct err *e)
 
 	switch (f->kind) {
 	case CLI_FLAG_STRINGS:
-		return strings_add(f->value, value) < 0 ? err_set(e, -ENOMEM, "-%s", f->name) : 0;
+		(void)strings_add(f->value, value);
+		return 0;
 	case CLI_FLAG_STRING:
 		*(const char **)f->value = value;
 		return 0;
@@ -74,7 +75,7 @@ set_flag(const struct cli_flag *f, const char *value, struct err *e)
 }
 
 static int
-parse(const struct cli_flag *const *tables, size_t n, bool command, int argc, char **argv,
+parse_words(const struct cli_flag *const *tables, size_t n, bool command, int argc, char **argv,
     struct err *e)
 {
 	const struct cli_flag *f;
@@ -117,12 +118,12 @@ int
 cli_flags_parse(
     const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e)
 {
-	return parse(tables, n, false, argc, argv, e);
+	return parse_words(tables, n, false, argc, argv, e);
 }
 
 int
 cli_flags_parse_command(
     const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e)
 {
-	return parse(tables, n, true, argc, argv, e);
+	return parse_words(tables, n, true, argc, argv, e);
 }

@@ -12,6 +12,8 @@
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "common/base64.h"
+#include "common/clock.h"
+#include "common/mem.h"
 
 #define TAIL_LINES     10
 #define TAIL_GUESS     120 /* assumed bytes per line, for the first request */
@@ -37,28 +39,16 @@ struct file {
 	struct cli *cli;
 	const char *alloc_id, *path;
 	/* Buffered input: the end of the file, an incomplete frame, or an error text. */
-	char *text;
-	size_t len, size;
+	struct text kept;
 	struct cli_http_parser parser;
 };
 
 static int
-keep(struct file *f, const void *data, size_t len, struct err *e)
+keep_bytes(struct file *f, const void *data, size_t len, struct err *e)
 {
-	char *grown;
-
-	if (len > TEXT_MAX - f->len)
+	if (len > TEXT_MAX - f->kept.len)
 		return err_say(e, -EFBIG, "the agent's answer is too large");
-	if (f->len + len + 1 > f->size) {
-		grown = realloc(f->text, (f->len + len + 1) * 2);
-		if (!grown)
-			return err_set(e, -ENOMEM, "read the file");
-		f->text = grown;
-		f->size = (f->len + len + 1) * 2;
-	}
-	memcpy(f->text + f->len, data, len);
-	f->len += len;
-	f->text[f->len] = '\0';
+	text_append(&f->kept, data, len);
 	return 0;
 }
 
@@ -77,13 +67,13 @@ on_bytes(void *arg, const void *data, size_t len, struct err *e)
 {
 	struct file *f = arg;
 
-	return f->parser.status == 200 ? print(data, len, e) : keep(f, data, len, e);
+	return f->parser.status == 200 ? print(data, len, e) : keep_bytes(f, data, len, e);
 }
 
 static int
 on_kept(void *arg, const void *data, size_t len, struct err *e)
 {
-	return keep(arg, data, len, e);
+	return keep_bytes(arg, data, len, e);
 }
 
 static int
@@ -91,10 +81,10 @@ print_frame(const char *text, size_t len, struct err *e)
 {
 	cleanup_json json_t *frame = json_loadb(text, len, 0, NULL);
 	const char *data = cli_json_str(frame, "Data"), *event = cli_json_str(frame, "FileEvent");
-	cleanup_free void *bytes = malloc(strlen(data) + 1);
+	cleanup_free void *bytes = mem_alloc(strlen(data) + 1);
 	size_t n;
 
-	if (!frame || !bytes || base64_decode(data, bytes, &n) < 0)
+	if (!frame || base64_decode(data, bytes, &n) < 0)
 		return err_say(e, -EPROTO, "the agent sent an invalid frame");
 	if (*event)
 		(void)fprintf(stderr, "drover: %s\n",
@@ -126,12 +116,13 @@ on_frames(void *arg, const void *data, size_t len, struct err *e)
 {
 	struct file *f = arg;
 	size_t n;
-	int r = keep(f, data, len, e);
+	int r = keep_bytes(f, data, len, e);
 
-	while (r == 0 && f->parser.status == 200 && (n = frame_length(f->text, f->len)) > 0) {
-		r = print_frame(f->text, n, e);
-		f->len -= n;
-		memmove(f->text, f->text + n, f->len);
+	while (r == 0 && f->parser.status == 200 &&
+	       (n = frame_length(f->kept.text, f->kept.len)) > 0) {
+		r = print_frame(f->kept.text, n, e);
+		f->kept.len -= n;
+		memmove(f->kept.text, f->kept.text + n, f->kept.len);
 	}
 	return r;
 }
@@ -143,26 +134,20 @@ check_status(struct file *f, struct err *e)
 {
 	if (f->parser.status == 200)
 		return 0;
-	cli_clean_lines(f->text);
-	if (f->len == 0)
-		return err_say(e, -EREMOTEIO, "the agent answered with status %d and no text",
-		    f->parser.status);
-	free(f->cli->refusal);
-	f->cli->refusal = strdup(f->text);
-	return err_say(e, f->parser.status == 404 ? -ENOENT : -EREMOTEIO, "%s", f->text);
+	return cli_api_refusal(f->cli, f->parser.status, str(f->kept.text), e);
 }
 
 /* Sends the request and passes the whole answer to on_body. */
 static int
 fetch(struct file *f, const char *target, cli_http_body_fn *on_body, struct err *e)
 {
-	uint64_t deadline_ms = cli_now_ms() + f->cli->timeout_ms;
+	uint64_t deadline_ms = clock_ms() + f->cli->timeout_ms;
 	cleanup_close int fd = cli_api_open(f->cli, "GET", target, NULL, e);
 	int r;
 
 	if (fd < 0)
 		return cli_api_explain(f->cli, e);
-	f->len = 0;
+	text_done(&f->kept);
 	cli_http_parser_init(&f->parser, on_body, f);
 	do {
 		r = cli_http_recv(fd, &f->parser, f->parser.status ? UINT64_MAX : deadline_ms, e);
@@ -201,10 +186,10 @@ find_lines(struct file *f, int64_t size, int64_t lines, int64_t *ret, struct err
 		if (r < 0)
 			return r;
 		left = lines;
-		at = f->len;
-		if (at > 0 && f->text[at - 1] == '\n')
+		at = f->kept.len;
+		if (at > 0 && f->kept.text[at - 1] == '\n')
 			at--;
-		while (at > 0 && (f->text[at - 1] != '\n' || --left > 0))
+		while (at > 0 && (f->kept.text[at - 1] != '\n' || --left > 0))
 			at--;
 		*ret = from + (int64_t)at;
 		if (at > 0 || from == 0 || want == TAIL_BYTES_MAX)
@@ -332,6 +317,6 @@ cli_alloc_fs(struct cli *cli, int argc, char **argv)
 		f.alloc_id = id;
 		r = show(&f, &e);
 	}
-	free(f.text);
+	text_done(&f.kept);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }

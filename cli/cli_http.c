@@ -12,23 +12,15 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/mem.h"
 
 #define HEADERS_MAX 200
 
-uint64_t
-cli_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static int
-refuse(struct err *e, const char *what)
+refuse_answer(struct err *e, const char *what)
 {
 	return err_say(e, -EPROTO, "the agent's answer is not HTTP: %s", what);
 }
@@ -55,11 +47,11 @@ on_status_line(struct cli_http_parser *p, const char *line, struct err *e)
 
 	if (strncmp(line, "HTTP/1.", 7) != 0 || (line[7] != '0' && line[7] != '1') ||
 	    line[8] != ' ')
-		return refuse(e, "it does not start with HTTP/1.1");
+		return refuse_answer(e, "it does not start with HTTP/1.1");
 	(void)snprintf(digits, sizeof digits, "%.3s", line + 9);
 	if (strlen(digits) != 3 || (line[12] != ' ' && line[12] != '\0') ||
 	    parse_number(digits, 10, &status) < 0 || status < 100 || status > 599)
-		return refuse(e, "it has no status code");
+		return refuse_answer(e, "it has no status code");
 	p->status_seen = (int)status;
 	p->chunked = p->has_length = false;
 	p->n_headers = 0;
@@ -73,7 +65,7 @@ take_length(struct cli_http_parser *p, const char *value, struct err *e)
 	uint64_t length;
 
 	if (parse_number(value, 10, &length) < 0 || (p->has_length && length != p->length))
-		return refuse(e, "its Content-Length is not a number");
+		return refuse_answer(e, "its Content-Length is not a number");
 	p->has_length = true;
 	p->length = length;
 	return 0;
@@ -109,9 +101,9 @@ on_header(struct cli_http_parser *p, char *line, struct err *e)
 		return 0;
 	}
 	if (++p->n_headers > HEADERS_MAX)
-		return refuse(e, "it has too many headers");
+		return refuse_answer(e, "it has too many headers");
 	if (!value || value == line)
-		return refuse(e, "a header has no name");
+		return refuse_answer(e, "a header has no name");
 	*value++ = '\0';
 	value += strspn(value, " \t");
 	for (size_t n = strlen(value); n && (value[n - 1] == ' ' || value[n - 1] == '\t'); n--)
@@ -120,7 +112,7 @@ on_header(struct cli_http_parser *p, char *line, struct err *e)
 		return take_length(p, value, e);
 	if (strcasecmp(line, "Transfer-Encoding") == 0) {
 		if (strcasecmp(value, "chunked") != 0)
-			return refuse(e, "its Transfer-Encoding is not supported");
+			return refuse_answer(e, "its Transfer-Encoding is not supported");
 		p->chunked = true;
 	}
 	return 0;
@@ -131,7 +123,7 @@ on_chunk_size(struct cli_http_parser *p, char *line, struct err *e)
 {
 	line[strcspn(line, "; \t")] = '\0';
 	if (parse_number(line, 16, &p->left) < 0)
-		return refuse(e, "a chunk has no size");
+		return refuse_answer(e, "a chunk has no size");
 	p->state = p->left ? CLI_HTTP_CHUNK : CLI_HTTP_TRAILERS;
 	return 0;
 }
@@ -148,14 +140,14 @@ on_line(struct cli_http_parser *p, char *line, struct err *e)
 		return on_chunk_size(p, line, e);
 	case CLI_HTTP_CHUNK_END:
 		if (*line)
-			return refuse(e, "a chunk is longer than its size");
+			return refuse_answer(e, "a chunk is longer than its size");
 		p->state = CLI_HTTP_CHUNK_SIZE;
 		return 0;
 	default: /* CLI_HTTP_TRAILERS: trailers are skipped */
 		if (*line == '\0')
 			p->state = CLI_HTTP_DONE;
 		else if (++p->n_headers > HEADERS_MAX)
-			return refuse(e, "it has too many trailers");
+			return refuse_answer(e, "it has too many trailers");
 		return 0;
 	}
 }
@@ -169,9 +161,9 @@ feed_line(struct cli_http_parser *p, const char *data, size_t len, struct err *e
 	int r;
 
 	if (n >= sizeof p->line - p->line_len)
-		return refuse(e, "a line is too long");
+		return refuse_answer(e, "a line is too long");
 	if (memchr(data, '\0', n))
-		return refuse(e, "a line holds a NUL");
+		return refuse_answer(e, "a line holds a NUL");
 	memcpy(p->line + p->line_len, data, n);
 	p->line_len += n;
 	if (!end)
@@ -257,9 +249,7 @@ fill_address(const char *path, struct sockaddr_un *sun, int *ret_dir_fd, struct 
 		(void)strcpy(sun->sun_path, path);
 		return 0;
 	}
-	dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	if (!dir)
-		return err_set(e, -ENOMEM, "connect");
+	dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
 	dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
 		return err_set(e, -errno, "open %s", dir);
@@ -301,7 +291,7 @@ wait_ready(int fd, short events, uint64_t deadline_ms, struct err *e)
 	int timeout, r;
 
 	do {
-		now = cli_now_ms();
+		now = clock_ms();
 		timeout = deadline_ms == UINT64_MAX ? -1 : 0;
 		if (timeout == 0 && deadline_ms > now)
 			timeout =
@@ -354,11 +344,7 @@ cli_http_token(char **ret, struct err *e)
 		if (*c <= ' ' || *c >= 0x7f)
 			return err_say(
 			    e, -EINVAL, "the token contains characters that no token has");
-	if (asprintf(ret, "%s%s%s", *token ? "X-Nomad-Token: " : "", token, *token ? "\r\n" : "") <
-	    0) {
-		*ret = NULL;
-		return err_set(e, -ENOMEM, "send to the agent");
-	}
+	*ret = mem_printf("%s%s%s", *token ? "X-Nomad-Token: " : "", token, *token ? "\r\n" : "");
 	return 0;
 }
 
@@ -367,25 +353,20 @@ cli_http_send(int fd, const char *method, const char *target, const char *body, 
     uint64_t deadline_ms, struct err *e)
 {
 	cleanup_free char *head = NULL, *token = NULL;
-	int n, r;
+	int r;
 
 	r = cli_http_token(&token, e);
 	if (r < 0)
 		return r;
 	if (body)
-		n = asprintf(&head,
-		    "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s"
-		    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+		head = mem_printf("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s"
+				  "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
 		    method, target, token, len);
 	else
-		n = asprintf(&head,
-		    "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n", method,
-		    target, token);
-	if (n < 0) {
-		head = NULL;
-		return err_set(e, -ENOMEM, "send to the agent");
-	}
-	r = send_all(fd, head, (size_t)n, deadline_ms, e);
+		head =
+		    mem_printf("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n",
+			method, target, token);
+	r = send_all(fd, head, strlen(head), deadline_ms, e);
 	/* An agent that refuses a large body answers before it has read it: the answer is then
 	 * still to be read. */
 	if (r == 0 && body)

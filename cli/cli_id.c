@@ -7,6 +7,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "common/id.h"
+#include "common/mem.h"
 
 #define CANDIDATES_SHOWN 8
 
@@ -100,24 +101,15 @@ say_candidates(const struct cli_kind *kind, const json_t *list, const char *want
 	    names, n > CANDIDATES_SHOWN ? "\n  …" : "");
 }
 
-static int
-take_id(const json_t *item, char **ret_id, struct err *e)
-{
-	*ret_id = strdup(cli_json_str(item, "ID"));
-	return *ret_id ? 0 : err_set(e, -ENOMEM, "look up an id");
-}
-
 /* UUIDs are listed by whole bytes: an odd digit is left to match_prefix(). */
 static int
 list_prefix(
     struct cli *cli, const struct cli_kind *kind, const char *wanted, json_t **ret, struct err *e)
 {
-	cleanup_free char *prefix = strdup(wanted);
+	cleanup_free char *prefix = mem_strdup(wanted);
 	cleanup_free char *target = NULL;
 	size_t len = strlen(wanted);
 
-	if (!prefix)
-		return err_set(e, -ENOMEM, "look up an id");
 	if (kind->uuid && len % 2)
 		prefix[len - 1] = '\0';
 	target = cli_target(kind->list, prefix);
@@ -135,8 +127,8 @@ cli_id_resolve(
 	int r;
 
 	if (kind->uuid && id_from_uuid(wanted, &id)) {
-		*ret_id = strdup(wanted);
-		return *ret_id ? 0 : err_set(e, -ENOMEM, "look up an id");
+		*ret_id = mem_strdup(wanted);
+		return 0;
 	}
 	if (strlen(wanted) < (kind->uuid ? 2 : 1))
 		return err_say(
@@ -161,7 +153,8 @@ cli_id_resolve(
 	if (!kind->uuid && strlen(wanted) < 2 && strcmp(cli_json_str(found, "ID"), wanted) != 0)
 		return err_say(
 		    e, -EINVAL, "\"%s\" is too short: give at least 2 characters of an id", wanted);
-	return take_id(found, ret_id, e);
+	*ret_id = mem_strdup(cli_json_str(found, "ID"));
+	return 0;
 }
 
 int
@@ -177,6 +170,6 @@ cli_id_self(struct cli *cli, char **ret_id, struct err *e)
 	id = cli_json_str(self, "stats/client/node_id");
 	if (*id == '\0')
 		return err_say(e, -ENOENT, "the agent does not report its node: name the node");
-	*ret_id = strdup(id);
-	return *ret_id ? 0 : err_set(e, -ENOMEM, "look up an id");
+	*ret_id = mem_strdup(id);
+	return 0;
 }

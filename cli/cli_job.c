@@ -107,15 +107,13 @@ cli_job_follow(
 }
 
 /* Adds the condition that the job's modify index is still this one. */
-static int
-enforce_index(json_t *request, int64_t index, struct err *e)
+static void
+enforce_index(json_t *request, int64_t index)
 {
 	if (index < 0)
-		return 0;
-	return json_object_set_new(request, "EnforceIndex", json_true()) < 0 ||
-		       json_object_set_new(request, "JobModifyIndex", json_integer(index)) < 0
-		   ? err_set(e, -ENOMEM, "register the job")
-		   : 0;
+		return;
+	(void)json_object_set_new(request, "EnforceIndex", json_true());
+	(void)json_object_set_new(request, "JobModifyIndex", json_integer(index));
 }
 
 int
@@ -131,10 +129,10 @@ cli_job_run(struct cli *cli, int argc, char **argv)
 		r = cli_json_print(request, &e);
 		return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 	}
-	if (r == 0)
-		r = enforce_index(request, options.check_index, &e);
-	if (r == 0)
+	if (r == 0) {
+		enforce_index(request, options.check_index);
 		r = cli_api_send(cli, "POST", "/v1/jobs", request, &answer, &e);
+	}
 	if (r == 0)
 		r = cli_job_follow(
 		    cli, cli_json_str(request, "Job/ID"), answer, options.detach, &e);

@@ -77,15 +77,12 @@ cli_job_history(struct cli *cli, int argc, char **argv)
 
 /* Sends a change of the job and follows its evaluation. Takes over body. */
 static int
-change(struct cli *cli, const char *id, const char *verb, json_t *body, struct err *e)
+change_job(struct cli *cli, const char *id, const char *verb, json_t *body, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/job/%s/%s", id, verb);
-	cleanup_json json_t *request = body, *answer = NULL;
-	int r;
+	cleanup_json json_t *answer = NULL;
+	int r = cli_api_send_new(cli, "POST", target, body, &answer, e);
 
-	if (!request)
-		return err_set(e, -ENOMEM, "%s the job", verb);
-	r = cli_api_send(cli, "POST", target, request, &answer, e);
 	return r < 0 ? r : cli_job_follow(cli, id, answer, options.detach, e);
 }
 
@@ -102,7 +99,7 @@ cli_job_revert(struct cli *cli, int argc, char **argv)
 	if (r == 0)
 		r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
 	if (r == 0)
-		r = change(cli, id, "revert",
+		r = change_job(cli, id, "revert",
 		    json_pack("{s:s, s:I}", "JobID", id, "JobVersion", (json_int_t)version), &e);
 	return r < 0 ? cli_fail(cli, &e) : r;
 }
@@ -123,7 +120,7 @@ cli_job_scale(struct cli *cli, int argc, char **argv)
 	if (r == 0) {
 		target = group ? json_pack("{s:s, s:s}", "Job", id, "Group", group)
 			       : json_pack("{s:s}", "Job", id);
-		r = change(cli, id, "scale",
+		r = change_job(cli, id, "scale",
 		    json_pack("{s:I, s:o}", "Count", (json_int_t)count, "Target", target), &e);
 	}
 	return r < 0 ? cli_fail(cli, &e) : r;

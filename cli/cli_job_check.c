@@ -23,7 +23,7 @@ int
 cli_job_eval(struct cli *cli, int argc, char **argv)
 {
 	cleanup_free char *id = NULL, *target = NULL;
-	cleanup_json json_t *request = NULL, *answer = NULL;
+	cleanup_json json_t *answer = NULL;
 	struct err e = { 0 };
 	int r;
 
@@ -31,9 +31,10 @@ cli_job_eval(struct cli *cli, int argc, char **argv)
 	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
 	if (r == 0) {
 		target = cli_target("/v1/job/%s/evaluate", id);
-		request = json_pack(
-		    "{s:s, s:{s:b}}", "JobID", id, "EvalOptions", "ForceReschedule", options.force);
-		r = cli_api_send(cli, "PUT", target, request, &answer, &e);
+		r = cli_api_send_new(cli, "PUT", target,
+		    json_pack("{s:s, s:{s:b}}", "JobID", id, "EvalOptions", "ForceReschedule",
+			options.force),
+		    &answer, &e);
 	}
 	if (r == 0)
 		r = cli_job_follow(cli, id, answer, options.detach, &e);
@@ -56,7 +57,7 @@ cli_job_inspect(struct cli *cli, int argc, char **argv)
 	}
 	if (r == 0) {
 		whole = json_pack("{s:O}", "Job", job);
-		r = whole ? cli_json_print(whole, &e) : err_set(&e, -ENOMEM, "print the job");
+		r = cli_json_print(whole, &e);
 	}
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }

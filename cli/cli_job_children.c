@@ -13,6 +13,7 @@
 #include "cli/cli_verbs.h"
 #include "common/base64.h"
 #include "common/duration.h"
+#include "common/mem.h"
 #include "model/job.h"
 #include "model/payload.h"
 
@@ -82,13 +83,12 @@ put_payload(json_t *request, const char *path, struct err *e)
 	if (r < 0)
 		return r;
 	(void)base64_encode(data, len, text);
-	return json_object_set_new(request, "Payload", json_string(text)) < 0
-		   ? err_set(e, -ENOMEM, "dispatch the job")
-		   : 0;
+	(void)json_object_set_new(request, "Payload", json_string(text));
+	return 0;
 }
 
 static int
-dispatch(struct cli *cli, const char *id, const json_t *request, struct err *e)
+dispatch_job(struct cli *cli, const char *id, const json_t *request, struct err *e)
 {
 	cleanup_free char *target =
 	    cli_target("/v1/job/%s/dispatch?idempotency_token=%s", id, options.token ?: "");
@@ -119,7 +119,7 @@ cli_job_dispatch(struct cli *cli, int argc, char **argv)
 	if (r == 0)
 		r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
 	if (r == 0)
-		r = dispatch(cli, id, request, &e);
+		r = dispatch_job(cli, id, request, &e);
 	strings_done(&options.meta);
 	return r < 0 ? cli_fail(cli, &e) : r;
 }
@@ -223,8 +223,7 @@ cli_job_print_parent(struct cli *cli, const json_t *job, struct err *e)
 	size_t i;
 	int r;
 
-	if (asprintf(&prefix, "%s%s", id, infix) < 0)
-		return err_set(e, -ENOMEM, "show the job");
+	prefix = mem_printf("%s%s", id, infix);
 	target =
 	    cli_target("/v1/jobs?prefix=%s&namespace=%s", prefix, cli_json_str(job, "Namespace"));
 	r = cli_api_get(cli, target, &list, e);

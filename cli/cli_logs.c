@@ -14,6 +14,8 @@
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
+#include "common/clock.h"
+#include "common/mem.h"
 
 #define TAIL_LINES       10
 #define TAIL_GUESS       120 /* assumed bytes per line, for the first request */
@@ -57,8 +59,7 @@ struct stream {
 	struct position at;  /* offset of the next request */
 	uint64_t skip_until; /* bytes still to be collected in head before they are printed */
 	int64_t lines;       /* how many lines of head are printed; -1: all */
-	char *head;
-	size_t head_len, head_size;
+	struct text head;
 	char refusal[REFUSAL_MAX];
 	size_t refusal_len;
 	bool whole; /* true if the answer is complete */
@@ -93,35 +94,17 @@ write_out(struct stream *s, const void *data, size_t len, struct err *e)
 static int
 flush_head(struct stream *s, struct err *e)
 {
-	size_t from = s->lines == 0  ? s->head_len
-		      : s->lines > 0 ? find_lines(s->head, s->head_len, s->lines)
+	size_t from = s->lines == 0  ? s->head.len
+		      : s->lines > 0 ? find_lines(s->head.text, s->head.len, s->lines)
 				     : 0;
 	int r;
 
 	if (!s->at.from_end)
 		s->at.offset += from;
-	r = write_out(s, s->head + from, s->head_len - from, e);
-	free(steal_ptr(&s->head));
-	s->head_len = s->head_size = 0;
+	r = write_out(s, s->head.text + from, s->head.len - from, e);
+	text_done(&s->head);
 	s->skip_until = 0;
 	return r;
-}
-
-static int
-keep_head(struct stream *s, const void *data, size_t len, struct err *e)
-{
-	char *grown;
-
-	if (s->head_len + len > s->head_size) {
-		s->head_size = (s->head_len + len) * 2;
-		grown = realloc(s->head, s->head_size);
-		if (!grown)
-			return err_set(e, -ENOMEM, "read the log");
-		s->head = grown;
-	}
-	memcpy(s->head + s->head_len, data, len);
-	s->head_len += len;
-	return 0;
 }
 
 static int
@@ -137,11 +120,10 @@ on_log(void *arg, const void *data, size_t len, struct err *e)
 		s->refusal_len += n;
 		return 0;
 	}
-	if (s->head_len < s->skip_until) {
-		n = len < s->skip_until - s->head_len ? len : (size_t)(s->skip_until - s->head_len);
-		r = keep_head(s, data, n, e);
-		if (r == 0 && s->head_len == s->skip_until)
-			r = flush_head(s, e);
+	if (s->head.len < s->skip_until) {
+		n = len < s->skip_until - s->head.len ? len : (size_t)(s->skip_until - s->head.len);
+		text_append(&s->head, data, n);
+		r = s->head.len == s->skip_until ? flush_head(s, e) : 0;
 		if (r < 0)
 			return r;
 		data = (const char *)data + n;
@@ -184,20 +166,14 @@ check_status(struct stream *s, struct err *e)
 	if (s->parser.status == 200)
 		return 0;
 	s->refusal[s->refusal_len] = '\0';
-	cli_clean_lines(s->refusal);
-	if (!*s->refusal)
-		return err_say(e, -EREMOTEIO, "the agent answered with status %d and no text",
-		    s->parser.status);
-	free(s->cli->refusal);
-	s->cli->refusal = strdup(s->refusal);
-	return err_say(e, s->parser.status == 404 ? -ENOENT : -EREMOTEIO, "%s", s->refusal);
+	return cli_api_refusal(s->cli, s->parser.status, s->refusal, e);
 }
 
 /* Reads the log from s->at to its current end through on_log(). */
 static int
 read_once(struct stream *s, struct err *e)
 {
-	uint64_t deadline_ms = cli_now_ms() + s->cli->timeout_ms;
+	uint64_t deadline_ms = clock_ms() + s->cli->timeout_ms;
 	int r;
 
 	r = open_stream(s, false, e);
@@ -224,16 +200,16 @@ find_tail(struct stream *s, int64_t lines, struct err *e)
 			want = TAIL_BYTES_MAX;
 		s->at = (struct position){ .from_end = true, .offset = want };
 		s->skip_until = UINT64_MAX;
-		s->head_len = 0;
+		s->head.len = 0;
 		r = read_once(s, e);
 		if (r < 0)
 			return r;
-		if (s->head_len < want) {
+		if (s->head.len < want) {
 			s->at = (struct position){ 0 };
 			return 0;
 		}
 		/* The part may begin in the middle of a line. */
-		if (find_lines(s->head, s->head_len, lines) > 0 || want == TAIL_BYTES_MAX)
+		if (find_lines(s->head.text, s->head.len, lines) > 0 || want == TAIL_BYTES_MAX)
 			return 0;
 	}
 }
@@ -262,8 +238,8 @@ find_start(struct stream *s, struct err *e)
 		return r;
 	}
 	/* The request is repeated with follow: the existing part comes first, then new output. */
-	s->skip_until = s->head_len;
-	s->head_len = 0;
+	s->skip_until = s->head.len;
+	s->head.len = 0;
 	return s->skip_until ? 0 : flush_head(s, e);
 }
 
@@ -272,11 +248,11 @@ find_start(struct stream *s, struct err *e)
 static int
 reconnect(struct stream *s, struct err *e)
 {
-	uint64_t until_ms = cli_now_ms() + RECONNECT_FOR_MS;
+	uint64_t until_ms = clock_ms() + RECONNECT_FOR_MS;
 	int r;
 
 	close_stream(s);
-	if (s->head_len)
+	if (s->head.len)
 		(void)flush_head(s, e);
 	s->skip_until = 0;
 	if (s->at.from_end) {
@@ -289,7 +265,7 @@ reconnect(struct stream *s, struct err *e)
 		if (r == 0)
 			return 0;
 		cli_sleep_ms(200);
-	} while (cli_now_ms() < until_ms);
+	} while (clock_ms() < until_ms);
 	return cli_api_explain(s->cli, e);
 }
 
@@ -300,7 +276,7 @@ step_stream(struct stream *s, struct err *e)
 	bool begun = s->parser.status == 200;
 	int r;
 
-	r = cli_http_recv(s->fd, &s->parser, cli_now_ms() + s->cli->timeout_ms, e);
+	r = cli_http_recv(s->fd, &s->parser, clock_ms() + s->cli->timeout_ms, e);
 	if (r == -ECONNRESET && begun)
 		return reconnect(s, e);
 	if (r < 0)
@@ -312,7 +288,7 @@ step_stream(struct stream *s, struct err *e)
 	close_stream(s);
 	s->whole = true;
 	r = check_status(s, e);
-	return r == 0 && s->head_len ? flush_head(s, e) : r;
+	return r == 0 && s->head.len ? flush_head(s, e) : r;
 }
 
 /* Returns true if the allocation has ended, so that no more output will come. False if the agent
@@ -410,9 +386,9 @@ find_only_task(struct cli *cli, const char *alloc_id, char **ret, struct err *e)
 		if (len < sizeof list)
 			len += (size_t)snprintf(list + len, sizeof list - len, " %s", task);
 		free(*ret);
-		*ret = strdup(task);
+		*ret = mem_strdup(task);
 	}
-	if (n == 1 && *ret)
+	if (n == 1)
 		return 0;
 	free(steal_ptr(ret));
 	return n ? err_say(e, -EINVAL, "the allocation has %zu tasks; name one of them:%s", n, list)
@@ -430,8 +406,8 @@ cli_alloc_task(struct cli *cli, const char *alloc_id, const char *word, const ch
 		return r;
 	if (!task)
 		return find_only_task(cli, alloc_id, ret, e);
-	*ret = strdup(task);
-	return *ret ? 0 : err_set(e, -ENOMEM, "name the task");
+	*ret = mem_strdup(task);
+	return 0;
 }
 
 static int
@@ -459,7 +435,7 @@ show_logs(struct cli *cli, const char *alloc_id, const char *task, struct err *e
 		r = follow_streams(streams, n, e);
 	for (size_t i = 0; i < n; i++) {
 		close_stream(&streams[i]);
-		free(streams[i].head);
+		text_done(&streams[i].head);
 	}
 	return r;
 }

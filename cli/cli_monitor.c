@@ -8,6 +8,7 @@
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 
 static struct {
 	const char *level, *node, *server;
@@ -54,7 +55,7 @@ follow(struct cli *cli, const char *node, struct err *e)
 	    "/v1/agent/monitor?plain=true&log_level=%s&log_json=%s&node_id=%s&server_id=%s",
 	    options.level, options.json || cli->json ? "true" : "false", node,
 	    options.server ?: "");
-	const uint64_t deadline_ms = cli_now_ms() + cli->timeout_ms;
+	const uint64_t deadline_ms = clock_ms() + cli->timeout_ms;
 	struct answer a = { 0 };
 	cleanup_close int fd = -1;
 	int r;

@@ -12,6 +12,7 @@
 #include "cli/cli_volume.h"
 #include "cli/cli_watch.h"
 #include "common/duration.h"
+#include "common/mem.h"
 
 static struct {
 	bool enable, disable, force, no_deadline, ignore_system, keep_ineligible, detach, monitor,
@@ -152,12 +153,10 @@ static void
 print_map(const char *head, const json_t *map)
 {
 	size_t n = 0;
-	cleanup_free const char **names = calloc(json_object_size(map) + 1, sizeof(char *));
+	cleanup_free const char **names = mem_zeroed(json_object_size(map), sizeof(char *));
 	const char *name;
 	json_t *value;
 
-	if (!names)
-		abort();
 	cli_head("%s", head);
 	json_object_foreach ((json_t *)map, name, value)
 		names[n++] = name;
@@ -351,12 +350,9 @@ static int
 drain_node(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/node/%s/drain", id);
-	cleanup_json json_t *request = make_drain_request(), *answer = NULL;
-	int r;
+	cleanup_json json_t *answer = NULL;
+	int r = cli_api_send_new(cli, "POST", target, make_drain_request(), &answer, e);
 
-	if (!request)
-		return err_set(e, -ENOMEM, "drain");
-	r = cli_api_send(cli, "POST", target, request, &answer, e);
 	if (r == 0 && cli->json)
 		r = cli_json_print(answer, e);
 	if (r < 0)

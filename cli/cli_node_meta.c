@@ -7,6 +7,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
+#include "common/mem.h"
 
 static struct {
 	const char *node;
@@ -59,14 +60,12 @@ compare_keys(const void *a, const void *b)
 static void
 print_meta(const struct cli *cli, const json_t *meta)
 {
-	cleanup_free const char **keys = calloc(json_object_size(meta) + 1, sizeof(char *));
+	cleanup_free const char **keys = mem_zeroed(json_object_size(meta), sizeof(char *));
 	struct cli_table *t;
 	const char *key;
 	json_t *value;
 	size_t n = 0;
 
-	if (!keys)
-		abort();
 	json_object_foreach ((json_t *)meta, key, value)
 		keys[n++] = key;
 	if (n == 0) {
@@ -85,19 +84,21 @@ print_meta(const struct cli *cli, const json_t *meta)
 
 /* changes: NULL only reads. */
 static int
-ask(struct cli *cli, const json_t *changes, struct err *e)
+read_or_apply(struct cli *cli, const json_t *changes, struct err *e)
 {
 	cleanup_free char *id = NULL, *target = NULL;
-	cleanup_json json_t *request = NULL, *answer = NULL;
+	cleanup_json json_t *answer = NULL;
 	int r = options.node ? cli_id_resolve(cli, &cli_kind_node, options.node, &id, e)
 			     : cli_id_self(cli, &id, e);
 
 	if (r < 0)
 		return r;
 	target = cli_target("/v1/client/metadata?node_id=%s", id);
-	request = changes ? json_pack("{s:s, s:O}", "NodeID", id, "Meta", changes) : NULL;
-	r = changes ? cli_api_send(cli, "POST", target, request, &answer, e)
-		    : cli_api_get(cli, target, &answer, e);
+	if (changes)
+		r = cli_api_send_new(cli, "POST", target,
+		    json_pack("{s:s, s:O}", "NodeID", id, "Meta", changes), &answer, e);
+	else
+		r = cli_api_get(cli, target, &answer, e);
 	if (r == 0 && cli->json)
 		return cli_json_print(answer, e);
 	if (r == 0)
@@ -123,7 +124,7 @@ cli_node_meta(struct cli *cli, int argc, char **argv)
 		r = changes ? 0 : e.code;
 	}
 	if (r == 0)
-		r = ask(cli, changes, &e);
+		r = read_or_apply(cli, changes, &e);
 	strings_done(&options.unset);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }

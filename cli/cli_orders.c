@@ -41,14 +41,14 @@ static int
 send_order(struct cli *cli, const char *id, const char *verb, json_t *body, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/client/allocation/%s/%s", id, verb);
-	cleanup_json json_t *wish = body, *answer = NULL;
-	int r = cli_api_send(cli, "PUT", target, wish, &answer, e);
+	cleanup_json json_t *answer = NULL;
+	int r = cli_api_send_new(cli, "PUT", target, body, &answer, e);
 
 	return r == 0 && cli->json ? cli_json_print(answer, e) : r;
 }
 
 static int
-restart(struct cli *cli, int argc, char **argv, struct err *e)
+restart_tasks(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	cleanup_free char *id = NULL;
 	const char *task = "";
@@ -72,7 +72,7 @@ cli_alloc_restart(struct cli *cli, int argc, char **argv)
 {
 	struct err e = { 0 };
 
-	return restart(cli, argc, argv, &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return restart_tasks(cli, argc, argv, &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
 static int

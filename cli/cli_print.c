@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/mem.h"
 
 #define FIELD_WIDTH 20
 
@@ -62,7 +63,7 @@ format_clean(const char *fmt, va_list ap)
 	char *text;
 
 	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+		mem_exhausted();
 	cli_clean(text);
 	return text;
 }
@@ -70,22 +71,17 @@ format_clean(const char *fmt, va_list ap)
 struct cli_table *
 cli_table_new(const char *const *heads, size_t n)
 {
-	struct cli_table *t = calloc(1, sizeof *t);
+	struct cli_table *t = mem_new(struct cli_table);
 
-	if (!t)
-		abort();
 	scols_init_debug(0);
-	t->scols = scols_new_table();
-	if (!t->scols)
-		abort();
+	t->scols = mem_need(scols_new_table());
 	(void)scols_table_set_column_separator(t->scols, "  ");
 	if (!isatty(STDOUT_FILENO))
 		(void)scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_NEVER);
 	for (size_t i = 0; i < n; i++) {
 		int flags = i + 1 == n && isatty(STDOUT_FILENO) ? SCOLS_FL_WRAP : 0;
 
-		if (!scols_table_new_column(t->scols, heads[i], 0, flags))
-			abort();
+		(void)mem_need(scols_table_new_column(t->scols, heads[i], 0, flags));
 	}
 	return t;
 }
@@ -93,9 +89,7 @@ cli_table_new(const char *const *heads, size_t n)
 void
 cli_table_row(struct cli_table *t)
 {
-	t->line = scols_table_new_line(t->scols, NULL);
-	if (!t->line)
-		abort();
+	t->line = mem_need(scols_table_new_line(t->scols, NULL));
 	t->column = 0;
 }
 
@@ -109,7 +103,7 @@ cli_cell(struct cli_table *t, const char *fmt, ...)
 	text = format_clean(fmt, ap);
 	va_end(ap);
 	if (scols_line_set_data(t->line, t->column++, *text ? text : "-") < 0)
-		abort();
+		mem_exhausted();
 }
 
 void

@@ -14,18 +14,14 @@
 static char *
 join(const json_t *list)
 {
-	char *all = NULL;
+	struct text all = { 0 };
 	const json_t *item;
-	size_t i, size = 0;
-	FILE *f = open_memstream(&all, &size);
+	size_t i;
 
-	if (!f)
-		abort();
+	text_append(&all, "", 0);
 	json_array_foreach (list, i, item)
-		(void)fprintf(f, "%s%s", i > 0 ? "," : "", json_string_value(item) ?: "");
-	if (fclose(f) != 0)
-		abort();
-	return all;
+		text_printf(&all, "%s%s", i > 0 ? "," : "", json_string_value(item) ?: "");
+	return all.text;
 }
 
 static void

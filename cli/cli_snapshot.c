@@ -10,6 +10,7 @@
 #include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
 #include "common/duration.h"
+#include "common/mem.h"
 
 static struct {
 	const char *plugin;
@@ -26,22 +27,21 @@ static int
 get_pages(struct cli *cli, const char *target, const char *name, json_t **ret, struct err *e)
 {
 	cleanup_json json_t *whole = json_array(), *page = NULL;
-	cleanup_free char *token = strdup("");
+	cleanup_free char *token = mem_strdup("");
 	int r;
 
 	do {
 		cleanup_free char *next = cli_target("&next_token=%s", token), *all = NULL;
 
 		json_decref(steal_ptr(&page));
-		if (asprintf(&all, "%s%s", target, next) < 0)
-			return err_set(e, -ENOMEM, "read the list");
+		all = mem_printf("%s%s", target, next);
 		r = cli_api_get(cli, all, &page, e);
 		if (r < 0)
 			return r;
 		(void)json_array_extend(whole, cli_json_get(page, name));
 		free(token);
-		token = strdup(cli_json_str(page, "NextToken"));
-	} while (token && *token);
+		token = mem_strdup(cli_json_str(page, "NextToken"));
+	} while (*token);
 	*ret = steal_ptr(&whole);
 	return 0;
 }
@@ -92,7 +92,7 @@ list_snapshots(struct cli *cli, int argc, char **argv, struct err *e)
 static int
 create_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	cleanup_json json_t *request = NULL, *answer = NULL;
+	cleanup_json json_t *answer = NULL;
 	cleanup_free char *id = NULL;
 	int r;
 
@@ -101,11 +101,10 @@ create_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
 	r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, e);
 	if (r < 0)
 		return r;
-	request = json_pack(
-	    "{s:[{s:s, s:s}]}", "Snapshots", "SourceVolumeID", id, "Name", argc > 1 ? argv[1] : "");
-	if (!request)
-		return err_set(e, -ENOMEM, "create the snapshot");
-	r = cli_api_send(cli, "PUT", "/v1/volumes/snapshot", request, &answer, e);
+	r = cli_api_send_new(cli, "PUT", "/v1/volumes/snapshot",
+	    json_pack("{s:[{s:s, s:s}]}", "Snapshots", "SourceVolumeID", id, "Name",
+		argc > 1 ? argv[1] : ""),
+	    &answer, e);
 	if (r < 0)
 		return r;
 	if (cli->json)

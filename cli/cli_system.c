@@ -35,10 +35,11 @@ static int
 set_eligibility(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/node/%s/eligibility", id);
-	cleanup_json json_t *request = json_pack("{s:s, s:s}", "NodeID", id, "Eligibility",
-				options.enable ? "eligible" : "ineligible"),
-			    *answer = NULL;
-	int r = cli_api_send(cli, "PUT", target, request, &answer, e);
+	cleanup_json json_t *answer = NULL;
+	int r = cli_api_send_new(cli, "PUT", target,
+	    json_pack("{s:s, s:s}", "NodeID", id, "Eligibility",
+		options.enable ? "eligible" : "ineligible"),
+	    &answer, e);
 
 	if (r == 0 && cli->json)
 		r = cli_json_print(answer, e);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 
 static struct termios before;
 static volatile sig_atomic_t is_raw;
@@ -44,7 +45,7 @@ cli_terminal_raw(struct err *e)
 	if (tcgetattr(STDIN_FILENO, &before) < 0)
 		return errno == ENOTTY ? 0 : err_set(e, -errno, "read the terminal's settings");
 	if (atexit(cli_terminal_restore) != 0)
-		return err_say(e, -ENOMEM, "no memory to restore the terminal");
+		mem_exhausted();
 	for (size_t i = 0; i < ELEMENTSOF(ends); i++)
 		(void)sigaction(ends[i], &action, NULL);
 	raw = before;

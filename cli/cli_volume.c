@@ -68,14 +68,13 @@ static int
 put_volume(struct cli *cli, const json_t *volume, const char *fmt, say_volume *say, struct err *e)
 {
 	cleanup_free char *target = cli_target(fmt, cli_json_str(volume, "ID"));
-	cleanup_json json_t *request = json_pack("{s:[O]}", "Volumes", volume), *answer = NULL;
+	cleanup_json json_t *answer = NULL;
 	int r;
 
-	if (!request)
-		return err_set(e, -ENOMEM, "send the volume");
 	if (*cli_json_str(volume, "ID") == '\0')
 		return err_say(e, -EINVAL, "a volume in the file has no id");
-	r = cli_api_send(cli, "PUT", target, request, &answer, e);
+	r = cli_api_send_new(
+	    cli, "PUT", target, json_pack("{s:[O]}", "Volumes", volume), &answer, e);
 	return r < 0 ? r : say(cli, cli_json_str(volume, "ID"), answer, e);
 }
 

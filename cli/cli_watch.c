@@ -9,6 +9,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "common/clock.h"
 #include "common/number.h"
 
 #define EVENTS_OF_AT_MOST                                                                          \
@@ -107,7 +108,7 @@ int
 cli_watch_eval(struct cli *cli, const char *eval_id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/evaluation/%s", eval_id);
-	uint64_t said_ms = cli_now_ms();
+	uint64_t said_ms = clock_ms();
 	unsigned step_ms = 0;
 	int r;
 
@@ -120,9 +121,9 @@ cli_watch_eval(struct cli *cli, const char *eval_id, struct err *e)
 			return r;
 		if (strcmp(cli_json_str(eval, "Status"), "pending") != 0)
 			return say_eval_end(cli, eval_id, eval);
-		if (cli_now_ms() - said_ms > CLI_WATCH_STILL_MS) {
+		if (clock_ms() - said_ms > CLI_WATCH_STILL_MS) {
 			cli_say(cli, "    The evaluation is still pending");
-			said_ms = cli_now_ms();
+			said_ms = clock_ms();
 		}
 		cli_watch_pause(&step_ms);
 	}
@@ -145,7 +146,8 @@ said_of(struct watch *w, const char *alloc_id)
 	if (said)
 		return said;
 	said = json_object();
-	return json_object_set_new(w->said, alloc_id, said) < 0 ? NULL : said;
+	(void)json_object_set_new(w->said, alloc_id, said);
+	return said;
 }
 
 /* Prints the events of one task that are newer than the last printed one. */
@@ -168,7 +170,7 @@ say_events(
 		cli_say(w->cli, "    Allocation \"%.*s\" task \"%s\": %s: %s", w->cli->id_len,
 		    cli_json_str(alloc, "ID"), task, cli_json_str(event, "Type"),
 		    cli_json_str(event, "DisplayMessage"));
-		w->said_ms = cli_now_ms();
+		w->said_ms = clock_ms();
 	}
 	(void)json_object_set_new(said, key, json_integer(last));
 }
@@ -196,7 +198,7 @@ say_changes(struct watch *w, const json_t *alloc)
 		    cli_alloc_has_failed(alloc) && *why ? ": " : "",
 		    cli_alloc_has_failed(alloc) ? why : "");
 	(void)json_object_set_new(said, "status", json_string(status));
-	w->said_ms = cli_now_ms();
+	w->said_ms = clock_ms();
 }
 
 /* Prints the last three events of each failed task, if they were not printed as they came. */
@@ -284,7 +286,7 @@ cli_watch_start(struct cli *cli, const char *job_id, const char *eval_id, struct
 {
 	cleanup_free char *target = cli_target("/v1/job/%s/allocations", job_id);
 	cleanup_json json_t *said = json_object();
-	struct watch w = { .cli = cli, .said = said, .said_ms = cli_now_ms() };
+	struct watch w = { .cli = cli, .said = said, .said_ms = clock_ms() };
 	unsigned step_ms = 0;
 	int r;
 
@@ -298,10 +300,10 @@ cli_watch_start(struct cli *cli, const char *job_id, const char *eval_id, struct
 		t = count_allocs(&w, list, eval_id);
 		if (t.running + t.ended == t.total)
 			return end_start(&w, list, job_id, eval_id, &t);
-		if (cli_now_ms() - w.said_ms > CLI_WATCH_STILL_MS) {
+		if (clock_ms() - w.said_ms > CLI_WATCH_STILL_MS) {
 			cli_say(cli, "    Still waiting: %zu of %zu allocation(s) running",
 			    t.running, t.total);
-			w.said_ms = cli_now_ms();
+			w.said_ms = clock_ms();
 		}
 		cli_watch_pause(&step_ms);
 	}
@@ -334,9 +336,9 @@ list_meant(struct cli *cli, const struct cli_watch_filter *f, json_t **ret, stru
 	if (r < 0 && r != -ENOENT)
 		return r;
 	*ret = json_array();
-	return r == 0 && json_array_append_new(*ret, one) < 0
-		   ? err_set(e, -ENOMEM, "follow the allocation")
-		   : 0;
+	if (r == 0)
+		(void)json_array_append_new(*ret, one);
+	return 0;
 }
 
 static size_t
@@ -360,7 +362,7 @@ count_alive(struct watch *w, const struct cli_watch_filter *f, const json_t *lis
 			    w->cli->id_len, id, cli_json_str(alloc, "Name"),
 			    cli_json_str(alloc, "ClientStatus"));
 			(void)json_object_set_new(w->said, id, json_false());
-			w->said_ms = cli_now_ms();
+			w->said_ms = clock_ms();
 		}
 	}
 	return alive;
@@ -370,7 +372,7 @@ int
 cli_watch_end(struct cli *cli, const struct cli_watch_filter *filter, struct err *e)
 {
 	cleanup_json json_t *said = json_object();
-	struct watch w = { .cli = cli, .said = said, .said_ms = cli_now_ms() };
+	struct watch w = { .cli = cli, .said = said, .said_ms = clock_ms() };
 	unsigned step_ms = 0;
 	size_t alive;
 	int r;
@@ -384,9 +386,9 @@ cli_watch_end(struct cli *cli, const struct cli_watch_filter *filter, struct err
 		alive = count_alive(&w, filter, list);
 		if (alive == 0)
 			return (int)json_object_size(said);
-		if (cli_now_ms() - w.said_ms > CLI_WATCH_STILL_MS) {
+		if (clock_ms() - w.said_ms > CLI_WATCH_STILL_MS) {
 			cli_say(cli, "    Still waiting for %zu allocation(s) to end", alive);
-			w.said_ms = cli_now_ms();
+			w.said_ms = clock_ms();
 		}
 		cli_watch_pause(&step_ms);
 	}

@@ -16,26 +16,21 @@ describe_progress(const json_t *deployment)
 {
 	const char *name, *before = "";
 	const json_t *group;
-	char *text = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
+	struct text all = { 0 };
 
-	if (!f)
-		abort();
+	text_append(&all, "", 0);
 	json_object_foreach (cli_json_get(deployment, "TaskGroups"), name, group) {
 		long long bad = cli_json_int(group, "UnhealthyAllocs");
 
-		(void)fprintf(f, "%s%s: %lld of %lld healthy, %lld placed", before, name,
+		text_printf(&all, "%s%s: %lld of %lld healthy, %lld placed", before, name,
 		    (long long)cli_json_int(group, "HealthyAllocs"),
 		    (long long)cli_json_int(group, "DesiredTotal"),
 		    (long long)cli_json_int(group, "PlacedAllocs"));
 		if (bad)
-			(void)fprintf(f, ", %lld unhealthy", bad);
+			text_printf(&all, ", %lld unhealthy", bad);
 		before = "; ";
 	}
-	if (fclose(f) != 0)
-		abort();
-	return text;
+	return all.text;
 }
 
 /* Returns true if all canaries are healthy and the deployment waits for a promotion. */

@@ -7,45 +7,40 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Writes the message to e->msg, with ": " and tail after it unless tail is NULL. */
+/* Writes code and message, with ": " and tail after it unless tail is NULL. Keeps errno. */
 static void
-write_msg(struct err *e, const char *tail, const char *fmt, va_list ap)
+write_err(struct err *e, int code, const char *tail, const char *fmt, va_list ap)
 {
-	int n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	int saved = errno, n;
 
+	if (!e)
+		return;
+	e->code = code;
+	n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
 	if (tail && n >= 0 && (size_t)n < sizeof e->msg)
 		(void)snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s", tail);
+	errno = saved;
 }
 
 int
 err_set(struct err *e, int code, const char *fmt, ...)
 {
-	int saved = errno;
 	va_list ap;
 
-	if (!e)
-		return code;
-	e->code = code;
 	va_start(ap, fmt);
-	write_msg(e, strerrordesc_np(-code) ?: "unknown error", fmt, ap);
+	write_err(e, code, strerrordesc_np(-code) ?: "unknown error", fmt, ap);
 	va_end(ap);
-	errno = saved;
 	return code;
 }
 
 int
 err_say(struct err *e, int code, const char *fmt, ...)
 {
-	int saved = errno;
 	va_list ap;
 
-	if (!e)
-		return code;
-	e->code = code;
 	va_start(ap, fmt);
-	write_msg(e, NULL, fmt, ap);
+	write_err(e, code, NULL, fmt, ap);
 	va_end(ap);
-	errno = saved;
 	return code;
 }
 
@@ -59,7 +54,7 @@ err_prefix(struct err *e, const char *fmt, ...)
 		return -EIO;
 	memcpy(old, e->msg, sizeof old);
 	va_start(ap, fmt);
-	write_msg(e, old, fmt, ap);
+	write_err(e, e->code, old, fmt, ap);
 	va_end(ap);
 	return e->code;
 }

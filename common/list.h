@@ -6,6 +6,17 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
+/* As LIST_FOREACH() and so on, for a body that may remove or free var; next holds the element after
+ * it. */
+#define LIST_FOREACH_SAFE(var, head, field, next)                                                  \
+	for ((var) = LIST_FIRST(head); (var) && ((next) = LIST_NEXT(var, field), 1); (var) = (next))
+#define STAILQ_FOREACH_SAFE(var, head, field, next)                                                \
+	for ((var) = STAILQ_FIRST(head); (var) && ((next) = STAILQ_NEXT(var, field), 1);           \
+	     (var) = (next))
+#define TAILQ_FOREACH_SAFE(var, head, field, next)                                                 \
+	for ((var) = TAILQ_FIRST(head); (var) && ((next) = TAILQ_NEXT(var, field), 1);             \
+	     (var) = (next))
+
 /* Returns the struct of this type whose member p points to. */
 #define container_of(p, type, member)                                                              \
 	({                                                                                         \

@@ -99,7 +99,7 @@ struct proc_spec {
 	void *state;
 	/* Opens what needs the privileges that are dropped next. Returns 0, or -errno with *e. */
 	int (*init)(void *state, const struct proc_args *args, struct err *e);
-	/* Replaces the blocking loop where many requests are served at once; returns exit code. */
+	/* Replaces the blocking loop, for example by proc_serve_many(); returns exit code. */
 	int (*run)(void *state, const struct proc_args *args);
 	/* Called by the blocking loop after each request and each SIGCHLD. May be NULL. */
 	void (*between)(void *state);

@@ -108,7 +108,7 @@ check_wire(const ProtobufCMessageDescriptor *desc, struct wire w, struct err *e)
 }
 
 static void *
-take(void *data, size_t size)
+allocate(void *data, size_t size)
 {
 	struct csi_answer *a = data;
 	size_t at = (a->used + 15) & ~(size_t)15;
@@ -120,7 +120,7 @@ take(void *data, size_t size)
 }
 
 static void
-give_back(void *data, void *pointer)
+keep_memory(void *data, void *pointer)
 {
 	(void)data;
 	(void)pointer;
@@ -170,7 +170,7 @@ int
 csi_answer_decode(const ProtobufCMessageDescriptor *desc, const uint8_t *data, size_t len,
     struct csi_answer *ret, struct err *e)
 {
-	ProtobufCAllocator own = { .alloc = take, .free = give_back, .allocator_data = ret };
+	ProtobufCAllocator own = { .alloc = allocate, .free = keep_memory, .allocator_data = ret };
 	int r;
 
 	ret->msg = NULL;

@@ -8,10 +8,10 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/crash.h"
+#include "common/fd.h"
+#include "common/mem.h"
 #include "common/utf8.h"
 #include "csi-helper/csi.h"
-#include "csi-helper/csi_answer.h"
-#include "csi-helper/csi_grpc.h"
 #include "proto/csi_helper.pb-c.h"
 
 /* gRPC ends each call at its deadline. If a call is this much later, the process checks once more
@@ -52,18 +52,6 @@ static const struct method {
 #undef METHOD
 };
 
-struct channel {
-	uint64_t number; /* number chosen by the supervisor; 0: free slot */
-	struct csi_channel *grpc;
-};
-
-static struct channel channels[CSI_CHANNELS_MAX];
-static struct csi_call *calls[CSI_CALLS_MAX]; /* calls in progress */
-static struct csi_answer answer;              /* the answer that is being sent */
-/* Since when a call is late and no call has ended; 0: none is late. A single late check is not
- * enough, because this process itself may have been stopped. */
-static uint64_t late_since_ms;
-
 static uint64_t
 deadline_ms(const struct csi_call *call)
 {
@@ -80,29 +68,29 @@ find_method(uint32_t number)
 }
 
 /* Number 0 finds a free slot. */
-static struct channel *
-find_channel(uint64_t number)
+static struct csi_open_plugin *
+find_plugin(struct csi *csi, uint64_t number)
 {
-	for (size_t i = 0; i < ELEMENTSOF(channels); i++)
-		if (channels[i].number == number)
-			return &channels[i];
+	for (size_t i = 0; i < ELEMENTSOF(csi->plugins); i++)
+		if (csi->plugins[i].number == number)
+			return &csi->plugins[i];
 	return NULL;
 }
 
 static void
-close_channel(struct channel *ch)
+close_plugin(struct csi *csi, struct csi_open_plugin *plugin)
 {
-	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
-		if (calls[i] && calls[i]->channel == ch->number)
-			csi_call_cancel(calls[i]);
-	csi_channel_free(ch->grpc);
-	*ch = (struct channel){ 0 };
+	for (size_t i = 0; i < ELEMENTSOF(csi->calls); i++)
+		if (csi->calls[i] && csi->calls[i]->channel == plugin->number)
+			csi_call_cancel(csi->calls[i]);
+	csi_channel_free(plugin->channel);
+	*plugin = (struct csi_open_plugin){ 0 };
 }
 
 /* Takes a slot and starts the call, which csi_calls_finish() answers. */
 static int
-start_call(const struct ipc_packet *p, const struct channel *ch, uint32_t method,
-    const ProtobufCMessage *req, uint32_t timeout_ms, struct err *e)
+start_call(struct csi *csi, const struct ipc_packet *p, const struct csi_open_plugin *plugin,
+    uint32_t method, const ProtobufCMessage *req, uint32_t timeout_ms, struct err *e)
 {
 	struct csi_call *call;
 	size_t i = 0;
@@ -110,68 +98,63 @@ start_call(const struct ipc_packet *p, const struct channel *ch, uint32_t method
 	if (timeout_ms == 0 || timeout_ms > CSI_TIMEOUT_MAX_MS)
 		return err_say(e, -EINVAL, "a call's timeout must be 1 to %d ms, not %u",
 		    CSI_TIMEOUT_MAX_MS, timeout_ms);
-	while (i < ELEMENTSOF(calls) && calls[i])
+	while (i < ELEMENTSOF(csi->calls) && csi->calls[i])
 		i++;
-	if (i == ELEMENTSOF(calls))
+	if (i == ELEMENTSOF(csi->calls))
 		return err_say(e, -EBUSY, "%d calls to plugins are in progress, which is the limit",
 		    CSI_CALLS_MAX);
-	call = calloc(1, sizeof *call);
-	if (!call)
-		return err_set(e, -ENOMEM, "call a plugin");
-	call->channel = ch->number;
+	call = csi->calls[i] = mem_new(struct csi_call);
+	call->channel = plugin->number;
 	call->type = p->type;
 	call->serial = p->serial;
 	call->method = method;
 	call->timeout_ms = timeout_ms;
 	call->started_ms = clock_ms();
-	if (csi_call_start(call, ch->grpc, find_method(method)->name, req) < 0) {
-		csi_call_free(call);
-		return err_set(e, -ENOMEM, "call a plugin");
-	}
-	calls[i] = call;
+	csi_call_start(&csi->grpc, call, plugin->channel, find_method(method)->name, req);
 	return 0;
 }
 
 int
-csi_on_plugin_open(const struct ipc_packet *p, const CsiPluginOpenReq *req, struct err *e)
+csi_on_plugin_open(
+    struct csi *csi, const struct ipc_packet *p, const CsiPluginOpenReq *req, struct err *e)
 {
 	Csi__V1__ProbeRequest probe = CSI__V1__PROBE_REQUEST__INIT;
-	struct channel *ch = find_channel(0);
-	int fd, r;
+	struct csi_open_plugin *plugin = find_plugin(csi, 0);
+	cleanup_close int fd = -1;
+	int r;
 
 	if (req->channel == 0)
 		return err_say(e, -EINVAL, "a channel needs a number");
-	if (find_channel(req->channel))
+	if (find_plugin(csi, req->channel))
 		return err_say(
 		    e, -EEXIST, "channel %llu is already open", (unsigned long long)req->channel);
-	if (!ch)
+	if (!plugin)
 		return err_say(e, -EBUSY, "%d channels to plugins are open, which is the limit",
 		    CSI_CHANNELS_MAX);
 	/* gRPC gets a duplicate; the packet closes its own descriptor. */
 	fd = fcntl(p->fds[0], F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
+	if (fd < 0 || fd_set_nonblock(fd, true) < 0)
 		return err_set(e, -errno, "open a channel");
-	ch->grpc = csi_channel_new(fd);
-	if (!ch->grpc)
-		return err_set(e, -ENOMEM, "open a channel");
-	ch->number = req->channel;
-	r = start_call(p, ch, CSI_CALL_REQ__CALL_PROBE, &probe.base, req->probe_timeout_ms, e);
+	plugin->channel = csi_channel_new(steal_fd(&fd));
+	plugin->number = req->channel;
+	r = start_call(
+	    csi, p, plugin, CSI_CALL_REQ__CALL_PROBE, &probe.base, req->probe_timeout_ms, e);
 	if (r < 0) {
-		close_channel(ch);
+		close_plugin(csi, plugin);
 		return r;
 	}
 	return PROC_LATER;
 }
 
 int
-csi_on_plugin_close(const CsiPluginCloseReq *req, struct err *e)
+csi_on_plugin_close(struct csi *csi, const CsiPluginCloseReq *req, struct err *e)
 {
-	struct channel *ch = req->channel ? find_channel(req->channel) : NULL;
+	struct csi_open_plugin *plugin = req->channel ? find_plugin(csi, req->channel) : NULL;
 
-	if (!ch)
+	if (!plugin)
 		return err_say(
 		    e, -ENOENT, "channel %llu is not open", (unsigned long long)req->channel);
-	close_channel(ch);
+	close_plugin(csi, plugin);
 	return 0;
 }
 
@@ -188,31 +171,34 @@ embedded(ProtobufCMessage *msg, uint32_t number, const ProtobufCMessageDescripto
 }
 
 int
-csi_on_call(const struct ipc_packet *p, const CsiCallReq *req, struct err *e)
+csi_on_call(struct csi *csi, const struct ipc_packet *p, const CsiCallReq *req, struct err *e)
 {
 	ProtobufCMessage *msg = (ProtobufCMessage *)(uintptr_t)p->msg;
-	struct channel *ch = req->channel ? find_channel(req->channel) : NULL;
+	struct csi_open_plugin *plugin = req->channel ? find_plugin(csi, req->channel) : NULL;
 	int r;
 
 	if (!find_method(req->call_case))
 		return err_say(e, -EINVAL, "a call needs a method");
-	if (!ch)
+	if (!plugin)
 		/* The channel belonged to the previous csi-helper. This error makes the supervisor
 		 * open it again; -ENOENT would look like a plugin's answer. */
 		return err_say(
 		    e, -ECONNRESET, "channel %llu is not open", (unsigned long long)req->channel);
 	CRASH_POINT(CSI_BEFORE_CALL);
-	r = start_call(
-	    p, ch, req->call_case, *embedded(msg, req->call_case, NULL), req->timeout_ms, e);
+	r = start_call(csi, p, plugin, req->call_case, *embedded(msg, req->call_case, NULL),
+	    req->timeout_ms, e);
 	return r < 0 ? r : PROC_LATER;
 }
 
 void
-csi_on_call_cancel(const CsiCallCancelEv *ev)
+csi_on_call_cancel(struct csi *csi, const CsiCallCancelEv *ev)
 {
-	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
-		if (calls[i] && calls[i]->type == CSI_CALL_REQ && calls[i]->serial == ev->call)
-			csi_call_cancel(calls[i]);
+	for (size_t i = 0; i < ELEMENTSOF(csi->calls); i++) {
+		struct csi_call *call = csi->calls[i];
+
+		if (call && call->type == CSI_CALL_REQ && call->serial == ev->call)
+			csi_call_cancel(call);
+	}
 }
 
 /* Formats the error text of gRPC or of the plugin as one printable line. */
@@ -232,7 +218,8 @@ say_status(const struct csi_call *call, char message[CSI_MESSAGE_SIZE])
 /* Puts the call's answer into rep, or the status INTERNAL with the reason if the answer is invalid.
  */
 static void
-fill_answer(const struct csi_call *call, CsiCallRep *rep, char message[CSI_MESSAGE_SIZE])
+fill_answer(
+    struct csi *csi, const struct csi_call *call, CsiCallRep *rep, char message[CSI_MESSAGE_SIZE])
 {
 	const ProtobufCMessageDescriptor *desc;
 	ProtobufCMessage **at = embedded(&rep->base, call->method, &desc);
@@ -240,9 +227,10 @@ fill_answer(const struct csi_call *call, CsiCallRep *rep, char message[CSI_MESSA
 
 	if (!call->result.data)
 		(void)err_say(&e, -EPROTO, "it is empty");
-	else if (csi_answer_decode(desc, call->result.data, call->result.len, &answer, &e) == 0) {
+	else if (csi_answer_decode(desc, call->result.data, call->result.len, &csi->answer, &e) ==
+		 0) {
 		rep->answer_case = (CsiCallRep__AnswerCase)call->method;
-		*at = answer.msg;
+		*at = csi->answer.msg;
 		if (protobuf_c_message_get_packed_size(&rep->base) <=
 		    ipc_msg_info(CSI_CALL_REP)->max_bytes)
 			return;
@@ -256,14 +244,13 @@ fill_answer(const struct csi_call *call, CsiCallRep *rep, char message[CSI_MESSA
 }
 
 static int
-answer_call(struct csi_call *call, struct err *e)
+answer_call(struct csi *csi, struct csi_call *call, struct err *e)
 {
 	char message[CSI_MESSAGE_SIZE] = "";
 	CsiCallRep rep = CSI_CALL_REP__INIT;
-	int r;
 
 	if (call->result.status == GRPC_STATUS_OK) {
-		fill_answer(call, &rep, message);
+		fill_answer(csi, call, &rep, message);
 	} else {
 		say_status(call, message);
 		rep.grpc_status = (uint32_t)call->result.status;
@@ -272,8 +259,7 @@ answer_call(struct csi_call *call, struct err *e)
 	if (rep.grpc_status != GRPC_STATUS_OK)
 		log_debug("%s: %s: %s", find_method(call->method)->name,
 		    csi_status_name((int)rep.grpc_status), message);
-	r = proc_answer(&csi_helper, call->type, call->serial, 0, &rep.base, -1, NULL, e);
-	return r;
+	return proc_answer(&csi_helper, call->type, call->serial, 0, &rep.base, -1, NULL, e);
 }
 
 static int
@@ -297,10 +283,10 @@ open_failed(const struct csi_call *call, struct err *why)
 
 /* The channel stays open only if the first probe succeeded. */
 static int
-answer_open(struct csi_call *call, struct err *e)
+answer_open(struct csi *csi, struct csi_call *call, struct err *e)
 {
 	CsiPluginOpenRep rep = CSI_PLUGIN_OPEN_REP__INIT;
-	struct channel *ch = find_channel(call->channel);
+	struct csi_open_plugin *plugin = find_plugin(csi, call->channel);
 	const Csi__V1__ProbeResponse *probe;
 	struct err why = { 0 };
 	int r;
@@ -308,37 +294,37 @@ answer_open(struct csi_call *call, struct err *e)
 	if (call->result.status != GRPC_STATUS_OK)
 		r = open_failed(call, &why);
 	else if (csi_answer_decode(&csi__v1__probe_response__descriptor, call->result.data,
-		     call->result.len, &answer, &why) < 0)
+		     call->result.len, &csi->answer, &why) < 0)
 		r = err_prefix(&why, "probe the plugin");
 	else
 		r = 0;
 	csi_grpc_trim();
 	if (r == 0) {
-		probe = (const Csi__V1__ProbeResponse *)(const void *)answer.msg;
+		probe = (const Csi__V1__ProbeResponse *)(const void *)csi->answer.msg;
 		rep.ready = !probe->ready || probe->ready->value;
-	} else if (ch) {
-		close_channel(ch);
+	} else if (plugin) {
+		close_plugin(csi, plugin);
 	}
-	r = proc_answer(&csi_helper, call->type, call->serial, r, &rep.base, -1, &why, e);
-	return r;
+	return proc_answer(&csi_helper, call->type, call->serial, r, &rep.base, -1, &why, e);
 }
 
 int
-csi_calls_finish(struct err *e)
+csi_calls_finish(struct csi *csi, struct err *e)
 {
 	struct csi_call *call;
 	int r = 0;
 
-	while (r == 0 && (call = csi_grpc_next())) {
-		late_since_ms = 0;
-		for (size_t i = 0; i < ELEMENTSOF(calls); i++)
-			if (calls[i] == call)
-				calls[i] = NULL;
+	while (r == 0 && (call = csi_grpc_next(&csi->grpc))) {
+		csi->late_since_ms = 0;
+		for (size_t i = 0; i < ELEMENTSOF(csi->calls); i++)
+			if (csi->calls[i] == call)
+				csi->calls[i] = NULL;
 		if (call->type == CSI_PLUGIN_OPEN_REQ)
 			CRASH_POINT(CSI_AFTER_OPEN);
 		else
 			CRASH_POINT(CSI_AFTER_CALL);
-		r = call->type == CSI_PLUGIN_OPEN_REQ ? answer_open(call, e) : answer_call(call, e);
+		r = call->type == CSI_PLUGIN_OPEN_REQ ? answer_open(csi, call, e)
+						      : answer_call(csi, call, e);
 		csi_call_free(call);
 	}
 	return r;
@@ -346,30 +332,30 @@ csi_calls_finish(struct err *e)
 
 /* Finds the call with the earliest deadline. */
 static const struct csi_call *
-first_to_end(void)
+first_to_end(const struct csi *csi)
 {
 	const struct csi_call *first = NULL;
 
-	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
-		if (calls[i] && (!first || deadline_ms(calls[i]) < deadline_ms(first)))
-			first = calls[i];
+	for (size_t i = 0; i < ELEMENTSOF(csi->calls); i++)
+		if (csi->calls[i] && (!first || deadline_ms(csi->calls[i]) < deadline_ms(first)))
+			first = csi->calls[i];
 	return first;
 }
 
 int
-csi_calls_timeout_ms(struct err *e)
+csi_calls_timeout_ms(struct csi *csi, struct err *e)
 {
-	const struct csi_call *first = first_to_end();
+	const struct csi_call *first = first_to_end(csi);
 	uint64_t now = clock_ms();
 
 	if (!first || now < deadline_ms(first) + LATE_MS) {
-		late_since_ms = 0;
+		csi->late_since_ms = 0;
 		return first ? (int)(deadline_ms(first) + LATE_MS - now) : -1;
 	}
-	if (late_since_ms == 0)
-		late_since_ms = now;
-	if (now < late_since_ms + LATE_MS)
-		return (int)(late_since_ms + LATE_MS - now);
+	if (csi->late_since_ms == 0)
+		csi->late_since_ms = now;
+	if (now < csi->late_since_ms + LATE_MS)
+		return (int)(csi->late_since_ms + LATE_MS - now);
 	(void)err_say(e, -ETIMEDOUT, "gRPC has not ended %s at its deadline",
 	    find_method(first->method)->name);
 	return 0;

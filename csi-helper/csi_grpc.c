@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/fd.h"
 #include "common/log.h"
+#include "common/mem.h"
 
 /* Memory that gRPC writes to until the call has ended. */
 struct csi_call_state {
@@ -31,22 +31,16 @@ struct csi_call_state {
 	grpc_slice message, data;
 };
 
-static grpc_completion_queue *queue;
-static int event_fd = -1;
-static pthread_mutex_t ended_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct csi_call *ended_first, **ended_last = &ended_first; /* protected by ended_lock */
-
+/* Passes an ended call to the main thread. */
 static void
-hand_over(struct csi_call *call)
+hand_over(struct csi_grpc *g, struct csi_call *call)
 {
 	const uint64_t one = 1;
 
-	call->next = NULL;
-	(void)pthread_mutex_lock(&ended_lock);
-	*ended_last = call;
-	ended_last = &call->next;
-	(void)pthread_mutex_unlock(&ended_lock);
-	if (write(event_fd, &one, sizeof one) < 0 && errno != EAGAIN) {
+	(void)pthread_mutex_lock(&g->lock);
+	STAILQ_INSERT_TAIL(&g->ended, call, link);
+	(void)pthread_mutex_unlock(&g->lock);
+	if (write(g->event_fd, &one, sizeof one) < 0 && errno != EAGAIN) {
 		log_error("wake the main thread: %s", strerror(errno));
 		_exit(1);
 	}
@@ -55,18 +49,20 @@ hand_over(struct csi_call *call)
 static void *
 queue_main(void *arg)
 {
+	struct csi_grpc *g = arg;
+
 	for (;;) {
 		grpc_event ev =
-		    grpc_completion_queue_next(queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
+		    grpc_completion_queue_next(g->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
 
 		if (ev.type == GRPC_OP_COMPLETE)
-			hand_over(ev.tag);
+			hand_over(g, ev.tag);
 	}
 	return NULL;
 }
 
 int
-csi_grpc_start(struct err *e)
+csi_grpc_start(struct csi_grpc *g, struct err *e)
 {
 	pthread_t thread;
 	int r;
@@ -74,16 +70,18 @@ csi_grpc_start(struct err *e)
 	/* gRPC's eight threads hardly allocate: a malloc arena for each would cost more than
 	 * contention. */
 	(void)mallopt(M_ARENA_MAX, 1);
-	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (event_fd < 0)
+	*g = (struct csi_grpc){ .lock = PTHREAD_MUTEX_INITIALIZER,
+		.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	if (g->event_fd < 0)
 		return err_set(e, -errno, "make an eventfd");
+	STAILQ_INIT(&g->ended);
 	grpc_init();
-	queue = grpc_completion_queue_create_for_next(NULL);
-	r = pthread_create(&thread, NULL, queue_main, NULL);
+	g->queue = grpc_completion_queue_create_for_next(NULL);
+	r = pthread_create(&thread, NULL, queue_main, g);
 	if (r != 0)
 		return err_set(e, -r, "start the thread of the completion queue");
 	(void)pthread_detach(thread);
-	return event_fd;
+	return 0;
 }
 
 static int
@@ -137,10 +135,6 @@ csi_channel_new(int fd)
 	grpc_channel_credentials *insecure;
 	grpc_channel *channel;
 
-	if (fd_set_nonblock(fd, true) < 0) {
-		(void)close(fd);
-		return NULL;
-	}
 	insecure = grpc_insecure_credentials_create();
 	channel = grpc_channel_create_from_fd("localhost", fd, insecure, &all);
 	grpc_channel_credentials_release(insecure);
@@ -157,12 +151,10 @@ csi_channel_free(struct csi_channel *ch)
 static struct csi_call_state *
 state_new(const ProtobufCMessage *req)
 {
-	struct csi_call_state *s = calloc(1, sizeof *s);
+	struct csi_call_state *s = mem_new(struct csi_call_state);
 	size_t size = protobuf_c_message_get_packed_size(req);
 	grpc_slice slice;
 
-	if (!s)
-		return NULL;
 	grpc_metadata_array_init(&s->initial);
 	grpc_metadata_array_init(&s->trailing);
 	s->message = s->data = grpc_empty_slice();
@@ -208,24 +200,21 @@ start_batch(struct csi_call *call)
 	return grpc_call_start_batch(s->call, ops, ELEMENTSOF(ops), call, NULL);
 }
 
-int
-csi_call_start(
-    struct csi_call *call, struct csi_channel *ch, const char *method, const ProtobufCMessage *req)
+void
+csi_call_start(struct csi_grpc *g, struct csi_call *call, struct csi_channel *ch,
+    const char *method, const ProtobufCMessage *req)
 {
 	gpr_timespec deadline = gpr_time_add(
 	    gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(call->timeout_ms, GPR_TIMESPAN));
 	struct csi_call_state *s = state_new(req);
 
-	if (!s)
-		return -ENOMEM;
 	call->state = s;
-	s->call = grpc_channel_create_call((grpc_channel *)ch, NULL, GRPC_PROPAGATE_DEFAULTS, queue,
-	    grpc_slice_from_static_string(method), NULL, deadline, NULL);
+	s->call = grpc_channel_create_call((grpc_channel *)ch, NULL, GRPC_PROPAGATE_DEFAULTS,
+	    g->queue, grpc_slice_from_static_string(method), NULL, deadline, NULL);
 	if (start_batch(call) != GRPC_CALL_OK) {
 		log_error("gRPC refuses a batch of %s", method);
 		_exit(1);
 	}
-	return 0;
 }
 
 void
@@ -237,8 +226,7 @@ csi_call_cancel(struct csi_call *call)
 void
 csi_call_free(struct csi_call *call)
 {
-	if (call->state)
-		state_free(call->state);
+	state_free(call->state);
 	free(call);
 }
 
@@ -262,30 +250,28 @@ read_result(struct csi_call *call)
 }
 
 static struct csi_call *
-take_ended(void)
+take_ended(struct csi_grpc *g)
 {
 	struct csi_call *call;
 	uint64_t n;
 
-	(void)pthread_mutex_lock(&ended_lock);
-	call = ended_first;
+	(void)pthread_mutex_lock(&g->lock);
+	call = STAILQ_FIRST(&g->ended);
 	if (call) {
-		ended_first = call->next;
-		if (!ended_first)
-			ended_last = &ended_first;
+		STAILQ_REMOVE_HEAD(&g->ended, link);
 	} else {
 		/* The eventfd is read under the lock; otherwise a call that ends between the check
 		 * and the read would be missed. */
-		(void)!read(event_fd, &n, sizeof n);
+		(void)!read(g->event_fd, &n, sizeof n);
 	}
-	(void)pthread_mutex_unlock(&ended_lock);
+	(void)pthread_mutex_unlock(&g->lock);
 	return call;
 }
 
 struct csi_call *
-csi_grpc_next(void)
+csi_grpc_next(struct csi_grpc *g)
 {
-	struct csi_call *call = take_ended();
+	struct csi_call *call = take_ended(g);
 
 	if (call)
 		read_result(call);

@@ -10,6 +10,7 @@
 
 #include "common/err.h"
 #include "common/ipc.h"
+#include "common/list.h"
 #include "proto/agent_config.h"
 
 struct hb_link;
@@ -19,7 +20,7 @@ struct hb_packet;
 
 /* hb_ipc.h: packets that the supervisor has not read yet. */
 struct hb_ipc {
-	struct hb_packet *first, **end;
+	STAILQ_HEAD(, hb_packet) packets;
 	unsigned n;
 };
 
@@ -38,13 +39,16 @@ struct hb_beat {
 struct hb {
 	const struct agent_config *config;
 	uint32_t generation;
+	int resolver_fd; /* socket of the resolver; -1 without servers */
 	uint64_t now_ms; /* CLOCK_MONOTONIC at the beginning of this turn */
 	struct lease_page *lease;
 	struct hb_ipc ipc;
 	struct hb_beat beat;
-	struct hb_link *link;    /* hb_link.h; NULL without servers */
-	struct hb_call *calls;   /* hb_call.h */
-	struct hb_relay *relays; /* hb_relay.h */
+	struct hb_link *link;        /* hb_link.h; NULL without servers */
+	TAILQ_HEAD(, hb_call) calls; /* hb_call.h */
+	unsigned n_calls;
+	uint64_t last_seq;
+	LIST_HEAD(, hb_relay) relays; /* hb_relay.h */
 	uint64_t last_relay;
 };
 

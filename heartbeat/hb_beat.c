@@ -54,7 +54,7 @@ hb_beat_tick(struct hb *hb)
 		return b->next_ms;
 	/* A request that has not been answered stays valid, also without servers: the supervisor
 	 * answers it when it runs again, and an answer to an older cycle is ignored. */
-	if (hb->ipc.first || (hb->link && (b->asked_ns || b->at_server))) {
+	if (!STAILQ_EMPTY(&hb->ipc.packets) || (hb->link && (b->asked_ns || b->at_server))) {
 		b->next_ms = hb->now_ms + LOCAL_MS;
 		return b->next_ms;
 	}
@@ -183,10 +183,10 @@ send_to_server(struct hb *hb, const HbBeatRep *rep)
 {
 	struct hb_beat *b = &hb->beat;
 	struct hb_buf body = { 0 };
-	struct hb_call *c = NULL;
+	struct hb_call *c;
 
-	if (hb_buf_add(&body, rep->body.data, rep->body.len) == 0)
-		c = hb_call_new(hb, "Node.UpdateStatus", &body, NULL, 0, ANSWER_MS, true, on_done);
+	hb_buf_add(&body, rep->body.data, rep->body.len);
+	c = hb_call_new(hb, "Node.UpdateStatus", &body, NULL, 0, ANSWER_MS, true, on_done);
 	b->at_server = c != NULL;
 	if (c)
 		return;

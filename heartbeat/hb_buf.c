@@ -2,13 +2,14 @@
 /* hb_buf.c: a byte queue. Runs in: heartbeat. */
 #include "heartbeat/hb_buf.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
+
 #define SIZE_MIN 512
 
-int
+void
 hb_buf_add(struct hb_buf *b, const void *data, size_t len)
 {
 	size_t before = b->data ? (size_t)(b->data - b->memory) : 0;
@@ -16,14 +17,12 @@ hb_buf_add(struct hb_buf *b, const void *data, size_t len)
 	size_t size;
 
 	if (len == 0)
-		return 0;
+		return;
 	if (len > b->size - before - b->len) {
 		size = b->len + len + b->len / 2;
 		if (size < SIZE_MIN)
 			size = SIZE_MIN;
-		memory = malloc(size);
-		if (!memory)
-			return -ENOMEM;
+		memory = mem_alloc(size);
 		if (b->len)
 			memcpy(memory, b->data, b->len);
 		free(b->memory);
@@ -32,7 +31,6 @@ hb_buf_add(struct hb_buf *b, const void *data, size_t len)
 	}
 	memcpy(b->data + b->len, data, len);
 	b->len += len;
-	return 0;
 }
 
 void

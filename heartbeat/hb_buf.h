@@ -14,8 +14,8 @@ struct hb_buf {
 	size_t size;
 };
 
-/* Appends len bytes. Returns 0, or -ENOMEM with nothing appended. */
-int hb_buf_add(struct hb_buf *b, const void *data, size_t len);
+/* Appends len bytes. */
+void hb_buf_add(struct hb_buf *b, const void *data, size_t len);
 /* Removes the first n bytes. */
 void hb_buf_drop(struct hb_buf *b, size_t n);
 void hb_buf_done(struct hb_buf *b);

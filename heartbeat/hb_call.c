@@ -16,6 +16,7 @@
 #include "common/fd.h"
 #include "common/lease.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "heartbeat/hb_ipc.h"
 #include "heartbeat/hb_link.h"
 #include "proto/heartbeat.pb-c.h"
@@ -53,7 +54,10 @@ body_add(struct hb_body *b, const uint8_t *data, size_t len)
 		r = to_memfd(b);
 	if (r < 0)
 		return r;
-	return b->fd < 0 ? hb_buf_add(&b->buf, data, len) : fd_write_full(b->fd, data, len);
+	if (b->fd >= 0)
+		return fd_write_full(b->fd, data, len);
+	hb_buf_add(&b->buf, data, len);
+	return 0;
 }
 
 static void
@@ -78,15 +82,11 @@ struct hb_call *
 hb_call_new(struct hb *hb, const char *method, struct hb_buf *request, const void *mapped,
     size_t mapped_len, uint64_t timeout_ms, bool repeat, hb_call_cb *done)
 {
-	struct hb_call *c = NULL, **at = &hb->calls;
-	unsigned n = 0;
+	struct hb_call *c;
 
-	for (; *at; at = &(*at)->next)
-		n++;
-	if (n < CALLS_MAX)
-		c = calloc(1, sizeof *c);
-	if (!c)
+	if (hb->n_calls == CALLS_MAX)
 		return NULL;
+	c = mem_new(struct hb_call);
 	(void)snprintf(c->method, sizeof c->method, "%s", method);
 	c->request = *request;
 	*request = (struct hb_buf){ 0 };
@@ -96,14 +96,15 @@ hb_call_new(struct hb *hb, const char *method, struct hb_buf *request, const voi
 	c->repeat = repeat;
 	c->done = done;
 	c->body.fd = -1;
-	*at = c;
+	TAILQ_INSERT_TAIL(&hb->calls, c, link);
+	hb->n_calls++;
 	return c;
 }
 
 /* Resets a call to the state before it was sent. Sends FIN and not RST, because a server that has
  * not yet read the stream's first byte would close the whole connection. */
 static void
-let_go(struct hb_call *c)
+reset_call(struct hb_call *c)
 {
 	if (c->stream)
 		hb_stream_close(c->stream);
@@ -119,14 +120,11 @@ let_go(struct hb_call *c)
 }
 
 static void
-forget(struct hb *hb, struct hb_call *c)
+free_call(struct hb *hb, struct hb_call *c)
 {
-	struct hb_call **at = &hb->calls;
-
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
-	let_go(c);
+	TAILQ_REMOVE(&hb->calls, c, link);
+	hb->n_calls--;
+	reset_call(c);
 	hb_buf_done(&c->request);
 	if (c->mapped)
 		(void)munmap((void *)(uintptr_t)c->mapped, c->mapped_len);
@@ -134,17 +132,17 @@ forget(struct hb *hb, struct hb_call *c)
 }
 
 static void
-finish(struct hb *hb, struct hb_call *c, int r, const struct err *e)
+finish_call(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 {
 	if (c->stream)
 		hb_stream_close(c->stream);
 	c->stream = NULL;
 	c->done(hb, c, r, e);
-	forget(hb, c);
+	free_call(hb, c);
 }
 
 static void __attribute__((format(printf, 4, 5)))
-fail(struct hb *hb, struct hb_call *c, int code, const char *fmt, ...)
+fail_call(struct hb *hb, struct hb_call *c, int code, const char *fmt, ...)
 {
 	struct err e = { 0 };
 	char text[ERR_MSG_SIZE];
@@ -154,13 +152,13 @@ fail(struct hb *hb, struct hb_call *c, int code, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	(void)err_say(&e, code, "%s: %s", c->method, text);
-	finish(hb, c, code, &e);
+	finish_call(hb, c, code, &e);
 }
 
 static void
 wait_and_retry(struct hb *hb, struct hb_call *c)
 {
-	let_go(c);
+	reset_call(c);
 	c->retry_ms = hb->now_ms + hb_random(JITTER_MS);
 }
 
@@ -187,19 +185,19 @@ send_request(struct hb_call *c)
 
 /* The frame that opens the stream includes the mode byte. */
 static void
-start(struct hb *hb, struct hb_call *c, struct hb_conn *conn)
+start_call(struct hb *hb, struct hb_call *c, struct hb_conn *conn)
 {
-	static uint64_t seq;
 	static const uint8_t mode = HB_RPC_NOMAD;
 
 	if (conn->yamux.n_unacked >= HB_YAMUX_UNACKED_MAX)
 		return; /* retried in a later turn, after the server has accepted streams */
 	c->stream = hb_stream_open(&conn->yamux, c);
-	if (!c->stream || hb_buf_add(&c->head_out, &mode, 1) < 0 ||
-	    hb_rpc_put_request(&c->head_out, c->method, ++seq) < 0) {
+	if (!c->stream) {
 		wait_and_retry(hb, c);
 		return;
 	}
+	hb_buf_add(&c->head_out, &mode, 1);
+	hb_rpc_put_request(&c->head_out, c->method, ++hb->last_seq);
 	c->stream->ops = &stream_ops;
 	c->conn = conn;
 	c->begun_ns = clock_boot_ns();
@@ -242,10 +240,10 @@ on_answer(struct hb *hb, struct hb_call *c)
 		wait_and_retry(hb, c);
 		return;
 	}
-	finish(hb, c, 0, NULL);
+	finish_call(hb, c, 0, NULL);
 }
 
-/* Returns the bytes consumed, -EBADMSG for an invalid head, or -ENOMEM. */
+/* Returns the bytes consumed, or -EBADMSG for an invalid head. */
 static ssize_t
 take_head(struct hb_call *c, const uint8_t *data, size_t len)
 {
@@ -255,8 +253,7 @@ take_head(struct hb_call *c, const uint8_t *data, size_t len)
 
 	if (n < 0 || (size_t)n > HB_RPC_HEAD_MAX - c->head_in.len)
 		return -EBADMSG;
-	if (hb_buf_add(&c->head_in, data, (size_t)n) < 0)
-		return -ENOMEM;
+	hb_buf_add(&c->head_in, data, (size_t)n);
 	if (!done)
 		return n;
 	if (hb_rpc_get_head(c->head_in.data, c->head_in.len, &head) < 0)
@@ -281,7 +278,7 @@ on_data(struct hb_stream *s, const uint8_t *data, size_t len)
 	if (!c->in_body) {
 		n = take_head(c, data, len);
 		if (n < 0) {
-			fail(hb, c, -EBADMSG, "the server's answer is invalid");
+			fail_call(hb, c, -EBADMSG, "the server's answer is invalid");
 			return;
 		}
 		data += n;
@@ -293,7 +290,7 @@ on_data(struct hb_stream *s, const uint8_t *data, size_t len)
 	if (n >= 0)
 		r = body_add(&c->body, data, (size_t)n);
 	if (n < 0 || r < 0)
-		fail(hb, c, n < 0 ? -EBADMSG : r, "%s",
+		fail_call(hb, c, n < 0 ? -EBADMSG : r, "%s",
 		    n < 0            ? "the server's answer is invalid"
 		    : r == -EMSGSIZE ? "the server's answer is too large"
 				     : strerrordesc_np(-r));
@@ -304,18 +301,18 @@ on_data(struct hb_stream *s, const uint8_t *data, size_t len)
 /* Handles the loss of a call's connection or stream. A call that no server has read is sent to the
  * next one. */
 static void
-lose(struct hb *hb, struct hb_call *c, const char *why)
+lose_call(struct hb *hb, struct hb_call *c, const char *why)
 {
 	if (c->repeat || !c->tried)
 		wait_and_retry(hb, c);
 	else
-		fail(hb, c, -ECONNRESET, "%s", why);
+		fail_call(hb, c, -ECONNRESET, "%s", why);
 }
 
 static void
 on_fin(struct hb_stream *s)
 {
-	lose(s->session->user, s->user, "the server closed the stream without an answer");
+	lose_call(s->session->user, s->user, "the server closed the stream without an answer");
 }
 
 static void
@@ -340,25 +337,29 @@ static const struct hb_stream_ops stream_ops = { on_data, on_fin, on_reset, on_w
 void
 hb_calls_lose(struct hb *hb, struct hb_conn *conn, const char *why)
 {
-	for (struct hb_call *c = hb->calls, *next; c; c = next) {
-		next = c->next;
+	struct hb_call *c, *next;
+
+	TAILQ_FOREACH_SAFE (c, &hb->calls, link, next)
 		if (c->conn == conn)
-			lose(hb, c, why);
-	}
+			lose_call(hb, c, why);
 }
 
 void
 hb_calls_move(struct hb *hb, struct hb_conn *conn)
 {
-	for (struct hb_call *c = hb->calls; c; c = c->next)
+	struct hb_call *c;
+
+	TAILQ_FOREACH (c, &hb->calls, link)
 		if (c->conn == conn && c->repeat)
-			let_go(c);
+			reset_call(c);
 }
 
 void
 hb_calls_on_room(struct hb *hb, struct hb_conn *conn)
 {
-	for (struct hb_call *c = hb->calls; c; c = c->next)
+	struct hb_call *c;
+
+	TAILQ_FOREACH (c, &hb->calls, link)
 		if (c->conn == conn)
 			send_request(c);
 }
@@ -366,7 +367,9 @@ hb_calls_on_room(struct hb *hb, struct hb_conn *conn)
 bool
 hb_calls_any(const struct hb *hb, const struct hb_conn *conn)
 {
-	for (const struct hb_call *c = hb->calls; c; c = c->next)
+	const struct hb_call *c;
+
+	TAILQ_FOREACH (c, &hb->calls, link)
 		if (c->conn == conn)
 			return true;
 	return false;
@@ -378,27 +381,27 @@ fail_late(struct hb *hb, struct hb_call *c)
 	if (c->conn)
 		hb_link_complain(hb->link, "no answer in time");
 	if (c->conn || hb_link_current(hb->link))
-		fail(hb, c, -ETIMEDOUT, "no answer from %s in time",
+		fail_call(hb, c, -ETIMEDOUT, "no answer from %s in time",
 		    c->conn ? c->conn->name : "a server");
 	else
-		fail(hb, c, -ENETUNREACH, "%s", hb_link_why(hb->link));
+		fail_call(hb, c, -ENETUNREACH, "%s", hb_link_why(hb->link));
 }
 
 uint64_t
 hb_calls_tick(struct hb *hb)
 {
+	struct hb_call *c, *next;
 	uint64_t next_ms = UINT64_MAX;
 
-	for (struct hb_call *c = hb->calls, *next; c; c = next) {
+	TAILQ_FOREACH_SAFE (c, &hb->calls, link, next) {
 		uint64_t when = c->deadline_ms;
 
-		next = c->next;
 		if (hb->now_ms >= c->deadline_ms) {
 			fail_late(hb, c);
 			continue;
 		}
 		if (!c->conn && hb->now_ms >= c->retry_ms && hb_link_current(hb->link))
-			start(hb, c, hb_link_current(hb->link));
+			start_call(hb, c, hb_link_current(hb->link));
 		if (!c->conn && c->retry_ms > hb->now_ms && c->retry_ms < when)
 			when = c->retry_ms;
 		if (when < next_ms)
@@ -410,7 +413,7 @@ hb_calls_tick(struct hb *hb)
 /* --- calls of the supervisor --- */
 
 static void
-refuse(struct hb *hb, uint32_t serial, int code, const char *why)
+refuse_request(struct hb *hb, uint32_t serial, int code, const char *why)
 {
 	struct ipc_error_rep error = { .code = code };
 
@@ -419,7 +422,7 @@ refuse(struct hb *hb, uint32_t serial, int code, const char *why)
 }
 
 static void
-answer(struct hb *hb, struct hb_call *c, int r, const struct err *e)
+answer_request(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 {
 	HbCallRep rep = HB_CALL_REP__INIT;
 	struct err why = { 0 };
@@ -431,7 +434,7 @@ answer(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 			e = err_set(&why, fd, "pass on an answer") ? &why : e;
 	}
 	if (r < 0) {
-		refuse(hb, c->serial, r, e->msg);
+		refuse_request(hb, c->serial, r, e->msg);
 		return;
 	}
 	rep.error = c->error;
@@ -461,11 +464,11 @@ hb_call_on_req(struct hb *hb, struct ipc_packet *p, hb_answered_cb *answered, st
 		if (r < 0 || !map)
 			return err_say(
 			    e, -EPROTO, "a body that is not a sealed memfd, or is too large");
-	} else if (hb_buf_add(&body, req->body.data, req->body.len) < 0) {
-		return err_set(e, -ENOMEM, "accept a call");
+	} else {
+		hb_buf_add(&body, req->body.data, req->body.len);
 	}
 	c = hb_call_new(
-	    hb, req->method, &body, map, map_len, req->deadline_ms, req->repeat, answer);
+	    hb, req->method, &body, map, map_len, req->deadline_ms, req->repeat, answer_request);
 	if (c) {
 		c->serial = p->serial;
 		c->answered = answered;
@@ -474,17 +477,18 @@ hb_call_on_req(struct hb *hb, struct ipc_packet *p, hb_answered_cb *answered, st
 	hb_buf_done(&body);
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, map_len);
-	refuse(hb, p->serial, -EBUSY, "too many calls to the servers at once");
+	refuse_request(hb, p->serial, -EBUSY, "too many calls to the servers at once");
 	return 0;
 }
 
 void
 hb_call_cancel(struct hb *hb, uint32_t serial)
 {
-	struct hb_call *c = hb->calls;
+	struct hb_call *c, *next;
 
-	while (c && (c->serial != serial || serial == 0))
-		c = c->next;
-	if (c)
-		forget(hb, c);
+	TAILQ_FOREACH_SAFE (c, &hb->calls, link, next)
+		if (serial != 0 && c->serial == serial) {
+			free_call(hb, c);
+			return;
+		}
 }

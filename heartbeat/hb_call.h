@@ -10,15 +10,13 @@
 #include "heartbeat/hb_conn.h"
 #include "heartbeat/hb_rpc.h"
 
-#define HB_CALL_BODY_MAX (64u << 20)
-#define HB_CALL_INLINE_MAX                                                                         \
-	56000 /* largest body that is sent to the supervisor inside the packet                     \
-	       */
+#define HB_CALL_BODY_MAX   (64u << 20)
+#define HB_CALL_INLINE_MAX 56000 /* largest body that goes to the supervisor inside the packet */
 
 /* The body of an answer: in buf, from HB_CALL_INLINE_MAX on in a memfd. */
 struct hb_body {
 	struct hb_buf buf;
-	int fd; /* |-1 while the body is in buf */
+	int fd; /* -1 while the body is in buf */
 	size_t len;
 };
 
@@ -34,7 +32,7 @@ typedef void hb_call_cb(struct hb *hb, struct hb_call *c, int r, const struct er
 typedef void hb_answered_cb(struct hb *hb, struct hb_call *c);
 
 struct hb_call {
-	struct hb_call *next;
+	TAILQ_ENTRY(hb_call) link;
 	uint32_t serial; /* of the supervisor's request; 0 for a call of heartbeat */
 	char method[HB_RPC_METHOD_MAX];
 	struct hb_buf request; /* a body of heartbeat, or one that came in the packet */
@@ -60,7 +58,7 @@ struct hb_call {
 };
 
 /* Adds a call. Takes over the contents of request, or the map. Returns NULL if there are too many
- * calls or memory runs out. */
+ * calls. */
 struct hb_call *hb_call_new(struct hb *hb, const char *method, struct hb_buf *request,
     const void *mapped, size_t mapped_len, uint64_t timeout_ms, bool repeat, hb_call_cb *done);
 /* Cancels a call of the supervisor without a reply; the server's answer is dropped. */

@@ -14,16 +14,16 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/mem.h"
 #include "common/tls.h"
 
-#define CONNECT_MS                                                                                 \
-	5000            /* limit for each of: connecting, the handshake, the first answered ping   \
-			 */
-#define PING_MS   3000  /* of silence, after which a ping is sent */
-#define SLOW_MS   2000  /* without an answer, after which another server is tried */
-#define DEAD_MS   10000 /* without an answer, after which the connection is closed */
-#define READ_SIZE 65536
-#define READS_MAX 8 /* in one turn, so that no connection starves the others */
+/* The limit for each of: connecting, the handshake, the first answered ping. */
+#define CONNECT_MS 5000
+#define PING_MS    3000  /* of silence, after which a ping is sent */
+#define SLOW_MS    2000  /* without an answer, after which another server is tried */
+#define DEAD_MS    10000 /* without an answer, after which the connection is closed */
+#define READ_SIZE  65536
+#define READS_MAX  8 /* in one turn, so that no connection starves the others */
 
 static void
 die(struct hb_conn *c, const struct err *e)
@@ -73,11 +73,7 @@ hb_conn_new(const char *name, const struct sockaddr_storage *addr,
 		(void)err_set(e, -errno, "connect");
 		return NULL;
 	}
-	c = calloc(1, sizeof *c);
-	if (!c) {
-		(void)err_set(e, -ENOMEM, "connect");
-		return NULL;
-	}
+	c = mem_new(struct hb_conn);
 	(void)snprintf(c->name, sizeof c->name, "%s", name);
 	c->state = HB_CONN_CONNECTING;
 	c->events = POLLOUT;
@@ -103,10 +99,7 @@ go_up(struct hb_conn *c, uint64_t now_ms)
 
 	c->state = HB_CONN_UP;
 	c->began_ms = c->pinged_ms = now_ms;
-	if (hb_buf_add(&c->yamux.out, &mode, 1) < 0) {
-		die_saying(c, -ENOMEM, "out of memory");
-		return;
-	}
+	hb_buf_add(&c->yamux.out, &mode, 1);
 	(void)hb_yamux_ping(&c->yamux);
 	hb_conn_flush(c);
 }
@@ -162,7 +155,7 @@ die_closed(struct hb_conn *c)
 }
 
 static ssize_t
-receive(struct hb_conn *c, void *buf, size_t size, struct err *e)
+read_bytes(struct hb_conn *c, void *buf, size_t size, struct err *e)
 {
 	ssize_t n;
 
@@ -175,7 +168,7 @@ receive(struct hb_conn *c, void *buf, size_t size, struct err *e)
 }
 
 static ssize_t
-transmit(struct hb_conn *c, const void *buf, size_t size, struct err *e)
+write_bytes(struct hb_conn *c, const void *buf, size_t size, struct err *e)
 {
 	ssize_t n;
 
@@ -202,7 +195,7 @@ read_some(struct hb_conn *c, uint64_t now_ms)
 			c->more = c->ssl != NULL;
 			return;
 		}
-		n = receive(c, buf, sizeof buf, &e);
+		n = read_bytes(c, buf, sizeof buf, &e);
 		if (n == -EAGAIN)
 			return;
 		if (n == 0 || (n < 0 && c->ssl && !c->proven)) {
@@ -229,7 +222,7 @@ hb_conn_flush(struct hb_conn *c)
 	ssize_t n;
 
 	while (c->state == HB_CONN_UP && out->len > 0) {
-		n = transmit(c, out->data, out->len, &e);
+		n = write_bytes(c, out->data, out->len, &e);
 		if (n == -EAGAIN)
 			return;
 		if (n == 0 || (n < 0 && c->ssl && !c->proven)) {

@@ -22,7 +22,7 @@ enum hb_conn_state {
 };
 
 struct hb_conn {
-	struct hb_conn *next; /* for the owner */
+	LIST_ENTRY(hb_conn) link; /* for the owner */
 	char name[HB_RPC_ADDR_SIZE];
 	enum hb_conn_state state;
 	int fd;

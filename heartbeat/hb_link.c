@@ -11,6 +11,7 @@
 #include "common/code.h"
 #include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/proc.h"
 #include "common/tls.h"
 #include "heartbeat/hb_ipc.h"
@@ -26,8 +27,9 @@
 #define REBALANCE_MS   300000 /* interval of trying another server, to spread the nodes */
 #define REBALANCE_RATE 64     /* nodes per second that each server accepts from others */
 #define FALL_BACK      3      /* failed rounds after which the configured servers are tried again */
-#define DRAINING_MAX                                                                               \
-	(HB_LINK_POLL_MAX - 3) /* besides the current one, a candidate, the resolver \ */
+/* Old connections that are kept for their streams: besides them there are the current one, a
+ * candidate, and the resolver. */
+#define DRAINING_MAX (HB_LINK_POLL_MAX - 3)
 
 struct hb_link {
 	struct hb *hb;
@@ -35,10 +37,10 @@ struct hb_link {
 	struct ssl_ctx_st *tls;
 	char tls_name[CONFIG_NAME_SIZE + 16];
 	struct hb_conn_options options;
-	int resolver; /* |-1 if no name is configured, or the resolver has ended */
+	int resolver; /* -1 if no name is configured, or the resolver has ended */
 
 	struct hb_servers servers;
-	struct hb_conn *conns;
+	LIST_HEAD(, hb_conn) conns;
 	struct hb_conn *current, *candidate;
 	char wanted[HB_RPC_ADDR_SIZE]; /* the server whose name is being looked up, or "" */
 	uint64_t asked_ms;
@@ -133,11 +135,7 @@ tell_server(struct hb_link *l)
 static void
 remove_conn(struct hb_link *l, struct hb_conn *c)
 {
-	struct hb_conn **at = &l->conns;
-
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
+	LIST_REMOVE(c, link);
 	hb_conn_free(c);
 }
 
@@ -190,7 +188,7 @@ candidate_failed(struct hb_link *l, const char *name, const char *why)
 }
 
 static void
-begin(struct hb_link *l, const char *name, const struct sockaddr_storage *address)
+connect_to(struct hb_link *l, const char *name, const struct sockaddr_storage *address)
 {
 	struct err e = { 0 };
 	struct hb_conn *c = hb_conn_new(name, address, &l->options, l->hb->now_ms, &e);
@@ -199,8 +197,7 @@ begin(struct hb_link *l, const char *name, const struct sockaddr_storage *addres
 		candidate_failed(l, name, e.msg);
 		return;
 	}
-	c->next = l->conns;
-	l->conns = c;
+	LIST_INSERT_HEAD(&l->conns, c, link);
 	l->candidate = c;
 }
 
@@ -224,7 +221,7 @@ try_next(struct hb_link *l)
 		return;
 	}
 	if (hb_server_address(host, port, &address)) {
-		begin(l, name, &address);
+		connect_to(l, name, &address);
 		return;
 	}
 	if (l->resolver < 0 || hb_resolve_ask(l->resolver, host) < 0) {
@@ -254,7 +251,7 @@ on_resolved(struct hb_link *l)
 		}
 		/* The port is at the same offset in both families. */
 		((struct sockaddr_in *)(void *)&a.address)->sin_port = htons((uint16_t)port);
-		begin(l, name, &a.address);
+		connect_to(l, name, &a.address);
 	}
 	if (r == 0) {
 		log_error("the resolver has ended: names of servers can no longer be looked up");
@@ -279,10 +276,10 @@ rebalance_after(struct hb_link *l)
 static void
 bound_draining(struct hb_link *l)
 {
-	struct hb_conn *oldest = NULL;
+	struct hb_conn *c, *oldest = NULL;
 	unsigned n = 0;
 
-	for (struct hb_conn *c = l->conns; c; c = c->next)
+	LIST_FOREACH (c, &l->conns, link)
 		if (c->draining) {
 			oldest = c;
 			n++;
@@ -356,12 +353,12 @@ wants_candidate(struct hb_link *l)
 static uint64_t
 tick_conns(struct hb_link *l)
 {
+	struct hb_conn *c, *next;
 	uint64_t next_ms = NEVER;
 
-	for (struct hb_conn *c = l->conns, *next; c; c = next) {
+	LIST_FOREACH_SAFE (c, &l->conns, link, next) {
 		uint64_t when = hb_conn_tick(c, l->hb->now_ms);
 
-		next = c->next;
 		if (c->state == HB_CONN_DEAD)
 			on_dead(l, c);
 		else if (c->draining && !l->ops->uses(l->hb, c))
@@ -420,10 +417,8 @@ begin_tls(struct hb_link *l, struct err *e)
 int
 hb_link_new(struct hb *hb, const struct hb_link_ops *ops, int resolver, struct err *e)
 {
-	struct hb_link *l = calloc(1, sizeof *l);
+	struct hb_link *l = mem_new(struct hb_link);
 
-	if (!l)
-		return err_set(e, -ENOMEM, "begin the link to the servers");
 	l->hb = hb;
 	l->ops = ops;
 	l->resolver = resolver;
@@ -471,29 +466,32 @@ hb_link_set_servers(struct hb_link *l, const struct hb_rpc_node *node)
 size_t
 hb_link_poll(struct hb_link *l, struct pollfd *fds)
 {
+	const struct hb_conn *c;
 	size_t n = 0;
 
 	if (l->resolver >= 0)
 		fds[n++] = (struct pollfd){ .fd = l->resolver, .events = POLLIN };
-	for (const struct hb_conn *c = l->conns; c && n < HB_LINK_POLL_MAX; c = c->next)
-		fds[n++] = (struct pollfd){ .fd = c->fd, .events = hb_conn_events(c) };
+	LIST_FOREACH (c, &l->conns, link)
+		if (n < HB_LINK_POLL_MAX)
+			fds[n++] = (struct pollfd){ .fd = c->fd, .events = hb_conn_events(c) };
 	return n;
 }
 
 void
 hb_link_ready(struct hb_link *l, const struct pollfd *fds, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct hb_conn *c = l->conns;
+	struct hb_conn *c;
 
+	for (size_t i = 0; i < n; i++) {
 		if (fds[i].fd < 0)
 			continue;
 		if (fds[i].fd == l->resolver && fds[i].revents) {
 			on_resolved(l);
 			continue;
 		}
-		while (c && c->fd != fds[i].fd)
-			c = c->next;
+		LIST_FOREACH (c, &l->conns, link)
+			if (c->fd == fds[i].fd)
+				break;
 		if (c)
 			hb_conn_ready(c, &l->options, fds[i].revents, l->hb->now_ms);
 	}
@@ -502,7 +500,9 @@ hb_link_ready(struct hb_link *l, const struct pollfd *fds, size_t n)
 bool
 hb_link_has_more(const struct hb_link *l)
 {
-	for (const struct hb_conn *c = l->conns; c; c = c->next)
+	const struct hb_conn *c;
+
+	LIST_FOREACH (c, &l->conns, link)
 		if (c->more)
 			return true;
 	return false;
@@ -511,7 +511,9 @@ hb_link_has_more(const struct hb_link *l)
 void
 hb_link_flush(struct hb_link *l)
 {
-	for (struct hb_conn *c = l->conns; c; c = c->next) {
+	struct hb_conn *c;
+
+	LIST_FOREACH (c, &l->conns, link) {
 		hb_conn_flush(c);
 		if (c->state != HB_CONN_UP || c->yamux.out.len > 0)
 			continue;

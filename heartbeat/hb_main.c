@@ -6,18 +6,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/ipc_protobuf.h"
 #include "common/clock.h"
 #include "common/config_map.h"
+#include "common/ipc_protobuf.h"
 #include "common/lease.h"
-#include "common/proc.h"
+#include "common/proc_many.h"
 #include "common/tls.h"
 #include "heartbeat/hb.h"
 #include "heartbeat/hb_beat.h"
@@ -30,16 +25,15 @@
 #include "heartbeat/hb_resolve.h"
 #include "proto/heartbeat.pb-c.h"
 
-#define HANG_S 60 /* a turn that takes longer ends the process, which is then restarted */
+#define HANG_S 60
 
-static struct hb hb;
-static int resolver_fd = -1;
+_Static_assert(HB_LINK_POLL_MAX <= PROC_FDS_MAX, "a turn has too few descriptors");
 
-static const struct proc_spec heartbeat;
+static struct hb hb = { .resolver_fd = -1 };
 
 /* Still as root, so it does only what the filter forbids later. */
 static int
-prepare(void *state, const struct proc_args *args, struct err *e)
+open_files(void *state, const struct proc_args *args, struct err *e)
 {
 	struct hb *h = state;
 	int r;
@@ -50,7 +44,7 @@ prepare(void *state, const struct proc_args *args, struct err *e)
 		return -EINVAL;
 	if (h->config->n_servers > 0 && h->config->tls_rpc && tls_load(e) < 0)
 		return -ENOENT;
-	r = hb_resolve_start(h->config, args, &resolver_fd, e);
+	r = hb_resolve_start(h->config, args, &h->resolver_fd, e);
 	if (r < 0)
 		return r;
 	/* Maps the page and closes its descriptor, with which the file could be extended or passed
@@ -62,11 +56,11 @@ prepare(void *state, const struct proc_args *args, struct err *e)
 }
 
 static int
-dispatch(struct hb *h, struct ipc_packet *p, struct err *e)
+handle_message(void *state, struct ipc_packet *p, struct err *e)
 {
+	struct hb *h = state;
+
 	switch (p->type) {
-	case IPC_HELLO_REQ:
-		return proc_answer_hello(&heartbeat, p, e);
 	case HB_BEAT_REP:
 		hb_beat_on_rep(h, p);
 		return 0;
@@ -83,84 +77,48 @@ dispatch(struct hb *h, struct ipc_packet *p, struct err *e)
 	}
 }
 
-/* Handles all packets that are there: a supervisor that was stopped may have sent many. Returns 1
- * to continue, 0 if the supervisor is gone, or -errno with *e. */
-static int
-on_packets(struct hb *h, struct err *e)
-{
-	static struct ipc_packet packet;
-	int r;
-
-	for (int i = 0; i < 64; i++) {
-		r = ipc_recv(FD_IPC, IPC_HEARTBEAT, IPC_SUPERVISOR, &packet, MSG_DONTWAIT, e);
-		if (r == -EAGAIN)
-			return 1;
-		if (r == 0 || r == -ECONNRESET)
-			return 0;
-		if (r > 0)
-			r = dispatch(h, &packet, e);
-		ipc_packet_done(&packet);
-		if (r < 0)
-			return r;
-	}
-	return 1;
-}
-
 static uint64_t
 earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Runs everything that is due. Returns the timeout for poll(). */
+/* Runs everything that is due. */
 static int
-tick(struct hb *h)
+prepare_turn(void *state, struct proc_turn *turn, struct err *e)
 {
-	uint64_t next_ms = hb_beat_tick(h);
+	struct hb *h = state;
+	uint64_t next_ms;
+	bool more = false;
 
+	h->now_ms = clock_ms();
+	next_ms = hb_beat_tick(h);
 	if (h->link) {
 		next_ms = earlier(next_ms, hb_link_tick(h->link));
 		next_ms = earlier(next_ms, hb_calls_tick(h));
 		hb_link_flush(h->link);
-		if (hb_link_has_more(h->link))
-			return 0;
+		more = hb_link_has_more(h->link);
+		turn->n = hb_link_poll(h->link, turn->fds);
 	}
-	if (next_ms == UINT64_MAX)
-		return HANG_S * 1000 / 2;
-	if (next_ms <= h->now_ms)
-		return 0;
-	next_ms -= h->now_ms;
-	return next_ms < HANG_S * 1000 / 2 ? (int)next_ms : HANG_S * 1000 / 2;
+	if (more || next_ms <= h->now_ms)
+		turn->timeout_ms = 0;
+	else if (next_ms - h->now_ms < INT_MAX)
+		turn->timeout_ms = (int)(next_ms - h->now_ms);
+	turn->sends = !STAILQ_EMPTY(&h->ipc.packets);
+	return 1;
 }
 
-/* Returns 1 to continue, 0 at the end, or -errno with *e. */
 static int
-turn(struct hb *h, struct err *e)
+handle_events(void *state, const struct proc_turn *turn, struct err *e)
 {
-	struct pollfd fds[2 + HB_LINK_POLL_MAX] = { { .fd = FD_LINK, .events = POLLIN },
-		{ .fd = FD_IPC, .events = POLLIN } };
-	size_t n = 0;
-	int timeout, r = 1;
+	struct hb *h = state;
 
 	h->now_ms = clock_ms();
-	timeout = tick(h);
-	if (h->ipc.first)
-		fds[1].events |= POLLOUT;
-	if (h->link)
-		n = hb_link_poll(h->link, fds + 2);
-	(void)alarm(HANG_S);
-	if (poll(fds, 2 + n, timeout) < 0)
-		return errno == EINTR ? 1 : err_set(e, -errno, "poll");
-	h->now_ms = clock_ms();
-	if (fds[0].revents) /* nothing is ever sent on the link: any event is its end */
+	if (turn->sends && hb_ipc_flush(&h->ipc, e) < 0)
 		return 0;
-	if (fds[1].revents & POLLOUT)
-		r = hb_ipc_flush(&h->ipc, e) < 0 ? 0 : 1;
-	if (r > 0 && (fds[1].revents & ~POLLOUT))
-		r = on_packets(h, e);
-	if (r > 0 && h->link)
-		hb_link_ready(h->link, fds + 2, n);
-	return r;
+	if (h->link)
+		hb_link_ready(h->link, turn->fds, turn->n);
+	return 1;
 }
 
 static bool
@@ -192,24 +150,31 @@ static const struct hb_link_ops link_ops = {
 	.server = hb_beat_on_server,
 };
 
+static const struct proc_spec heartbeat;
+
+static const struct proc_many turns = {
+	.spec = &heartbeat,
+	.hang_s = HANG_S,
+	.prepare = prepare_turn,
+	.ready = handle_events,
+	.handle = handle_message,
+};
+
 static int
-run(void *state, const struct proc_args *args)
+run_heartbeat(void *state, const struct proc_args *args)
 {
 	struct hb *h = state;
 	struct err e = { 0 };
-	int r = 1;
 
-	(void)args;
 	h->now_ms = clock_ms();
+	TAILQ_INIT(&h->calls);
 	hb_ipc_init(&h->ipc);
 	hb_beat_init(h);
-	if (h->config->n_servers > 0)
-		r = hb_link_new(h, &link_ops, resolver_fd, &e) < 0 ? -EINVAL : 1;
-	while (r > 0)
-		r = turn(h, &e);
-	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+	if (h->config->n_servers > 0 && hb_link_new(h, &link_ops, h->resolver_fd, &e) < 0) {
 		log_error("%s", e.msg);
-	return r < 0;
+		return 1;
+	}
+	return proc_serve_many(&turns, h);
 }
 
 static const struct proc_spec heartbeat = {
@@ -220,8 +185,8 @@ static const struct proc_spec heartbeat = {
 	.filter = &hb_prog,
 	.child = &hb_resolve_child,
 	.state = &hb,
-	.init = prepare,
-	.run = run,
+	.init = open_files,
+	.run = run_heartbeat,
 };
 
 /* Without servers: the filter allows no new sockets, and there is no resolver. */
@@ -232,8 +197,8 @@ static const struct proc_spec heartbeat_local = {
 	.no_new_privs = true,
 	.filter = &hb_local_prog,
 	.state = &hb,
-	.init = prepare,
-	.run = run,
+	.init = open_files,
+	.run = run_heartbeat,
 };
 
 int

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "heartbeat/hb_ipc.h"
 #include "heartbeat/hb_link.h"
 #include "heartbeat/hb_rpc.h"
@@ -43,7 +44,7 @@ enum relay_state {
 };
 
 struct hb_relay {
-	struct hb_relay *next;
+	LIST_ENTRY(hb_relay) link;
 	uint64_t id; /* for the supervisor; 0 before it knows the stream */
 	struct hb_conn *conn;
 	struct hb_stream *stream;
@@ -68,13 +69,9 @@ static void advance(struct hb *hb, struct hb_relay *r);
 static void send_out(struct hb *hb, struct hb_relay *r);
 
 static void
-forget(struct hb *hb, struct hb_relay *r)
+free_relay(struct hb_relay *r)
 {
-	struct hb_relay **at = &hb->relays;
-
-	while (*at != r)
-		at = &(*at)->next;
-	*at = r->next;
+	LIST_REMOVE(r, link);
 	hb_buf_done(&r->in);
 	hb_buf_done(&r->head);
 	hb_buf_done(&r->out);
@@ -106,38 +103,36 @@ tell_end(struct hb *hb, struct hb_relay *r, bool gone)
 
 /* Closes the stream on this side. */
 static void
-end(struct hb *hb, struct hb_relay *r)
+end_relay(struct hb *hb, struct hb_relay *r)
 {
 	tell_end(hb, r, true);
 	hb_stream_close(r->stream);
-	forget(hb, r);
+	free_relay(r);
 }
 
 /* --- from the server --- */
 
 static struct hb_relay *
-add(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
+add_relay(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
 {
-	struct hb_relay *r = calloc(1, sizeof *r);
+	struct hb_relay *r = mem_new(struct hb_relay);
 
-	if (!r)
-		return NULL;
 	r->conn = conn;
 	r->stream = s;
 	s->user = r;
 	s->ops = &stream_ops;
-	r->next = hb->relays;
-	hb->relays = r;
+	LIST_INSERT_HEAD(&hb->relays, r, link);
 	return r;
 }
 
 /* Returns the number of streams that the supervisor (asked) or servers have opened. */
 static unsigned
-count(const struct hb *hb, bool asked)
+count_relays(const struct hb *hb, bool asked)
 {
+	const struct hb_relay *r;
 	unsigned n = 0;
 
-	for (const struct hb_relay *r = hb->relays; r; r = r->next)
+	LIST_FOREACH (r, &hb->relays, link)
 		n += r->stream->id % 2 == asked;
 	return n;
 }
@@ -146,7 +141,10 @@ bool
 hb_relay_open(struct hb *hb, struct hb_conn *conn, struct hb_stream *s)
 {
 	/* Bounds memory: a server could open and reset streams while the supervisor is stopped. */
-	return hb->ipc.n < QUEUE_MAX && count(hb, false) < TAKEN_MAX && add(hb, conn, s);
+	if (hb->ipc.n >= QUEUE_MAX || count_relays(hb, false) >= TAKEN_MAX)
+		return false;
+	(void)add_relay(hb, conn, s);
+	return true;
 }
 
 /* Announces a server's stream and its method to the supervisor. */
@@ -190,9 +188,9 @@ gather_head(struct hb_relay *r, struct hb_rpc_head *ret)
 	bool done = false;
 	ssize_t n = hb_rpc_scan(&r->scan, r->in.data, r->in.len, &done);
 
-	if (n < 0 || (size_t)n > HB_RPC_HEAD_MAX - r->head.len ||
-	    hb_buf_add(&r->head, r->in.data, (size_t)n) < 0)
+	if (n < 0 || (size_t)n > HB_RPC_HEAD_MAX - r->head.len)
 		return -EPROTO;
+	hb_buf_add(&r->head, r->in.data, (size_t)n);
 	take_in(r, (size_t)n);
 	if (!done)
 		return 0;
@@ -232,7 +230,7 @@ take_accept(struct hb *hb, struct hb_relay *r)
 	if (head.error[0]) {
 		tell_failure(hb, r->id, head.error);
 		hb_stream_close(r->stream);
-		forget(hb, r);
+		free_relay(r);
 		return 1;
 	}
 	r->state = RELAY_OBJECTS;
@@ -292,7 +290,7 @@ advance(struct hb *hb, struct hb_relay *r)
 		if (code < 0) {
 			log_warn("%s sent an invalid %s on a stream", r->conn->name,
 			    r->id & ASKED ? "answer" : "request");
-			end(hb, r);
+			end_relay(hb, r);
 			return;
 		}
 	}
@@ -302,7 +300,7 @@ advance(struct hb *hb, struct hb_relay *r)
 	if (r->state == RELAY_OBJECTS || (r->streaming && r->state == RELAY_WAIT))
 		tell_end(hb, r, false);
 	else if (r->state != RELAY_WAIT)
-		end(hb, r);
+		end_relay(hb, r);
 }
 
 static void
@@ -311,10 +309,7 @@ on_data(struct hb_stream *s, const uint8_t *data, size_t len)
 	struct hb *hb = s->session->user;
 	struct hb_relay *r = s->user;
 
-	if (hb_buf_add(&r->in, data, len) < 0) {
-		end(hb, r);
-		return;
-	}
+	hb_buf_add(&r->in, data, len);
 	advance(hb, r);
 }
 
@@ -325,16 +320,16 @@ on_fin(struct hb_stream *s)
 }
 
 static void
-lose(struct hb *hb, struct hb_relay *r)
+lose_relay(struct hb *hb, struct hb_relay *r)
 {
 	tell_end(hb, r, true);
-	forget(hb, r);
+	free_relay(r);
 }
 
 static void
 on_reset(struct hb_stream *s)
 {
-	lose(s->session->user, s->user);
+	lose_relay(s->session->user, s->user);
 }
 
 static void
@@ -348,17 +343,19 @@ static const struct hb_stream_ops stream_ops = { on_data, on_fin, on_reset, on_w
 void
 hb_relays_lose(struct hb *hb, struct hb_conn *conn)
 {
-	for (struct hb_relay *r = hb->relays, *next; r; r = next) {
-		next = r->next;
+	struct hb_relay *r, *next;
+
+	LIST_FOREACH_SAFE (r, &hb->relays, link, next)
 		if (r->conn == conn)
-			lose(hb, r);
-	}
+			lose_relay(hb, r);
 }
 
 bool
 hb_relays_any(const struct hb *hb, const struct hb_conn *conn)
 {
-	for (const struct hb_relay *r = hb->relays; r; r = r->next)
+	const struct hb_relay *r;
+
+	LIST_FOREACH (r, &hb->relays, link)
 		if (r->conn == conn)
 			return true;
 	return false;
@@ -396,50 +393,50 @@ send_out(struct hb *hb, struct hb_relay *r)
 	if (r->out.len > 0)
 		return;
 	hb_stream_close(r->stream);
-	forget(hb, r);
+	free_relay(r);
 }
 
 void
 hb_relays_on_room(struct hb *hb, struct hb_conn *conn)
 {
-	for (struct hb_relay *r = hb->relays, *next; r; r = next) {
-		next = r->next;
+	struct hb_relay *r, *next;
+
+	LIST_FOREACH_SAFE (r, &hb->relays, link, next)
 		if (r->conn == conn && r->out.len > 0)
 			send_out(hb, r);
-	}
 }
 
 /* --- from the supervisor --- */
 
 static struct hb_relay *
-find(struct hb *hb, uint64_t id)
+find_relay(struct hb *hb, uint64_t id)
 {
-	struct hb_relay *r = hb->relays;
+	struct hb_relay *r;
 
-	while (r && (r->id != id || id == 0))
-		r = r->next;
-	return r;
+	LIST_FOREACH (r, &hb->relays, link)
+		if (id != 0 && r->id == id)
+			return r;
+	return NULL;
 }
 
 static int
 on_accept(struct hb *hb, struct hb_relay *r, const HbStreamAcceptEv *ev, struct err *e)
 {
 	size_t before = r->out.len;
-	int code;
 
 	if (r->accepted)
 		return err_say(
 		    e, -EPROTO, "stream %llu has been answered already", (unsigned long long)r->id);
-	code = r->streaming ? hb_rpc_put_accept(&r->out, ev->error)
-			    : hb_rpc_put_answer(&r->out, r->method, r->seq, ev->error);
-	if (code < 0)
-		return err_set(e, code, "answer a server");
+	if (r->streaming)
+		hb_rpc_put_accept(&r->out, ev->error);
+	else
+		hb_rpc_put_answer(&r->out, r->method, r->seq, ev->error);
 	r->accepted = true;
 	r->own += r->out.len - before;
 	if (r->streaming && !ev->error[0])
 		r->state = RELAY_OBJECTS;
 	send_out(hb, r);
-	if (find(hb, ev->stream) == r)
+	if (find_relay(hb, ev->stream) == r)
 		advance(hb, r);
 	return 0;
 }
@@ -451,8 +448,7 @@ on_write(struct hb *hb, struct hb_relay *r, const HbStreamWriteEv *ev, struct er
 	    r->out.len - r->own + r->room > WINDOW - ev->data.len)
 		return err_say(e, -EPROTO, "%zu bytes for stream %llu are more than its window",
 		    ev->data.len, (unsigned long long)r->id);
-	if (hb_buf_add(&r->out, ev->data.data, ev->data.len) < 0)
-		return err_set(e, -ENOMEM, "answer a server");
+	hb_buf_add(&r->out, ev->data.data, ev->data.len);
 	send_out(hb, r);
 	return 0;
 }
@@ -465,7 +461,7 @@ on_close(struct hb *hb, struct hb_relay *r, const HbStreamCloseEv *ev)
 	 * a reset. */
 	if (ev->reset && r->state != RELAY_ACCEPT) {
 		hb_stream_reset(r->stream);
-		forget(hb, r);
+		free_relay(r);
 		return;
 	}
 	r->id = 0;
@@ -495,15 +491,11 @@ open_asked(struct hb *hb, const char **ret_why)
 {
 	struct hb_conn *conn = hb_link_current(hb->link);
 	struct hb_stream *s = NULL;
-	struct hb_relay *r;
 
 	*ret_why = !conn ? hb_link_why(hb->link) : "too many streams to the servers at once";
-	if (conn && count(hb, true) < ASKED_MAX)
+	if (conn && count_relays(hb, true) < ASKED_MAX)
 		s = hb_stream_open(&conn->yamux, NULL);
-	r = s ? add(hb, conn, s) : NULL;
-	if (s && !r)
-		hb_stream_close(s);
-	return r;
+	return s ? add_relay(hb, conn, s) : NULL;
 }
 
 int
@@ -513,7 +505,7 @@ hb_relay_on_ask(struct hb *hb, const HbStreamAskEv *ev, struct err *e)
 	const char *why;
 	struct hb_relay *r;
 
-	if (!hb->link || !(ev->stream & ASKED) || find(hb, ev->stream) ||
+	if (!hb->link || !(ev->stream & ASKED) || find_relay(hb, ev->stream) ||
 	    strlen(ev->method) >= HB_RPC_METHOD_MAX)
 		return err_say(e, -EPROTO, "%s cannot be opened as stream %llu", ev->method,
 		    (unsigned long long)ev->stream);
@@ -526,10 +518,8 @@ hb_relay_on_ask(struct hb *hb, const HbStreamAskEv *ev, struct err *e)
 	r->state = RELAY_ACCEPT;
 	r->streaming = r->accepted = true;
 	(void)strcpy(r->method, ev->method);
-	if (hb_buf_add(&r->out, &mode, 1) < 0 || hb_rpc_put_opener(&r->out, ev->method) < 0) {
-		end(hb, r);
-		return 0;
-	}
+	hb_buf_add(&r->out, &mode, 1);
+	hb_rpc_put_opener(&r->out, ev->method);
 	r->own = r->out.len;
 	send_out(hb, r);
 	return 0;
@@ -540,7 +530,7 @@ hb_relay_on_event(struct hb *hb, const struct ipc_packet *p, struct err *e)
 {
 	const void *msg = p->msg;
 	uint64_t id = ((const HbStreamCloseEv *)msg)->stream; /* the first field of each */
-	struct hb_relay *r = find(hb, id);
+	struct hb_relay *r = find_relay(hb, id);
 
 	if (!r) /* it ended while this message was on its way */
 		return 0;

@@ -113,66 +113,80 @@ hb_rpc_scan(struct hb_rpc_scan *s, const uint8_t *data, size_t len, bool *ret_do
 static int
 write_buf(void *data, const char *bytes, size_t len)
 {
-	return hb_buf_add(data, bytes, len);
+	hb_buf_add(data, bytes, len);
+	return 0;
 }
 
 /* Writes text as Go does, in the older form without a difference between text and bytes. */
-static int
+static void
 pack_text(msgpack_packer *p, const char *text)
 {
 	size_t len = strlen(text);
-	int r = msgpack_pack_v4raw(p, len);
 
-	return r < 0 ? r : msgpack_pack_v4raw_body(p, text, len);
+	(void)msgpack_pack_v4raw(p, len);
+	(void)msgpack_pack_v4raw_body(p, text, len);
 }
 
-int
+static void
+pack_seq(msgpack_packer *p, uint64_t seq)
+{
+	pack_text(p, "Seq");
+	(void)msgpack_pack_uint64(p, seq);
+}
+
+static void
+pack_field(msgpack_packer *p, const char *name, const char *value)
+{
+	pack_text(p, name);
+	pack_text(p, value);
+}
+
+void
 hb_rpc_put_request(struct hb_buf *out, const char *method, uint64_t seq)
 {
 	msgpack_packer p;
 
 	msgpack_packer_init(&p, out, write_buf);
-	return msgpack_pack_map(&p, 2) < 0 || pack_text(&p, "Seq") < 0 ||
-		       msgpack_pack_uint64(&p, seq) < 0 || pack_text(&p, "ServiceMethod") < 0 ||
-		       pack_text(&p, method) < 0
-		   ? -ENOMEM
-		   : 0;
+	(void)msgpack_pack_map(&p, 2);
+	pack_seq(&p, seq);
+	pack_field(&p, "ServiceMethod", method);
 }
 
-int
+void
 hb_rpc_put_answer(struct hb_buf *out, const char *method, uint64_t seq, const char *error)
 {
 	msgpack_packer p;
 
 	msgpack_packer_init(&p, out, write_buf);
-	if (msgpack_pack_map(&p, 3) < 0 || pack_text(&p, "Error") < 0 || pack_text(&p, error) < 0 ||
-	    pack_text(&p, "Seq") < 0 || msgpack_pack_uint64(&p, seq) < 0 ||
-	    pack_text(&p, "ServiceMethod") < 0 || pack_text(&p, method) < 0)
-		return -ENOMEM;
-	return error[0] && msgpack_pack_map(&p, 0) < 0 ? -ENOMEM : 0;
+	(void)msgpack_pack_map(&p, 3);
+	pack_field(&p, "Error", error);
+	pack_seq(&p, seq);
+	pack_field(&p, "ServiceMethod", method);
+	if (error[0])
+		(void)msgpack_pack_map(&p, 0);
 }
 
-int
+/* A map with one text. */
+static void
+put_text(struct hb_buf *out, const char *name, const char *value)
+{
+	msgpack_packer p;
+
+	msgpack_packer_init(&p, out, write_buf);
+	(void)msgpack_pack_map(&p, 1);
+	pack_field(&p, name, value);
+}
+
+void
 hb_rpc_put_opener(struct hb_buf *out, const char *method)
 {
-	msgpack_packer p;
-
-	msgpack_packer_init(&p, out, write_buf);
-	return msgpack_pack_map(&p, 1) < 0 || pack_text(&p, "Method") < 0 ||
-		       pack_text(&p, method) < 0
-		   ? -ENOMEM
-		   : 0;
+	put_text(out, "Method", method);
 }
 
-int
+void
 hb_rpc_put_accept(struct hb_buf *out, const char *error)
 {
-	msgpack_packer p;
-
-	msgpack_packer_init(&p, out, write_buf);
-	return msgpack_pack_map(&p, 1) < 0 || pack_text(&p, "Error") < 0 || pack_text(&p, error) < 0
-		   ? -ENOMEM
-		   : 0;
+	put_text(out, "Error", error);
 }
 
 /* --- decoding objects --- */
@@ -199,7 +213,7 @@ open_map(const uint8_t *data, size_t len, struct map *ret)
 /* Returns the last entry of that name, as Go does; nil if there is none. *ret_rest (may be NULL) is
  * the input after its head. */
 static struct mp_item
-get(const struct map *map, const char *name, struct mp_in *ret_rest)
+get_field(const struct map *map, const char *name, struct mp_in *ret_rest)
 {
 	struct mp_in in = map->in, value = { 0 };
 	struct mp_item key, found = { .kind = MP_NIL };
@@ -224,7 +238,7 @@ get(const struct map *map, const char *name, struct mp_in *ret_rest)
 static void
 get_text(const struct map *map, const char *name, char *ret, size_t size)
 {
-	struct mp_item item = get(map, name, NULL);
+	struct mp_item item = get_field(map, name, NULL);
 
 	if (item.kind == MP_BYTES)
 		(void)utf8_sanitize(ret, size, item.bytes, item.len);
@@ -236,7 +250,7 @@ get_text(const struct map *map, const char *name, char *ret, size_t size)
 static int64_t
 get_number(const struct map *map, const char *name)
 {
-	struct mp_item item = get(map, name, NULL);
+	struct mp_item item = get_field(map, name, NULL);
 
 	if (item.kind == MP_UINT)
 		return item.uinteger <= INT64_MAX ? (int64_t)item.uinteger : 0;
@@ -252,14 +266,14 @@ hb_rpc_get_head(const uint8_t *data, size_t len, struct hb_rpc_head *ret)
 
 	if (open_map(data, len, &map) < 0)
 		return -EBADMSG;
-	method = get(&map, name, NULL);
+	method = get_field(&map, name, NULL);
 	if (method.kind == MP_NIL)
-		method = get(&map, name = "Method", NULL);
+		method = get_field(&map, name = "Method", NULL);
 	if (method.kind == MP_BYTES && method.len >= sizeof ret->method)
 		return -EBADMSG;
 	get_text(&map, name, ret->method, sizeof ret->method);
 	get_text(&map, "Error", ret->error, sizeof ret->error);
-	seq = get(&map, "Seq", NULL);
+	seq = get_field(&map, "Seq", NULL);
 	ret->seq = seq.kind == MP_UINT  ? seq.uinteger
 		   : seq.kind == MP_INT ? (uint64_t)seq.integer
 					: 0;
@@ -296,7 +310,7 @@ hb_rpc_get_node(const uint8_t *data, size_t len, struct hb_rpc_node *ret)
 		return -EBADMSG;
 	*ret = (struct hb_rpc_node){ .ttl_ns = get_number(&map, "HeartbeatTTL"),
 		.n_nodes = get_number(&map, "NumNodes") };
-	servers = get(&map, "Servers", &rest);
+	servers = get_field(&map, "Servers", &rest);
 	if (servers.kind == MP_ARRAY)
 		get_servers(rest, servers.n, ret);
 	return 0;

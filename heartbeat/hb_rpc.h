@@ -38,11 +38,11 @@ struct hb_rpc_scan {
  */
 ssize_t hb_rpc_scan(struct hb_rpc_scan *s, const uint8_t *data, size_t len, bool *ret_done);
 
-/* Each appends one head. Returns 0 or -ENOMEM. An answer with an error includes its empty body. */
-int hb_rpc_put_request(struct hb_buf *out, const char *method, uint64_t seq);
-int hb_rpc_put_answer(struct hb_buf *out, const char *method, uint64_t seq, const char *error);
-int hb_rpc_put_opener(struct hb_buf *out, const char *method);
-int hb_rpc_put_accept(struct hb_buf *out, const char *error);
+/* Each appends one head. An answer with an error includes its empty body. */
+void hb_rpc_put_request(struct hb_buf *out, const char *method, uint64_t seq);
+void hb_rpc_put_answer(struct hb_buf *out, const char *method, uint64_t seq, const char *error);
+void hb_rpc_put_opener(struct hb_buf *out, const char *method);
+void hb_rpc_put_accept(struct hb_buf *out, const char *error);
 
 /* A decoded head: of an answer, of a request, or of a streaming request, which has only a method.
  * Missing fields are empty. Text is made printable. */

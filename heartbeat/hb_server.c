@@ -12,7 +12,7 @@
 #include "heartbeat/hb.h"
 
 static void
-add(struct hb_servers *s, const char *name)
+add_server(struct hb_servers *s, const char *name)
 {
 	if (!name[0] || s->n == HB_RPC_SERVERS || hb_servers_find(s, name))
 		return;
@@ -39,7 +39,7 @@ hb_servers_from_config(struct hb_servers *s, const struct agent_config *config)
 {
 	s->n = 0;
 	for (uint32_t i = 0; i < config->n_servers; i++)
-		add(s, config->servers[i]);
+		add_server(s, config->servers[i]);
 	shuffle(s);
 }
 
@@ -54,7 +54,7 @@ hb_servers_from_cluster(struct hb_servers *s, const struct hb_rpc_node *node)
 		return false;
 	s->n = 0;
 	for (unsigned i = 0; i < node->n_servers; i++)
-		add(s, node->servers[i]);
+		add_server(s, node->servers[i]);
 	shuffle(s);
 	return true;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
+
 #define OUT_MAX   (256u * 1024)
 #define FRAME_MAX 16384u /* of our Data frames, so that an urgent frame waits for at most one */
 #define ID_MAX    0xfffffff0u
@@ -29,9 +31,9 @@ put_frame(struct hb_yamux *y, struct frame f, const void *data)
 	memcpy(head + 2, &flags, sizeof flags);
 	memcpy(head + 4, &id, sizeof id);
 	memcpy(head + 8, &length, sizeof length);
-	if (hb_buf_add(&y->out, head, sizeof head) < 0 ||
-	    (data && hb_buf_add(&y->out, data, f.length) < 0))
-		y->no_memory = true;
+	hb_buf_add(&y->out, head, sizeof head);
+	if (data)
+		hb_buf_add(&y->out, data, f.length);
 }
 
 static struct frame
@@ -47,29 +49,27 @@ get_frame(const uint8_t head[12])
 }
 
 static struct hb_stream *
-find(struct hb_yamux *y, uint32_t id)
+find_stream(struct hb_yamux *y, uint32_t id)
 {
-	struct hb_stream *s = y->streams;
+	struct hb_stream *s;
 
-	while (s && s->id != id)
-		s = s->next;
-	return s;
+	LIST_FOREACH (s, &y->streams, link)
+		if (s->id == id)
+			return s;
+	return NULL;
 }
 
 static struct hb_stream *
-add(struct hb_yamux *y, uint32_t id, void *user)
+add_stream(struct hb_yamux *y, uint32_t id, void *user)
 {
-	struct hb_stream *s = calloc(1, sizeof *s);
+	struct hb_stream *s = mem_new(struct hb_stream);
 
-	if (!s)
-		return NULL;
-	*s = (struct hb_stream){ .next = y->streams,
-		.session = y,
+	*s = (struct hb_stream){ .session = y,
 		.user = user,
 		.id = id,
 		.send_window = HB_YAMUX_WINDOW,
 		.recv_window = HB_YAMUX_WINDOW };
-	y->streams = s;
+	LIST_INSERT_HEAD(&y->streams, s, link);
 	return s;
 }
 
@@ -80,14 +80,11 @@ is_inbound(const struct hb_stream *s)
 }
 
 static void
-forget(struct hb_stream *s)
+free_stream(struct hb_stream *s)
 {
 	struct hb_yamux *y = s->session;
-	struct hb_stream **at = &y->streams;
 
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
+	LIST_REMOVE(s, link);
 	if (is_inbound(s))
 		y->n_inbound--;
 	else if (!s->acked)
@@ -103,16 +100,14 @@ on_syn(struct hb_yamux *y, uint32_t id, struct err *e)
 {
 	struct hb_stream *s;
 
-	if (id == 0 || id % 2 != 0 || find(y, id))
+	if (id == 0 || id % 2 != 0 || find_stream(y, id))
 		return err_say(
 		    e, -EPROTO, "the server opened stream %u, which has an invalid number", id);
 	if (y->n_inbound == HB_YAMUX_INBOUND_MAX) {
 		put_frame(y, (struct frame){ FRAME_WINDOW, FLAG_RST, id, 0 }, NULL);
 		return 0;
 	}
-	s = add(y, id, NULL);
-	if (!s)
-		return err_set(e, -ENOMEM, "accept a stream of the server");
+	s = add_stream(y, id, NULL);
 	s->opened = true;
 	y->n_inbound++;
 	if (!y->ops->on_open(s)) {
@@ -126,7 +121,7 @@ on_syn(struct hb_yamux *y, uint32_t id, struct err *e)
 static void
 on_fin(struct hb_yamux *y, uint32_t id)
 {
-	struct hb_stream *s = find(y, id);
+	struct hb_stream *s = find_stream(y, id);
 
 	if (!s || s->ended)
 		return;
@@ -137,19 +132,19 @@ on_fin(struct hb_yamux *y, uint32_t id)
 static void
 on_rst(struct hb_yamux *y, uint32_t id)
 {
-	struct hb_stream *s = find(y, id);
+	struct hb_stream *s = find_stream(y, id);
 
 	if (!s)
 		return;
 	y->ops->on_reset(s);
-	if (find(y, id) == s)
-		forget(s);
+	if (find_stream(y, id) == s)
+		free_stream(s);
 }
 
 static int
 on_data_head(struct hb_yamux *y, const struct frame *f, struct err *e)
 {
-	struct hb_stream *s = find(y, f->id);
+	struct hb_stream *s = find_stream(y, f->id);
 
 	if (s && f->length > s->recv_window)
 		return err_say(e, -EPROTO, "the server sent %u bytes on stream %u, %u were allowed",
@@ -165,7 +160,7 @@ on_data_head(struct hb_yamux *y, const struct frame *f, struct err *e)
 static int
 on_window(struct hb_yamux *y, const struct frame *f, struct err *e)
 {
-	struct hb_stream *s = find(y, f->id);
+	struct hb_stream *s = find_stream(y, f->id);
 
 	if (!s || f->length == 0)
 		return 0;
@@ -180,7 +175,7 @@ on_window(struct hb_yamux *y, const struct frame *f, struct err *e)
 static void
 note_ack(struct hb_yamux *y, uint32_t id)
 {
-	struct hb_stream *s = find(y, id);
+	struct hb_stream *s = find_stream(y, id);
 
 	if (!s || s->acked || is_inbound(s))
 		return;
@@ -232,7 +227,7 @@ on_frame(struct hb_yamux *y, const struct frame *f, struct err *e)
 static void
 on_payload(struct hb_yamux *y, const uint8_t *data, size_t len)
 {
-	struct hb_stream *s = find(y, y->data_id);
+	struct hb_stream *s = find_stream(y, y->data_id);
 
 	y->data_left -= (uint32_t)len;
 	if (s && !s->ended)
@@ -272,7 +267,7 @@ hb_yamux_input(struct hb_yamux *y, const uint8_t *data, size_t len, struct err *
 		data += n;
 		len -= n;
 	}
-	return y->no_memory ? err_set(e, -ENOMEM, "answer the server") : 0;
+	return 0;
 }
 
 /* --- exported --- */
@@ -286,8 +281,8 @@ hb_yamux_init(struct hb_yamux *y, const struct hb_yamux_ops *ops, void *user)
 void
 hb_yamux_done(struct hb_yamux *y)
 {
-	while (y->streams)
-		forget(y->streams);
+	while (!LIST_EMPTY(&y->streams))
+		free_stream(LIST_FIRST(&y->streams));
 	hb_buf_done(&y->out);
 }
 
@@ -311,9 +306,7 @@ hb_stream_open(struct hb_yamux *y, void *user)
 
 	if (y->gone_away || y->next_id >= ID_MAX || y->n_unacked >= HB_YAMUX_UNACKED_MAX)
 		return NULL;
-	s = add(y, y->next_id, user);
-	if (!s)
-		return NULL;
+	s = add_stream(y, y->next_id, user);
 	y->next_id += 2;
 	y->n_unacked++;
 	return s;
@@ -359,7 +352,7 @@ hb_stream_close(struct hb_stream *s)
 {
 	if (s->opened)
 		put_frame(s->session, (struct frame){ FRAME_WINDOW, FLAG_FIN, s->id, 0 }, NULL);
-	forget(s);
+	free_stream(s);
 }
 
 void
@@ -367,5 +360,5 @@ hb_stream_reset(struct hb_stream *s)
 {
 	if (s->opened)
 		put_frame(s->session, (struct frame){ FRAME_WINDOW, FLAG_RST, s->id, 0 }, NULL);
-	forget(s);
+	free_stream(s);
 }

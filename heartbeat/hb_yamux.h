@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/list.h"
 #include "heartbeat/hb_buf.h"
 
 #define HB_YAMUX_WINDOW      262144u
@@ -25,7 +26,7 @@ struct hb_stream_ops;
 
 /* Valid until hb_stream_close(), hb_stream_reset(), or on_reset() returns. */
 struct hb_stream {
-	struct hb_stream *next;
+	LIST_ENTRY(hb_stream) link;
 	struct hb_yamux *session;
 	void *user;
 	const struct hb_stream_ops *ops; /* set by the owner, see hb_link.h */
@@ -57,10 +58,10 @@ struct hb_yamux_ops {
 struct hb_yamux {
 	const struct hb_yamux_ops *ops;
 	void *user;
-	struct hb_stream *streams;
+	LIST_HEAD(, hb_stream) streams;
 	unsigned n_inbound, n_unacked; /* streams of the peer; ours that it has not accepted yet */
 	uint32_t next_id, next_ping;
-	bool gone_away, no_memory;
+	bool gone_away;
 	struct hb_buf out; /* output for the connection */
 	uint8_t head[12];
 	size_t n_head;
@@ -73,8 +74,7 @@ void hb_yamux_init(struct hb_yamux *y, const struct hb_yamux_ops *ops, void *use
 /* Frees all streams without calling ops. */
 void hb_yamux_done(struct hb_yamux *y);
 
-/* Consumes all of data. Returns 0, or -EPROTO or -ENOMEM with *e: the connection must then be
- * closed. */
+/* Consumes all of data. Returns 0, or -EPROTO with *e: the connection must then be closed. */
 int hb_yamux_input(struct hb_yamux *y, const uint8_t *data, size_t len, struct err *e);
 /* Returns whether so much output is pending that no input should be read that could add to it. */
 bool hb_yamux_is_full(const struct hb_yamux *y);
@@ -82,7 +82,7 @@ bool hb_yamux_is_full(const struct hb_yamux *y);
 uint32_t hb_yamux_ping(struct hb_yamux *y);
 
 /* Opens a stream; nothing is sent until its first bytes are written. Returns NULL after a go-away,
- * if memory or ids run out, and while too many streams wait to be accepted. */
+ * if ids run out, and while too many streams wait to be accepted. */
 struct hb_stream *hb_stream_open(struct hb_yamux *y, void *user);
 /* Writes as much as windows and buffer allow; returns how much. */
 size_t hb_stream_write(struct hb_stream *s, const void *data, size_t len);

@@ -20,9 +20,9 @@
 #include "common/mem.h"
 #include "common/proc.h"
 #include "supervisor/table/alloc_table.h"
+#include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/alloc/alloc_gc.h"
 #include "supervisor/alloc/client.h"
-#include "supervisor/alloc/disk_watch.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/http/api.h"
@@ -159,6 +159,7 @@ begin_parts(struct err *e)
 	turn_new(&sup);
 	changed_new(&sup);
 	alloc_table_new(&sup);
+	runs_new(&sup);
 	if ((r = sup_timers_open(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
 	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
 	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
@@ -174,8 +175,8 @@ begin_parts(struct err *e)
 	if ((r = client_restore(&sup, e)) < 0 || (r = sup.source->ops->start(sup.source, e)) < 0)
 		return r;
 	lease_page_watch(&sup);
-	if ((r = alloc_gc_start(&sup, e)) < 0 || (r = disk_watch_start(&sup, e)) < 0)
-		return r;
+	alloc_gc_new(&sup);
+	alloc_fs_new(&sup);
 	return serve_api(e);
 }
 
@@ -183,19 +184,18 @@ static void
 end_parts(void)
 {
 	api_free(&sup);
-	lease_page_unwatch();
+	lease_page_unwatch(&sup);
 	if (sup.source)
 		sup.source->ops->free(sup.source);
 	sup.source = NULL;
-	disk_watch_stop(&sup);
-	alloc_gc_stop(&sup);
+	alloc_gc_free(&sup);
 	client_free(&sup);
 	volumes_free(&sup);
 	plugins_free(&sup);
-	if (sup.turn && sup.allocs)
-		runs_free(&sup);
+	runs_free(&sup);
 	monitor_free(&sup);
 	fs_followers_free(&sup);
+	alloc_fs_free(&sup);
 	node_meta_free(&sup);
 	node_state_free(&sup);
 	children_free(&sup);

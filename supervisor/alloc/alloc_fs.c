@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_fs.c: asks the file-helper what is in an alloc's directory. Runs in: supervisor. */
+/* alloc_fs.c: reads directories and files of allocs through file-helper. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_fs.h"
 
 #include <errno.h>
@@ -14,20 +14,22 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/list.h"
+#include "common/mem.h"
 #include "common/utf8.h"
 #include "proto/alloc_fs.h"
-#include "supervisor/table/alloc_table.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/table/alloc_table.h"
 
-#define ASKS_MAX   8 /* at one time: the file-helper's workers have more to do */
-#define WAIT_MAX   256
-#define SNIFF_SIZE 512 /* of a file, to tell its type */
-#define TYPE_BYTES "application/octet-stream"
-#define TYPE_TEXT  "text/plain; charset=utf-8"
+#define ACTIVE_MAX  8 /* requests in file-helper: its workers have other work too */
+#define WAITING_MAX 256
+#define SNIFF_SIZE  512 /* the first bytes of a file, by which its type is recognised */
+#define TYPE_BYTES  "application/octet-stream"
+#define TYPE_TEXT   "text/plain; charset=utf-8"
 
 struct alloc_fs_ask {
-	struct alloc_fs_ask *next; /* in the queue */
-	alloc_fs_cb *cb;           /* NULL: nobody waits any more */
+	STAILQ_ENTRY(alloc_fs_ask) link; /* while it waits */
+	alloc_fs_cb *cb;                 /* NULL: alloc_fs_forget() was called */
 	void *arg;
 	struct id alloc;
 	enum file_op op;
@@ -35,9 +37,31 @@ struct alloc_fs_ask {
 	struct rpc_fs_list_rep files; /* FILE_OP_STAT: while the file is opened for its type */
 };
 
-/* Those that are at work, and those that wait for that, oldest first. */
-static unsigned n_asks, n_waiting;
-static struct alloc_fs_ask *waiting, **last_waiting = &waiting;
+struct alloc_fs {
+	STAILQ_HEAD(, alloc_fs_ask) waiting; /* oldest first */
+	unsigned n_waiting, n_active;
+};
+
+void
+alloc_fs_new(struct sup *sup)
+{
+	sup->alloc_fs = mem_new(struct alloc_fs);
+	STAILQ_INIT(&sup->alloc_fs->waiting);
+}
+
+void
+alloc_fs_free(struct sup *sup)
+{
+	struct alloc_fs *fs = sup->alloc_fs;
+	struct alloc_fs_ask *ask;
+
+	while ((ask = STAILQ_FIRST(&fs->waiting))) {
+		STAILQ_REMOVE_HEAD(&fs->waiting, link);
+		free(ask);
+	}
+	free(fs);
+	sup->alloc_fs = NULL;
+}
 
 /* --- names --- */
 
@@ -156,9 +180,9 @@ alloc_fs_is_refusal(int r)
 	}
 }
 
-/* In upstream's words where it has some. Returns r. */
+/* Sets *e, in Nomad's words where it has such an error. Returns r. */
 static int
-say(struct sup *sup, const struct id *alloc, const char *path, int r, struct err *e)
+set_error(struct sup *sup, const struct id *alloc, const char *path, int r, struct err *e)
 {
 	char id[ID_UUID_SIZE], host[256];
 
@@ -184,7 +208,7 @@ say(struct sup *sup, const struct id *alloc, const char *path, int r, struct err
 	}
 }
 
-/* drover's own links lead to directories, and are shown as what they are in the task. */
+/* The links that drover makes lead to directories: they are shown as the task sees them. */
 static unsigned
 shown_mode(const char *dir, const char *name, unsigned mode)
 {
@@ -197,26 +221,23 @@ shown_mode(const char *dir, const char *name, unsigned mode)
 	return mode;
 }
 
-static int
+static void
 add_file(struct rpc_fs_list_rep *files, const char *dir, const struct alloc_fs_entry *entry,
     const char *name)
 {
 	struct rpc_file *file = list_add(rpc_file, &files->files);
 	char mode[ALLOC_FS_MODE_SIZE], clean[NAME_MAX + 1];
 
-	if (!file)
-		return -ENOMEM;
 	if (!utf8_is_text(name, strlen(name))) {
 		(void)utf8_sanitize(clean, sizeof clean, name, strlen(name));
 		name = clean;
 	}
 	alloc_fs_mode(shown_mode(dir, name, entry->mode), mode);
-	file->name = strdup(name);
-	file->file_mode = strdup(mode);
+	file->name = mem_strdup(name);
+	file->file_mode = mem_strdup(mode);
 	file->is_dir = mode[0] == 'd';
 	file->size = entry->size;
 	file->mod_time = entry->mtime_ns;
-	return file->name && file->file_mode ? 0 : -ENOMEM;
 }
 
 static int
@@ -227,15 +248,14 @@ compare_files(const void *a, const void *b)
 	return strcmp(str(x->name), str(y->name));
 }
 
-/* The first entry is what was asked for, the others what is in it. */
+/* The first entry is the file or directory itself, the others are the directory's contents. */
 static int
-take_entries(struct alloc_fs_ask *ask, const char *at, size_t left)
+add_entries(struct alloc_fs_ask *ask, const char *at, size_t left)
 {
 	const char *base = strrchr(ask->path, '/');
 	struct alloc_fs_entry entry;
-	int r = 0;
 
-	for (bool first = true; r == 0 && left > 0; first = false) {
+	for (bool first = true; left > 0; first = false) {
 		const char *name = at + sizeof entry;
 		const char *end = left > sizeof entry ? memchr(name, 0, left - sizeof entry) : NULL;
 
@@ -243,9 +263,9 @@ take_entries(struct alloc_fs_ask *ask, const char *at, size_t left)
 			return -EPROTO;
 		memcpy(&entry, at, sizeof entry);
 		if (!first)
-			r = add_file(&ask->files, ask->path, &entry, name);
+			add_file(&ask->files, ask->path, &entry, name);
 		else if (ask->op == FILE_OP_STAT)
-			r = add_file(&ask->files, "", &entry,
+			add_file(&ask->files, "", &entry,
 			    base         ? base + 1
 			    : *ask->path ? ask->path
 					 : "/");
@@ -255,11 +275,11 @@ take_entries(struct alloc_fs_ask *ask, const char *at, size_t left)
 	if (ask->files.files.n > 0)
 		qsort(ask->files.files.v, ask->files.files.n, sizeof *ask->files.files.v,
 		    compare_files);
-	return r;
+	return 0;
 }
 
 static int
-take_list(struct alloc_fs_ask *ask, int memfd)
+read_list(struct alloc_fs_ask *ask, int memfd)
 {
 	const void *map = NULL;
 	size_t len = 0;
@@ -267,70 +287,71 @@ take_list(struct alloc_fs_ask *ask, int memfd)
 
 	if (r < 0)
 		return r;
-	r = take_entries(ask, map, len);
+	r = add_entries(ask, map, len);
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);
 	return r < 0 || ask->op == FILE_OP_LIST || ask->files.files.n == 1 ? r : -EPROTO;
 }
 
-/* --- questions --- */
+/* --- requests --- */
 
-static void start(struct sup *sup, struct alloc_fs_ask *ask);
+static void begin_ask(struct sup *sup, struct alloc_fs_ask *ask);
 
 static void
-start_next(struct sup *sup)
+begin_next(struct sup *sup)
 {
-	struct alloc_fs_ask *ask = waiting;
+	struct alloc_fs *fs = sup->alloc_fs;
+	struct alloc_fs_ask *ask = STAILQ_FIRST(&fs->waiting);
 
-	if (!ask || n_asks >= ASKS_MAX)
+	if (!ask || fs->n_active >= ACTIVE_MAX)
 		return;
-	waiting = ask->next;
-	if (!waiting)
-		last_waiting = &waiting;
-	n_waiting--;
-	start(sup, ask);
+	STAILQ_REMOVE_HEAD(&fs->waiting, link);
+	fs->n_waiting--;
+	begin_ask(sup, ask);
 }
 
 static void
-finish(struct sup *sup, struct alloc_fs_ask *ask, int r, int fd, struct err *e)
+end_ask(struct sup *sup, struct alloc_fs_ask *ask, int r, int fd)
 {
+	struct err e = { 0 };
+
 	if (r < 0)
-		(void)say(sup, &ask->alloc, ask->path, r, e);
+		(void)set_error(sup, &ask->alloc, ask->path, r, &e);
 	if (ask->cb)
-		ask->cb(sup, ask->arg, r < 0 ? r : 0, fd, &ask->files, e);
+		ask->cb(sup, ask->arg, r < 0 ? r : 0, fd, &ask->files, &e);
 	else
 		close_p(&fd);
 	rpc_fs_list_rep_done(&ask->files);
 	free(ask);
-	n_asks--;
-	start_next(sup);
+	sup->alloc_fs->n_active--;
+	begin_next(sup);
 }
 
-static int
+/* fd: -1 if the file cannot be read. */
+static void
 set_type(struct rpc_file *file, int fd)
 {
 	char data[SNIFF_SIZE];
 	ssize_t n = file->file_mode[0] == 'd' || fd < 0 ? 0 : pread(fd, data, sizeof data, 0);
 
-	file->content_type =
-	    strdup(fd < 0 ? TYPE_BYTES : alloc_fs_type(file->name, data, n > 0 ? (size_t)n : 0));
-	return file->content_type ? 0 : -ENOMEM;
+	file->content_type = mem_strdup(
+	    fd < 0 ? TYPE_BYTES : alloc_fs_type(file->name, data, n > 0 ? (size_t)n : 0));
 }
 
-/* The regular file that FILE_OP_STAT has told about. What cannot be read still has been told about.
- */
+/* FILE_OP_STAT has described a regular file, which now was opened for its type. A file that cannot
+ * be read keeps its description. */
 static void
 on_type(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct alloc_fs_ask *ask = arg;
 	cleanup_close int file = fd;
-	struct err error = { 0 };
 
-	finish(sup, ask, set_type(&ask->files.files.v[0], file), -1, &error);
+	set_type(&ask->files.files.v[0], file);
+	end_ask(sup, ask, 0, -1);
 }
 
 static void
-call(struct sup *sup, struct alloc_fs_ask *ask, enum file_op op, call_cb *cb)
+call_helper(struct sup *sup, struct alloc_fs_ask *ask, enum file_op op, call_cb *cb)
 {
 	const size_t logs = strlen("alloc/logs");
 	struct file_alloc_fs_req req = { 0 };
@@ -339,7 +360,8 @@ call(struct sup *sup, struct alloc_fs_ask *ask, enum file_op op, call_cb *cb)
 	req.alloc = ask->alloc;
 	req.op = op;
 	req.root = FILE_ROOT_ALLOC;
-	/* In the task's view; here they lie beside it. */
+	/* The logs are below alloc/ for the task only; on the node they have a directory of their
+	 * own. */
 	if (strncmp(ask->path, "alloc/logs", logs) == 0 &&
 	    (ask->path[logs] == '/' || !ask->path[logs])) {
 		req.root = FILE_ROOT_LOGS;
@@ -354,51 +376,41 @@ on_answer(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 {
 	struct alloc_fs_ask *ask = arg;
 	cleanup_close int taken = fd;
-	struct err error = { 0 };
 	struct rpc_file *file;
 
 	if (r >= 0 && ask->op != FILE_OP_OPEN)
-		r = take_list(ask, taken);
+		r = read_list(ask, taken);
 	if (r < 0 || ask->op != FILE_OP_STAT) {
 		if (ask->op != FILE_OP_OPEN)
 			close_p(&taken);
-		finish(sup, ask, r, r < 0 ? -1 : steal_fd(&taken), &error);
+		end_ask(sup, ask, r, r < 0 ? -1 : steal_fd(&taken));
 		return;
 	}
 	file = &ask->files.files.v[0];
-	if (strchr("-ugt", file->file_mode[0])) /* a regular file */
-		call(sup, ask, FILE_OP_OPEN, on_type);
-	else
-		finish(sup, ask, set_type(file, -1), -1, &error);
+	if (strchr("-ugt", file->file_mode[0])) { /* a regular file */
+		call_helper(sup, ask, FILE_OP_OPEN, on_type);
+		return;
+	}
+	set_type(file, -1);
+	end_ask(sup, ask, 0, -1);
 }
 
 static void
-start(struct sup *sup, struct alloc_fs_ask *ask)
+begin_ask(struct sup *sup, struct alloc_fs_ask *ask)
 {
-	n_asks++;
-	call(sup, ask, ask->op, on_answer);
-}
-
-static void
-wait_for_turn(struct alloc_fs_ask *ask)
-{
-	*last_waiting = ask;
-	last_waiting = &ask->next;
-	n_waiting++;
+	sup->alloc_fs->n_active++;
+	call_helper(sup, ask, ask->op, on_answer);
 }
 
 struct alloc_fs_ask *
 alloc_fs_ask(struct sup *sup, const struct id *alloc, enum file_op op, const char *path,
     alloc_fs_cb *cb, void *arg, struct err *e)
 {
-	cleanup_free struct alloc_fs_ask *ask = calloc(1, sizeof *ask);
+	cleanup_free struct alloc_fs_ask *ask = mem_new(struct alloc_fs_ask);
+	struct alloc_fs *fs = sup->alloc_fs;
 	char id[ID_UUID_SIZE];
 	int r;
 
-	if (!ask) {
-		(void)err_set(e, -ENOMEM, "read files");
-		return NULL;
-	}
 	if (!alloc_find(sup, alloc)) {
 		id_to_uuid(alloc, id);
 		(void)err_say(e, -ENOENT, "Unknown allocation \"%s\"", id);
@@ -406,21 +418,24 @@ alloc_fs_ask(struct sup *sup, const struct id *alloc, enum file_op op, const cha
 	}
 	r = alloc_fs_clean(path, ask->path, sizeof ask->path);
 	if (r < 0) {
-		(void)say(sup, alloc, path, r, e);
+		(void)set_error(sup, alloc, path, r, e);
 		return NULL;
 	}
-	if (n_waiting >= WAIT_MAX) {
-		(void)err_say(e, -EBUSY, "%d requests for files wait already", WAIT_MAX);
+	if (fs->n_waiting >= WAITING_MAX) {
+		(void)err_say(
+		    e, -EBUSY, "%d requests for files of allocations wait already", WAITING_MAX);
 		return NULL;
 	}
 	ask->alloc = *alloc;
 	ask->op = op;
 	ask->cb = cb;
 	ask->arg = arg;
-	if (n_asks < ASKS_MAX)
-		start(sup, ask);
-	else
-		wait_for_turn(ask);
+	if (fs->n_active < ACTIVE_MAX) {
+		begin_ask(sup, ask);
+	} else {
+		STAILQ_INSERT_TAIL(&fs->waiting, ask, link);
+		fs->n_waiting++;
+	}
 	return steal_ptr(&ask);
 }
 

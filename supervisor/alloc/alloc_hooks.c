@@ -1,37 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_hooks.c: the hooks of an alloc, one after the other. Runs in: supervisor. */
+/* alloc_hooks.c: runs the hooks of an alloc, one after the other. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_hooks.h"
 
-#include <errno.h>
 #include <stdalign.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/core/sup_timer.h"
 
 #define DESTROY_RETRY_USEC 30000000
 
 #define HOOK_ADDRESS(hook) &alloc_hook_##hook,
-static const struct alloc_hook *const hooks[] = { ALLOC_HOOKS(HOOK_ADDRESS) };
+const struct alloc_hook *const alloc_hook_list[] = { ALLOC_HOOKS(HOOK_ADDRESS) };
 
 struct alloc_hooks {
-	size_t at;      /* the hook that runs, or is next, in the order of the phase */
-	bool busy;      /* it was called and is not done */
+	size_t at;      /* the current hook, in the order of the phase */
+	bool busy;      /* the current hook was called and has not called alloc_hook_done() */
 	bool failed;    /* a prerun failed */
-	char *failures; /* of this phase, not taken yet; NULL: none */
+	char *failures; /* sentences about failures in this phase; NULL: none */
 	struct sd_event_source *retry; /* of a destroy that failed */
+	/* For each hook: its state, then one state for each task. */
 	alignas(max_align_t) unsigned char states[];
 };
 
-/* --- their states --- */
+void
+alloc_hooks_start(struct sup *sup)
+{
+	hook_foreach (hook, start)
+		hook->start(sup);
+}
+
+void
+alloc_hooks_end(struct sup *sup)
+{
+	hook_foreach (hook, end)
+		hook->end(sup);
+}
+
+/* --- the states of hooks --- */
 
 static size_t
-aligned_size(const struct alloc_hook *hook)
+aligned_size(size_t size)
 {
-	return (hook->state_size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+	return (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+}
+
+static size_t
+states_size(const struct alloc_runner *ar, const struct alloc_hook *hook)
+{
+	return aligned_size(hook->state_size) + ar->n_tasks * aligned_size(hook->task.state_size);
 }
 
 void *
@@ -39,35 +59,37 @@ alloc_hook_state(const struct alloc_runner *ar, const struct alloc_hook *hook)
 {
 	unsigned char *state = ar->hooks->states;
 
-	for (size_t i = 0; hooks[i] != hook; i++)
-		state += aligned_size(hooks[i]);
+	for (size_t i = 0; alloc_hook_list[i] != hook; i++)
+		state += states_size(ar, alloc_hook_list[i]);
 	return state;
 }
 
-int
-alloc_hooks_new(struct alloc_runner *ar, const json_t *kept)
+void *
+task_hook_state(const struct task_runner *tr, const struct alloc_hook *hook)
+{
+	unsigned char *state = alloc_hook_state(tr->ar, hook);
+	size_t at = (size_t)(tr - tr->ar->tasks);
+
+	return state + aligned_size(hook->state_size) + at * aligned_size(hook->task.state_size);
+}
+
+void
+alloc_hooks_new(struct alloc_runner *ar, const struct alloc_record *kept)
 {
 	size_t size = sizeof *ar->hooks;
-	int r = 0;
 
-	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
-		size += aligned_size(hooks[i]);
-	ar->hooks = calloc(1, size);
-	if (!ar->hooks)
-		return -ENOMEM;
-	for (size_t i = 0; i < ELEMENTSOF(hooks) && r >= 0; i++)
-		r = hooks[i]->init ? hooks[i]->init(ar, kept) : 0;
-	return r;
+	for (size_t i = 0; i < ALLOC_HOOKS_N; i++)
+		size += states_size(ar, alloc_hook_list[i]);
+	ar->hooks = mem_zeroed(1, size);
+	hook_foreach (hook, init)
+		hook->init(ar, kept);
 }
 
 void
 alloc_hooks_free(struct alloc_runner *ar)
 {
-	if (!ar->hooks)
-		return;
-	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
-		if (hooks[i]->shutdown)
-			hooks[i]->shutdown(ar);
+	hook_foreach (hook, shutdown)
+		hook->shutdown(ar);
 	ar->hooks->retry = sd_event_source_disable_unref(ar->hooks->retry);
 	free(ar->hooks->failures);
 	free(ar->hooks);
@@ -75,11 +97,10 @@ alloc_hooks_free(struct alloc_runner *ar)
 }
 
 void
-alloc_hooks_save(const struct alloc_runner *ar, struct text *t)
+alloc_hooks_save(const struct alloc_runner *ar, struct alloc_record *rec)
 {
-	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
-		if (hooks[i]->save)
-			hooks[i]->save(ar, t);
+	hook_foreach (hook, save)
+		hook->save(ar, rec);
 }
 
 bool
@@ -96,11 +117,11 @@ alloc_hooks_failed(const struct alloc_runner *ar)
 
 /* --- one hook after the other --- */
 
-/* In the order of the alloc's phase. */
+/* Returns the hook number i in the order of the alloc's phase. */
 static const struct alloc_hook *
 hook_at(const struct alloc_runner *ar, size_t i)
 {
-	return hooks[ar->phase == ALLOC_PRERUN ? i : ELEMENTSOF(hooks) - 1 - i];
+	return alloc_hook_list[ar->phase == ALLOC_PRERUN ? i : ALLOC_HOOKS_N - 1 - i];
 }
 
 static const struct alloc_hook *
@@ -111,7 +132,7 @@ current_hook(const struct alloc_runner *ar)
 
 typedef void (*hook_fn)(struct alloc_runner *ar);
 
-/* What this hook does in the alloc's phase; NULL: nothing. */
+/* Returns the callback that this phase calls; NULL: the hook has none. */
 static hook_fn
 fn_of(const struct alloc_hook *hook, enum alloc_phase phase)
 {
@@ -136,7 +157,7 @@ alloc_hooks_begin(struct alloc_runner *ar)
 bool
 alloc_hooks_left(const struct alloc_runner *ar)
 {
-	for (size_t i = ar->hooks->at; i < ELEMENTSOF(hooks); i++)
+	for (size_t i = ar->hooks->at; i < ALLOC_HOOKS_N; i++)
 		if (fn_of(hook_at(ar, i), ar->phase))
 			return true;
 	return false;
@@ -147,7 +168,7 @@ alloc_hooks_call(struct alloc_runner *ar)
 {
 	struct alloc_hooks *h = ar->hooks;
 
-	for (; h->at < ELEMENTSOF(hooks); h->at++) {
+	for (; h->at < ALLOC_HOOKS_N; h->at++) {
 		hook_fn fn = fn_of(current_hook(ar), ar->phase);
 
 		if (!fn)
@@ -164,7 +185,7 @@ alloc_hooks_take_failures(struct alloc_runner *ar)
 	return steal_ptr(&ar->hooks->failures);
 }
 
-/* --- how a hook ends --- */
+/* --- the end of a hook --- */
 
 static int
 on_destroy_retry(sd_event_source *source, uint64_t usec, void *userdata)
@@ -181,23 +202,17 @@ destroy_later(struct alloc_runner *ar, const struct err *e)
 {
 	log_warn("allocation %.8s: %s; it is tried again in 30 s", ar->sa->a.id, e->msg);
 	ar->hooks->busy = true;
-	if (sd_event_add_time_relative(ar->sup->event, &ar->hooks->retry, CLOCK_MONOTONIC,
-		DESTROY_RETRY_USEC, 0, on_destroy_retry, ar) < 0)
-		log_error("allocation %.8s: no memory to retry", ar->sa->a.id);
+	sup_timer_set(
+	    ar->sup, &ar->hooks->retry, CLOCK_MONOTONIC, DESTROY_RETRY_USEC, on_destroy_retry, ar);
 }
 
 void
 alloc_hook_note(struct alloc_runner *ar, const char *sentence)
 {
-	const char *before = ar->hooks->failures, *name = current_hook(ar)->name;
-	char *all = NULL;
+	cleanup_free char *before = steal_ptr(&ar->hooks->failures);
 
-	if (str_setf(&all, "%s%s%s: %s", str(before), before ? "; " : "", name, sentence) < 0) {
-		log_warn("allocation %.8s: %s: %s", ar->sa->a.id, name, sentence);
-		return;
-	}
-	free(ar->hooks->failures);
-	ar->hooks->failures = all;
+	ar->hooks->failures = mem_printf(
+	    "%s%s%s: %s", str(before), before ? "; " : "", current_hook(ar)->name, sentence);
 }
 
 void
@@ -210,13 +225,12 @@ alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e)
 	}
 	if (r < 0 && ar->phase == ALLOC_PRERUN) {
 		ar->hooks->failed = true;
-		(void)str_setf(
-		    &ar->hooks->failures, "\"%s\" failed: %s", current_hook(ar)->name, e->msg);
+		str_setf(&ar->hooks->failures, "\"%s\" failed: %s", current_hook(ar)->name, e->msg);
 	} else if (r < 0) {
 		alloc_hook_note(ar, e->msg);
 	}
 	ar->hooks->at++;
-	turn_defer(ar->sup, &ar->step);
+	alloc_step_soon(ar);
 }
 
 /* --- callbacks that do not wait --- */
@@ -229,31 +243,35 @@ alloc_hooks_stop(struct alloc_runner *ar)
 }
 
 void
+alloc_hooks_changed(struct alloc_runner *ar)
+{
+	hook_foreach (hook, changed)
+		hook->changed(ar);
+}
+
+void
 alloc_hooks_update(struct alloc_runner *ar)
 {
-	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
-		if (hooks[i]->update)
-			hooks[i]->update(ar);
+	hook_foreach (hook, update)
+		hook->update(ar);
 }
 
 void
 alloc_hooks_pre_task_restart(struct alloc_runner *ar)
 {
-	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
-		if (hooks[i]->pre_task_restart)
-			hooks[i]->pre_task_restart(ar);
+	hook_foreach (hook, pre_task_restart)
+		hook->pre_task_restart(ar);
 }
 
 void
 alloc_hooks_pre_kill(struct alloc_runner *ar)
 {
-	for (size_t i = 0; i < ELEMENTSOF(hooks); i++)
-		if (hooks[i]->pre_kill)
-			hooks[i]->pre_kill(ar);
+	hook_foreach (hook, pre_kill)
+		hook->pre_kill(ar);
 }
 
 const char *
-alloc_runner_hook(const struct alloc_runner *ar)
+alloc_hooks_waits_for(const struct alloc_runner *ar)
 {
 	return ar->phase != ALLOC_DONE && ar->hooks->busy ? current_hook(ar)->name : NULL;
 }

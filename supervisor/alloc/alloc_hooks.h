@@ -1,57 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_hooks.h: what an alloc needs before its tasks and gives back after them. Each hook is one
- * file, with its own state, and one line in ALLOC_HOOKS. Runs in: supervisor.
+ * alloc_hooks.h: hooks set up what an alloc needs before its tasks run and undo it afterwards. Each
+ * hook is one file, with its own state, and one line in ALLOC_HOOKS. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_HOOKS_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_HOOKS_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "common/err.h"
+#include "supervisor/alloc/task_hooks.h"
 
-struct alloc_hooks;
+struct alloc_record;
 struct alloc_runner;
-struct text;
+struct sup;
 
 /* All callbacks are optional and must be idempotent: they run again after a restart. */
 struct alloc_hook {
 	const char *name;
 	size_t state_size; /* of alloc_hook_state() */
 
-	/* The runner is made, its tasks are not restored yet. kept: the object that save() wrote
-	 * to last; NULL: none. 0 or -ENOMEM. */
-	int (*init)(struct alloc_runner *ar, const json_t *kept);
-	/* Appends `,"key":value` to the JSON object that is kept beside the alloc. */
-	void (*save)(const struct alloc_runner *ar, struct text *t);
-	/* The runner is freed: the tasks run on without an agent, or the alloc was removed. Ends
-	 * timers and calls, frees what the state points to. */
+	/* Called once when the agent starts, before any alloc is restored. */
+	void (*start)(struct sup *sup);
+	/* Called once when the agent ends, after all runners are freed. */
+	void (*end)(struct sup *sup);
+
+	/* The runner was made, but its tasks are not restored yet. kept: what the last supervisor
+	 * saved. */
+	void (*init)(struct alloc_runner *ar, const struct alloc_record *kept);
+	/* Adds the hook's data to the record, for a restarted supervisor. */
+	void (*save)(const struct alloc_runner *ar, struct alloc_record *rec);
+	/* The runner is being freed, because the agent ends or the alloc was removed: the hook
+	 * cancels its timers and calls and frees what its state points to. */
 	void (*shutdown)(struct alloc_runner *ar);
 
-	/* These three end by calling alloc_hook_done() once, now or later. */
+	/* Each of these three calls alloc_hook_done() once, within the call or later. */
 
 	void (*prerun)(struct alloc_runner *ar);
-	/* Also undoes a prerun that failed half way, or never ran. */
+	/* Also called if prerun failed half way or was not called. */
 	void (*postrun)(struct alloc_runner *ar);
-	/* The alloc leaves the node for good. A failure is retried. */
+	/* The alloc is removed from the node. A failure is retried. */
 	void (*destroy)(struct alloc_runner *ar);
 
 	/* These are complete when they return. */
 
-	/* The alloc is to stop while this prerun waits: the hook ends the wait soon. May be called
-	 * more than once. */
+	/* The alloc is to stop while this hook waits in its prerun: the hook ends its wait soon.
+	 * May be called more than once. */
 	void (*stop)(struct alloc_runner *ar);
+	/* The alloc or one of its tasks has changed. The source is notified after this call. */
+	void (*changed)(struct alloc_runner *ar);
 	/* The job was updated in place. */
 	void (*update)(struct alloc_runner *ar);
 	/* All running tasks are about to be restarted; not called for a single task. */
 	void (*pre_task_restart)(struct alloc_runner *ar);
-	/* All tasks are about to be told to end. */
+	/* All tasks are about to be stopped. */
 	void (*pre_kill)(struct alloc_runner *ar);
+
+	struct task_hook task;
 };
 
-/* In the order of prerun; postrun and destroy go in reverse. */
+/* In the order of prerun. postrun and destroy are called in reverse order. */
 #define ALLOC_HOOKS(HOOK)                                                                          \
 	HOOK(check)                                                                                \
 	HOOK(max_run)                                                                              \
@@ -69,43 +78,58 @@ struct alloc_hook {
 #define ALLOC_HOOK_DECLARE(hook) extern const struct alloc_hook alloc_hook_##hook;
 ALLOC_HOOKS(ALLOC_HOOK_DECLARE)
 
+#define ALLOC_HOOK_COUNT(hook) +1
+#define ALLOC_HOOKS_N          (0 ALLOC_HOOKS(ALLOC_HOOK_COUNT))
+extern const struct alloc_hook *const alloc_hook_list[ALLOC_HOOKS_N];
+/* Loops over the hooks that have this callback. */
+#define hook_foreach(hook, callback)                                                               \
+	for (size_t hook##_at = 0; hook##_at < ALLOC_HOOKS_N; hook##_at++)                         \
+		for (const struct alloc_hook *hook = alloc_hook_list[hook##_at];                   \
+		     hook && hook->callback; hook = NULL)
+
 /* --- for hooks --- */
 
-/* This hook's own memory in this alloc, of state_size bytes, zeroed when the runner was made. */
+/* Returns the hook's state of this alloc or task: state_size bytes, zero when the runner was made.
+ */
 void *alloc_hook_state(const struct alloc_runner *ar, const struct alloc_hook *hook);
-/* The hook that was called is done. r < 0: it failed, e has the sentence. */
+void *task_hook_state(const struct task_runner *tr, const struct alloc_hook *hook);
+/* The hook that was called is done. r < 0: it failed, and e has a sentence. */
 void alloc_hook_done(struct alloc_runner *ar, int r, const struct err *e);
-/* In postrun: notes one failure of possibly several. The tasks' events report all of them. */
+/* In postrun: adds a sentence about a failure. Events of the tasks report all of them. */
 void alloc_hook_note(struct alloc_runner *ar, const char *sentence);
 
 /* --- for the alloc runner --- */
 
-/* Makes the states and calls each init(). 0 or -ENOMEM. */
-int alloc_hooks_new(struct alloc_runner *ar, const json_t *kept);
+void alloc_hooks_start(struct sup *sup);
+void alloc_hooks_end(struct sup *sup);
+
+/* Makes the states of all hooks and calls each init(). */
+void alloc_hooks_new(struct alloc_runner *ar, const struct alloc_record *kept);
 /* Calls each shutdown() and frees the states. */
 void alloc_hooks_free(struct alloc_runner *ar);
-void alloc_hooks_save(const struct alloc_runner *ar, struct text *t);
+void alloc_hooks_save(const struct alloc_runner *ar, struct alloc_record *rec);
 
 /* A hook was called and has not called alloc_hook_done() yet. */
 bool alloc_hooks_busy(const struct alloc_runner *ar);
 /* A prerun has failed. */
 bool alloc_hooks_failed(const struct alloc_runner *ar);
-/* In this phase of the alloc hooks are still to be called. */
+/* Some hooks are still to be called in this phase of the alloc. */
 bool alloc_hooks_left(const struct alloc_runner *ar);
-/* Calls the next of them, if there is one. */
+/* Calls the next hook of this phase, if there is one. */
 void alloc_hooks_call(struct alloc_runner *ar);
-/* A phase of the alloc that calls hooks begins: with its first one. */
+/* Starts with the first hook again, for a new phase. */
 void alloc_hooks_begin(struct alloc_runner *ar);
-/* Takes what failed in prerun (`"name" failed: …`) or postrun (`name: …; …`); NULL: nothing. The
- * caller frees it. */
+/* Returns the failure of prerun (`"name" failed: …`) or all failures of postrun (`name: …; …`),
+ * once; NULL: there is none. The caller frees it. */
 char *alloc_hooks_take_failures(struct alloc_runner *ar);
-/* Of the hook that waits in its prerun. */
+/* Calls stop() of the hook that waits in its prerun. */
 void alloc_hooks_stop(struct alloc_runner *ar);
-/* Of all hooks. */
+/* These call the callback of their name of all hooks. */
+void alloc_hooks_changed(struct alloc_runner *ar);
 void alloc_hooks_update(struct alloc_runner *ar);
 void alloc_hooks_pre_task_restart(struct alloc_runner *ar);
 void alloc_hooks_pre_kill(struct alloc_runner *ar);
-/* The name of the hook that the alloc waits for; NULL: none. */
-const char *alloc_runner_hook(const struct alloc_runner *ar);
+/* Returns the name of the hook that the alloc waits for; NULL: none. */
+const char *alloc_hooks_waits_for(const struct alloc_runner *ar);
 
 #endif

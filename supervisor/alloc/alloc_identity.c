@@ -1,19 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_identity.c: the tokens of an alloc's tasks: which exist, when each is renewed, and what a
- * start gets of them. Runs in: supervisor. */
+/* alloc_identity.c: the tokens of an alloc's tasks: when each is renewed, how they are kept in
+ * state.db, and which of them a start gets. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_token.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/duration.h"
-#include "common/lease.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_record.h"
+#include "supervisor/core/sup_timer.h"
 
 #define RENEW_MIN_NS NS_PER_S
+
+struct identity_state *
+identity_state(const struct alloc_runner *ar)
+{
+	return alloc_hook_state(ar, &alloc_hook_identity);
+}
+
+struct identity_task_state *
+identity_task_state(const struct task_runner *tr)
+{
+	return task_hook_state(tr, &alloc_hook_identity);
+}
+
+struct alloc_identities *
+alloc_identities_of(const struct alloc_runner *ar)
+{
+	return identity_state(ar)->tokens;
+}
 
 static uint64_t
 boot_ms(void)
@@ -23,9 +42,9 @@ boot_ms(void)
 
 /* --- when a token is renewed --- */
 
-/* At half of its life, and up to a tenth of that later so that the allocs of a job do not all ask
- * at once. CLOCK_BOOTTIME goes on while the machine sleeps, and does not jump when the clock is
- * set. */
+/* A token is renewed after half of its life plus a random time of up to a tenth of that, so that
+ * the allocs of a job do not all request tokens at once. CLOCK_BOOTTIME continues while the machine
+ * is suspended and does not jump when the date is set. */
 void
 token_set_times(struct token *t, int64_t age_ns)
 {
@@ -52,74 +71,76 @@ token_is_missing(const struct token *t)
 	return t->tr->phase != TASK_DEAD && (!t->jwt || (t->life_ns > 0 && boot_ms() >= t->end_ms));
 }
 
+void
+tokens_wake(struct alloc_identities *ids, uint64_t ms)
+{
+	sup_timer_set(ids->ar->sup, &ids->timer, CLOCK_BOOTTIME, ms * 1000, ids->on_time, ids);
+}
+
 /* --- tokens in state.db --- */
 
 void
-alloc_identities_save(const struct alloc_identities *ids, struct text *t)
+alloc_identities_save(const struct alloc_identities *ids, struct alloc_record *rec)
 {
-	const char *separator = "[";
-
 	for (size_t i = 0; ids && i < ids->n; i++) {
-		const struct token *one = &ids->v[i];
+		const struct token *t = &ids->v[i];
+		struct token_record *one;
 
-		if (!one->jwt)
+		if (!t->jwt)
 			continue;
-		text_printf(t, "%s{\"task\":", separator);
-		text_json_string(t, one->tr->task->name);
-		text_printf(t, ",\"name\":");
-		text_json_string(t, str(one->spec->name));
-		text_printf(t, ",\"token\":");
-		text_json_string(t, one->jwt);
-		text_printf(t, ",\"signed\":%lld,\"life\":%lld,\"given\":%s}",
-		    (long long)one->signed_ns, (long long)one->life_ns,
-		    one->given ? "true" : "false");
-		separator = ",";
+		one = list_add(token_record, &rec->identities);
+		str_set(&one->task, t->tr->task->name);
+		str_set(&one->name, t->spec->name);
+		str_set(&one->token, t->jwt);
+		one->signed_ns = t->signed_ns;
+		one->life_ns = t->life_ns;
+		one->given = t->given;
 	}
-	text_printf(t, "%s]", *separator == '[' ? "[" : "");
 }
 
 static void
-load_one(struct token *t, const json_t *saved)
+restore_token(struct token *t, const struct alloc_record *kept)
 {
-	json_t *one;
-	size_t i;
+	for (size_t i = 0; i < kept->identities.n; i++) {
+		const struct token_record *one = &kept->identities.v[i];
 
-	json_array_foreach (saved, i, one) {
-		const char *task = json_string_value(json_object_get(one, "task"));
-		const char *name = json_string_value(json_object_get(one, "name"));
-
-		if (!str_eq(task, t->tr->task->name) || !str_eq(name, t->spec->name))
+		if (!str_eq(one->task, t->tr->task->name) || !str_eq(one->name, t->spec->name))
 			continue;
-		(void)str_set(&t->jwt, json_string_value(json_object_get(one, "token")));
-		t->signed_ns = json_integer_value(json_object_get(one, "signed"));
-		t->life_ns = json_integer_value(json_object_get(one, "life"));
-		t->given = json_is_true(json_object_get(one, "given"));
+		str_set(&t->jwt, one->token);
+		t->signed_ns = one->signed_ns;
+		t->life_ns = one->life_ns;
+		t->given = one->given;
 		token_set_times(t, clock_real_ns() - t->signed_ns);
 	}
 }
 
-/* An identity that is neither a variable nor a file needs no token. */
+/* A task gets a token as a variable or as a file. An identity with neither needs no token. */
 static bool
 is_used(const struct workload_identity *w)
 {
 	return w->env || w->file;
 }
 
-int
-alloc_identities_new(struct alloc_runner *ar, const json_t *saved, struct alloc_identities **ret)
+static size_t
+count_tokens(const struct alloc_runner *ar)
 {
-	struct alloc_identities *ids;
 	size_t n = 0;
 
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		for (size_t k = 0; k < ar->tasks[i].task->identities.n; k++)
 			n += is_used(&ar->tasks[i].task->identities.v[k]);
-	*ret = NULL;
+	return n;
+}
+
+struct alloc_identities *
+alloc_identities_new(struct alloc_runner *ar, const struct alloc_record *kept)
+{
+	struct alloc_identities *ids;
+	size_t n = count_tokens(ar);
+
 	if (n == 0)
-		return 0;
-	ids = calloc(1, sizeof *ids + n * sizeof ids->v[0]);
-	if (!ids)
-		return -ENOMEM;
+		return NULL;
+	ids = mem_zeroed(1, sizeof *ids + n * sizeof ids->v[0]);
 	ids->ar = ar;
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		for (size_t k = 0; k < ar->tasks[i].task->identities.n; k++) {
@@ -128,10 +149,9 @@ alloc_identities_new(struct alloc_runner *ar, const json_t *saved, struct alloc_
 			if (!is_used(w))
 				continue;
 			ids->v[ids->n] = (struct token){ .tr = &ar->tasks[i], .spec = w };
-			load_one(&ids->v[ids->n++], saved);
+			restore_token(&ids->v[ids->n++], kept);
 		}
-	*ret = ids;
-	return 0;
+	return ids;
 }
 
 void
@@ -139,7 +159,6 @@ alloc_identities_free(struct alloc_identities *ids)
 {
 	if (!ids)
 		return;
-	alloc_tokens_quit(ids);
 	for (size_t i = 0; i < ids->n; i++)
 		free(ids->v[i].jwt);
 	free(ids);
@@ -147,8 +166,8 @@ alloc_identities_free(struct alloc_identities *ids)
 
 /* --- tokens for a start --- */
 
-/* The default token, which came with the alloc; NULL: it did not, or the task does not ask for it.
- */
+/* Returns the default token, which came with the alloc; NULL: there is none, or the task does not
+ * want it as a file (as_file) or variable. */
 static const char *
 default_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
 {
@@ -159,7 +178,7 @@ default_token(const struct sup_alloc *sa, const struct task *task, bool as_file)
 		   : NULL;
 }
 
-/* Steps to the task's next token that is signed; NULL: no more. */
+/* Returns the task's next signed token; NULL: no more. *at starts as 0. */
 static const struct token *
 next_token(const struct sup_alloc *sa, const struct task *task, size_t *at)
 {
@@ -181,16 +200,17 @@ alloc_identities_put_env(
 	const char *jwt = default_token(sa, task, false);
 	const struct token *t;
 	size_t at = 0;
-	int r = jwt ? string_map_set(vars, "NOMAD_TOKEN", jwt) : 0;
 
-	while (r >= 0 && (t = next_token(sa, task, &at))) {
+	if (jwt)
+		string_map_set(vars, "NOMAD_TOKEN", jwt);
+	while ((t = next_token(sa, task, &at))) {
 		char name[sizeof "NOMAD_TOKEN_" + NAME_BYTES_MAX];
 
 		(void)snprintf(name, sizeof name, "NOMAD_TOKEN_%s", str(t->spec->name));
 		if (t->spec->env)
-			r = string_map_set(vars, name, t->jwt);
+			string_map_set(vars, name, t->jwt);
 	}
-	return r;
+	return 0;
 }
 
 static int

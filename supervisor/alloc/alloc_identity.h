@@ -1,46 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_identity.h: the tokens that the source signs for an alloc's tasks: asked for before the
- * tasks, kept, renewed, given to tasks that run. Runs in: supervisor.
+ * alloc_identity.h: the tokens that the source signs for an alloc's tasks. They are requested
+ * before the tasks start, renewed in time, and given to running tasks. Runs in: supervisor.
  *
- * Tokens are in state.db beside the alloc until its tasks are over. So an alloc starts again after
- * a reboot without a server, and a restart of the agent does not renew every token, which would
- * restart tasks with that change_mode. Only the supervisor can read state.db, which has the node's
- * secret and the default tokens too. No token is ever logged or in an answer of the API.
+ * Tokens are kept in state.db beside the alloc until its tasks have ended. So an alloc can start
+ * again after a reboot without a server, and a restart of the agent does not renew every token,
+ * which would restart tasks with that change_mode. Only the supervisor can read state.db, which
+ * also has the node's secret and the default tokens. No token is ever logged or returned by the
+ * API.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_IDENTITY_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_IDENTITY_H
-
-#include <jansson.h>
 
 #include "common/spec.h"
 #include "model/task.h"
 #include "supervisor/table/alloc_table.h"
 
 struct alloc_identities;
+struct alloc_record;
 struct alloc_runner;
 struct task_runner;
 
-/* saved: the list that alloc_identities_save() made, or NULL. *ret is NULL where no task asks for a
- * token. 0 or -ENOMEM. */
-int alloc_identities_new(
-    struct alloc_runner *ar, const json_t *saved, struct alloc_identities **ret);
+/* kept: the record of the last supervisor. NULL: no task wants a token. */
+struct alloc_identities *alloc_identities_new(
+    struct alloc_runner *ar, const struct alloc_record *kept);
 void alloc_identities_free(struct alloc_identities *ids);
-/* Appends them as a JSON list. */
-void alloc_identities_save(const struct alloc_identities *ids, struct text *t);
+/* Adds the signed tokens to the record. */
+void alloc_identities_save(const struct alloc_identities *ids, struct alloc_record *rec);
 
-/* hook_identity.c: those of an alloc; NULL: its tasks ask for none. */
+/* Returns the tokens of an alloc; NULL: no task wants a token. */
 struct alloc_identities *alloc_identities_of(const struct alloc_runner *ar);
 
-/* Sets NOMAD_TOKEN and NOMAD_TOKEN_name, as the job asks. 0 or -ENOMEM. */
+/* Sets the variables NOMAD_TOKEN and NOMAD_TOKEN_name that the job wants. Returns 0. */
 int alloc_identities_put_env(
     const struct sup_alloc *sa, const struct task *task, struct string_map *vars);
 /* Adds the token files to a start. 0, or -EINVAL for a path that is not allowed. */
 int alloc_identities_add_files(
     const struct sup_alloc *sa, const struct task *task, struct spec_writer *spec, struct err *e);
-/* A start was made with the tokens of this moment. */
-void alloc_identities_start_made(struct task_runner *tr);
-/* The task runs: gives it tokens that were renewed since its start was made. */
-void alloc_identities_task_runs(struct task_runner *tr);
 
 #endif

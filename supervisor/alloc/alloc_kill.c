@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alloc_kill.c: how the tasks of an alloc are ended: the group's shutdown_delay, then the leader,
- * then the others, then the sidecars; poststop tasks run after them. Runs in: supervisor.
+ * alloc_kill.c: stops the tasks of an alloc: after the group's shutdown_delay the leader, then the
+ * other tasks, then the sidecars; poststop tasks run after them. Runs in: supervisor.
  */
-#include <systemd/sd-event.h>
+#include "supervisor/alloc/alloc_kill.h"
 
 #include "common/clock.h"
 #include "common/number.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_runner.h"
+#include "supervisor/core/sup_timer.h"
 
-/* The step that ends this task; KILL_OVER: none does. */
+/* Returns the step that stops this task; KILL_OVER: no step does. */
 static enum kill_step
 step_of(const struct task_runner *tr)
 {
@@ -22,7 +25,7 @@ step_of(const struct task_runner *tr)
 	return l && l->sidecar ? KILL_SIDECARS : KILL_OTHERS;
 }
 
-/* Tells the tasks of this step to end. True: at least one is not dead yet. */
+/* Stops the tasks of this step. True: at least one is not dead yet. */
 static bool
 step_waits(struct alloc_runner *ar, enum kill_step step)
 {
@@ -48,30 +51,22 @@ has_run(const struct alloc_runner *ar)
 	return false;
 }
 
+static void
+end_delay(struct alloc_runner *ar)
+{
+	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
+	alloc_step_soon(ar);
+}
+
 static int
 on_delay_over(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	struct alloc_runner *ar = userdata;
-
-	alloc_kill_hurry(ar);
+	end_delay(userdata);
 	return 0;
 }
 
-bool
-alloc_skips_delay(const struct alloc_runner *ar)
-{
-	return ar->disk_exceeded || ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE;
-}
-
-int64_t
-alloc_shutdown_delay_ns(const struct alloc_runner *ar)
-{
-	int64_t delay = ar->sa->group->shutdown_delay;
-
-	return delay > 0 && !alloc_skips_delay(ar) ? delay : 0;
-}
-
-/* The rest of the group's delay, which may have begun under another supervisor. */
+/* Returns the rest of the group's shutdown_delay, which may have begun under the last supervisor.
+ */
 static int64_t
 delay_left_ns(struct alloc_runner *ar)
 {
@@ -81,7 +76,7 @@ delay_left_ns(struct alloc_runner *ar)
 		return 0;
 	if (ar->kill.after_ns == 0) {
 		ar->kill.after_ns = number_add(now, delay);
-		alloc_client_save(ar);
+		alloc_save_soon(ar);
 	}
 	left = ar->kill.after_ns - now;
 	return left < delay ? left : delay;
@@ -97,8 +92,8 @@ alloc_kill(struct alloc_runner *ar)
 		left = delay_left_ns(ar);
 		ar->kill.step = KILL_DELAY;
 		if (left > 0)
-			(void)sd_event_add_time_relative(ar->sup->event, &ar->kill.timer,
-			    CLOCK_BOOTTIME, (uint64_t)left / 1000, 0, on_delay_over, ar);
+			sup_timer_set(ar->sup, &ar->kill.timer, CLOCK_BOOTTIME,
+			    (uint64_t)left / 1000, on_delay_over, ar);
 	}
 	if (ar->kill.timer && has_run(ar))
 		return;
@@ -110,8 +105,9 @@ alloc_kill(struct alloc_runner *ar)
 void
 alloc_kill_hurry(struct alloc_runner *ar)
 {
-	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
-	turn_defer(ar->sup, &ar->step);
+	end_delay(ar);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_hurry(&ar->tasks[i]);
 }
 
 void

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_orders.c: what operators and servers ask of the tasks of an alloc. Runs in: supervisor. */
+/* alloc_orders.c: restarts and signals of tasks, requested by operators and servers. Runs in:
+ * supervisor. */
 #include "supervisor/alloc/alloc_orders.h"
 
 #include <errno.h>
 
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_runner.h"
 #include "supervisor/driver/signal_name.h"
-#include "supervisor/core/sup_turn.h"
 
-/* task is the name of this one, or "" for all. */
+/* task: the name of one task, or "" for all. */
 static bool
 is_meant(const struct task_runner *tr, const char *task)
 {
@@ -21,18 +23,6 @@ has_task(const struct sup_alloc *sa, const char *task)
 	return !*task || alloc_task(sa, task);
 }
 
-static unsigned
-restart_one(struct alloc_runner *ar, const char *task)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		n += is_meant(&ar->tasks[i], task) &&
-		     task_runner_restart(
-			 &ar->tasks[i], "User requested task to restart", false, 0) == 0;
-	return n;
-}
-
 unsigned
 alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure)
 {
@@ -41,7 +31,7 @@ alloc_restart_running(struct alloc_runner *ar, const char *reason, bool failure)
 
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		n += task_runner_can_restart(&ar->tasks[i]);
-	if (n == 0) /* then its services stay registered */
+	if (n == 0) /* without the hooks: services stay registered */
 		return 0;
 	alloc_hooks_pre_task_restart(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
@@ -55,8 +45,8 @@ begins_anew(const struct task_runner *tr, bool ended)
 	return !ended || tr->stage == STAGE_POSTSTOP;
 }
 
-/* The gates close first: a task that ends starts again once all have ended. If all but poststop
- * tasks are over, only these begin anew. */
+/* Closes the gates first, so that no task starts again before all have ended. If all tasks except
+ * poststop tasks have ended, only the poststop tasks are restarted. */
 static unsigned
 restart_all(struct alloc_runner *ar)
 {
@@ -77,8 +67,8 @@ restart_all(struct alloc_runner *ar)
 		task_runner_set_gate(&ar->tasks[i], false);
 		(void)task_runner_begin_anew(&ar->tasks[i], delay_ns);
 	}
-	/* A task that only waits for its start makes no event that would open the gates again. */
-	turn_defer(ar->sup, &ar->step);
+	/* If all tasks wait for their start, no event follows that would open the gates. */
+	alloc_step_soon(ar);
 	return n;
 }
 
@@ -95,11 +85,12 @@ alloc_restart(struct sup_alloc *sa, const char *task, bool all, struct err *e)
 	if (!ar || alloc_terminal(&sa->a) || ar->stopping || ar->kill.step != KILL_NOT)
 		return err_say(e, -EINVAL, "restart of an alloc that should not run");
 	if (*task)
-		n = restart_one(ar, task);
+		n = task_runner_restart(
+			alloc_find_task(sa, task), "User requested task to restart", false, 0) == 0;
+	else if (all)
+		n = restart_all(ar);
 	else
-		n = all ? restart_all(ar)
-			: alloc_restart_running(
-			      ar, "User requested running tasks to restart", false);
+		n = alloc_restart_running(ar, "User requested running tasks to restart", false);
 	if (n == 0)
 		return err_say(e, -EINVAL, "Task not running");
 	return 0;

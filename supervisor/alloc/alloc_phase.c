@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_phase.c: all transitions of an alloc. Runs in: supervisor. */
+/* alloc_phase.c: the transitions between the phases of an alloc. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_phase.h"
 
 #include <stddef.h>
@@ -19,12 +19,12 @@ was_dead(const struct alloc_facts *f)
 }
 
 static bool
-always(const struct alloc_facts *f)
+is_possible(const struct alloc_facts *f)
 {
 	return true;
 }
 
-/* An alloc that stops for its source still runs its hooks if poststop tasks need them. */
+/* If poststop tasks are to run, an alloc that stops still runs its hooks. */
 static bool
 is_abandoned(const struct alloc_facts *f)
 {
@@ -49,14 +49,14 @@ is_to_go(const struct alloc_facts *f)
 	return f->destroy;
 }
 
-/* Of two that may be taken the first one is. */
+/* The first possible transition is taken. */
 static const struct {
 	enum alloc_phase from, to;
 	bool (*may)(const struct alloc_facts *f);
 } edges[] = {
 	{ ALLOC_NEW, ALLOC_DONE, was_done },
 	{ ALLOC_NEW, ALLOC_POSTRUN, was_dead },
-	{ ALLOC_NEW, ALLOC_PRERUN, always },
+	{ ALLOC_NEW, ALLOC_PRERUN, is_possible },
 	{ ALLOC_PRERUN, ALLOC_ABANDONED, is_abandoned },
 	{ ALLOC_PRERUN, ALLOC_RUNNING, hooks_done },
 	{ ALLOC_RUNNING, ALLOC_POSTRUN, tasks_dead },

@@ -2,20 +2,21 @@
 /* alloc_runner.c: the life of one alloc on this node. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_runner.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <systemd/sd-event.h>
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/list.h"
 #include "common/log.h"
-#include "model/task_event.h"
-#include "supervisor/alloc/alloc_health.h"
-#include "supervisor/alloc/hook_max_run.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_kill.h"
+#include "supervisor/alloc/alloc_record.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_runner.h"
 #include "supervisor/core/changed.h"
-#include "supervisor/core/sup_child.h"
+#include "supervisor/source/source.h"
 
 static bool
 all_dead(const struct alloc_runner *ar)
@@ -26,66 +27,55 @@ all_dead(const struct alloc_runner *ar)
 	return true;
 }
 
-/* --- the JSON that is kept beside the alloc --- */
+/* --- its record in state.db --- */
 
-void
-alloc_client_save(struct alloc_runner *ar)
+static void
+save_record(struct alloc_runner *ar)
 {
-	struct text t = { 0 };
+	cleanup_done(alloc_record) struct alloc_record rec;
 
-	text_printf(&t, "{\"done\":%s,\"destroy\":%s,\"kill_after\":%lld,\"tasks\":{",
-	    ar->phase >= ALLOC_DONE ? "true" : "false",
-	    ar->destroy && ar->phase < ALLOC_GONE ? "true" : "false", (long long)ar->kill.after_ns);
+	alloc_record_init(&rec);
+	rec.done = ar->phase >= ALLOC_DONE;
+	rec.destroy = ar->destroy && ar->phase < ALLOC_GONE;
+	rec.kill_after_ns = ar->kill.after_ns;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
 		const struct task_runner *tr = &ar->tasks[i];
 
-		if (i > 0)
-			text_append(&t, ",", 1);
-		text_json_string(&t, tr->task->name);
-		text_printf(&t, ":{\"count\":%lld,\"started\":%lld}", (long long)tr->tracker.count,
-		    (long long)tr->tracker.started_ns);
+		*map_put(tracker_record, &rec.tasks, tr->task->name) = (struct tracker_record){
+			.count = tr->tracker.count,
+			.started_ns = tr->tracker.started_ns,
+		};
 	}
-	text_append(&t, "}", 1);
-	alloc_hooks_save(ar, &t);
-	text_append(&t, "}", 1);
-	if (t.failed) {
-		text_done(&t);
-		return; /* costs no more than restart counts, should the agent restart now */
-	}
-	free(ar->sa->client_json);
-	ar->sa->client_json = realloc(t.text, t.len + 1) ?: t.text; /* it is kept for long */
-	alloc_changed(ar->sup, ar->sa);
+	alloc_hooks_save(ar, &rec);
+	alloc_record_write(ar->sup, ar->sa, &rec);
 }
 
-/* *ret_done: the last supervisor had brought it to ALLOC_DONE. */
-static int
-client_load(struct alloc_runner *ar, bool *ret_done)
+static void
+on_save(struct sup *sup, struct deferred *d)
 {
-	json_t *all = ar->sa->client_json ? json_loads(ar->sa->client_json, 0, NULL) : NULL;
-	json_t *tasks = json_object_get(all, "tasks");
-	int r;
+	save_record(container_of(d, struct alloc_runner, save));
+}
 
-	*ret_done = json_is_true(json_object_get(all, "done"));
-	ar->destroy = json_is_true(json_object_get(all, "destroy"));
-	ar->stopping |= ar->destroy;
-	ar->kill.after_ns = json_integer_value(json_object_get(all, "kill_after"));
+static void
+restore_record(struct alloc_runner *ar, const struct alloc_record *rec)
+{
+	ar->destroy = rec->destroy;
+	ar->stopping |= rec->destroy;
+	ar->kill.after_ns = rec->kill_after_ns;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		json_t *one = json_object_get(tasks, ar->tasks[i].task->name);
+		const struct tracker_record *kept =
+		    map_get(tracker_record, &rec->tasks, ar->tasks[i].task->name);
 
-		if (!one)
+		if (!kept)
 			continue;
-		ar->tasks[i].tracker.count = json_integer_value(json_object_get(one, "count"));
-		ar->tasks[i].tracker.started_ns =
-		    json_integer_value(json_object_get(one, "started"));
+		ar->tasks[i].tracker.count = kept->count;
+		ar->tasks[i].tracker.started_ns = kept->started_ns;
 	}
-	r = alloc_hooks_new(ar, all);
-	json_decref(all);
-	return r;
 }
 
 /* --- tasks --- */
 
-/* At least one sidecar lives, and no other task but poststop ones. */
+/* At least one sidecar lives, and no other task except poststop tasks. */
 static bool
 only_sidecars_live(struct alloc_runner *ar)
 {
@@ -115,7 +105,8 @@ tell_live(struct alloc_runner *ar, enum task_event_type type, const char *text)
 	}
 }
 
-/* A task that failed, the leader's end and that of all main tasks end the others. */
+/* The other tasks end if a task has failed, or if the leader or all main tasks have ended. Returns
+ * whether that is so, and adds the event. */
 static bool
 end_siblings(struct alloc_runner *ar)
 {
@@ -126,7 +117,7 @@ end_siblings(struct alloc_runner *ar)
 		struct task_runner *tr = &ar->tasks[i];
 		const struct task_state *s = task_runner_state(tr);
 
-		if (tr->phase != TASK_DEAD || tr->stage == STAGE_POSTSTOP || !s)
+		if (tr->phase != TASK_DEAD || tr->stage == STAGE_POSTSTOP)
 			continue;
 		if (s->failed && !failed)
 			failed = tr->task->name;
@@ -146,10 +137,10 @@ end_siblings(struct alloc_runner *ar)
 static bool
 is_to_end(struct alloc_runner *ar)
 {
-	return ar->kill.step != KILL_NOT || ar->stopping || ar->disk_exceeded || end_siblings(ar);
+	return ar->kill.step != KILL_NOT || ar->stopping || ar->ends_at_once || end_siblings(ar);
 }
 
-/* Ends the tasks where there is a reason to, and opens the gates of those that may start. */
+/* Stops the tasks if they are to end, and opens the gates of those that may start. */
 static void
 drive_tasks(struct alloc_runner *ar)
 {
@@ -167,63 +158,16 @@ drive_tasks(struct alloc_runner *ar)
 		alloc_kill_poststop(ar);
 }
 
-/* A lost alloc stays lost, so this is noted once. */
-static void
-note_lost(struct alloc *a)
-{
-	struct alloc_state_change *change = list_add(alloc_state_change, &a->alloc_states);
-
-	if (!change || str_set(&change->value, client_status_names[CLIENT_LOST]) < 0)
-		log_error("allocation %.8s: no memory to note that it is lost", a->id);
-	if (change)
-		change->time = clock_real_ns();
-}
-
-static enum client_status
-find_status(struct alloc_runner *ar, const char **ret_description)
-{
-	const struct source_ops *ops = ar->sup->source->ops;
-	struct alloc *a = &ar->sa->a;
-	enum client_status now = alloc_client_status(a, ar->sa->group, ret_description);
-
-	if (now != CLIENT_FAILED || !ops->is_lost || !ops->is_lost(a))
-		return now;
-	if (a->client_status != CLIENT_LOST && alloc_client_terminal(a))
-		return now;
-	if (a->client_status != CLIENT_LOST)
-		note_lost(a);
-	*ret_description = "Tasks were stopped: no heartbeat was answered in time";
-	return CLIENT_LOST;
-}
-
-void
-alloc_runner_task_changed(struct alloc_runner *ar)
-{
-	struct alloc *a = &ar->sa->a;
-	const char *description;
-
-	a->client_status = find_status(ar, &description);
-	if (alloc_is_overdue(ar) && a->client_status == CLIENT_COMPLETE)
-		description = ALLOC_OVERDUE;
-	(void)str_set(&a->client_description, description);
-	a->modify_time = clock_real_ns();
-	alloc_changed(ar->sup, ar->sa);
-	ar->news = true;
-	turn_defer(ar->sup, &ar->step);
-}
-
 /* --- phases --- */
 
-/* A task has started, so the poststop tasks are still to run. */
+/* A task has started, and a poststop task has not ended: it is still to run. */
 static bool
 has_poststop(struct alloc_runner *ar)
 {
 	bool begun = false, some = false;
 
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		const struct task_state *s = task_runner_state(&ar->tasks[i]);
-
-		begun |= s && s->started_at != 0;
+		begun |= task_runner_state(&ar->tasks[i])->started_at != 0;
 		some |= ar->tasks[i].stage == STAGE_POSTSTOP && ar->tasks[i].phase != TASK_DEAD;
 	}
 	return begun && some;
@@ -244,14 +188,14 @@ find_facts(struct alloc_runner *ar)
 	};
 }
 
-/* What the tasks of an alloc in this phase are to do now. */
+/* Starts and stops tasks as the phase of the alloc requires. */
 static void
 act_on_tasks(struct alloc_runner *ar)
 {
 	switch (ar->phase) {
 	case ALLOC_PRERUN:
-		/* Also a stop that the last supervisor began, and before its runs report: a run
-		 * that ended meanwhile would be restarted by its policy. */
+		/* Continues a stop that the last supervisor began, before its runs report their
+		 * end: a task that ended meanwhile would be restarted by its policy. */
 		if (!alloc_hooks_failed(ar) && is_to_end(ar))
 			alloc_kill(ar);
 		break;
@@ -267,7 +211,7 @@ act_on_tasks(struct alloc_runner *ar)
 	}
 }
 
-/* A prerun hook has failed: so do all tasks. */
+/* A prerun has failed: all tasks fail. */
 static void
 fail_setup(struct alloc_runner *ar)
 {
@@ -289,8 +233,7 @@ tell_postrun_failures(struct alloc_runner *ar)
 		return;
 	(void)snprintf(text, sizeof text, "post-run hooks failed: %s", why);
 	log_warn("allocation %.8s: %s", ar->sa->a.id, text);
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
+	alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
 }
 
 /* The only place that writes the phase. */
@@ -305,7 +248,7 @@ enter_phase(struct alloc_runner *ar, enum alloc_phase next)
 	} else if (next == ALLOC_DONE) {
 		tell_postrun_failures(ar);
 		ar->news = true;
-		alloc_client_save(ar);
+		alloc_save_soon(ar);
 	}
 }
 
@@ -315,15 +258,16 @@ free_destroyed(struct alloc_runner *ar)
 	struct sup_alloc *sa = ar->sa;
 	struct sup *sup = ar->sup;
 
-	/* A restart does not destroy it again if the source keeps the rest. */
-	alloc_client_save(ar);
+	/* If the source keeps the row, the next supervisor does not destroy the alloc again. */
+	save_record(ar);
 	sa->runner = NULL;
 	alloc_runner_free(ar);
 	sup->source->ops->alloc_destroyed(sup->source, sa);
 }
 
-/* Goes one step, from the queue of deferred work: no callback runs inside another. Tasks are driven
- * at once in a phase that does so; for anything else the next step comes after the commit. */
+/* Does one step. It is called from the queue of deferred work, so that no callback runs inside
+ * another. If the new phase starts or stops tasks, that happens in this step; everything else comes
+ * with the next step, after the commit. */
 static void
 advance(struct alloc_runner *ar)
 {
@@ -349,9 +293,9 @@ advance(struct alloc_runner *ar)
 	}
 	if (next == ALLOC_RUNNING || next == ALLOC_ABANDONED)
 		advance(ar);
-	/* The tasks of a restored alloc run already: its health can be judged from now on. */
+	/* The tasks of a restored alloc run already, so its health can be checked now. */
 	if (next != ALLOC_RUNNING || ar->restored)
-		turn_defer(ar->sup, &ar->step);
+		alloc_step_soon(ar);
 }
 
 static void
@@ -371,72 +315,61 @@ on_step(struct sup *sup, struct deferred *d)
 	struct alloc_runner *ar = container_of(d, struct alloc_runner, step);
 	struct sup_alloc *sa = ar->sa;
 
-	alloc_health_check(ar);
+	alloc_hooks_changed(ar);
 	tell_source(ar);
-	if (sa->runner == ar && ar->unsaved) {
-		ar->unsaved = false;
-		alloc_client_save(ar);
-	}
 	if (sa->runner == ar)
 		advance(ar);
 	changed_mark(sup, CHANGED_WORK);
 }
 
-static int
+static void
 receive_tasks(struct alloc_runner *ar)
 {
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		struct task_state *s = task_runner_state(&ar->tasks[i]);
-		struct task_event ev;
-
-		if (!s)
-			return -ENOMEM;
-		task_event_make(&ev, EVENT_RECEIVED, clock_real_ns(), NULL);
-		s->state = TASK_STATE_PENDING;
-		task_runner_event(&ar->tasks[i], &ev);
+		task_runner_state(&ar->tasks[i])->state = TASK_STATE_PENDING;
+		task_runner_tell(&ar->tasks[i], EVENT_RECEIVED, NULL, false);
 	}
-	return 0;
 }
 
-struct alloc_runner *
+static void
+restore_tasks(struct alloc_runner *ar, bool done)
+{
+	ar->coordinator = COORDINATOR_PRESTART;
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_restore(&ar->tasks[i], done);
+}
+
+void
 alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 {
 	unsigned n = (unsigned)sa->group->tasks.n;
-	struct alloc_runner *ar = calloc(1, sizeof *ar + n * sizeof ar->tasks[0]);
+	struct alloc_runner *ar = mem_zeroed(1, sizeof *ar + n * sizeof ar->tasks[0]);
+	cleanup_done(alloc_record) struct alloc_record rec;
 	struct alloc_facts facts;
-	bool done;
 
-	if (!ar)
-		return NULL;
 	ar->sup = sup;
 	ar->sa = sa;
 	ar->n_tasks = n;
 	ar->step.run = on_step;
+	ar->save.run = on_save;
 	ar->restored = restored;
 	ar->news = true;
 	ar->stopping = alloc_server_terminal(&sa->a);
 	sa->runner = ar;
 	for (unsigned i = 0; i < n; i++)
 		task_runner_init(&ar->tasks[i], ar, &sa->group->tasks.v[i]);
-	if (client_load(ar, &done) < 0)
-		goto fail;
-	if (restored) {
-		ar->coordinator = COORDINATOR_PRESTART;
-		for (unsigned i = 0; i < n; i++)
-			task_runner_restore(&ar->tasks[i], done);
-	} else if (receive_tasks(ar) < 0) {
-		goto fail;
-	}
+	alloc_record_init(&rec);
+	alloc_record_read(sa, &rec);
+	restore_record(ar, &rec);
+	alloc_hooks_new(ar, &rec);
+	if (restored)
+		restore_tasks(ar, rec.done);
+	else
+		receive_tasks(ar);
 	facts = find_facts(ar);
-	facts.was_done = done;
+	facts.was_done = rec.done;
 	enter_phase(ar, alloc_phase_next(ar->phase, &facts));
-	turn_defer(sup, &ar->step);
-	return ar;
-
-fail:
-	alloc_runner_free(ar);
-	sa->runner = NULL;
-	return NULL;
+	alloc_step_soon(ar);
 }
 
 void
@@ -445,6 +378,7 @@ alloc_runner_free(struct alloc_runner *ar)
 	if (!ar)
 		return;
 	turn_forget_deferred(ar->sup, &ar->step);
+	turn_forget_deferred(ar->sup, &ar->save);
 	alloc_kill_done(ar);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_runner_done(&ar->tasks[i]);
@@ -452,7 +386,7 @@ alloc_runner_free(struct alloc_runner *ar)
 	free(ar);
 }
 
-/* An update in place: the tasks follow the new version from now on. */
+/* The job was updated in place: the tasks use its new version from now on. */
 static void
 adopt_version(struct alloc_runner *ar)
 {
@@ -467,40 +401,16 @@ adopt_version(struct alloc_runner *ar)
 		alloc_hooks_update(ar);
 }
 
-/* Ends every shutdown_delay, also one that has begun. */
-static void
-skip_delays(struct alloc_runner *ar)
-{
-	alloc_kill_hurry(ar);
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		task_runner_hurry(&ar->tasks[i]);
-}
-
-/* An alloc that has ended makes no more news by itself: the source is told once more. */
-static void
-report_if_over(struct alloc_runner *ar)
-{
-	ar->news |= alloc_client_terminal(&ar->sa->a);
-}
-
 void
 alloc_runner_update(struct alloc_runner *ar)
 {
 	adopt_version(ar);
 	if (ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE)
-		skip_delays(ar);
+		alloc_kill_hurry(ar);
 	if (alloc_server_terminal(&ar->sa->a))
-		alloc_runner_stop(ar);
-	report_if_over(ar);
-	turn_defer(ar->sup, &ar->step); /* the alloc may belong to another deployment now */
-}
-
-void
-alloc_runner_stop(struct alloc_runner *ar)
-{
-	ar->stopping = true;
-	report_if_over(ar);
-	turn_defer(ar->sup, &ar->step);
+		alloc_stop_soon(ar);
+	alloc_report_end(ar);
+	alloc_step_soon(ar); /* its deployment may have changed */
 }
 
 void
@@ -508,29 +418,9 @@ alloc_runner_destroy(struct alloc_runner *ar)
 {
 	if (!ar->destroy) {
 		ar->destroy = true;
-		alloc_client_save(ar);
+		alloc_save_soon(ar);
 	}
-	alloc_runner_stop(ar);
-}
-
-void
-alloc_runner_disk_exceeded(
-    struct alloc_runner *ar, const char *text, int64_t limit_bytes, bool fails)
-{
-	ar->disk_exceeded = fails;
-	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		struct task_runner *tr = &ar->tasks[i];
-		struct task_event ev;
-
-		if (tr->phase == TASK_DEAD || tr->stage == STAGE_POSTSTOP || tr->killed)
-			continue;
-		task_event_disk_exceeded(&ev, clock_real_ns(), text, limit_bytes);
-		if (fails)
-			task_event_set_fails(&ev);
-		task_runner_event(tr, &ev);
-	}
-	if (fails)
-		skip_delays(ar);
+	alloc_stop_soon(ar);
 }
 
 void

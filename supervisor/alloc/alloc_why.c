@@ -1,85 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_why.c: why an alloc stopped or waits: by its events (task_why.c) and by its present state.
- * Runs in: supervisor. */
+/* alloc_why.c: explains why an alloc stopped or waits, by its events (task_why.c) and its present
+ * state. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_why.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/task_history.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_checks.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_history.h"
+#include "supervisor/alloc/task_why.h"
 #include "supervisor/source/source.h"
-
-#define TEXT_MAX 2048
-
-void
-causes_add(struct causes *c, int64_t time_ns, const char *task, const char *fmt, ...)
-{
-	struct cause *grown = reallocarray(c->v, c->n + 1, sizeof *grown);
-	char text[TEXT_MAX + 2];
-	va_list ap;
-	size_t len;
-
-	if (!grown) {
-		c->failed = true;
-		return;
-	}
-	c->v = grown;
-	va_start(ap, fmt);
-	(void)vsnprintf(text, TEXT_MAX, fmt, ap);
-	va_end(ap);
-	/* A quoted text may end in a full stop of its own. */
-	len = strlen(text);
-	while (len > 0 && (text[len - 1] == '.' || text[len - 1] == '\n'))
-		len--;
-	(void)memcpy(text + len, ".", 2);
-	c->v[c->n] = (struct cause){ .time_ns = time_ns, .task = task, .text = strdup(text) };
-	if (c->v[c->n].text)
-		c->n++;
-	else
-		c->failed = true;
-}
-
-void
-causes_done(struct causes *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		free(c->v[i].text);
-	free(c->v);
-	*c = (struct causes){ 0 };
-}
-
-/* The present comes first, then the latest; causes of the same time keep their order. */
-static void
-sort(struct causes *c)
-{
-	for (size_t i = 1; i < c->n; i++) {
-		struct cause moved = c->v[i];
-		size_t at = i;
-
-		for (; at > 0 && c->v[at - 1].time_ns != 0 &&
-		       (moved.time_ns == 0 || c->v[at - 1].time_ns < moved.time_ns);
-		     at--)
-			c->v[at] = c->v[at - 1];
-		c->v[at] = moved;
-	}
-}
 
 /* --- the present state --- */
 
-/* What each hook that can take long waits for. */
+/* What the hooks that can take long wait for. */
 static const struct {
 	const char *hook, *text;
 } waits[] = {
-	{ "heartbeat_stop", "It waits for a heartbeat to be answered: it has "
-			    "stop_after_client_disconnect, and none has been since the machine "
-			    "started." },
-	{ "await_previous_allocations", "It waits for the allocation before it, or one that has to "
-					"make room for it, to end." },
+	{ "heartbeat_stop", "It waits for an answered heartbeat: it has "
+			    "stop_after_client_disconnect, and no heartbeat was answered since the "
+			    "machine started." },
+	{ "await_previous_allocations",
+	    "It waits until the allocation that it replaces, or one that it preempted, has "
+	    "ended." },
 	{ "identity", "It waits for the servers to sign the identities of its tasks." },
 	{ "csi_hook", "It waits for its volumes to be claimed and mounted." },
 };
@@ -87,7 +32,7 @@ static const struct {
 static void
 say_hook(const struct alloc_runner *ar, struct causes *c)
 {
-	const char *name = alloc_runner_hook(ar);
+	const char *name = alloc_hooks_waits_for(ar);
 	const char *what =
 	    ar->phase == ALLOC_PRERUN ? "before its tasks start" : "after its tasks have ended";
 
@@ -99,10 +44,10 @@ say_hook(const struct alloc_runner *ar, struct causes *c)
 			return;
 		}
 	}
-	causes_add(c, 0, "", "It is at step %s, %s.", name, what);
+	causes_add(c, 0, "", "It waits for hook %s, %s.", name, what);
 }
 
-/* The last message of the hook that runs. */
+/* Adds the last message of the running hook. */
 static void
 say_hook_message(const struct alloc_runner *ar, struct causes *c)
 {
@@ -111,7 +56,7 @@ say_hook_message(const struct alloc_runner *ar, struct causes *c)
 			    : NULL;
 	const struct task_event *last = s && s->events.n > 0 ? &s->events.v[s->events.n - 1] : NULL;
 
-	if (alloc_runner_hook(ar) && task_event_is(last, EVENT_HOOK_MESSAGE))
+	if (alloc_hooks_waits_for(ar) && task_event_is(last, EVENT_HOOK_MESSAGE))
 		causes_add(c, last->time, "", "%s.", str(last->display_message));
 }
 
@@ -121,18 +66,18 @@ say_phase(const struct task_runner *tr, struct causes *c)
 	static const char *const texts[TASK_PHASES] = {
 		[TASK_PREPARING] = "It is being prepared.",
 		[TASK_STARTING] = "It is being started.",
-		[TASK_DELAYING] = "It is to end, and runs on for its shutdown_delay.",
-		[TASK_STOPPING] = "It was told to end, and has not yet.",
-		[TASK_BACKOFF] = "It waits for the delay before its next start.",
+		[TASK_DELAYING] = "It was told to stop and runs on for its shutdown_delay.",
+		[TASK_STOPPING] = "It was told to stop and has not ended yet.",
+		[TASK_BACKOFF] = "It waits for the delay before its restart.",
 	};
 
 	if (tr->phase == TASK_WAITING && tr->ar->phase == ALLOC_RUNNING)
 		causes_add(c, 0, tr->task->name, "%s",
 		    !tr->gate_open
 			? tr->stage == STAGE_POSTSTOP
-			      ? "It waits for the main tasks to end: it comes after them."
-			      : "It waits for tasks that come before it."
-			: "It waits until nothing is left of its last run.");
+			      ? "It is a poststop task: it waits for the main tasks to end."
+			      : "It waits for tasks that have to start or end before it."
+			: "It waits until its last run is cleaned up.");
 	else if (texts[tr->phase])
 		causes_add(c, 0, tr->task->name, "%s", texts[tr->phase]);
 }
@@ -147,7 +92,7 @@ say_checks(const struct alloc_runner *ar, struct causes *c)
 		if (r->status == CHECK_FAILURE)
 			causes_add(c, r->timestamp * 1000000000, str(r->task),
 			    "Check \"%s\" of service \"%s\" fails: %s.", str(r->check),
-			    str(r->service), *str(r->output) ? r->output : "it says nothing");
+			    str(r->service), *str(r->output) ? r->output : "it gave no output");
 	}
 }
 
@@ -155,8 +100,8 @@ static void
 say_runner(const struct alloc_runner *ar, struct causes *c)
 {
 	if (ar->kill.timer)
-		causes_add(
-		    c, 0, "", "It is to end, and runs on for the shutdown_delay of its group.");
+		causes_add(c, 0, "",
+		    "It was told to stop and runs on for the shutdown_delay of its group.");
 	say_hook(ar, c);
 	say_hook_message(ar, c);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
@@ -166,7 +111,7 @@ say_runner(const struct alloc_runner *ar, struct causes *c)
 
 /* --- the alloc's own end --- */
 
-/* When the first of its tasks was told to end. 0: none was. */
+/* Returns the time when the first task was told to stop; 0: none was. */
 static int64_t
 end_began(const struct alloc *a)
 {
@@ -190,16 +135,16 @@ say_wish(const struct sup_alloc *sa, struct causes *c)
 	int64_t began;
 
 	if (*str(a->next_allocation))
-		causes_add(c, 0, "", "Allocation %s was placed in its stead.", a->next_allocation);
+		causes_add(c, 0, "", "Allocation %s replaces it.", a->next_allocation);
 	if (a->desired_status == DESIRED_RUN || a->desired_status == DESIRED_NONE)
 		return;
 	began = end_began(a);
-	causes_add(c, began ? began : a->modify_time, "", "It was to %s: %s.",
-	    a->desired_status == DESIRED_EVICT ? "make room for another" : "end",
-	    *str(a->desired_description) ? a->desired_description : "why is not known");
+	causes_add(c, began ? began : a->modify_time, "", "It was %s: %s.",
+	    a->desired_status == DESIRED_EVICT ? "preempted" : "stopped",
+	    *str(a->desired_description) ? a->desired_description : "the reason is not known");
 }
 
-/* A canary that was promoted has no mark any more. */
+/* A promoted canary is not marked as a canary any more. */
 static void
 say_canary(const struct alloc *a, struct causes *c)
 {
@@ -218,7 +163,7 @@ say_canary(const struct alloc *a, struct causes *c)
 		    healthy == OPT_UNSET ? "has not been found healthy yet" : "is not healthy");
 }
 
-/* The servers' plan, if the source has no better answer. */
+/* Without an answer of the source, adds what the servers plan. */
 static void
 say_successor(struct sup *sup, struct sup_alloc *sa, struct causes *c)
 {
@@ -229,19 +174,19 @@ say_successor(struct sup *sup, struct sup_alloc *sa, struct causes *c)
 	else if (*str(a->followup_eval_id) && !*str(a->next_allocation) &&
 		 a->client_status == CLIENT_FAILED)
 		causes_add(c, 0, "",
-		    "Another is placed in its stead when its reschedule policy allows it: "
+		    "Its replacement is placed when its reschedule policy allows it: "
 		    "evaluation %s.",
 		    a->followup_eval_id);
 }
 
-/* If no other cause was found. */
+/* To be called if no other cause was found. */
 static void
 say_nothing_known(const struct sup_alloc *sa, struct causes *c)
 {
 	if (sa->a.client_status == CLIENT_RUNNING)
 		causes_add(c, 0, "", "It runs. Nothing has stopped or restarted it.");
 	else
-		causes_add(c, 0, "", "It is %s. Why is not known.",
+		causes_add(c, 0, "", "It is %s; the reason is not known.",
 		    client_status_names[sa->a.client_status]);
 }
 
@@ -266,6 +211,6 @@ alloc_why(struct sup *sup, struct sup_alloc *sa, struct causes *ret, struct err 
 	}
 	if (ret->n == 0)
 		say_nothing_known(sa, ret);
-	sort(ret);
-	return ret->failed ? err_set(e, -ENOMEM, "say why") : r;
+	causes_sort(ret);
+	return r;
 }

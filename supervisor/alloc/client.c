@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* client.c: the node's side of the source: allocs given, updated, destroyed, restored, drained.
- * Runs in: supervisor. */
+/* client.c: runs, updates, restores, stops and destroys allocs for the source. Runs in: supervisor.
+ */
 #include "supervisor/alloc/client.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "common/list.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_health.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_record.h"
 #include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/hook_csi.h"
+#include "supervisor/alloc/hook_health.h"
 #include "supervisor/alloc/leftovers.h"
-#include "supervisor/alloc/alloc_identity.h"
-#include "supervisor/service/task_env.h"
-#include "supervisor/source/source.h"
+#include "supervisor/alloc/task_events.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/sup_child.h"
-#include "supervisor/core/sup_turn.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/volume/volumes.h"
 
-/* The order in which allocs end. Plugins go last: without them nothing can be unmounted. */
+/* The order in which allocs stop. Plugins are last: without them no volume can be unmounted. */
 enum wave { WAVE_WORK, WAVE_SYSTEM, WAVE_PLUGINS, WAVES };
 
-static struct client_stop wish; /* while work is watched */
+struct client {
+	struct client_stop stop;   /* the last request; it applies while `work` watches */
+	struct changed_watch work; /* watches while a request is pending */
+};
 
 void
 client_alloc_run(struct sup *sup, struct sup_alloc *sa)
 {
-	if (!sa->runner && !alloc_runner_new(sup, sa, false))
-		log_error("allocation %.8s: no memory to run it", sa->a.id);
+	if (!sa->runner)
+		alloc_runner_new(sup, sa, false);
 }
 
 void
@@ -42,10 +44,8 @@ client_alloc_update(struct sup *sup, struct sup_alloc *sa)
 void
 client_alloc_destroy(struct sup *sup, struct sup_alloc *sa)
 {
-	if (!sa->runner && !alloc_runner_new(sup, sa, true)) {
-		log_error("allocation %.8s: no memory to remove it", sa->a.id);
-		return;
-	}
+	if (!sa->runner)
+		alloc_runner_new(sup, sa, true);
 	alloc_runner_destroy(sa->runner);
 }
 
@@ -65,61 +65,43 @@ client_alloc_set_health(struct sup_alloc *sa, bool healthy)
 void
 client_alloc_reconnected(struct sup_alloc *sa)
 {
-	for (unsigned i = 0; sa->runner && i < sa->runner->n_tasks; i++)
-		task_runner_tell(&sa->runner->tasks[i], EVENT_RECONNECTED, NULL, false);
+	if (sa->runner)
+		alloc_tell_tasks(sa->runner, EVENT_RECONNECTED, NULL);
+}
+
+void
+client_alloc_set_done(struct sup *sup, struct sup_alloc *sa)
+{
+	const struct alloc_record rec = { .done = true };
+
+	alloc_record_write(sup, sa, &rec);
 }
 
 void
 client_free(struct sup *sup)
 {
-	if (!sup->allocs)
+	if (!sup->client)
 		return;
 	alloc_foreach(sup, sa)
 	{
 		alloc_runner_free(sa->runner);
 		sa->runner = NULL;
 	}
+	alloc_hooks_end(sup);
+	client_stop_no_more(sup);
+	free(sup->client);
+	sup->client = NULL;
 }
 
-/* The last supervisor had completed it. */
+/* The last supervisor had completed it, and it is not to be removed. */
 static bool
 is_at_rest(const struct sup_alloc *sa)
 {
-	json_t *all = sa->client_json ? json_loads(sa->client_json, 0, NULL) : NULL;
-	bool rests = json_is_true(json_object_get(all, "done")) &&
-		     !json_is_true(json_object_get(all, "destroy"));
+	cleanup_done(alloc_record) struct alloc_record rec;
 
-	json_decref(all);
-	return rests;
-}
-
-/* The removal of an alloc that is done waits for its volumes, and does not unmount them. */
-static bool
-unmounts_by_hook(const struct sup_alloc *sa)
-{
-	return sa && sa->runner && sa->runner->phase < ALLOC_DONE;
-}
-
-int
-client_restore(struct sup *sup, struct err *e)
-{
-	int r = runs_load(sup, alloc_runner_run_gone, e);
-
-	task_env_provide(alloc_identities_put_env);
-	volumes_report_gone(sup, alloc_csi_volume_gone);
-	if (r < 0)
-		return r;
-	alloc_foreach(sup, sa)
-	{
-		if (alloc_client_terminal(&sa->a) && is_at_rest(sa))
-			continue;
-		if (!alloc_runner_new(sup, sa, true))
-			return err_set(e, -ENOMEM, "restore allocation %s", sa->a.id);
-	}
-	runs_reap_others(sup);
-	volumes_undo_left(sup, unmounts_by_hook);
-	leftovers_remove(sup);
-	return 0;
+	alloc_record_init(&rec);
+	alloc_record_read(sa, &rec);
+	return rec.done && !rec.destroy;
 }
 
 static bool
@@ -145,72 +127,102 @@ is_batch(const struct sup_alloc *sa)
 }
 
 static enum wave
-wave_of(const struct sup_alloc *sa)
+wave_of(const struct client_stop *stop, const struct sup_alloc *sa)
 {
 	if (is_plugin(sa))
 		return WAVE_PLUGINS;
-	return wish.lets_finish && sa->job->job.type == JOB_SYSTEM ? WAVE_SYSTEM : WAVE_WORK;
+	return stop->lets_finish && sa->job->job.type == JOB_SYSTEM ? WAVE_SYSTEM : WAVE_WORK;
 }
 
 static void
-stop(struct sup *sup, struct sup_alloc *sa)
+stop_alloc(struct sup *sup, struct sup_alloc *sa)
 {
 	sa->a.desired_status = DESIRED_STOP;
-	(void)str_set(&sa->a.desired_description, wish.why);
+	str_set(&sa->a.desired_description, sup->client->stop.why);
 	alloc_changed(sup, sa);
-	alloc_runner_stop(sa->runner);
+	alloc_stop_soon(sa->runner);
 }
 
-/* Returns how many are still alive or mounted. */
+/* Stops the allocs of this wave. Returns how many have not ended. */
 static unsigned
 stop_wave(struct sup *sup, enum wave wave)
 {
+	const struct client_stop *stop = &sup->client->stop;
 	unsigned active = 0;
 
 	alloc_foreach(sup, sa)
 	{
-		if (!sa->runner || sa->runner->phase >= ALLOC_DONE || wave_of(sa) != wave ||
-		    (wish.spares_system && is_system(sa)))
+		if (!sa->runner || sa->runner->phase >= ALLOC_DONE || wave_of(stop, sa) != wave ||
+		    (stop->spares_system && is_system(sa)))
 			continue;
 		active++;
 		if (!sa->runner->stopping &&
-		    !(wave == WAVE_WORK && wish.lets_finish && is_batch(sa)))
-			stop(sup, sa);
+		    !(wave == WAVE_WORK && stop->lets_finish && is_batch(sa)))
+			stop_alloc(sup, sa);
 	}
 	return active;
 }
 
-/* Called once for all that changes in a turn: it walks every alloc. */
+/* Re-checks whether the pending request is complete; then calls its done(). */
 static void
 on_work_changed(struct sup *sup, struct changed_watch *w)
 {
-	void (*done)(struct sup *) = wish.done;
+	const struct client_stop *stop = &sup->client->stop;
 
 	for (enum wave wave = 0; wave < WAVES; wave++)
 		if (stop_wave(sup, wave) > 0)
 			return;
-	if ((!wish.spares_system && runs_count(sup) > 0) || child_busy(sup, IPC_MOUNT_HELPER) ||
+	if ((!stop->spares_system && runs_count(sup) > 0) || child_busy(sup, IPC_MOUNT_HELPER) ||
 	    child_busy(sup, IPC_FILE_HELPER))
 		return;
 	client_stop_no_more(sup);
 	volumes_warn_left(sup);
-	done(sup);
+	stop->done(sup);
 }
-
-static struct changed_watch work = { .fn = on_work_changed };
 
 void
 client_stop_all(struct sup *sup, const struct client_stop *wanted)
 {
 	log_info("stopping all allocations%s: %s",
 	    wanted->spares_system ? " but those of system jobs" : "", wanted->why);
-	wish = *wanted;
-	changed_watch(sup, CHANGED_WORK, &work);
+	sup->client->stop = *wanted;
+	changed_watch(sup, CHANGED_WORK, &sup->client->work);
 	changed_mark(sup, CHANGED_WORK);
 }
 
 void
 client_stop_no_more(struct sup *sup)
 {
-	changed_unwatch(sup, &work);
+	changed_unwatch(sup, &sup->client->work);
+}
+
+/* Hooks unmount the volumes of an alloc that is not done. The removal of an alloc that is done only
+ * waits until its volumes are unmounted. */
+static bool
+unmounts_by_hook(const struct sup_alloc *sa)
+{
+	return sa && sa->runner && sa->runner->phase < ALLOC_DONE;
+}
+
+int
+client_restore(struct sup *sup, struct err *e)
+{
+	int r;
+
+	sup->client = mem_new(struct client);
+	sup->client->work.fn = on_work_changed;
+	alloc_hooks_start(sup);
+	r = runs_load(sup, alloc_runner_run_gone, e);
+	if (r < 0)
+		return r;
+	alloc_foreach(sup, sa)
+	{
+		if (alloc_client_terminal(&sa->a) && is_at_rest(sa))
+			continue;
+		alloc_runner_new(sup, sa, true);
+	}
+	runs_reap_others(sup);
+	volumes_undo_left(sup, unmounts_by_hook);
+	leftovers_remove(sup);
+	return 0;
 }

@@ -52,7 +52,7 @@ poststart_done(const struct stage_count *s)
 	return ended_well(&s[STAGE_POSTSTART]);
 }
 
-/* Holds in every state, because a prestart task may have failed. */
+/* Possible in every state, because a prestart task may fail. */
 static bool
 all_over(const struct stage_count *s)
 {
@@ -99,7 +99,7 @@ task_stage(const struct task *task)
 }
 
 static enum coordinator_state
-step(enum coordinator_state state, const struct stage_count *stages)
+find_next(enum coordinator_state state, const struct stage_count *stages)
 {
 	for (size_t i = 0; i < ELEMENTSOF(edges); i++)
 		if (edges[i].from == state && edges[i].may(stages))
@@ -114,7 +114,7 @@ coordinator_next(enum coordinator_state state, const struct stage_count stages[S
 
 	do {
 		before = state;
-		state = step(before, stages);
+		state = find_next(before, stages);
 	} while (state != before);
 	return state;
 }

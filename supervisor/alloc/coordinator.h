@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coordinator.h: which tasks of an alloc may start now: each task belongs to a stage, each state
- * opens the gates of some stages. A shut gate does not stop a task that runs. Pure. Runs in:
- * supervisor.
+ * coordinator.h: decides which tasks of an alloc may start now. Each task belongs to a stage, and
+ * each state of the coordinator opens the gates of some stages. A closed gate does not stop a
+ * running task. Pure. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_COORDINATOR_H
 #define DROVER_SUPERVISOR_ALLOC_COORDINATOR_H
@@ -22,11 +22,11 @@ enum task_stage {
 };
 
 enum coordinator_state {
-	COORDINATOR_INIT, /* no task has started, or all begin anew */
+	COORDINATOR_INIT, /* no task has started, or all are being restarted */
 	COORDINATOR_PRESTART,
 	COORDINATOR_MAIN,
 	COORDINATOR_POSTSTART,
-	COORDINATOR_WAIT, /* all tasks of the stages before have started; waits for their end */
+	COORDINATOR_WAIT, /* all tasks except poststop tasks have started; waits for their end */
 	COORDINATOR_POSTSTOP,
 	COORDINATOR_STATES
 };
@@ -37,7 +37,7 @@ struct stage_count {
 };
 
 enum task_stage task_stage(const struct task *task);
-/* The state that follows from the tasks' states, over as many transitions as apply. */
+/* Returns the state after all transitions that the counts permit. */
 enum coordinator_state coordinator_next(
     enum coordinator_state state, const struct stage_count stages[STAGES]);
 bool coordinator_opens(enum coordinator_state state, enum task_stage stage);

@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_check.c: an alloc that needs what this node does not have fails with a sentence that names
- * it, before anything of it begins. Runs in: supervisor.
+ * hook_check.c: fails an alloc that needs something that this node does not support, before
+ * anything of it is set up. Runs in: supervisor.
  */
-#include "supervisor/alloc/alloc_runner.h"
-
-bool
-alloc_has_started(const struct alloc *a)
-{
-	for (size_t i = 0; i < a->task_states.n; i++)
-		if (a->task_states.v[i].value.started_at != 0)
-			return true;
-	return false;
-}
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/source/source.h"
 
 static void
-check(struct alloc_runner *ar)
+check_alloc(struct alloc_runner *ar)
 {
 	const struct source_ops *ops = ar->sup->source->ops;
 	struct err e = { 0 };
+	int r = 0;
 
-	/* It was found good when it began; a configuration that has changed since ends nothing. */
-	if (ops->check && !alloc_has_started(&ar->sa->a) &&
-	    ops->check(ar->sup->source, ar->sa, &e) < 0)
-		alloc_hook_done(ar, e.code, &e);
-	else
-		alloc_hook_done(ar, 0, NULL);
+	/* An alloc that has started passed this check before. It continues to run even if the
+	 * node's configuration has changed since. */
+	if (ops->check && !alloc_has_started(&ar->sa->a))
+		r = ops->check(ar->sup->source, ar->sa, &e);
+	alloc_hook_done(ar, r, &e);
 }
 
-const struct alloc_hook alloc_hook_check = { .name = "validate", .prerun = check };
+const struct alloc_hook alloc_hook_check = { .name = "validate", .prerun = check_alloc };

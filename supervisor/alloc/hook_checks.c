@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hook_checks.c: the checks of an alloc begin when everything that its tasks need is there. Runs
- * in: supervisor. */
+/* hook_checks.c: starts the checks of an alloc after all other hooks, and ends them before its
+ * tasks are stopped. Runs in: supervisor. */
 #include "supervisor/alloc/hook_checks.h"
 
+#include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_orders.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_record.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_runner.h"
 
 struct checks *
 alloc_checks(const struct alloc_runner *ar)
@@ -16,12 +19,12 @@ static void
 restart_tasks(void *arg, const char *task, const char *reason)
 {
 	struct alloc_runner *ar = arg;
+	struct task_runner *tr = alloc_find_task(ar->sa, task);
 
 	if (!*task)
 		(void)alloc_restart_running(ar, reason, true);
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		if (str_eq(ar->tasks[i].task->name, task))
-			(void)task_runner_restart(&ar->tasks[i], reason, true, 0);
+	else if (tr)
+		(void)task_runner_restart(tr, reason, true, 0);
 }
 
 static bool
@@ -41,8 +44,9 @@ on_changed(void *arg, bool saved)
 {
 	struct alloc_runner *ar = arg;
 
-	ar->unsaved |= saved;
-	turn_defer(ar->sup, &ar->step);
+	if (saved)
+		alloc_save_soon(ar);
+	alloc_step_soon(ar);
 }
 
 static const struct checks_events events = {
@@ -51,27 +55,25 @@ static const struct checks_events events = {
 	.changed = on_changed,
 };
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+static void
+init_checks(struct alloc_runner *ar, const struct alloc_record *kept)
 {
 	struct checks *cs = alloc_checks(ar);
 
 	cs->sup = ar->sup;
 	cs->sa = ar->sa;
 	cs->restored = ar->restored;
-	checks_init(cs, &events, ar, json_object_get(kept, "checks"));
-	return 0;
+	checks_init(cs, &events, ar, &kept->checks);
 }
 
 static void
-save(const struct alloc_runner *ar, struct text *t)
+save_checks(const struct alloc_runner *ar, struct alloc_record *rec)
 {
-	text_printf(t, ",\"checks\":");
-	checks_save(alloc_checks(ar), t);
+	checks_save(alloc_checks(ar), &rec->checks);
 }
 
 static void
-prerun(struct alloc_runner *ar)
+begin_checks(struct alloc_runner *ar)
 {
 	if (!ar->stopping)
 		checks_begin(alloc_checks(ar));
@@ -79,40 +81,47 @@ prerun(struct alloc_runner *ar)
 }
 
 static void
-end(struct alloc_runner *ar)
+end_checks(struct alloc_runner *ar)
 {
 	if (checks_end(alloc_checks(ar)))
-		alloc_client_save(ar);
+		alloc_save_soon(ar);
 }
 
 static void
-postrun(struct alloc_runner *ar)
+end_checks_in_postrun(struct alloc_runner *ar)
 {
-	end(ar);
+	end_checks(ar);
 	alloc_hook_done(ar, 0, NULL);
 }
 
 static void
-update(struct alloc_runner *ar)
+update_checks(struct alloc_runner *ar)
 {
 	if (alloc_checks(ar)->on)
 		checks_begin(alloc_checks(ar));
 }
 
 static void
-shutdown(struct alloc_runner *ar)
+free_checks(struct alloc_runner *ar)
 {
 	checks_done(alloc_checks(ar));
+}
+
+static void
+on_task_started(struct task_runner *tr)
+{
+	checks_task_started(alloc_checks(tr->ar), tr->task->name);
 }
 
 const struct alloc_hook alloc_hook_checks = {
 	.name = "checks_hook",
 	.state_size = sizeof(struct checks),
-	.init = init,
-	.save = save,
-	.shutdown = shutdown,
-	.prerun = prerun,
-	.postrun = postrun,
-	.update = update,
-	.pre_kill = end,
+	.init = init_checks,
+	.save = save_checks,
+	.shutdown = free_checks,
+	.prerun = begin_checks,
+	.postrun = end_checks_in_postrun,
+	.update = update_checks,
+	.pre_kill = end_checks,
+	.task.started = on_task_started,
 };

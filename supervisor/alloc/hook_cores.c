@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_cores.c: the cores that an alloc reserves are taken from the cores that all others share
- * before its first task starts, and given back after its last one. Runs in: supervisor.
+ * hook_cores.c: removes the reserved cores of an alloc from the cores that all other tasks share,
+ * before its first task starts, and adds them again after its last one. Runs in: supervisor.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 
 #include "common/fd.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
@@ -34,7 +35,7 @@ wants_cores(const struct alloc_runner *ar)
 	return false;
 }
 
-/* Two allocs may hold a core: servers reassign it while the alloc before is being stopped. */
+/* Two allocs may hold the same core: servers reassign it while its last alloc is still stopping. */
 static void
 add_held(const struct sup_alloc *sa, struct core_set *held)
 {
@@ -49,17 +50,17 @@ add_held(const struct sup_alloc *sa, struct core_set *held)
 	}
 }
 
-/* A restored alloc has its cores already, whatever the hooks before this one wait for. */
+/* A restored alloc holds its cores already, before this hook is called again. */
 static bool
-holds(const struct alloc_runner *ar)
+holds_cores(const struct alloc_runner *ar)
 {
 	return state_of(ar)->held || (ar->restored && ar->phase < ALLOC_POSTRUN);
 }
 
 /*
- * Gives the cores in text to everything that has none of its own: in v2 that runs in two cgroups,
- * in v1 it is where the executors are. The launcher has given these files to group drover. A
- * hierarchy without the controller has no such file.
+ * Sets the cores of all tasks without reserved cores: in cgroup v2 these run in two cgroups, in v1
+ * in that of the executors. Group drover can write these files. A hierarchy without the cpuset
+ * controller does not have them.
  */
 static int
 write_shared(struct sup *sup, const char *text, struct err *e)
@@ -77,15 +78,13 @@ write_shared(struct sup *sup, const char *text, struct err *e)
 		r = r == -ENOENT ? 0 : r;
 	}
 	if (r < 0)
-		return err_set(e, r, "share the cores that are left");
-	return written
-		   ? 0
-		   : err_say(e, -ENOTSUP,
-			 "cores: this machine has no cpuset controller that could reserve them");
+		return err_set(e, r, "share the cores that are not reserved");
+	return written ? 0
+		       : err_say(e, -ENOTSUP,
+			     "cores cannot be reserved: this machine has no cpuset controller");
 }
 
-/* Where every core is reserved, the tasks without reserved cores and the agent share all of them.
- */
+/* If all cores are reserved, the tasks without reserved cores and the agent share all of them. */
 static void
 share_others(struct alloc_runner *ar)
 {
@@ -98,7 +97,7 @@ share_others(struct alloc_runner *ar)
 
 	alloc_foreach(ar->sup, sa)
 	{
-		if (sa->runner && holds(sa->runner))
+		if (sa->runner && holds_cores(sa->runner))
 			add_held(sa, &held);
 	}
 	for (int pass = 0; t && pass < 2 && at == 0; pass++)
@@ -107,7 +106,7 @@ share_others(struct alloc_runner *ar)
 				at += (size_t)snprintf(left + at, sizeof left - at,
 				    at ? ",%d" : "%d", (int)t->cores.v[i].id);
 	r = at > 0 ? write_shared(ar->sup, left, &e)
-		   : err_say(&e, -EINVAL, "cores: none is left to share");
+		   : err_say(&e, -EINVAL, "this machine has no cores to share");
 	alloc_hook_done(ar, r, &e);
 }
 
@@ -127,7 +126,7 @@ static void
 give_back_cores(struct alloc_runner *ar)
 {
 	struct cores *c = state_of(ar);
-	bool held = c->held || wants_cores(ar); /* an agent before this one may have taken them */
+	bool held = c->held || wants_cores(ar); /* the last supervisor may have taken them */
 
 	c->held = false;
 	if (held)

@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_csi.c: the alloc's CSI volumes: each is claimed at the source and then mounted, one after
- * the other; after the tasks all are unmounted and released, whatever fails. Runs in: supervisor.
+ * hook_csi.c: claims the CSI volumes of an alloc at the source and mounts them, one after the
+ * other. After the tasks it unmounts and releases all of them; a failure does not stop it. Runs in:
+ * supervisor.
  */
-#include "supervisor/alloc/hook_csi.h"
-
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <systemd/sd-event.h>
 
 #include "common/list.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_events.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/source/source.h"
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
-/* An alloc waits a minute for its plugins: twice the time in which one has to become healthy. */
+/* How long an alloc waits for its plugins: twice the default health_timeout of a plugin. */
 #define PLUGINS_USEC 60000000
 
-/* A call to a plugin has two minutes. When it takes longer than the first of these the tasks'
- * events say so; the end of an alloc, and so a drain, waits no longer than both of them. */
+/* A call to a plugin may take two minutes. After TELL_USEC, events of the tasks report the wait.
+ * The end of an alloc, and so a drain, waits for unmounts at most for the sum of both. */
 #define TELL_USEC  5000000
 #define LEAVE_USEC 10000000
 
 struct csi {
 	struct alloc_runner *ar;
-	struct sd_event_source *late;   /* when to report what the hook waits for */
-	struct sd_event_source *waited; /* when the wait for plugins ends; NULL: none waited */
-	struct changed_watch plugins;   /* watches while the hook waits for one */
-	bool plugins_late;              /* that wait is over */
+	struct sd_event_source *late;   /* reports that the hook waits, or ends the wait */
+	struct sd_event_source *waited; /* ends the wait for plugins; NULL: not waiting */
+	struct changed_watch plugins;   /* watches while the hook waits for a plugin */
+	bool plugins_late;              /* PLUGINS_USEC have passed */
 	unsigned at;                    /* index of the volume that is being mounted */
-	unsigned left;                  /* unmounts under way */
-	bool destroy_waits;             /* for the last unmount */
+	unsigned left;                  /* pending unmounts */
+	bool destroy_waits;             /* destroy waits for the last unmount */
 };
 
 static struct csi *
@@ -41,14 +42,7 @@ state_of(const struct alloc_runner *ar)
 	return alloc_hook_state(ar, &alloc_hook_csi);
 }
 
-static void
-tell_tasks(struct alloc_runner *ar, const char *text)
-{
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
-}
-
-/* In the tasks' events: what each volume waits for. */
+/* Reports in the tasks' events what each volume waits for. */
 static void
 tell_pending(struct alloc_runner *ar, const char *outlook)
 {
@@ -59,22 +53,12 @@ tell_pending(struct alloc_runner *ar, const char *outlook)
 		if (!volume_say_pending(ar->sup, ar->sa, g->volumes.v[i].key, what, sizeof what))
 			continue;
 		(void)snprintf(text, sizeof text, "csi_hook: %s; %s", what, outlook);
-		tell_tasks(ar, text);
+		alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
 	}
 }
 
 static void
-tell_later(struct alloc_runner *ar, uint64_t usec, sd_event_time_handler_t fn)
-{
-	struct csi *c = state_of(ar);
-
-	c->late = sd_event_source_disable_unref(c->late);
-	(void)sd_event_add_time_relative(
-	    ar->sup->event, &c->late, CLOCK_MONOTONIC, usec, 0, fn, ar);
-}
-
-static void
-done(struct alloc_runner *ar, int r, const struct err *e)
+end_step(struct alloc_runner *ar, int r, const struct err *e)
 {
 	struct csi *c = state_of(ar);
 
@@ -85,7 +69,7 @@ done(struct alloc_runner *ar, int r, const struct err *e)
 
 /* --- before the tasks --- */
 
-/* The request of type csi that is to be mounted next; NULL: all are mounted. */
+/* Returns the CSI volume that is to be mounted next; NULL: all are mounted. */
 static const struct volume_request *
 next_request(struct alloc_runner *ar)
 {
@@ -106,11 +90,11 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 	struct err why = { 0 };
 
 	if (r < 0 && ar->stopping) {
-		done(ar, 0, NULL); /* postrun undoes what has been done */
+		end_step(ar, 0, NULL); /* postrun undoes the mounts */
 		return;
 	}
 	if (r < 0) {
-		done(ar, err_say(&why, r, "mounting volumes: %s", e->msg), &why);
+		end_step(ar, err_say(&why, r, "mounting volumes: %s", e->msg), &why);
 		return;
 	}
 	state_of(ar)->at++;
@@ -139,7 +123,8 @@ on_plugins_late(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* After a restart of the agent a plugin may be found after the allocs of its volumes. */
+/* After a restart of the agent, a plugin may answer later than the allocs with its volumes start.
+ */
 static bool
 wait_for_plugin(struct alloc_runner *ar)
 {
@@ -147,9 +132,9 @@ wait_for_plugin(struct alloc_runner *ar)
 
 	if (c->plugins_late)
 		return false;
-	if (!c->waited && sd_event_add_time_relative(ar->sup->event, &c->waited, CLOCK_MONOTONIC,
-			      PLUGINS_USEC, 0, on_plugins_late, ar) < 0)
-		return false;
+	if (!c->waited)
+		sup_timer_set(
+		    ar->sup, &c->waited, CLOCK_MONOTONIC, PLUGINS_USEC, on_plugins_late, ar);
 	changed_watch(ar->sup, CHANGED_PLUGINS, &c->plugins);
 	return true;
 }
@@ -161,11 +146,11 @@ on_claimed(struct sup *sup, void *arg, int r, const struct csi_volume *volume, c
 	struct err why = { 0 };
 
 	if (r < 0 && ar->stopping) {
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 		return;
 	}
 	if (r < 0) {
-		done(ar, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
+		end_step(ar, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
 		return;
 	}
 	if (!volume_can_mount(sup, ar->sa, next_request(ar), volume) && wait_for_plugin(ar))
@@ -179,7 +164,7 @@ mount_next(struct alloc_runner *ar)
 	const struct volume_request *request = next_request(ar);
 
 	if (!request || ar->stopping) {
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 		return;
 	}
 	ar->sup->source->ops->claim(ar->sup->source, ar->sa, request, on_claimed, ar);
@@ -193,12 +178,12 @@ on_mount_late(sd_event_source *source, uint64_t usec, void *userdata)
 	char text[256];
 
 	state_of(ar)->late = sd_event_source_disable_unref(source);
-	tell_pending(ar, "a call is given two minutes");
+	tell_pending(ar, "the call may take two minutes");
 	if (request && state_of(ar)->plugins.on) {
 		(void)snprintf(text, sizeof text,
 		    "csi_hook: volume %.128s: its plugin does not answer on this node yet",
 		    str(request->source));
-		tell_tasks(ar, text);
+		alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
 	}
 	return 0;
 }
@@ -210,7 +195,7 @@ begin_mounts(struct alloc_runner *ar)
 
 	c->at = 0;
 	c->plugins_late = false;
-	tell_later(ar, TELL_USEC, on_mount_late);
+	sup_timer_set(ar->sup, &c->late, CLOCK_MONOTONIC, TELL_USEC, on_mount_late, ar);
 	mount_next(ar);
 }
 
@@ -227,7 +212,7 @@ stop_mounts(struct alloc_runner *ar)
 		return;
 	if (c->plugins.on) {
 		changed_unwatch(ar->sup, &c->plugins);
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 	} else if (request) {
 		volume_mount_cancel(ar->sup, ar->sa, str(request->name));
 	}
@@ -235,8 +220,8 @@ stop_mounts(struct alloc_runner *ar)
 
 /* --- after the tasks --- */
 
-/* A volume that could not be unmounted keeps its claim, because no other node may write to it.
- * volumes.c retries. */
+/* A volume that could not be unmounted keeps its claim, so that no other node writes to it.
+ * volumes.c retries the unmount. */
 static void
 on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 {
@@ -245,24 +230,26 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 
 	if (r < 0) {
 		(void)snprintf(text, sizeof text,
-		    "%s; the volume stays claimed, and this is tried again until it works", e->msg);
+		    "%s; the volume stays claimed, and drover retries until it is unmounted",
+		    e->msg);
 		alloc_hook_note(ar, text);
 	}
 	if (--state_of(ar)->left == 0)
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 }
 
 static int
 on_unmount_later(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	const char *outlook = "the volume stays claimed, and the allocation does not wait for it";
+	const char *outlook =
+	    "the volume stays claimed, but the allocation does not wait any longer";
 	struct alloc_runner *ar = userdata;
 	const struct task_group *g = ar->sa->group;
 
 	tell_pending(ar, outlook);
 	for (size_t i = 0; i < g->volumes.n; i++)
 		volume_unmount_leave(ar->sup, ar->sa, g->volumes.v[i].key);
-	done(ar, 0, NULL);
+	end_step(ar, 0, NULL);
 	return 0;
 }
 
@@ -271,8 +258,9 @@ on_unmount_late(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
-	tell_pending(ar, "the end of the allocation waits for it 10 s more");
-	tell_later(ar, LEAVE_USEC, on_unmount_later);
+	tell_pending(ar, "the end of the allocation waits for it for another 10 s");
+	sup_timer_set(
+	    ar->sup, &state_of(ar)->late, CLOCK_MONOTONIC, LEAVE_USEC, on_unmount_later, ar);
 	return 0;
 }
 
@@ -281,8 +269,9 @@ begin_unmounts(struct alloc_runner *ar)
 {
 	const struct task_group *g = ar->sa->group;
 
-	state_of(ar)->left = 1; /* this function */
-	tell_later(ar, TELL_USEC, on_unmount_late);
+	state_of(ar)->left = 1; /* until this function returns */
+	sup_timer_set(
+	    ar->sup, &state_of(ar)->late, CLOCK_MONOTONIC, TELL_USEC, on_unmount_late, ar);
 	for (size_t i = 0; i < g->volumes.n; i++) {
 		const struct volume_request *request = &g->volumes.v[i].value;
 
@@ -296,12 +285,12 @@ begin_unmounts(struct alloc_runner *ar)
 		volume_unmount(ar->sup, ar->sa, request, on_unmounted, ar);
 	}
 	if (--state_of(ar)->left == 0)
-		done(ar, 0, NULL);
+		end_step(ar, 0, NULL);
 }
 
 /* --- the end --- */
 
-/* A directory with a mount below it cannot be removed; volumes.c retries the unmounts. */
+/* A directory with a mount below it cannot be removed. volumes.c retries the unmounts. */
 static void
 wait_for_unmounts(struct alloc_runner *ar)
 {
@@ -310,16 +299,16 @@ wait_for_unmounts(struct alloc_runner *ar)
 	c->destroy_waits = volume_alloc_has_mounts(ar->sup, ar->sa);
 	if (c->destroy_waits)
 		return;
-	/* Once more: a plugin's directories stayed when it ended if a volume was still mounted. */
+	/* A plugin's directories could not be removed at its end while a volume was mounted. */
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		if (ar->tasks[i].plugin)
 			plugin_task_stopped(ar->tasks[i].plugin);
-	done(ar, 0, NULL);
+	end_step(ar, 0, NULL);
 }
 
-/* Also for an alloc without a runner, which is over. */
-void
-alloc_csi_volume_gone(struct sup *sup, const struct id *alloc, const char *alias)
+/* A volume was unmounted: releases its claim. The alloc may have ended, without a runner. */
+static void
+on_volume_gone(struct sup *sup, const struct id *alloc, const char *alias)
 {
 	struct sup_alloc *sa = alloc_find(sup, alloc);
 
@@ -330,15 +319,20 @@ alloc_csi_volume_gone(struct sup *sup, const struct id *alloc, const char *alias
 		wait_for_unmounts(sa->runner);
 }
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+static void
+watch_volumes(struct sup *sup)
 {
-	*state_of(ar) = (struct csi){ .ar = ar, .plugins.fn = on_plugin_changed };
-	return 0;
+	volumes_report_gone(sup, on_volume_gone);
 }
 
 static void
-shutdown(struct alloc_runner *ar)
+init_csi(struct alloc_runner *ar, const struct alloc_record *kept)
+{
+	*state_of(ar) = (struct csi){ .ar = ar, .plugins.fn = on_plugin_changed };
+}
+
+static void
+free_csi(struct alloc_runner *ar)
 {
 	struct csi *c = state_of(ar);
 
@@ -350,8 +344,9 @@ shutdown(struct alloc_runner *ar)
 const struct alloc_hook alloc_hook_csi = {
 	.name = "csi_hook",
 	.state_size = sizeof(struct csi),
-	.init = init,
-	.shutdown = shutdown,
+	.start = watch_volumes,
+	.init = init_csi,
+	.shutdown = free_csi,
 	.prerun = begin_mounts,
 	.postrun = begin_unmounts,
 	.destroy = wait_for_unmounts,

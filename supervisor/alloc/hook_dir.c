@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hook_dir.c: the alloc's directories. They are removed with the alloc, not when its tasks end.
- * Runs in: supervisor. */
-#include <string.h>
-
+/* hook_dir.c: makes the directories of an alloc. They stay when its tasks have ended, until the
+ * alloc is removed. Runs in: supervisor. */
+#include "common/cleanup.h"
 #include "common/list.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/core/changed.h"
-#include "supervisor/node/mounts.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/node/mounts.h"
 
 struct dirs {
 	struct alloc_runner *ar;
 	uint64_t call;
-	struct changed_watch successor; /* watches while its removal waits for that */
+	struct changed_watch successor; /* watches while the removal waits for another alloc */
 };
 
 static struct dirs *
@@ -30,8 +31,9 @@ is_sticky(const struct sup_alloc *sa)
 	return disk && (disk->sticky == OPT_TRUE || disk->migrate == OPT_TRUE);
 }
 
-/* A sticky disk is moved from the alloc before, which hook_previous.c has waited for. Once a task
- * has run the data is this alloc's own. */
+/* Returns the previous alloc from which this one takes over the data of a sticky disk.
+ * hook_previous.c has waited for its end. False: there is none, or a task has run, so the data is
+ * already here. */
 static bool
 has_data_of(const struct alloc_runner *ar, struct id *ret)
 {
@@ -41,7 +43,7 @@ has_data_of(const struct alloc_runner *ar, struct id *ret)
 	       id_from_uuid(str(a->previous_allocation), ret) && alloc_find(ar->sup, ret);
 }
 
-/* Another alloc is to take over its data and has not moved it yet. */
+/* Another alloc is going to take over the data of this one and has not done it yet. */
 static bool
 is_awaited(const struct alloc_runner *ar)
 {
@@ -67,7 +69,7 @@ disk_mb(const struct alloc_runner *ar)
 	return mb <= UINT32_MAX ? (uint32_t)mb : 0;
 }
 
-/* Without project quota the disk is measured instead. */
+/* Without project quota, hook_disk.c measures the directory instead. */
 static void
 warn_unlimited(const struct alloc_runner *ar, int r, const struct err *e)
 {
@@ -89,7 +91,7 @@ on_limited(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 
 static void make_dirs(struct alloc_runner *ar, bool limit);
 
-/* The directory is a project, if it can be one. */
+/* The directory is a project now, if the file system supports that. */
 static void
 on_joined(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
@@ -110,7 +112,7 @@ on_made(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 
 	state_of(ar)->call = 0;
 	if (r >= 0 && made->moved)
-		log_info("allocation %.8s: it has the data of %.8s", ar->sa->a.id,
+		log_info("allocation %.8s: it took over the data of %.8s", ar->sa->a.id,
 		    str(ar->sa->a.previous_allocation));
 	if (r < 0 || (!made->needs_project && !made->has_project)) {
 		alloc_hook_done(ar, r, e);
@@ -125,11 +127,11 @@ on_made(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 	    mnt_call_disk_limit(sup, &req, made->needs_project ? on_joined : on_limited, ar);
 }
 
-/* limit: where the file system can limit the disk, the directory is to be a project first. */
+/* limit: if the file system has project quota, the directory must become a project first. */
 static void
 make_dirs(struct alloc_runner *ar, bool limit)
 {
-	static struct file_alloc_dir_make_req req;
+	cleanup_free struct file_alloc_dir_make_req *req = NULL;
 	struct err e = { 0 };
 	struct id from;
 
@@ -140,22 +142,22 @@ make_dirs(struct alloc_runner *ar, bool limit)
 		    &e);
 		return;
 	}
-	memset(&req, 0, sizeof req);
-	req.raw_exec = true;
+	req = mem_new(struct file_alloc_dir_make_req);
+	req->raw_exec = true;
 	for (unsigned i = 0; i < ar->n_tasks; i++) {
-		(void)IPC_TEXT_SET(req.tasks[i].name, ar->tasks[i].task->name);
-		req.raw_exec &= str_eq(ar->tasks[i].task->driver, "raw_exec");
+		(void)IPC_TEXT_SET(req->tasks[i].name, ar->tasks[i].task->name);
+		req->raw_exec &= str_eq(ar->tasks[i].task->driver, "raw_exec");
 	}
 	if (has_data_of(ar, &from))
-		req.from = from;
-	req.alloc = ar->sa->id;
-	req.n_tasks = ar->n_tasks;
-	req.limit = limit;
-	state_of(ar)->call = file_call_alloc_dir_make(ar->sup, &req, on_made, ar);
+		req->from = from;
+	req->alloc = ar->sa->id;
+	req->n_tasks = ar->n_tasks;
+	req->limit = limit;
+	state_of(ar)->call = file_call_alloc_dir_make(ar->sup, req, on_made, ar);
 }
 
 static void
-prerun(struct alloc_runner *ar)
+make_limited_dirs(struct alloc_runner *ar)
 {
 	make_dirs(ar, disk_mb(ar) > 0);
 }
@@ -215,15 +217,14 @@ on_phase(struct sup *sup, struct changed_watch *w)
 	remove_dirs(d->ar);
 }
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+static void
+init_dirs(struct alloc_runner *ar, const struct alloc_record *kept)
 {
 	*state_of(ar) = (struct dirs){ .ar = ar, .successor.fn = on_phase };
-	return 0;
 }
 
 static void
-shutdown(struct alloc_runner *ar)
+free_dirs(struct alloc_runner *ar)
 {
 	struct dirs *d = state_of(ar);
 
@@ -234,8 +235,8 @@ shutdown(struct alloc_runner *ar)
 const struct alloc_hook alloc_hook_dir = {
 	.name = "alloc_dir",
 	.state_size = sizeof(struct dirs),
-	.init = init,
-	.shutdown = shutdown,
-	.prerun = prerun,
+	.init = init_dirs,
+	.shutdown = free_dirs,
+	.prerun = make_limited_dirs,
 	.destroy = remove_dirs,
 };

@@ -1,42 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hook_identity.c: asks the source for the tokens of an alloc's tasks: the first before they start,
- * then new ones in time. Runs in: supervisor. */
+/* hook_identity.c: requests the tokens of an alloc's tasks from the source, before the tasks start
+ * and whenever tokens are to be renewed. Runs in: supervisor. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/duration.h"
-#include "common/lease.h"
 #include "common/log.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_token.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/service/task_env.h"
+#include "supervisor/source/source.h"
 
 #define FIRST_RETRY_MAX_MS 15000
-#define FIRST_LIMIT_MS     300000 /* a new alloc waits no longer for its tokens */
+#define FIRST_LIMIT_MS     300000 /* the longest wait of a new alloc for its tokens */
 #define RETRY_MS           1000
 #define RETRY_MAX_MS       300000
 
-struct identity {
-	struct alloc_identities *tokens; /* NULL: the tasks ask for none */
-};
+static void request_tokens(struct alloc_identities *ids);
 
-static void ask(struct alloc_identities *ids);
-
-static struct identity *
-state_of(const struct alloc_runner *ar)
-{
-	return alloc_hook_state(ar, &alloc_hook_identity);
-}
-
-struct alloc_identities *
-alloc_identities_of(const struct alloc_runner *ar)
-{
-	return state_of(ar)->tokens;
-}
-
-/* --- when tokens are asked for --- */
+/* --- the times of requests --- */
 
 static int
 on_time(struct sd_event_source *source, uint64_t usec, void *userdata)
@@ -47,20 +34,11 @@ on_time(struct sd_event_source *source, uint64_t usec, void *userdata)
 	ids->timer = sd_event_source_disable_unref(ids->timer);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_tokens_give(ids, &ar->tasks[i]);
-	ask(ids);
+	request_tokens(ids);
 	return 0;
 }
 
-void
-alloc_tokens_wake(struct alloc_identities *ids, uint64_t ms)
-{
-	ids->timer = sd_event_source_disable_unref(ids->timer);
-	if (sd_event_add_time_relative(
-		ids->ar->sup->event, &ids->timer, CLOCK_BOOTTIME, ms * 1000, 0, on_time, ids) < 0)
-		log_error("allocation %.8s: no memory to renew its tokens", ids->ar->sa->a.id);
-}
-
-/* Wakes when the first token is due. */
+/* Wakes when the next token is due. */
 static void
 arm_renewal(struct alloc_identities *ids)
 {
@@ -74,10 +52,10 @@ arm_renewal(struct alloc_identities *ids)
 			at = due;
 	}
 	if (at != UINT64_MAX)
-		alloc_tokens_wake(ids, at > now ? at - now + 1 : 1);
+		tokens_wake(ids, at > now ? at - now + 1 : 1);
 }
 
-/* Retries often enough to renew a token of a short life in time. */
+/* Retries with growing delays, but often enough to renew a token with a short life in time. */
 static void
 arm_retry(struct alloc_identities *ids)
 {
@@ -93,11 +71,11 @@ arm_retry(struct alloc_identities *ids)
 	ids->failures++;
 	if (ms > max)
 		ms = max > RETRY_MS ? max : RETRY_MS;
-	alloc_tokens_wake(ids, ms + (uint64_t)random() % ms);
+	tokens_wake(ids, ms + (uint64_t)random() % ms);
 }
 
-void
-alloc_tokens_quit(struct alloc_identities *ids)
+static void
+cancel_request(struct alloc_identities *ids)
 {
 	struct source *source = ids->ar->sup->source;
 
@@ -107,7 +85,7 @@ alloc_tokens_quit(struct alloc_identities *ids)
 	ids->asking = false;
 }
 
-/* --- the answers --- */
+/* --- answers --- */
 
 static void
 end_wait(struct alloc_identities *ids, int r, const struct err *e)
@@ -116,18 +94,17 @@ end_wait(struct alloc_identities *ids, int r, const struct err *e)
 	alloc_hook_done(ids->ar, r, e);
 }
 
-/* A token's life is counted from the answer on, as the job gives it: the clocks of servers and node
- * may differ. */
+/* The life of a token is the ttl of the job, from now on. The token's own times are not used,
+ * because the clocks of servers and node may differ. */
 static void
-take(struct alloc_identities *ids, const struct source_token *token)
+store_token(struct alloc_identities *ids, const struct source_token *token)
 {
 	for (size_t i = 0; i < ids->n; i++) {
 		struct token *t = &ids->v[i];
 
 		if (!str_eq(t->tr->task->name, token->task) || !str_eq(t->spec->name, token->name))
 			continue;
-		if (str_set(&t->jwt, token->jwt) < 0)
-			return;
+		str_set(&t->jwt, token->jwt);
 		t->signed_ns = clock_real_ns();
 		t->life_ns = t->spec->ttl;
 		t->given = t->giving = t->late = false;
@@ -168,15 +145,13 @@ tell_late(struct alloc_identities *ids, const struct err *e)
 static void
 tell_waiting(struct alloc_identities *ids, const struct err *e)
 {
-	struct alloc_runner *ar = ids->ar;
 	char text[ERR_MSG_SIZE + 64];
 
 	if (ids->told)
 		return;
 	ids->told = true;
 	(void)snprintf(text, sizeof text, "identity: the tokens are not signed yet: %s", e->msg);
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		task_runner_tell(&ar->tasks[i], EVENT_HOOK_MESSAGE, text, false);
+	alloc_tell_tasks(ids->ar, EVENT_HOOK_MESSAGE, text);
 }
 
 static void
@@ -213,8 +188,8 @@ on_signed(struct sup *sup, void *arg, int r, const struct source_token *tokens, 
 	}
 	ids->failures = 0;
 	for (size_t i = 0; i < n; i++)
-		take(ids, &tokens[i]);
-	alloc_client_save(ar);
+		store_token(ids, &tokens[i]);
+	alloc_save_soon(ar);
 	arm_renewal(ids);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_tokens_give(ids, &ar->tasks[i]);
@@ -222,16 +197,18 @@ on_signed(struct sup *sup, void *arg, int r, const struct source_token *tokens, 
 		end_wait(ids, 0, NULL);
 }
 
-/* Asks for all tokens past half of their life: most tokens of a job are of one age. */
+/* Requests all tokens that are past half of their life in one call, because most tokens of an alloc
+ * have the same age. */
 static void
-ask(struct alloc_identities *ids)
+request_tokens(struct alloc_identities *ids)
 {
 	struct alloc_runner *ar = ids->ar;
-	cleanup_free struct source_token *wanted = calloc(ids->n, sizeof *wanted);
+	cleanup_free struct source_token *wanted = NULL;
 	size_t n = 0;
 
-	if (!wanted || ids->asking || ar->phase > ALLOC_RUNNING)
+	if (ids->asking || ar->phase > ALLOC_RUNNING)
 		return;
+	wanted = mem_zeroed(ids->n, sizeof *wanted);
 	for (size_t i = 0; i < ids->n; i++)
 		if (token_is_wanted(&ids->v[i]))
 			wanted[n++] = (struct source_token){ .task = ids->v[i].tr->task->name,
@@ -254,7 +231,7 @@ wait_for_first(struct alloc_runner *ar)
 
 	for (size_t i = 0; ids && i < ids->n; i++)
 		missing |= token_is_missing(&ids->v[i]);
-	/* Tasks that run go on, and may restart, while a server is asked. */
+	/* If a task has a run, the alloc does not wait: its tasks continue and may restart. */
 	if (!missing || ar->stopping || has_run(ar)) {
 		if (ids)
 			arm_renewal(ids);
@@ -263,7 +240,7 @@ wait_for_first(struct alloc_runner *ar)
 	}
 	ids->waiting = true;
 	ids->begun_ms = clock_ms();
-	ask(ids);
+	request_tokens(ids);
 }
 
 static void
@@ -273,46 +250,68 @@ stop_waiting(struct alloc_runner *ar)
 
 	if (!ids || !ids->waiting)
 		return;
-	alloc_tokens_quit(ids);
+	cancel_request(ids);
 	end_wait(ids, 0, NULL);
 }
 
 static void
 drop_tokens(struct alloc_runner *ar)
 {
-	alloc_identities_free(state_of(ar)->tokens);
-	state_of(ar)->tokens = NULL;
+	struct alloc_identities *ids = steal_ptr(&identity_state(ar)->tokens);
+
+	if (ids)
+		cancel_request(ids);
+	alloc_identities_free(ids);
 }
 
 static void
-postrun(struct alloc_runner *ar)
+drop_in_postrun(struct alloc_runner *ar)
 {
 	drop_tokens(ar);
 	alloc_hook_done(ar, 0, NULL);
 }
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+static void
+init_tokens(struct alloc_runner *ar, const struct alloc_record *kept)
 {
-	return alloc_identities_new(ar, json_object_get(kept, "identities"), &state_of(ar)->tokens);
+	struct alloc_identities *ids = alloc_identities_new(ar, kept);
+
+	if (ids)
+		ids->on_time = on_time;
+	identity_state(ar)->tokens = ids;
 }
 
 static void
-save(const struct alloc_runner *ar, struct text *t)
+save_tokens(const struct alloc_runner *ar, struct alloc_record *rec)
 {
-	if (!alloc_identities_of(ar))
-		return;
-	text_printf(t, ",\"identities\":");
-	alloc_identities_save(alloc_identities_of(ar), t);
+	alloc_identities_save(alloc_identities_of(ar), rec);
+}
+
+static void
+provide_env(struct sup *sup)
+{
+	task_env_provide(alloc_identities_put_env);
+}
+
+static int
+add_files(struct task_runner *tr, struct spec_writer *spec, struct err *e)
+{
+	return alloc_identities_add_files(tr->ar->sa, tr->task, spec, e);
 }
 
 const struct alloc_hook alloc_hook_identity = {
 	.name = "identity",
-	.state_size = sizeof(struct identity),
-	.init = init,
-	.save = save,
+	.state_size = sizeof(struct identity_state),
+	.start = provide_env,
+	.init = init_tokens,
+	.save = save_tokens,
 	.shutdown = drop_tokens,
 	.prerun = wait_for_first,
-	.postrun = postrun,
+	.postrun = drop_in_postrun,
 	.stop = stop_waiting,
+	.task.state_size = sizeof(struct identity_task_state),
+	.task.fill = add_files,
+	.task.filled = task_tokens_filled,
+	.task.runs = task_tokens_runs,
+	.task.released = task_tokens_released,
 };

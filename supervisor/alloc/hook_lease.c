@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_lease.c: an alloc with stop_after_client_disconnect starts only while its lease holds. An
- * alloc that was restored after its limit had passed does not run; before the first answered
- * heartbeat since boot it waits for that. Runs in: supervisor.
+ * hook_lease.c: an alloc with stop_after_client_disconnect starts only while its lease is valid.
+ * Before the first answered heartbeat since boot it waits for one. An alloc that was restored after
+ * its lease had passed does not run. Runs in: supervisor.
  */
-#include "supervisor/alloc/hook_lease.h"
-
 #include <errno.h>
 #include <stdio.h>
-#include <systemd/sd-event.h>
 
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/list.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "model/task_event.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/driver/lease_page.h"
+#include "supervisor/driver/run.h"
+#include "supervisor/source/source.h"
 
 struct lease {
 	struct alloc_runner *ar;
-	struct changed_watch beats;       /* while it waits for one */
-	struct sd_event_source *deadline; /* of the lease, meanwhile */
-	bool passed;                      /* when the alloc was restored */
+	struct changed_watch beats;       /* watches while the alloc waits for a heartbeat */
+	struct sd_event_source *deadline; /* the end of the lease during that wait */
+	bool passed;                      /* it had passed when the alloc was restored */
 };
 
 static void check_lease(struct alloc_runner *ar);
@@ -30,18 +32,6 @@ static struct lease *
 state_of(const struct alloc_runner *ar)
 {
 	return alloc_hook_state(ar, &alloc_hook_lease);
-}
-
-bool
-alloc_lease_passed(const struct alloc_runner *ar)
-{
-	return state_of(ar)->passed;
-}
-
-void
-alloc_lease_holds(struct alloc_runner *ar)
-{
-	state_of(ar)->passed = false;
 }
 
 static void
@@ -75,22 +65,19 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* deadline_ns: CLOCK_BOOTTIME; 0: there is none. */
+/* deadline_ns: the end of the lease by CLOCK_BOOTTIME; 0: there is none. */
 static void
 wait_for_beat(struct alloc_runner *ar, uint64_t deadline_ns)
 {
 	struct lease *l = state_of(ar);
-	struct err e = { 0 };
 
 	changed_watch(ar->sup, CHANGED_LEASE, &l->beats);
-	if (deadline_ns == 0 || sd_event_add_time(ar->sup->event, &l->deadline, CLOCK_BOOTTIME,
-				    deadline_ns / 1000 + 1, 0, on_deadline, ar) >= 0)
-		return;
-	end_waits(ar);
-	alloc_hook_done(ar, err_set(&e, -ENOMEM, "wait for a heartbeat"), &e);
+	if (deadline_ns != 0)
+		sup_timer_set_at(
+		    ar->sup, &l->deadline, CLOCK_BOOTTIME, deadline_ns / 1000 + 1, on_deadline, ar);
 }
 
-/* A task has a run that may be alive: its executor watches the lease. */
+/* A task has a run that may be alive. Then its executor watches the lease. */
 static bool
 is_followed(const struct alloc_runner *ar)
 {
@@ -100,15 +87,16 @@ is_followed(const struct alloc_runner *ar)
 	return false;
 }
 
-void
-alloc_lease_text(const struct alloc_runner *ar, char *buf, size_t size)
+/* Writes the sentence for an alloc that does not run because its lease has passed. */
+static void
+write_passed(const struct alloc_runner *ar, char *buf, size_t size)
 {
 	char limit[DURATION_SIZE];
 
 	duration_format((int64_t)group_stop_after_ms(ar->sa->group) * 1000000, limit);
 	(void)snprintf(buf, size,
-	    "stop_after_client_disconnect of %s has passed without an answered heartbeat; it is "
-	    "not run",
+	    "stop_after_client_disconnect of %s has passed without an answered heartbeat; the task "
+	    "is not started",
 	    limit);
 }
 
@@ -130,7 +118,7 @@ check_lease(struct alloc_runner *ar)
 	deadline = r >= 0 ? lease_deadline_ns(&page, limit_ms, now) : 0;
 	passed = r >= 0 && deadline <= now;
 	if (is_followed(ar)) {
-		/* Whatever becomes of that run: no other follows it. */
+		/* If the lease has passed, the task is not started again after this run. */
 		state_of(ar)->passed = ar->restored && passed;
 		alloc_hook_done(ar, 0, NULL);
 		return;
@@ -144,7 +132,7 @@ check_lease(struct alloc_runner *ar)
 		return;
 	}
 	if (r >= 0 && passed && (ar->restored || page.last_ok == 0)) {
-		alloc_lease_text(ar, e.msg, sizeof e.msg);
+		write_passed(ar, e.msg, sizeof e.msg);
 		alloc_hook_done(ar, -ETIME, &e);
 		return;
 	}
@@ -158,18 +146,42 @@ stop_waiting(struct alloc_runner *ar)
 		check_again(ar);
 }
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+/* The executor checks the lease itself: a task that it lets run proves that the lease is valid. */
+static void
+on_reported(struct task_runner *tr, const struct exe_hello *hello)
+{
+	if (hello->state == EXE_RUNNING)
+		state_of(tr->ar)->passed = false;
+}
+
+/* The lease passed while no agent ran: a task that ran then is not started again. */
+static bool
+bars_restart(struct task_runner *tr, struct task_event *ev)
+{
+	char text[400];
+
+	if (!state_of(tr->ar)->passed)
+		return false;
+	write_passed(tr->ar, text, sizeof text);
+	task_event_make(ev, EVENT_NOT_RESTARTING, clock_real_ns(), text);
+	task_event_set_fails(ev);
+	task_event_detail(ev, EVENT_DETAIL_LEASE, "passed");
+	return true;
+}
+
+static void
+init_lease(struct alloc_runner *ar, const struct alloc_record *kept)
 {
 	*state_of(ar) = (struct lease){ .ar = ar, .beats.fn = on_beat };
-	return 0;
 }
 
 const struct alloc_hook alloc_hook_lease = {
 	.name = "heartbeat_stop",
 	.state_size = sizeof(struct lease),
-	.init = init,
+	.init = init_lease,
 	.shutdown = end_waits,
 	.prerun = check_lease,
 	.stop = stop_waiting,
+	.task.reported = on_reported,
+	.task.bars_restart = bars_restart,
 };

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_max_run.c: an alloc of a batch or sysbatch job ends when it is as old as its group's
- * max_run_duration allows, whatever its tasks are at. Runs in: supervisor.
+ * hook_max_run.c: stops an alloc of a batch or sysbatch job when its age exceeds max_run_duration
+ * of its group. Runs in: supervisor.
  */
-#include "supervisor/alloc/hook_max_run.h"
-
-#include <systemd/sd-event.h>
-
 #include "common/clock.h"
-#include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/core/sup_timer.h"
 
 struct max_run {
 	struct sd_event_source *timer;
@@ -22,7 +19,8 @@ state_of(const struct alloc_runner *ar)
 	return alloc_hook_state(ar, &alloc_hook_max_run);
 }
 
-/* By CLOCK_REALTIME, counted from its placement; 0: no limit. */
+/* Returns the end of max_run_duration, which begins with the placement, by CLOCK_REALTIME; 0: there
+ * is no limit. */
 static int64_t
 deadline_ns(const struct alloc_runner *ar)
 {
@@ -34,28 +32,23 @@ deadline_ns(const struct alloc_runner *ar)
 	return __builtin_add_overflow(created, most, &at) ? 0 : at;
 }
 
-bool
-alloc_is_overdue(const struct alloc_runner *ar)
-{
-	return state_of(ar)->overdue;
-}
-
-/* Not even its poststop tasks run. */
+/* Stops the alloc. Its poststop tasks do not run. */
 static void
 end_overdue(struct alloc_runner *ar)
 {
 	state_of(ar)->overdue = true;
-	ar->starts_nothing = ar->stopping = true;
+	ar->stop_reason = "allocation exceeded max_run_duration";
+	ar->starts_nothing = true;
+	alloc_stop_soon(ar);
 }
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+static void
+end_if_overdue(struct alloc_runner *ar, const struct alloc_record *kept)
 {
 	int64_t at = deadline_ns(ar);
 
 	if (ar->restored && !alloc_client_terminal(&ar->sa->a) && at != 0 && at <= clock_real_ns())
 		end_overdue(ar);
-	return 0;
 }
 
 static int
@@ -65,12 +58,11 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 
 	state_of(ar)->timer = sd_event_source_disable_unref(source);
 	end_overdue(ar);
-	alloc_runner_stop(ar);
 	return 0;
 }
 
 static void
-disarm(struct alloc_runner *ar)
+disarm_deadline(struct alloc_runner *ar)
 {
 	struct max_run *m = state_of(ar);
 
@@ -78,38 +70,37 @@ disarm(struct alloc_runner *ar)
 }
 
 static void
-arm(struct alloc_runner *ar)
+arm_deadline(struct alloc_runner *ar)
 {
 	struct max_run *m = state_of(ar);
 	int64_t at = deadline_ns(ar);
 
-	disarm(ar);
-	if (at != 0 && !m->overdue && ar->phase < ALLOC_POSTRUN &&
-	    sd_event_add_time(ar->sup->event, &m->timer, CLOCK_REALTIME, (uint64_t)at / 1000, 0,
-		on_deadline, ar) < 0)
-		log_error("allocation %.8s: no memory for its max_run_duration", ar->sa->a.id);
+	disarm_deadline(ar);
+	if (at != 0 && !m->overdue && ar->phase < ALLOC_POSTRUN)
+		sup_timer_set_at(
+		    ar->sup, &m->timer, CLOCK_REALTIME, (uint64_t)at / 1000, on_deadline, ar);
 }
 
 static void
-prerun(struct alloc_runner *ar)
+begin_watch(struct alloc_runner *ar)
 {
-	arm(ar);
+	arm_deadline(ar);
 	alloc_hook_done(ar, 0, NULL);
 }
 
 static void
-postrun(struct alloc_runner *ar)
+end_watch(struct alloc_runner *ar)
 {
-	disarm(ar);
+	disarm_deadline(ar);
 	alloc_hook_done(ar, 0, NULL);
 }
 
 const struct alloc_hook alloc_hook_max_run = {
 	.name = "max_run_duration",
 	.state_size = sizeof(struct max_run),
-	.init = init,
-	.prerun = prerun,
-	.postrun = postrun,
-	.update = arm,
-	.shutdown = disarm,
+	.init = end_if_overdue,
+	.prerun = begin_watch,
+	.postrun = end_watch,
+	.update = arm_deadline,
+	.shutdown = disarm_deadline,
 };

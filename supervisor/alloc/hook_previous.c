@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_previous.c: an alloc begins once the alloc that it replaces, and those that it preempted,
- * have no task on this node any more. Runs in: supervisor.
+ * hook_previous.c: an alloc waits until the alloc that it replaces, and those that it preempted,
+ * have no running task on this node. Runs in: supervisor.
  */
 #include "common/list.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/core/changed.h"
 
 struct previous {
@@ -28,7 +29,7 @@ is_alive(struct sup *sup, const char *uuid)
 	return sa && sa->runner && sa->runner->phase < ALLOC_POSTRUN;
 }
 
-/* After its first start it waits for no other alloc. */
+/* An alloc with a task that has started waits for no other alloc. */
 static bool
 must_wait(const struct alloc_runner *ar)
 {
@@ -65,11 +66,10 @@ on_phase(struct sup *sup, struct changed_watch *w)
 	wait_for_others(p->ar);
 }
 
-static int
-init(struct alloc_runner *ar, const json_t *kept)
+static void
+init_previous(struct alloc_runner *ar, const struct alloc_record *kept)
 {
 	*state_of(ar) = (struct previous){ .ar = ar, .others.fn = on_phase };
-	return 0;
 }
 
 static void
@@ -81,7 +81,7 @@ stop_waiting(struct alloc_runner *ar)
 const struct alloc_hook alloc_hook_previous = {
 	.name = "await_previous_allocations",
 	.state_size = sizeof(struct previous),
-	.init = init,
+	.init = init_previous,
 	.shutdown = stop_waiting,
 	.prerun = wait_for_others,
 	.stop = wait_for_others,

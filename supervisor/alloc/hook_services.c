@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_services.c: the services of an alloc's group are registered before its tasks start, and not
- * while all of them restart. Runs in: supervisor.
+ * hook_services.c: registers the services of an alloc: those of its group before its tasks start,
+ * except while all tasks restart, and those of a task while the task runs. Runs in: supervisor.
  */
-#include "supervisor/alloc/hook_services.h"
-
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_events.h"
 #include "supervisor/service/services.h"
 
 struct group_services {
 	bool on;   /* they are registered */
-	bool back; /* they are not, for a restart, and will be with the next start of a task */
+	bool back; /* deregistered for a restart: the next start of a task registers them */
+};
+
+struct task_services {
+	bool on; /* they are registered */
 };
 
 static struct group_services *
@@ -20,13 +24,21 @@ state_of(const struct alloc_runner *ar)
 	return alloc_hook_state(ar, &alloc_hook_services);
 }
 
+static struct task_services *
+state_of_task(const struct task_runner *tr)
+{
+	return task_hook_state(tr, &alloc_hook_services);
+}
+
+/* --- services of the group --- */
+
 static void
-prerun(struct alloc_runner *ar)
+register_group(struct alloc_runner *ar)
 {
 	struct err e = { 0 };
 	int r = 0;
 
-	/* Poststop tasks of an alloc that ends need no services. */
+	/* A stopping alloc runs only poststop tasks, which need no services. */
 	if (!ar->stopping) {
 		r = services_up(ar->sup, ar->sa, NULL, &e);
 		state_of(ar)->on = r >= 0;
@@ -35,69 +47,85 @@ prerun(struct alloc_runner *ar)
 }
 
 static void
-postrun(struct alloc_runner *ar)
+deregister_all(struct alloc_runner *ar)
 {
 	*state_of(ar) = (struct group_services){ 0 };
 	services_all_down(ar->sup, ar->sa);
 	alloc_hook_done(ar, 0, NULL);
 }
 
-/* No client is to find them any more. */
 static void
-leave(struct alloc_runner *ar)
+deregister_group(struct alloc_runner *ar)
 {
 	*state_of(ar) = (struct group_services){ 0 };
 	services_down(ar->sup, ar->sa, NULL);
 }
 
-/* The services of each task end with its run. */
+/* The services of tasks are deregistered when the run of each task ends. */
 static void
-leave_for_now(struct alloc_runner *ar)
+deregister_for_restart(struct alloc_runner *ar)
 {
 	bool back = state_of(ar)->on || state_of(ar)->back;
 
-	leave(ar);
+	deregister_group(ar);
 	state_of(ar)->back = back;
 }
 
+/* task: NULL for the services of the group. */
 static void
-update_one(struct alloc_runner *ar, const struct task *task)
+register_anew(struct alloc_runner *ar, const struct task *task)
 {
 	struct err e = { 0 };
 
 	if (services_up(ar->sup, ar->sa, task, &e) < 0)
-		log_warn("allocation %.8s: %s; its services are not registered anew", ar->sa->a.id,
-		    e.msg);
+		log_warn("allocation %.8s: %s; its services are not updated", ar->sa->a.id, e.msg);
 }
 
 static void
-update(struct alloc_runner *ar)
+update_services(struct alloc_runner *ar)
 {
 	if (state_of(ar)->on)
-		update_one(ar, NULL);
+		register_anew(ar, NULL);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
-		if (ar->tasks[i].services_on)
-			update_one(ar, ar->tasks[i].task);
+		if (state_of_task(&ar->tasks[i])->on)
+			register_anew(ar, ar->tasks[i].task);
 }
 
-void
-alloc_services_return(struct alloc_runner *ar)
-{
-	struct group_services *s = state_of(ar);
+/* --- services of a task --- */
 
-	if (!s->back)
+static void
+on_task_runs(struct task_runner *tr)
+{
+	struct group_services *group = state_of(tr->ar);
+	struct err e = { 0 };
+	bool on = services_up(tr->ar->sup, tr->ar->sa, tr->task, &e) >= 0;
+
+	state_of_task(tr)->on = on;
+	if (!on)
+		task_runner_tell(tr, EVENT_HOOK_FAILED, e.msg, false);
+	if (!group->back)
 		return;
-	s->back = false;
-	s->on = true;
-	update_one(ar, NULL);
+	group->back = false;
+	group->on = true;
+	register_anew(tr->ar, NULL);
+}
+
+static void
+on_task_ends(struct task_runner *tr)
+{
+	state_of_task(tr)->on = false;
+	services_down(tr->ar->sup, tr->ar->sa, tr->task);
 }
 
 const struct alloc_hook alloc_hook_services = {
 	.name = "group_services",
 	.state_size = sizeof(struct group_services),
-	.prerun = prerun,
-	.postrun = postrun,
-	.update = update,
-	.pre_task_restart = leave_for_now,
-	.pre_kill = leave,
+	.prerun = register_group,
+	.postrun = deregister_all,
+	.update = update_services,
+	.pre_task_restart = deregister_for_restart,
+	.pre_kill = deregister_group,
+	.task.state_size = sizeof(struct task_services),
+	.task.runs = on_task_runs,
+	.task.ends = on_task_ends,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leaks.h: what is on this machine in drover's name without a row in state.db. Runs in:
- * supervisor. */
+/* leaks.h: objects of drover on this machine that no row of state.db explains. Runs in: supervisor.
+ */
 #ifndef DROVER_SUPERVISOR_ALLOC_LEAKS_H
 #define DROVER_SUPERVISOR_ALLOC_LEAKS_H
 
@@ -9,9 +9,9 @@
 #include "supervisor/core/sup.h"
 
 /*
- * Asks exec-helper, mount-helper and file-helper what there is and compares. done gets a new
- * reference to a list of {Kind, Name, Detail}, once, never from within the call; a helper that does
- * not answer is in the list as kind "unknown".
+ * Compares cgroups, sockets and records of runs, mounts, and file-helper's directories with the
+ * rows. done gets a new reference to a list of {Kind, Name, Detail}, once, never from within the
+ * call. A place that could not be read is in the list with kind "unknown".
  */
 void leaks_collect(
     struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *list), void *arg);

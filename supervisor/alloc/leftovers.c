@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* leftovers.c: removes what no row of state.db explains when the agent starts. Runs in: supervisor.
- */
+/* leftovers.c: removes leaks when the agent starts. Runs in: supervisor. */
 #include "supervisor/alloc/leftovers.h"
 
 #include <jansson.h>
@@ -10,21 +9,22 @@
 #include "common/cleanup.h"
 #include "common/id.h"
 #include "common/log.h"
-#include "supervisor/table/alloc_table.h"
-#include "supervisor/driver/run.h"
+#include "common/mem.h"
 #include "supervisor/alloc/leaks.h"
-#include "supervisor/node/mounts.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/driver/run.h"
+#include "supervisor/node/mounts.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/volume/plugin_dirs.h"
 
 static void
 on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	if (r < 0)
-		log_warn("what was left cannot be removed: %s", e->msg);
+		log_warn("remove what is left from before: %s", e->msg);
 }
 
-/* mount-helper has let go of the alloc in arg. */
+/* mount-helper has unmounted everything in the directory of the alloc in arg. */
 static void
 on_released(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
@@ -53,15 +53,14 @@ static bool
 remove_alloc(struct sup *sup, const char *name)
 {
 	struct mnt_alloc_release_req req = { 0 };
-	cleanup_free struct id *id = calloc(1, sizeof *id);
+	cleanup_free struct id *id = mem_new(struct id);
 	struct err e = { 0 };
 
-	/* Its row may be one that could not be read: then nothing that may be its data is taken
-	 * away. */
-	if (sup->allocs->n_unreadable > 0 || !id || !id_from_uuid(name, id))
+	/* If a row could not be read, the directory may be that alloc's: its data stays. */
+	if (sup->allocs->n_unreadable > 0 || !id_from_uuid(name, id))
 		return false;
 	if (mounts_refuse(sup, id, &e) < 0) {
-		log_warn("what was left cannot be removed: %s", e.msg);
+		log_warn("remove what is left from before: %s", e.msg);
 		return true;
 	}
 	req.alloc = *id;
@@ -69,11 +68,11 @@ remove_alloc(struct sup *sup, const char *name)
 	return true;
 }
 
-/* A plugin's root, "node/hp", that holds no volume: mount-helper refuses to remove another. */
+/* Removes the root of a plugin, such as "node/hp". mount-helper refuses if it has a volume. */
 static bool
 remove_plugin_root(struct sup *sup, const char *name)
 {
-	struct id no_alloc = id_random_uuid(); /* whose socket directory goes with it: none */
+	struct id no_alloc = id_random_uuid(); /* the alloc whose socket directory is removed too */
 
 	for (int kind = CSI_PLUGIN_CONTROLLER; kind <= CSI_PLUGIN_MONOLITH; kind++) {
 		const char *word = csi_plugin_kind_names[kind];
@@ -88,16 +87,17 @@ remove_plugin_root(struct sup *sup, const char *name)
 	return false;
 }
 
-/* leaks.c names the kinds. Removing is idempotent: an alloc may be listed once per root. */
+/* leaks.c has the kinds. An alloc may be listed once for each of its directories: removing it again
+ * does nothing. */
 static void
 remove_one(struct sup *sup, const char *kind, const char *name, const char *detail)
 {
-	static const char *const of_allocs[] = { "alloc-dir", "logs", "csi-socket" };
+	static const char *const alloc_kinds[] = { "alloc-dir", "logs", "csi-socket" };
 	bool removed = (strcmp(kind, "run") == 0 && reap_run(sup, name)) ||
 		       (strcmp(kind, "csi-dir") == 0 && remove_plugin_root(sup, name));
 
-	for (size_t i = 0; i < ELEMENTSOF(of_allocs); i++)
-		if (strcmp(kind, of_allocs[i]) == 0)
+	for (size_t i = 0; i < ELEMENTSOF(alloc_kinds); i++)
+		if (strcmp(kind, alloc_kinds[i]) == 0)
 			removed |= remove_alloc(sup, name);
 	log_warn("left from before: %s %s (%s)%s", kind, name, detail, removed ? "; removed" : "");
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leftovers.h: what no row of state.db explains when the agent starts. Runs in: supervisor. */
+/* leftovers.h: removes leaks when the agent starts. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_ALLOC_LEFTOVERS_H
 #define DROVER_SUPERVISOR_ALLOC_LEFTOVERS_H
 
 #include "supervisor/core/sup.h"
 
 /*
- * At start, after every row is read: runs and directories of allocs that no row knows are removed,
- * mounts and directories of volumes are only reported: they may hold somebody's data.
+ * To be called once all rows are read. Removes runs, directories of allocs and empty roots of
+ * plugins that no row explains. Mounts and directories of volumes are only logged, because they may
+ * have data.
  */
 void leftovers_remove(struct sup *sup);
 

@@ -10,8 +10,8 @@
 
 #define JITTER 0.25
 
-/* Does a task start again after it ended well? Of a batch job, too, a sidecar does: the main tasks
- * wait for it to run. */
+/* A task of a batch job that ended successfully is not restarted, except a sidecar, because main
+ * tasks wait until it runs. */
 static bool
 restarts_on_success(enum job_kind type, const struct lifecycle *lifecycle)
 {
@@ -70,7 +70,7 @@ restart_tracker_killed(struct restart_tracker *t)
 }
 
 static struct restart_decision
-verdict(enum restart_verdict v, int64_t delay_ns, const char *reason)
+make_decision(enum restart_verdict v, int64_t delay_ns, const char *reason)
 {
 	struct restart_decision d = { .verdict = v, .delay_ns = delay_ns };
 
@@ -84,43 +84,45 @@ attempts_exceeded(const struct restart_tracker *t, int64_t now_ns)
 	char interval[DURATION_SIZE], reason[sizeof(((struct restart_decision *)0)->reason)];
 
 	if (t->mode == RESTART_DELAY)
-		return verdict(RESTART_AGAIN, number_add(t->started_ns, t->interval_ns) - now_ns,
+		return make_decision(RESTART_AGAIN,
+		    number_add(t->started_ns, t->interval_ns) - now_ns,
 		    "Exceeded allowed attempts, applying a delay");
 	duration_format(t->interval_ns, interval);
 	(void)snprintf(reason, sizeof(reason),
 	    "Exceeded allowed attempts %lld in interval %s and mode is \"fail\"",
 	    (long long)t->attempts, interval);
-	return verdict(RESTART_NOT, 0, reason);
+	return make_decision(RESTART_NOT, 0, reason);
 }
 
 static struct restart_decision
-decide(struct restart_tracker *t, int64_t now_ns, double (*chance)(void *arg), void *arg)
+decide_restart(struct restart_tracker *t, int64_t now_ns, double (*chance)(void *arg), void *arg)
 {
 	bool ended_well = t->has_exit && t->exit_success;
 
 	if (t->killed)
-		return verdict(RESTART_KILLED, 0, "");
+		return make_decision(RESTART_KILLED, 0, "");
 	if (t->triggered)
-		return verdict(RESTART_AGAIN, 0, "");
+		return make_decision(RESTART_AGAIN, 0, "");
 	if (t->attempts == 0)
-		return verdict(!t->on_success && ended_well ? RESTART_TERMINATED : RESTART_NOT, 0,
+		return make_decision(
+		    !t->on_success && ended_well ? RESTART_TERMINATED : RESTART_NOT, 0,
 		    "Policy allows no restarts");
-	/* A clock that was set back begins a new interval: the old one might end in a year. */
+	/* If the clock was set back, a new interval begins: the old one could last very long. */
 	if (now_ns > number_add(t->started_ns, t->interval_ns) || now_ns < t->started_ns) {
 		t->count = 0;
 		t->started_ns = now_ns;
 	}
 	t->count++;
 	if (!t->failure)
-		return verdict(RESTART_UNKNOWN, 0, "");
+		return make_decision(RESTART_UNKNOWN, 0, "");
 	if (t->has_start_error && !t->recoverable)
-		return verdict(RESTART_NOT, 0, "Error was unrecoverable");
+		return make_decision(RESTART_NOT, 0, "Error was unrecoverable");
 	if (ended_well && !t->on_success)
-		return verdict(
+		return make_decision(
 		    RESTART_TERMINATED, 0, "Restart unnecessary as task terminated successfully");
 	if (t->count > t->attempts)
 		return attempts_exceeded(t, now_ns);
-	return verdict(RESTART_AGAIN,
+	return make_decision(RESTART_AGAIN,
 	    number_add(t->delay_ns, (int64_t)((double)t->delay_ns * chance(arg) * JITTER)),
 	    "Restart within policy");
 }
@@ -129,7 +131,7 @@ struct restart_decision
 restart_tracker_decide(
     struct restart_tracker *t, int64_t now_ns, double (*chance)(void *arg), void *arg)
 {
-	struct restart_decision d = decide(t, now_ns, chance, arg);
+	struct restart_decision d = decide_restart(t, now_ns, chance, arg);
 
 	t->killed = t->triggered = t->failure = false;
 	t->has_exit = t->exit_success = t->has_start_error = t->recoverable = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restart_tracker.h: may this task start again, and when? Pure: time and
- * randomness are passed in. Runs in: supervisor.
+ * restart_tracker.h: decides by the restart policy whether and when a task starts again. Pure: time
+ * and randomness are passed in. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_RESTART_TRACKER_H
 #define DROVER_SUPERVISOR_ALLOC_RESTART_TRACKER_H
@@ -10,9 +10,9 @@
 
 enum restart_verdict {
 	RESTART_UNKNOWN,    /* nothing happened */
-	RESTART_TERMINATED, /* done, and well */
-	RESTART_AGAIN,      /* after delay_ns: event Restarting */
-	RESTART_NOT,        /* event Not Restarting; the task has failed */
+	RESTART_TERMINATED, /* it ended successfully and is done */
+	RESTART_AGAIN,      /* it restarts after delay_ns: event Restarting */
+	RESTART_NOT,        /* it has failed: event Not Restarting */
 	RESTART_KILLED
 };
 
@@ -23,7 +23,7 @@ struct restart_tracker {
 	bool on_success;
 	/* Kept over a restart of the agent. */
 	int64_t count;
-	int64_t started_ns; /* of the interval */
+	int64_t started_ns; /* the start of the interval, by CLOCK_REALTIME */
 	/* What happened since the last verdict. */
 	bool killed, triggered, failure, has_exit, exit_success, has_start_error, recoverable;
 };
@@ -31,7 +31,7 @@ struct restart_tracker {
 struct restart_decision {
 	enum restart_verdict verdict;
 	int64_t delay_ns;
-	char reason[160]; /* upstream's words */
+	char reason[160]; /* in Nomad's words */
 };
 
 /* lifecycle: NULL for a main task. policy must be complete. */
@@ -44,7 +44,7 @@ void restart_tracker_start_failed(struct restart_tracker *t, bool recoverable);
 void restart_tracker_triggered(struct restart_tracker *t, bool failure);
 void restart_tracker_killed(struct restart_tracker *t);
 
-/* chance(arg) gives a number in [0, 1). Forgets what happened. */
+/* chance(arg) returns a number in [0, 1). Clears what happened. */
 struct restart_decision restart_tracker_decide(
     struct restart_tracker *t, int64_t now_ns, double (*chance)(void *arg), void *arg);
 

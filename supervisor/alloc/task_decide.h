@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task_decide.h: the decision after a run of a task. Runs in: supervisor. */
+/* task_decide.h: decides what follows a run of a task. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_DECIDE_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_DECIDE_H
 

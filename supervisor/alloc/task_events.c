@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_events.c: what a task goes through, as its state and its last events have it. Runs in:
- * supervisor. */
+/* task_events.c: the state of a task and its last events. Runs in: supervisor. */
 #include "supervisor/alloc/task_events.h"
 
 #include <signal.h>
@@ -11,10 +10,13 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/alloc_status.h"
 #include "supervisor/alloc/task_history.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
+#include "supervisor/source/source.h"
 
 struct task_state *
 task_runner_state(struct task_runner *tr)
@@ -29,16 +31,14 @@ task_runner_event(struct task_runner *tr, struct task_event *ev)
 
 	log_info("allocation %.8s task %s: %s: %s", tr->ar->sa->a.id, tr->task->name, str(ev->type),
 	    str(ev->display_message));
-	if (s && ev->fails_task)
-		s->failed = true;
-	if (s && s->events.n >= TASK_EVENTS_MAX) {
+	s->failed |= ev->fails_task;
+	if (s->events.n >= TASK_EVENTS_MAX) {
 		task_history_add(tr->ar->sup, &tr->ar->sa->id, tr->task->name, &s->events.v[0]);
 		list_remove(task_event, &s->events, 0);
 	}
-	if (s)
-		task_state_add_event(s, ev);
+	task_state_add_event(s, ev);
 	task_event_done(ev);
-	alloc_runner_task_changed(tr->ar);
+	alloc_status_update(tr->ar);
 }
 
 const struct task_event *
@@ -46,7 +46,7 @@ task_runner_last_event(struct task_runner *tr)
 {
 	const struct task_state *s = task_runner_state(tr);
 
-	return s && s->events.n > 0 ? &s->events.v[s->events.n - 1] : NULL;
+	return s->events.n > 0 ? &s->events.v[s->events.n - 1] : NULL;
 }
 
 bool
@@ -60,7 +60,7 @@ task_runner_has_event(struct task_runner *tr, enum task_event_type type)
 {
 	const struct task_state *s = task_runner_state(tr);
 
-	for (size_t i = 0; s && i < s->events.n; i++)
+	for (size_t i = 0; i < s->events.n; i++)
 		if (task_event_is(&s->events.v[i], type))
 			return true;
 	return false;
@@ -78,12 +78,17 @@ task_runner_tell(struct task_runner *tr, enum task_event_type type, const char *
 }
 
 void
+alloc_tell_tasks(struct alloc_runner *ar, enum task_event_type type, const char *text)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		task_runner_tell(&ar->tasks[i], type, text, false);
+}
+
+void
 task_runner_set_state(struct task_runner *tr, enum task_run_state state)
 {
 	struct task_state *s = task_runner_state(tr);
 
-	if (!s)
-		return;
 	if (state == TASK_STATE_RUNNING && s->state != TASK_STATE_RUNNING)
 		s->started_at = clock_real_ns();
 	if (state == TASK_STATE_DEAD && s->finished_at == 0)
@@ -96,10 +101,7 @@ task_runner_set_state(struct task_runner *tr, enum task_run_state state)
 void
 task_runner_set_failed(struct task_runner *tr)
 {
-	struct task_state *s = task_runner_state(tr);
-
-	if (s)
-		s->failed = true;
+	task_runner_state(tr)->failed = true;
 }
 
 void
@@ -147,7 +149,7 @@ signal_is_fault(int signo)
 
 #define BY_STOP (EXE_END_STOP | EXE_END_LEASE | EXE_END_KILLED)
 
-/* Who sent the signal that ended it. NULL: there was none, or its executor does not tell. */
+/* Returns who sent the signal that ended the run; NULL: there was none, or it is not known. */
 static const char *
 sender_of(const struct run_end *end)
 {
@@ -160,19 +162,19 @@ sender_of(const struct run_end *end)
 	return end->flags & EXE_END_FOREIGN ? EVENT_SENDER_OTHER : NULL;
 }
 
-/* What is known of the end beyond code and signal. "": nothing. */
+/* Writes what is known about the end besides code and signal; "": nothing. */
 static void
 say_reason(const struct task_runner *tr, const struct run_end *end, bool oom_outside, char *buf,
     size_t size)
 {
-	const char *whose = oom_outside ? ": the machine, or a cgroup above its own, was out of "
-					  "memory; its own limit was not reached"
+	const char *whose = oom_outside ? ": the machine or a parent cgroup was out of memory; "
+					  "its own limit was not reached"
 					: "";
 	const struct driver_ops *driver = driver_find(str(tr->task->driver));
 	const char *sender = str(sender_of(end)), *abbrev = sigabbrev_np(end->exit_signal);
 	bool other = strcmp(sender, EVENT_SENDER_OTHER) == 0;
-	/* An executor of an earlier build does not say what it sent, but that it stopped nothing.
-	 */
+	/* An executor of an earlier version reports whether it stopped the task, but not which
+	 * signals it sent. */
 	bool unstopped = other || (end->known && !*sender && !(end->flags & BY_STOP));
 
 	buf[0] = '\0';
@@ -180,16 +182,15 @@ say_reason(const struct task_runner *tr, const struct run_end *end, bool oom_out
 		(void)snprintf(buf, size, "OOM Killed%s", whose);
 	else if ((end->flags & EXE_END_OOM) && end->exit_signal != SIGKILL)
 		(void)snprintf(
-		    buf, size, "the kernel OOM killed another of its processes%s", whose);
+		    buf, size, "the kernel OOM-killed another of its processes%s", whose);
 	else if (strcmp(sender, EVENT_SENDER_REQUEST) == 0)
 		(void)snprintf(buf, size, "SIG%s, sent on request", abbrev ? abbrev : "?");
 	else if (end->exit_signal == SIGSYS && unstopped && driver && driver->isolates_files)
 		(void)snprintf(buf, size,
-		    "SIGSYS: ended by a filter of system calls, as driver exec ends programs of 32 "
-		    "bits");
+		    "SIGSYS: killed by a system call filter; driver exec kills 32-bit programs");
 	else if (unstopped && end->exit_signal == SIGKILL)
 		(void)snprintf(buf, size,
-		    "SIGKILL by no stop of this agent, and the kernel counted no OOM kill");
+		    "SIGKILL, which this agent did not send; the kernel counted no OOM kill");
 	else if (other && !signal_is_fault(end->exit_signal))
 		(void)snprintf(
 		    buf, size, "SIG%s, which this agent did not send", abbrev ? abbrev : "?");
@@ -202,7 +203,7 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 	int code = end->exit_signal ? 128 + end->exit_signal : end->exit_code;
 	const char *why = end->reason, *sender = sender_of(end);
 	bool oom_outside = (end->flags & EXE_END_OOM) && tr->run &&
-			   run_usage_limit_unreached(run_id(tr->run), tr->ar->sup->args.cgroup);
+			   run_usage_limit_unreached(tr->ar->sup, run_id(tr->run));
 	char reason[200];
 
 	if (!why) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_payload.c: what the job was dispatched with, as a file of a task. Runs in: supervisor. */
+/* task_payload.c: the payload of a dispatched job, as a file of a task. Runs in: supervisor. */
 #include "supervisor/alloc/task_payload.h"
 
 #include <errno.h>
@@ -8,17 +8,16 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "model/payload.h"
 
 static int
-unpack(const char *base64, uint8_t ret[PAYLOAD_MAX], size_t *ret_len, struct err *e)
+unpack_payload(const char *base64, uint8_t ret[PAYLOAD_MAX], size_t *ret_len, struct err *e)
 {
 	size_t len = strlen(base64);
-	cleanup_free uint8_t *packed = malloc(len / 4 * 3 + 1);
+	cleanup_free uint8_t *packed = mem_alloc(len / 4 * 3 + 1);
 	int r;
 
-	if (!packed)
-		return err_set(e, -ENOMEM, "read the payload");
 	r = base64_decode(base64, packed, &len);
 	if (r == 0)
 		r = payload_unpack(packed, len, ret, ret_len);
@@ -42,7 +41,7 @@ task_payload_add_file(
 	if (!*file || !*payload)
 		return 0;
 	r = payload_file_check(file, e);
-	if (r < 0 || (r = unpack(payload, data, &len, e)) < 0)
+	if (r < 0 || (r = unpack_payload(payload, data, &len, e)) < 0)
 		return r;
 	(void)snprintf(name, sizeof name, SPEC_LOCAL "%s", file);
 	spec_add_str(spec, SPEC_SECRET_NAME, name);

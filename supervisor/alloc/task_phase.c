@@ -83,7 +83,6 @@ static const struct {
 	{ TASK_DECIDING, TASK_EV_OVER, TASK_DEAD },
 	{ TASK_BACKOFF, TASK_EV_TIMER, TASK_WAITING },
 	{ TASK_BACKOFF, TASK_EV_KILL, TASK_DEAD },
-	{ TASK_BACKOFF, TASK_EV_OVER, TASK_DEAD },
 	{ TASK_DEAD, TASK_EV_ANEW, TASK_DECIDING },
 };
 
@@ -103,9 +102,7 @@ task_outcome(const struct task_end_facts *f)
 		return TASK_ENDS_KILLED;
 	switch (f->verdict) {
 	case RESTART_AGAIN:
-		return f->lease_passed ? TASK_ENDS_BY_LEASE
-		       : f->alloc_ends ? TASK_ENDS
-				       : TASK_STARTS_AGAIN;
+		return f->barred ? TASK_ENDS_BARRED : f->alloc_ends ? TASK_ENDS : TASK_STARTS_AGAIN;
 	case RESTART_NOT:
 		return TASK_ENDS_BY_POLICY;
 	case RESTART_KILLED:

@@ -5,59 +5,54 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-event.h>
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "supervisor/alloc/alloc_identity.h"
-#include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/hook_lease.h"
+#include "supervisor/alloc/alloc_status.h"
 #include "supervisor/alloc/task_decide.h"
-#include "supervisor/alloc/task_session.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_hooks.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/alloc/task_stop.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
-#include "supervisor/alloc/hook_checks.h"
-#include "supervisor/alloc/hook_services.h"
-#include "supervisor/service/services.h"
-#include "supervisor/core/sup_child.h"
 #include "supervisor/volume/plugin_task.h"
 
 #define LOST_STARTS_MAX 3
 #define RESTART_ALL     "User requested all tasks to restart"
 
-static void prepare(struct task_runner *tr);
+static void prepare_run(struct task_runner *tr);
 static void start_run(struct task_runner *tr);
-static void note_started(struct task_runner *tr);
+static void enter_running(struct task_runner *tr);
 static void begin_delay(struct task_runner *tr);
-static void begin_kill(struct task_runner *tr);
-static void decide(struct task_runner *tr);
+static void stop_run(struct task_runner *tr);
+static void decide_restart(struct task_runner *tr);
 static void begin_backoff(struct task_runner *tr);
-static void die(struct task_runner *tr);
+static void enter_dead(struct task_runner *tr);
 
-/* What a task does first in a phase. */
+/* The functions that enter each phase. */
 static void (*const enter[TASK_PHASES])(struct task_runner *tr) = {
-	[TASK_PREPARING] = prepare,
+	[TASK_PREPARING] = prepare_run,
 	[TASK_STARTING] = start_run,
-	[TASK_RUNNING] = note_started,
+	[TASK_RUNNING] = enter_running,
 	[TASK_DELAYING] = begin_delay,
-	[TASK_STOPPING] = begin_kill,
-	[TASK_DECIDING] = decide,
+	[TASK_STOPPING] = stop_run,
+	[TASK_DECIDING] = decide_restart,
 	[TASK_BACKOFF] = begin_backoff,
-	[TASK_DEAD] = die,
+	[TASK_DEAD] = enter_dead,
 };
 
-/* The only place that writes the phase. True: the task is in another phase now. */
+/* The only function that writes the phase. True: the phase has changed. */
 static bool
 change_phase(struct task_runner *tr, enum task_ev event)
 {
 	int next = task_phase_next(tr->phase, event);
 
 	if (next < 0) {
-		log_error("allocation %.8s task %s: refused event \"%s\" in phase \"%s\": a bug of "
-			  "drover",
+		log_error("allocation %.8s task %s: event \"%s\" is not possible in phase \"%s\": "
+			  "this is a bug of drover",
 		    tr->ar->sa->a.id, tr->task->name, task_ev_names[event],
 		    task_phase_names[tr->phase]);
 		return false;
@@ -77,37 +72,19 @@ handle_event(struct task_runner *tr, enum task_ev event)
 }
 
 static void
-join_services(struct task_runner *tr)
+enter_dead(struct task_runner *tr)
 {
-	struct err e = { 0 };
-
-	tr->services_on = services_up(tr->ar->sup, tr->ar->sa, tr->task, &e) >= 0;
-	if (!tr->services_on)
-		task_runner_tell(tr, EVENT_HOOK_FAILED, e.msg, false);
-}
-
-static void
-leave_services(struct task_runner *tr)
-{
-	tr->services_on = false;
-	services_down(tr->ar->sup, tr->ar->sa, tr->task);
-}
-
-static void
-die(struct task_runner *tr)
-{
-	leave_services(tr);
+	task_hooks_ends(tr);
 	task_runner_set_state(tr, TASK_STATE_DEAD);
 	if (tr->plugin)
 		plugin_task_stopped(tr->plugin);
-	alloc_runner_task_changed(tr->ar);
+	alloc_status_update(tr->ar);
 }
 
 static void
-drop_run(struct task_runner *tr)
+release_run(struct task_runner *tr)
 {
-	task_files_forget(tr->files);
-	tr->files = NULL;
+	task_hooks_released(tr);
 	if (tr->run)
 		run_release(tr->run);
 	tr->run = NULL;
@@ -116,7 +93,7 @@ drop_run(struct task_runner *tr)
 /* --- start --- */
 
 static void
-note_prepared(struct task_runner *tr, int r, const struct err *e)
+finish_prepare(struct task_runner *tr, int r, const struct err *e)
 {
 	if (tr->phase != TASK_PREPARING) /* it was killed meanwhile */
 		return;
@@ -130,16 +107,16 @@ note_prepared(struct task_runner *tr, int r, const struct err *e)
 }
 
 static void
-prepare(struct task_runner *tr)
+prepare_run(struct task_runner *tr)
 {
 	struct task_state *s = task_runner_state(tr);
 
-	if (s && s->events.n <= 1)
+	if (s->events.n <= 1)
 		task_runner_tell(tr, EVENT_TASK_SETUP, "Building Task Directory", false);
 	if (tr->plugin)
 		plugin_task_prepare(tr->plugin);
 	else
-		note_prepared(tr, 0, NULL);
+		finish_prepare(tr, 0, NULL);
 }
 
 static void on_started(void *arg, const struct exe_hello *hello);
@@ -158,9 +135,9 @@ start_run(struct task_runner *tr)
 	struct err e = { 0 };
 	int r;
 
-	r = task_start(tr->ar->sup, tr->ar, tr, &run_events, &tr->run, &e);
+	r = task_start(tr, &run_events, &tr->run, &e);
 	if (r >= 0) {
-		alloc_identities_start_made(tr);
+		task_hooks_filled(tr);
 		task_stop_tell_executor(tr);
 		return;
 	}
@@ -175,35 +152,31 @@ on_started(void *arg, const struct exe_hello *hello)
 {
 	struct task_runner *tr = arg;
 
-	/* Its executor lets it run: by the page that the executor reads, its lease holds. */
-	if (hello->state == EXE_RUNNING)
-		alloc_lease_holds(tr->ar);
+	task_hooks_reported(tr, hello);
 	handle_event(tr, TASK_EV_STARTED);
 }
 
 static void
-say_started(struct task_runner *tr)
+record_start(struct task_runner *tr)
 {
 	struct task_state *s = task_runner_state(tr);
 
 	tr->lost_starts = 0;
-	/* The last supervisor has reported a run that it had seen running. */
-	if (s && s->state != TASK_STATE_RUNNING) {
+	/* If the state is RUNNING, the last supervisor has recorded this start. */
+	if (s->state != TASK_STATE_RUNNING) {
 		task_runner_set_state(tr, TASK_STATE_RUNNING);
 		task_runner_tell(tr, EVENT_STARTED, NULL, false);
-		checks_task_started(alloc_checks(tr->ar), tr->task->name);
+		task_hooks_started(tr);
 	}
 }
 
 static void
-note_started(struct task_runner *tr)
+enter_running(struct task_runner *tr)
 {
-	say_started(tr);
-	join_services(tr);
-	alloc_services_return(tr->ar);
+	record_start(tr);
 	if (tr->plugin)
 		plugin_task_started(tr->plugin, run_id(tr->run));
-	alloc_identities_task_runs(tr);
+	task_hooks_runs(tr);
 }
 
 static void
@@ -213,20 +186,20 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 	const char *command = json_string_value(json_object_get(tr->task->config, "command"));
 	char text[ERR_MSG_SIZE];
 
-	/* The task never ran, and this was not its fault: the start is repeated. */
+	/* The task never ran, through no fault of its own: the start is repeated. */
 	if (fault == RUN_FAULT_AGENT && tr->phase != TASK_RUNNING &&
 	    tr->lost_starts++ < LOST_STARTS_MAX) {
 		log_info(
 		    "allocation %.8s: task %s: %s", tr->ar->sa->a.id, tr->task->name, sentence);
-		drop_run(tr);
+		release_run(tr);
 		handle_event(tr, TASK_EV_LOST);
 		return;
 	}
 	(void)snprintf(text, sizeof text, "%s (command \"%s\", user \"%s\")", sentence,
 	    command ? command : "", str(tr->task->user));
-	leave_services(tr);
+	task_hooks_ends(tr);
 	task_runner_tell(tr, EVENT_DRIVER_FAILURE, text, false);
-	drop_run(tr);
+	release_run(tr);
 	restart_tracker_start_failed(&tr->tracker, fault != RUN_FAULT_TASK);
 	handle_event(tr, TASK_EV_FAILED);
 }
@@ -238,24 +211,24 @@ on_ended(void *arg, const struct run_end *end)
 {
 	struct task_runner *tr = arg;
 
-	/* It ended before this supervisor heard of its start. */
+	/* It ended before its start was reported. */
 	if (end->known && tr->phase == TASK_STARTING)
-		say_started(tr);
+		record_start(tr);
 	if (end->flags & EXE_END_LEASE) {
 		tr->ar->starts_nothing = true;
 		task_runner_tell_lease(tr, end);
 	}
-	leave_services(tr);
+	task_hooks_ends(tr);
 	if (tr->plugin)
 		plugin_task_run_ended(tr->plugin);
 	task_runner_tell_terminated(tr, end);
-	drop_run(tr);
+	release_run(tr);
 	if (end->flags & EXE_END_LEASE) {
 		task_runner_set_failed(tr);
 		handle_event(tr, TASK_EV_LEASE_END);
 		return;
 	}
-	/* A run that a reboot ended did not fail: it is restarted whatever its policy says. */
+	/* A run that a reboot ended did not fail: the restart policy does not apply. */
 	if (end->rebooted)
 		restart_tracker_triggered(&tr->tracker, false);
 	else
@@ -263,7 +236,7 @@ on_ended(void *arg, const struct run_end *end)
 	handle_event(tr, TASK_EV_ENDED);
 }
 
-/* A task never has two runs at a time: a process of the last one may live until it is reaped. */
+/* A task never has two runs at a time. Until the last run is reaped, a process of it may live. */
 static void
 pass_gate(struct task_runner *tr)
 {
@@ -283,7 +256,7 @@ on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 static void
-decide(struct task_runner *tr)
+decide_restart(struct task_runner *tr)
 {
 	bool again = task_decide(tr, &tr->delay_ns);
 
@@ -293,19 +266,16 @@ decide(struct task_runner *tr)
 static void
 begin_backoff(struct task_runner *tr)
 {
-	if (sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
-		(uint64_t)tr->delay_ns / 1000, 0, on_backoff_end, tr) >= 0)
-		return;
-	task_runner_set_failed(tr);
-	handle_event(tr, TASK_EV_OVER);
+	sup_timer_set(tr->ar->sup, &tr->timer, CLOCK_BOOTTIME, (uint64_t)tr->delay_ns / 1000,
+	    on_backoff_end, tr);
 }
 
 /* --- kill --- */
 
 static void
-begin_kill(struct task_runner *tr)
+stop_run(struct task_runner *tr)
 {
-	leave_services(tr);
+	task_hooks_ends(tr);
 	if (tr->plugin)
 		plugin_task_run_ended(tr->plugin);
 	task_stop_run(tr);
@@ -318,18 +288,20 @@ on_delay_end(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* A task that is killed leaves its services before the delay, one that restarts after it. */
+/* The services of a killed task are deregistered before the delay, those of a restarted task after
+ * it. */
 static void
 begin_delay(struct task_runner *tr)
 {
 	if (tr->killed) {
-		leave_services(tr);
+		task_hooks_ends(tr);
 		tr->delay_ns = task_stop_delay_ns(tr);
 	}
-	if (tr->delay_ns <= 0 ||
-	    sd_event_add_time_relative(tr->ar->sup->event, &tr->timer, CLOCK_BOOTTIME,
-		(uint64_t)tr->delay_ns / 1000, 0, on_delay_end, tr) < 0)
+	if (tr->delay_ns <= 0)
 		handle_event(tr, TASK_EV_TIMER);
+	else
+		sup_timer_set(tr->ar->sup, &tr->timer, CLOCK_BOOTTIME,
+		    (uint64_t)tr->delay_ns / 1000, on_delay_end, tr);
 }
 
 void
@@ -351,7 +323,7 @@ task_runner_kill(struct task_runner *tr, struct task_event *ev)
 	if (ev)
 		task_runner_event(tr, ev);
 	else
-		task_stop_say(tr);
+		task_stop_record(tr);
 	restart_tracker_killed(&tr->tracker);
 	handle_event(tr, TASK_EV_KILL);
 }
@@ -372,7 +344,7 @@ task_runner_fail_setup(struct task_runner *tr, const char *sentence)
 static void
 stop_to_restart(struct task_runner *tr, const char *reason, bool failure, int64_t delay_ns)
 {
-	/* A supervisor that restores the task finds this event and repeats the stop. */
+	/* If the supervisor is restarted, it finds this event and repeats the stop. */
 	task_runner_tell(tr, EVENT_RESTART_SIGNALED, reason, false);
 	restart_tracker_triggered(&tr->tracker, failure);
 	tr->delay_ns = delay_ns;
@@ -395,12 +367,12 @@ task_runner_restart(struct task_runner *tr, const char *reason, bool failure, in
 }
 
 bool
-task_runner_can_begin_anew(struct task_runner *tr)
+task_runner_can_begin_anew(const struct task_runner *tr)
 {
 	if (tr->killed)
 		return false;
 	return tr->phase == TASK_RUNNING || tr->phase == TASK_STARTING ||
-	       (tr->phase == TASK_DEAD && tr->stage != STAGE_POSTSTOP && task_runner_state(tr));
+	       (tr->phase == TASK_DEAD && tr->stage != STAGE_POSTSTOP);
 }
 
 int
@@ -433,7 +405,7 @@ task_runner_signal(struct task_runner *tr, int signo, const char *text, const ch
 	(void)snprintf(name, sizeof name, "SIG%s", abbrev ? abbrev : "?");
 	task_event_signaling(&ev, clock_real_ns(), name, NULL);
 	if (text)
-		(void)str_set(&ev.display_message, text);
+		str_set(&ev.display_message, text);
 	if (by)
 		task_event_detail(&ev, EVENT_DETAIL_BY, by);
 	task_runner_event(tr, &ev);
@@ -441,12 +413,12 @@ task_runner_signal(struct task_runner *tr, int signo, const char *text, const ch
 	return 0;
 }
 
-/* --- its plugin --- */
+/* --- callbacks of a CSI plugin --- */
 
 static void
 on_plugin_prepared(void *arg, int r, const struct err *e)
 {
-	note_prepared(arg, r, e);
+	finish_prepare(arg, r, e);
 }
 
 static void
@@ -467,7 +439,7 @@ static const struct plugin_task_events plugin_events = {
 	.failed = on_plugin_failed,
 };
 
-/* --- beginning and end --- */
+/* --- init, restore, update --- */
 
 void
 task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct task *task)
@@ -487,21 +459,21 @@ task_runner_done(struct task_runner *tr)
 	tr->timer = sd_event_source_disable_unref(tr->timer);
 	plugin_task_free(tr->plugin);
 	run_usage_free(tr->usage);
-	drop_run(tr);
+	release_run(tr);
 }
 
 static void
 restore_dead(struct task_runner *tr, bool alloc_done)
 {
 	(void)change_phase(tr, TASK_EV_FOUND_DEAD);
-	/* The last supervisor may have committed the state and died before it did the rest. */
-	leave_services(tr);
+	/* The last supervisor may have died after it committed the state. */
+	task_hooks_ends(tr);
 	if (tr->plugin && !alloc_done)
 		plugin_task_stopped(tr->plugin);
 }
 
-/* True: the last supervisor was stopping the run to start the task again. A run of a later start
- * has a later event. */
+/* True: the last supervisor was stopping the run for a restart. If the task had started again, a
+ * later event would be its last one. */
 static bool
 was_to_restart(struct task_runner *tr)
 {
@@ -509,7 +481,7 @@ was_to_restart(struct task_runner *tr)
 
 	if (!task_event_is(last, EVENT_RESTART_SIGNALED))
 		return false;
-	/* All tasks were to restart: none starts before this run has ended. */
+	/* All tasks were being restarted: none starts before this run has ended. */
 	if (str_eq(last->display_message, RESTART_ALL))
 		tr->ar->coordinator = COORDINATOR_INIT;
 	return true;
@@ -520,14 +492,14 @@ task_runner_restore(struct task_runner *tr, bool alloc_done)
 {
 	struct task_state *s = task_runner_state(tr);
 
-	if (!s || s->state == TASK_STATE_DEAD) {
+	if (s->state == TASK_STATE_DEAD) {
 		restore_dead(tr, alloc_done);
 		return;
 	}
 	tr->run = run_find(tr->ar->sup, &tr->ar->sa->id, tr->task->name);
 	if (!tr->run) {
-		/* Between two runs: the gate opens once the hooks have checked everything again. */
-		leave_services(tr);
+		/* Between two runs: its gate opens after the hooks. */
+		task_hooks_ends(tr);
 		task_runner_set_state(tr, TASK_STATE_PENDING);
 		return;
 	}
@@ -566,10 +538,10 @@ task_runner_count(struct task_runner *tr, struct stage_count stages[STAGES])
 	struct stage_count *c = &stages[tr->stage];
 
 	c->n++;
-	c->running += s && s->state == TASK_STATE_RUNNING;
-	c->dead += s && s->state == TASK_STATE_DEAD;
-	c->failed += s && s->state == TASK_STATE_DEAD && s->failed;
-	c->pending += !s || s->state == TASK_STATE_PENDING || s->state == TASK_STATE_NONE;
+	c->running += s->state == TASK_STATE_RUNNING;
+	c->dead += s->state == TASK_STATE_DEAD;
+	c->failed += s->state == TASK_STATE_DEAD && s->failed;
+	c->pending += s->state == TASK_STATE_PENDING || s->state == TASK_STATE_NONE;
 }
 
 void

@@ -1,71 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task_runner.h: the life of one task: starts, restarts, stops, its events. Runs in: supervisor. */
+/* task_runner.h: starts, restarts and stops one task. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_RUNNER_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_RUNNER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/alloc.h"
-#include "supervisor/alloc/coordinator.h"
-#include "supervisor/alloc/restart_tracker.h"
-#include "supervisor/alloc/task_events.h"
-#include "supervisor/alloc/task_phase.h"
-#include "supervisor/driver/run.h"
+#include "supervisor/alloc/alloc_state.h"
 
-struct alloc_runner;
-struct sd_event_source;
-struct plugin_task;
-struct run_usage;
-struct task_files;
-
-struct task_runner {
-	struct alloc_runner *ar;
-	const struct task *task;
-	enum task_stage stage;
-	enum task_phase phase;
-	struct restart_tracker tracker;
-	struct run *run; /* being started or alive; NULL: none */
-	struct sd_event_source *timer;
-	int64_t delay_ns;     /* of DELAYING or BACKOFF */
-	unsigned lost_starts; /* starts in a row that the agent itself lost */
-	bool gate_open;
-	bool killed;                /* it is to end for good */
-	bool services_on;           /* its services are registered */
-	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
-	struct run_usage *usage;    /* driver/run_usage.h; NULL: not measured yet */
-	struct task_files *files;   /* task_tokens.c: new tokens that are being written */
-};
+struct task_event;
 
 void task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct task *task);
 void task_runner_done(struct task_runner *tr);
-/* Follows a run that the last supervisor left. alloc_done: that one had completed the alloc. */
+/* Restores the task and follows its run. alloc_done: the last supervisor had completed the alloc.
+ */
 void task_runner_restore(struct task_runner *tr, bool alloc_done);
-/* Lets it start, or not; a task that runs is not stopped. */
+/* Opens or closes its gate: a closed gate prevents a start, but does not stop a running task. */
 void task_runner_set_gate(struct task_runner *tr, bool open);
-/* Adds it to the counts of its stage. */
+/* Adds the task to the counts of its stage. */
 void task_runner_count(struct task_runner *tr, struct stage_count stages[STAGES]);
-/* The job was updated in place: the task and its executor follow the new version. */
+/* The job was updated in place: the task and its executor use the new version. */
 void task_runner_update(struct task_runner *tr, const struct task *task);
 /* A run of this alloc was reaped: a start may have waited for that. */
 void task_runner_run_gone(struct task_runner *tr);
-/* Ends it for good. ev: the event, whose contents are taken; NULL: event Killing. */
+/* Stops the task, which does not start again. ev: the event, whose contents move from *ev; NULL:
+ * event Killing. */
 void task_runner_kill(struct task_runner *tr, struct task_event *ev);
-/* Ends its shutdown_delay now. */
+/* Ends its shutdown_delay if one has begun. */
 void task_runner_hurry(struct task_runner *tr);
-/* The alloc could not be set up: the task fails with this sentence and ends. */
+/* The setup of the alloc failed: the task fails with this sentence. */
 void task_runner_fail_setup(struct task_runner *tr, const char *sentence);
-/* Stops its run after the delay and starts it again; failure: the restart policy counts it.
- * -EINVAL: it does not run. */
+/* Stops the run after the delay, then starts the task again. failure: the restart policy counts it.
+ * -EINVAL: the task does not run. */
 int task_runner_restart(struct task_runner *tr, const char *reason, bool failure, int64_t delay_ns);
-/* task_runner_restart() would not fail. */
+/* Returns true if task_runner_restart() would succeed. */
 bool task_runner_can_restart(const struct task_runner *tr);
-/* As task_runner_restart(), for a restart of the whole alloc: also while the task starts or after
- * it ended; does not count against the policy. -EINVAL: it waits to start, or was killed. */
+/* Restarts the task as a part of its alloc: also while it starts or after it has ended. The restart
+ * policy does not count it. -EINVAL: the task waits for its start, or was killed. */
 int task_runner_begin_anew(struct task_runner *tr, int64_t delay_ns);
-bool task_runner_can_begin_anew(struct task_runner *tr);
-/* text: of the event; NULL: its default. by: the user who asked; NULL: the agent itself. -EINVAL:
- * it does not run. */
+bool task_runner_can_begin_anew(const struct task_runner *tr);
+/* Sends a signal. text: of the event; NULL: its default. by: the user who requests it; NULL: the
+ * agent itself. -EINVAL: the task does not run. */
 int task_runner_signal(struct task_runner *tr, int signo, const char *text, const char *by);
 
 #endif

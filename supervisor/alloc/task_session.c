@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_session.c: sessions with the settings of the task that they are in. Runs in: supervisor. */
+/* task_session.c: runs a command or writes files inside a running task. Runs in: supervisor. */
 #include "supervisor/alloc/task_session.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "common/mem.h"
 #include "supervisor/alloc/task_start.h"
+#include "supervisor/driver/run.h"
 
 #define TERM_DEFAULT "TERM=xterm"
 
@@ -18,10 +19,11 @@ task_is_running(const struct task_runner *tr)
 			      tr->phase == TASK_STOPPING);
 }
 
-/* spec holds what the kind wants; the request's other fields are the task's. */
+/* spec has the entries that this kind of session needs. The rest of the request is as for a start
+ * of the task. */
 static struct session *
-begin(struct task_runner *tr, enum exec_session_kind kind, bool tty, struct spec_writer *spec,
-    session_wake *wake, void *arg, struct err *e)
+begin_session(struct task_runner *tr, enum exec_session_kind kind, bool tty,
+    struct spec_writer *spec, session_wake *wake, void *arg, struct err *e)
 {
 	struct exec_session_start_req req = { 0 };
 	cleanup_close int fd = -1;
@@ -52,7 +54,7 @@ task_exec(struct task_runner *tr, char *const *command, size_t n, bool tty, sess
 		spec_add_str(&spec, i == 0 ? SPEC_COMMAND : SPEC_ARG, command[i]);
 	if (tty)
 		spec_add_str(&spec, SPEC_ENV, TERM_DEFAULT);
-	return begin(tr, EXEC_SESSION_COMMAND, tty, &spec, wake, arg, e);
+	return begin_session(tr, EXEC_SESSION_COMMAND, tty, &spec, wake, arg, e);
 }
 
 /* --- files --- */
@@ -102,19 +104,19 @@ struct task_files *
 task_files_replace(struct task_runner *tr, const struct task_file *files, size_t n,
     task_files_cb *cb, void *arg, struct err *e)
 {
-	cleanup_free struct task_files *t = calloc(1, sizeof *t);
+	cleanup_free struct task_files *t = NULL;
 	struct spec_writer spec = { 0 };
 
-	if (!task_is_running(tr) || !t) {
-		(void)err_say(
-		    e, t ? -ESRCH : -ENOMEM, "task \"%s\" is not running.", tr->task->name);
+	if (!task_is_running(tr)) {
+		(void)err_say(e, -ESRCH, "task \"%s\" is not running.", tr->task->name);
 		return NULL;
 	}
+	t = mem_new(struct task_files);
 	*t = (struct task_files){ .sup = tr->ar->sup, .cb = cb, .arg = arg };
 	for (size_t i = 0; i < n; i++) {
 		spec_add_str(&spec, SPEC_SECRET_NAME, files[i].name);
 		spec_add(&spec, SPEC_SECRET_DATA, files[i].data, files[i].len);
 	}
-	t->session = begin(tr, EXEC_SESSION_FILE, false, &spec, on_files, t, e);
+	t->session = begin_session(tr, EXEC_SESSION_FILE, false, &spec, on_files, t, e);
 	return t->session ? steal_ptr(&t) : NULL;
 }

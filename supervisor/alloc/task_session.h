@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * task_session.h: what is done inside a task that runs, with the task's own settings: a command, or
- * new contents of files in its secrets. Runs in: supervisor.
+ * task_session.h: runs a command inside a running task, or replaces files in its secrets, with the
+ * user, limits and environment of the task. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_SESSION_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_SESSION_H
 
-#include "supervisor/alloc/task_runner.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/driver/session.h"
 
-/* Is there a process of the task's to join? */
+/* Returns true if the task has a process, so that a session can join it. */
 bool task_is_running(const struct task_runner *tr);
 
 /*
- * command[0] is looked up as the task's own is. NULL with *e: -ESRCH the task does not run, -EBUSY
- * too many sessions, or what is wrong with the task's settings. The session is the caller's.
+ * Runs a command; command[0] is looked up as the task's own command is. The caller owns the
+ * session. NULL with *e: -ESRCH, the task does not run; -EBUSY, there are too many sessions; or an
+ * error in the task's configuration.
  */
 struct session *task_exec(struct task_runner *tr, char *const *command, size_t n, bool tty,
     session_wake *wake, void *arg, struct err *e);
@@ -27,18 +28,18 @@ struct task_file {
 
 struct task_files;
 
-/* 0, or negative with *e: -ESRCH it did not run any more. Exactly once, never from within the call
- * below. */
+/* The end of task_files_replace(), exactly once, never from within the call. r is 0, or negative
+ * with *e: -ESRCH, the task has ended. */
 typedef void task_files_cb(struct sup *sup, void *arg, int r, const struct err *e);
 
 /*
- * Puts the files in the place of those in the task's secrets, each by rename, owned by the task's
- * user, mode 0600: who reads sees old contents or new ones. A session of kind file: what
- * is written is charged to the task. All are copied. NULL with *e as for task_exec().
+ * Replaces files in the task's secrets. Each is written as the task's user with mode 0600 and then
+ * renamed, so that a reader sees either the old or the new contents. The memory counts for the
+ * task. The arguments are copied. NULL with *e as for task_exec().
  */
 struct task_files *task_files_replace(struct task_runner *tr, const struct task_file *files,
     size_t n, task_files_cb *cb, void *arg, struct err *e);
-/* The callback is not called any more; what was begun may happen. NULL is ignored. */
+/* Cancels: the callback is not called, but files may still be replaced. NULL is ignored. */
 void task_files_forget(struct task_files *t);
 
 #endif

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_start.c: one start request out of job, node and policy. Runs in: supervisor. */
+/* task_start.c: makes the request that starts a task, from job, node and policy. Runs in:
+ * supervisor.
+ */
 #include "supervisor/alloc/task_start.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/duration.h"
 #include "common/fd.h"
-#include "supervisor/alloc/alloc_identity.h"
-#include "supervisor/service/task_env.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_hooks.h"
 #include "supervisor/alloc/task_payload.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/driver/signal_name.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/service/task_env.h"
 #include "supervisor/volume/plugin_task.h"
 #include "supervisor/volume/volumes.h"
 
@@ -24,12 +28,21 @@
 
 _Static_assert(EXEC_CORE_WORDS * 64 >= CORES_MAX, "every core has its bit");
 
-/* A request while it is made. */
+/* A request that is being made. */
 struct start {
 	struct exec_task_start_req req;
 	struct spec_writer spec;
 	struct task_env env;
 };
+
+static void
+start_free(struct start *s)
+{
+	free(s->spec.buf);
+	task_env_done(&s->env);
+	free(s);
+}
+DEFINE_CLEANUP(struct start *, start_free);
 
 static void
 fill_cores(const struct sup_alloc *sa, const struct task *task, struct exec_start *req)
@@ -44,7 +57,7 @@ fill_cores(const struct sup_alloc *sa, const struct task *task, struct exec_star
 			ipc_bit_set(req->cores, (unsigned)own->reserved_cores.v[i]);
 }
 
-/* What 64 bits do not hold is the most that they do. */
+/* Larger values become the largest that 64 bits can hold. */
 static uint64_t
 bytes_of(int64_t mb)
 {
@@ -73,7 +86,7 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, struct exec_
 }
 
 static const struct volume_request *
-request_of(const struct sup_alloc *sa, const char *alias)
+find_request(const struct sup_alloc *sa, const char *alias)
 {
 	for (size_t i = 0; i < sa->group->volumes.n; i++)
 		if (str_eq(sa->group->volumes.v[i].key, alias))
@@ -82,13 +95,13 @@ request_of(const struct sup_alloc *sa, const char *alias)
 }
 
 static int
-fill_host_mount(struct sup *sup, const struct sup_alloc *sa, const struct volume_request *request,
+fill_host_mount(const struct task_runner *tr, const struct volume_request *request,
     struct exec_mount *m, struct err *e)
 {
 	cleanup_free char *name = NULL;
 
-	volume_request_source(request, alloc_name_index(sa->a.name), &name);
-	if (!map_get(host_volume, &node_get(sup)->host_volumes, str(name)))
+	volume_request_source(request, alloc_name_index(tr->ar->sa->a.name), &name);
+	if (!map_get(host_volume, &node_get(tr->ar->sup)->host_volumes, str(name)))
 		return err_say(
 		    e, -EINVAL, "host volume \"%.140s\" is not configured on this node", str(name));
 	m->kind = EXEC_MOUNT_HOST_VOLUME;
@@ -97,10 +110,10 @@ fill_host_mount(struct sup *sup, const struct sup_alloc *sa, const struct volume
 }
 
 static int
-fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *vm,
-    struct exec_mount *m, struct err *e)
+fill_mount(const struct task_runner *tr, const struct volume_mount *vm, struct exec_mount *m,
+    struct err *e)
 {
-	const struct volume_request *request = request_of(ar->sa, str(vm->volume));
+	const struct volume_request *request = find_request(tr->ar->sa, str(vm->volume));
 	const struct volume_mount_state *state;
 
 	if (!request)
@@ -109,8 +122,8 @@ fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *
 		    str(vm->volume));
 	m->read_only = request->read_only || vm->read_only;
 	if (request->type == VOLUME_HOST)
-		return fill_host_mount(sup, ar->sa, request, m, e);
-	state = volume_find(sup, ar->sa, request->name ? request->name : vm->volume);
+		return fill_host_mount(tr, request, m, e);
+	state = volume_find(tr->ar->sup, tr->ar->sa, request->name ? request->name : vm->volume);
 	if (!state || !state->published)
 		return err_say(
 		    e, -EAGAIN, "no CSI mount point found for volume: %s", str(vm->volume));
@@ -121,7 +134,7 @@ fill_mount(struct sup *sup, struct alloc_runner *ar, const struct volume_mount *
 	return 0;
 }
 
-/* The executor would refuse it too, after what it comes to, and with less to say. */
+/* The executor refuses such a path too, but with a less helpful error. */
 static bool
 leads_up(const char *path)
 {
@@ -134,9 +147,9 @@ leads_up(const char *path)
 }
 
 static int
-fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, struct start *s,
-    struct err *e)
+fill_mounts(const struct task_runner *tr, struct start *s, struct err *e)
 {
+	const struct task *task = tr->task;
 	const size_t max = EXEC_MOUNTS_MAX - (task->csi_plugin ? PLUGIN_MOUNTS : 0);
 	int r;
 
@@ -147,7 +160,7 @@ fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, s
 		const struct volume_mount *vm = &task->volume_mounts.v[i];
 		cleanup_free char *dest = NULL;
 
-		r = fill_mount(sup, ar, vm, &s->req.mounts[i], e);
+		r = fill_mount(tr, vm, &s->req.mounts[i], e);
 		if (r < 0)
 			return r;
 		r = task_env_expand(&s->env, str(vm->destination), true, &dest, e);
@@ -155,7 +168,7 @@ fill_mounts(struct sup *sup, struct alloc_runner *ar, const struct task *task, s
 			return r;
 		if (leads_up(dest))
 			return err_say(e, -EINVAL,
-			    "volume_mount \"%s\": destination \"%.100s\" leads up by \"..\"",
+			    "volume_mount \"%s\": destination \"%.100s\" has a component \"..\"",
 			    str(vm->volume), dest);
 		if (strlen(dest) >= sizeof s->req.mounts[i].dest)
 			return err_say(e, -EINVAL,
@@ -171,26 +184,24 @@ static void
 fill_env(const struct task_env *env, struct spec_writer *spec)
 {
 	for (size_t i = 0; i < env->vars.n; i++) {
-		cleanup_free char *pair = NULL;
+		cleanup_free char *pair =
+		    mem_printf("%s=%s", env->vars.v[i].key, str(env->vars.v[i].value));
 
-		if (str_setf(&pair, "%s=%s", env->vars.v[i].key, str(env->vars.v[i].value)) < 0) {
-			spec->failed = -ENOMEM;
-			return;
-		}
 		spec_add_str(spec, SPEC_ENV, pair);
 	}
 }
 
 static int
-fill_config(struct sup *sup, const struct driver_ops *driver, const struct task *task,
-    struct start *s, struct err *e)
+fill_config(
+    const struct driver_ops *driver, const struct task_runner *tr, struct start *s, struct err *e)
 {
-	struct task evaluated = *task;
-	int r = driver_config_evaluate(task->config, &s->env, &evaluated.config, e);
+	const struct agent_config *config = tr->ar->sup->config;
+	struct task evaluated = *tr->task;
+	int r = driver_config_evaluate(tr->task->config, &s->env, &evaluated.config, e);
 
 	if (r < 0)
 		return r;
-	r = driver->check(sup->config, &evaluated, true, e);
+	r = driver->check(config, &evaluated, true, e);
 	if (r == 0)
 		r = driver->fill(&evaluated, &s->req.start, &s->spec, e);
 	json_decref(evaluated.config);
@@ -198,106 +209,127 @@ fill_config(struct sup *sup, const struct driver_ops *driver, const struct task 
 }
 
 static int
-fill(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
-    const struct driver_ops *driver, struct start *s, struct err *e)
+fill_stop(const struct task_runner *tr, struct exec_start *req, struct err *e)
 {
-	const struct task *task = tr->task;
-	struct exec_start *req = &s->req.start;
-	int r, signo = signal_from_name(str(task->kill_signal));
+	int signo = signal_from_name(str(tr->task->kill_signal));
 
 	if (signo < 0)
 		return err_say(
-		    e, -EINVAL, "kill_signal: there is no signal \"%s\"", task->kill_signal);
-	if ((r = driver_usable(sup->config, driver, e)) < 0)
-		return r == -EPERM ? -EINVAL : r;
-	if (task->volume_mounts.n > 0 && !driver->mounts)
-		return err_say(e, -EINVAL, "driver %s cannot mount volumes", driver->name);
-	req->alloc = ar->sa->id;
+		    e, -EINVAL, "kill_signal: there is no signal \"%s\"", tr->task->kill_signal);
+	req->kill_signal = (uint32_t)signo;
+	req->kill_timeout_ms = (uint64_t)tr->task->kill_timeout / NS_PER_MS;
+	if (req->kill_timeout_ms > tr->ar->sup->config->max_kill_timeout_ms)
+		req->kill_timeout_ms = tr->ar->sup->config->max_kill_timeout_ms;
+	return 0;
+}
+
+static int
+fill_names(const struct task_runner *tr, const struct driver_ops *driver, struct exec_start *req,
+    struct err *e)
+{
+	const struct task *task = tr->task;
+
+	req->alloc = tr->ar->sa->id;
 	req->driver = (enum exec_driver)driver->id;
 	if (!IPC_TEXT_SET(req->task, task->name))
 		return err_say(e, -EINVAL, "'%.64s' cannot be a task's name", task->name);
 	if (!IPC_TEXT_SET(req->user, str(task->user)))
 		return err_say(e, -EINVAL, "'%.64s' is not a user name", task->user);
-	req->kill_signal = (uint32_t)signo;
-	req->kill_timeout_ms = (uint64_t)task->kill_timeout / 1000000;
-	if (req->kill_timeout_ms > sup->config->max_kill_timeout_ms)
-		req->kill_timeout_ms = sup->config->max_kill_timeout_ms;
-	fill_resources(ar->sa, task, req);
-	fill_cores(ar->sa, task, req);
-	if ((r = task_env_make(sup, ar->sa, task, driver->isolates_files, &s->env)) < 0)
-		return err_set(e, r, "make the environment of task %s", task->name);
-	if ((r = fill_mounts(sup, ar, task, s, e)) < 0)
-		return r;
-	if (tr->plugin &&
-	    (r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req, &s->env.vars)) < 0)
-		return err_set(e, r, "prepare plugin %s", task->name);
-	if (driver->isolates_files && sup->config->default_pid_host)
+	return 0;
+}
+
+static void
+fill_namespaces(
+    const struct agent_config *config, const struct driver_ops *driver, struct exec_start *req)
+{
+	if (driver->isolates_files && config->default_pid_host)
 		req->pid_mode = EXEC_NS_HOST;
-	if (driver->isolates_files && sup->config->default_ipc_host)
+	if (driver->isolates_files && config->default_ipc_host)
 		req->ipc_mode = EXEC_NS_HOST;
-	r = fill_config(sup, driver, task, s, e);
-	if (r < 0 || (r = alloc_identities_add_files(ar->sa, task, &s->spec, e)) < 0)
+}
+
+static int
+fill_request(
+    struct task_runner *tr, const struct driver_ops *driver, struct start *s, struct err *e)
+{
+	const struct task *task = tr->task;
+	struct alloc_runner *ar = tr->ar;
+	int r;
+
+	if ((r = fill_stop(tr, &s->req.start, e)) < 0)
+		return r;
+	if ((r = driver_usable(ar->sup->config, driver, e)) < 0)
+		return r == -EPERM ? -EINVAL : r;
+	if (task->volume_mounts.n > 0 && !driver->mounts)
+		return err_say(e, -EINVAL, "driver %s cannot mount volumes", driver->name);
+	if ((r = fill_names(tr, driver, &s->req.start, e)) < 0)
+		return r;
+	fill_resources(ar->sa, task, &s->req.start);
+	fill_cores(ar->sa, task, &s->req.start);
+	fill_namespaces(ar->sup->config, driver, &s->req.start);
+	r = task_env_make(ar->sup, ar->sa, task, driver->isolates_files, &s->env);
+	if (r < 0)
+		return err_set(e, r, "make the environment of task %s", task->name);
+	if ((r = fill_mounts(tr, s, e)) < 0)
+		return r;
+	if (tr->plugin)
+		r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req, &s->env.vars);
+	if (r < 0)
+		return err_set(e, r, "prepare plugin %s", task->name);
+	if ((r = fill_config(driver, tr, s, e)) < 0 || (r = task_hooks_fill(tr, &s->spec, e)) < 0)
 		return r;
 	return task_payload_add_file(ar->sa, task, &s->spec, e);
 }
 
 static const struct driver_ops *
-begin(struct start *s, const struct task_runner *tr, struct err *e)
+find_driver(const struct task_runner *tr, struct err *e)
 {
 	const struct driver_ops *driver = driver_find(str(tr->task->driver));
 
-	memset(s, 0, sizeof *s);
 	if (!driver)
 		(void)err_say(e, -EINVAL, "this node has no driver \"%s\"", str(tr->task->driver));
 	return driver;
 }
 
 int
-task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
-    const struct run_events *ev, struct run **ret, struct err *e)
+task_start(struct task_runner *tr, const struct run_events *ev, struct run **ret, struct err *e)
 {
-	static struct start s;
-	const struct driver_ops *driver = begin(&s, tr, e);
+	cleanup_with(start_free) struct start *s = mem_new(struct start);
+	const struct driver_ops *driver = find_driver(tr, e);
 	int r, fd;
 
 	if (!driver)
 		return e->code;
-	r = fill(sup, ar, tr, driver, &s, e);
-	fill_env(&s.env, &s.spec);
-	fd = spec_finish(&s.spec);
-	if (r >= 0 && fd == -E2BIG)
-		r = err_say(e, fd,
+	r = fill_request(tr, driver, s, e);
+	if (r < 0)
+		return r;
+	fill_env(&s->env, &s->spec);
+	fd = spec_finish(&s->spec);
+	if (fd == -E2BIG)
+		return err_say(e, fd,
 		    "task %s has more than %d variables, arguments and files, or %d bytes of them",
 		    tr->task->name, SPEC_ENTRIES_MAX, SPEC_BYTES_MAX);
-	else if (r >= 0 && fd < 0)
-		r = err_set(e, fd, "make the start of task %s", tr->task->name);
-	if (r >= 0) {
-		*ret = run_start(sup, &ar->sa->id, tr->task->name, &s.req, fd, ev, tr);
-		r = *ret ? 0 : err_set(e, -ENOMEM, "start task %s", tr->task->name);
-	} else if (fd >= 0) {
-		close_p(&fd);
-	}
-	task_env_done(&s.env);
-	return r;
+	if (fd < 0)
+		return err_set(e, fd, "make the start of task %s", tr->task->name);
+	*ret = run_start(tr->ar->sup, &tr->ar->sa->id, tr->task->name, &s->req, fd, ev, tr);
+	return *ret ? 0 : err_set(e, -ENOMEM, "start task %s", tr->task->name);
 }
 
 int
 task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, struct exec_start *ret,
     struct err *e)
 {
-	static struct start s;
-	const struct driver_ops *driver = begin(&s, tr, e);
+	cleanup_with(start_free) struct start *s = mem_new(struct start);
+	const struct driver_ops *driver = find_driver(tr, e);
 	int r;
 
 	if (!driver)
 		return e->code;
-	r = fill(tr->ar->sup, tr->ar, tr, driver, &s, e);
+	/* The session does not need the spec of the task, which is freed with s. */
+	r = fill_request(tr, driver, s, e);
 	if (env)
-		fill_env(&s.env, spec);
-	task_env_done(&s.env);
-	/* What the task itself was started with stays its own. */
-	free(s.spec.buf);
-	*ret = s.req.start;
+		fill_env(&s->env, spec);
+	*ret = s->req.start;
 	ret->run = *run_id(tr->run);
 	ret->lease_ms = 0;
 	ret->pid_mode = ret->ipc_mode = EXEC_NS_PRIVATE;

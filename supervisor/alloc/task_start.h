@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task_start.h: one start request out of job, node and policy. Runs in: supervisor. */
+/* task_start.h: the request that starts a task, from job, node and policy. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_START_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_START_H
 
+#include "common/err.h"
 #include "common/spec.h"
-#include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/driver/run.h"
+#include "proto/ipc_records.h"
 
-/* Begins a run; what follows comes by ev. -EINVAL with *e: the task's configuration is wrong and
- * stays so. */
-int task_start(struct sup *sup, struct alloc_runner *ar, struct task_runner *tr,
-    const struct run_events *ev, struct run **ret, struct err *e);
+struct run;
+struct run_events;
+struct task_runner;
+
+/* Begins a run, which reports to ev with tr. -EINVAL with *e: the task's configuration is wrong, so
+ * another start would fail too. */
+int task_start(
+    struct task_runner *tr, const struct run_events *ev, struct run **ret, struct err *e);
 /*
- * What a session in a task that runs asks for: the request of its start, without mounts and limits,
- * in memory that lives until the next call; with env the task's environment goes into spec. 0 or
- * negative with *e.
+ * For a session in a running task: fills *ret as the task's own start would be now, without mounts
+ * and limits; env: adds the task's environment to spec. 0 or negative with *e.
  */
 int task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env,
     struct exec_start *ret, struct err *e);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_stop.c: how a task is told to end: after which delay, by which signal, and after how long by
- * SIGKILL. Runs in: supervisor. */
+/* task_stop.c: stops a run with the delay, signal and timeout of its job. Runs in: supervisor. */
 #include "supervisor/alloc/task_stop.h"
 
 #include <signal.h>
@@ -8,8 +7,9 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/number.h"
-#include "supervisor/alloc/alloc_runner.h"
-#include "supervisor/alloc/hook_max_run.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/driver/signal_name.h"
 
 static int64_t
@@ -56,7 +56,7 @@ task_stop_delay_ns(struct task_runner *tr)
 	bool skip = alloc_skips_delay(tr->ar);
 	struct task_event ev;
 
-	if (delay <= 0 || !s || s->state != TASK_STATE_RUNNING)
+	if (delay <= 0 || s->state != TASK_STATE_RUNNING)
 		return 0;
 	if (task_event_is(last, EVENT_WAITING_SHUTDOWN_DELAY)) {
 		left = number_add(last->time, delay) - now;
@@ -67,7 +67,7 @@ task_stop_delay_ns(struct task_runner *tr)
 	return skip ? 0 : delay;
 }
 
-/* The last supervisor told it to end: that stop goes on where it was. */
+/* The last supervisor had begun to stop the task, and recorded that. */
 static bool
 was_told_to_end(struct task_runner *tr)
 {
@@ -79,13 +79,12 @@ was_told_to_end(struct task_runner *tr)
 }
 
 void
-task_stop_say(struct task_runner *tr)
+task_stop_record(struct task_runner *tr)
 {
 	struct task_event ev;
 
 	if (was_told_to_end(tr))
 		return;
-	task_event_killing(&ev, clock_real_ns(), alloc_is_overdue(tr->ar) ? ALLOC_OVERDUE : NULL,
-	    kill_timeout_ns(tr));
+	task_event_killing(&ev, clock_real_ns(), tr->ar->stop_reason, kill_timeout_ns(tr));
 	task_runner_event(tr, &ev);
 }

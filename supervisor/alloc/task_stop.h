@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * task_stop.h: how a task is told to end, as its job says it: shutdown_delay, kill_signal,
- * kill_timeout. The task runner decides when. Runs in: supervisor.
+ * task_stop.h: stops a run with shutdown_delay, kill_signal and kill_timeout of its job. Runs in:
+ * supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_STOP_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_STOP_H
@@ -10,16 +10,16 @@
 
 struct task_runner;
 
-/* Records event Killing, unless the last supervisor has. */
-void task_stop_say(struct task_runner *tr);
+/* Records event Killing, unless the last supervisor has done that. */
+void task_stop_record(struct task_runner *tr);
 /*
- * The rest of its shutdown_delay, which may have begun under another supervisor: the time of its
- * event says when. Records that event when the delay begins.
+ * Returns the rest of the task's shutdown_delay. If the delay begins now, records the event by
+ * whose time the next supervisor knows the rest.
  */
 int64_t task_stop_delay_ns(struct task_runner *tr);
-/* Stops its run, if there is one. */
+/* Stops the run, if there is one. */
 void task_stop_run(struct task_runner *tr);
-/* Tells its executor how to stop the run by itself when its lease passes. */
+/* Tells the executor how to stop the run when its lease passes. */
 void task_stop_tell_executor(struct task_runner *tr);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_tokens.c: gives new tokens to a task that runs: their files, then the job's change_mode.
+/* task_tokens.c: gives new tokens to a running task: writes their files, then applies change_mode.
  * Runs in: supervisor. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,10 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/alloc/alloc_token.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_runner.h"
 #include "supervisor/alloc/task_session.h"
 #include "supervisor/driver/signal_name.h"
 
@@ -15,7 +18,7 @@
 #define FILE_RETRY_MS 2000
 
 void
-alloc_identities_start_made(struct task_runner *tr)
+task_tokens_filled(struct task_runner *tr)
 {
 	struct alloc_identities *ids = alloc_identities_of(tr->ar);
 	bool news = false;
@@ -30,12 +33,12 @@ alloc_identities_start_made(struct task_runner *tr)
 		t->giving = false;
 	}
 	if (news)
-		alloc_client_save(tr->ar);
+		alloc_save_soon(tr->ar);
 }
 
-/* Applies change_mode. One restart is enough for any number of tokens. */
+/* Applies change_mode. Further restarts do nothing, because the task does not run any more. */
 static void
-change(struct task_runner *tr, const struct workload_identity *w)
+apply_change_mode(struct task_runner *tr, const struct workload_identity *w)
 {
 	int signo = w->change_mode == IDENTITY_SIGNAL ? signal_from_name(str(w->change_signal)) : 0;
 	char text[NAME_BYTES_MAX + 64];
@@ -48,25 +51,25 @@ change(struct task_runner *tr, const struct workload_identity *w)
 		(void)task_runner_signal(tr, signo, text, NULL);
 }
 
-/* The files are written. A restart goes first, because no signal is needed after it. */
+/* The files were written, or cannot be written. Restarts are first: after one no signal is sent. */
 static void
-change_all(struct alloc_identities *ids, struct task_runner *tr)
+finish_giving(struct alloc_identities *ids, struct task_runner *tr)
 {
 	ids->file_failures = 0;
 	for (enum identity_change mode = IDENTITY_RESTART; mode >= IDENTITY_SIGNAL; mode--)
 		for (size_t i = 0; i < ids->n; i++)
 			if (ids->v[i].tr == tr && ids->v[i].giving &&
 			    ids->v[i].spec->change_mode == mode)
-				change(tr, ids->v[i].spec);
+				apply_change_mode(tr, ids->v[i].spec);
 	for (size_t i = 0; i < ids->n; i++)
 		if (ids->v[i].tr == tr && ids->v[i].giving) {
 			ids->v[i].given = true;
 			ids->v[i].giving = false;
 		}
-	alloc_client_save(ids->ar);
+	alloc_save_soon(ids->ar);
 }
 
-/* Retries, so that a token is written also if a process of the agent dies meanwhile. */
+/* Retries, so that a token is written even if a process of the agent dies meanwhile. */
 static bool
 try_again(struct alloc_identities *ids, struct task_runner *tr, const struct err *e)
 {
@@ -77,7 +80,7 @@ try_again(struct alloc_identities *ids, struct task_runner *tr, const struct err
 	for (size_t i = 0; i < ids->n; i++)
 		if (ids->v[i].tr == tr)
 			ids->v[i].giving = false;
-	alloc_tokens_wake(ids, FILE_RETRY_MS);
+	tokens_wake(ids, FILE_RETRY_MS);
 	return true;
 }
 
@@ -88,7 +91,7 @@ on_files(struct sup *sup, void *arg, int r, const struct err *e)
 	struct alloc_identities *ids = alloc_identities_of(tr->ar);
 	char text[ERR_MSG_SIZE + 64];
 
-	tr->files = NULL;
+	identity_task_state(tr)->files = NULL;
 	if (r < 0 && try_again(ids, tr, e))
 		return;
 	if (r < 0) {
@@ -96,20 +99,22 @@ on_files(struct sup *sup, void *arg, int r, const struct err *e)
 		    text, sizeof text, "identity: a new token could not be written: %s", e->msg);
 		task_runner_tell(tr, EVENT_HOOK_MESSAGE, text, false);
 	}
-	change_all(ids, tr);
+	finish_giving(ids, tr);
 	task_tokens_give(ids, tr); /* tokens that were renewed meanwhile */
 }
 
-/* 1: the files are being written; 0: there are none, or writing has failed for good. */
+/* Returns 1 if the files are being written or retried, 0 if there are none or retries are used up.
+ */
 static int
 write_files(struct alloc_identities *ids, struct task_runner *tr)
 {
-	cleanup_free struct task_file *files = calloc(ids->n, sizeof *files);
-	cleanup_free char(*names)[IDENTITY_FILE_SIZE] = calloc(ids->n, sizeof *names);
+	cleanup_free struct task_file *files = mem_zeroed(ids->n, sizeof *files);
+	cleanup_free char(*names)[IDENTITY_FILE_SIZE] = mem_zeroed(ids->n, sizeof *names);
+	struct identity_task_state *state = identity_task_state(tr);
 	struct err e = { 0 };
 	size_t n = 0;
 
-	for (size_t i = 0; files && names && i < ids->n; i++) {
+	for (size_t i = 0; i < ids->n; i++) {
 		const struct token *t = &ids->v[i];
 
 		if (!t->giving || t->tr != tr || !t->spec->file ||
@@ -121,22 +126,23 @@ write_files(struct alloc_identities *ids, struct task_runner *tr)
 	}
 	if (n == 0)
 		return 0;
-	tr->files = task_files_replace(tr, files, n, on_files, tr, &e);
-	if (!tr->files && !try_again(ids, tr, &e))
+	state->files = task_files_replace(tr, files, n, on_files, tr, &e);
+	if (!state->files && !try_again(ids, tr, &e))
 		return 0;
 	return 1;
 }
 
 /*
- * Files come first: a task that gets the signal reads them. A task between two runs gets the tokens
- * with its next start, and one that is being started when it runs.
+ * Files are written before a signal is sent, because the task may read them then. A task between
+ * two runs gets its tokens with the next start; a task that is being started, when it runs.
  */
 void
 task_tokens_give(struct alloc_identities *ids, struct task_runner *tr)
 {
 	bool any = false;
 
-	if ((tr->phase != TASK_RUNNING && tr->phase != TASK_DELAYING) || tr->files)
+	if ((tr->phase != TASK_RUNNING && tr->phase != TASK_DELAYING) ||
+	    identity_task_state(tr)->files)
 		return;
 	for (size_t i = 0; i < ids->n; i++) {
 		struct token *t = &ids->v[i];
@@ -145,19 +151,24 @@ task_tokens_give(struct alloc_identities *ids, struct task_runner *tr)
 			any = t->giving = true;
 	}
 	if (any && write_files(ids, tr) == 0)
-		change_all(ids, tr);
+		finish_giving(ids, tr);
 }
 
 void
-alloc_identities_task_runs(struct task_runner *tr)
+task_tokens_runs(struct task_runner *tr)
 {
 	struct alloc_identities *ids = alloc_identities_of(tr->ar);
 
 	if (!ids)
 		return;
 	task_tokens_give(ids, tr);
-	/* A task that begins anew after its end: its tokens were not renewed, and no timer is set.
-	 */
+	/* If all tasks had ended before this one was restarted, no timer is set for renewals. */
 	if (!ids->timer && !ids->asking)
-		alloc_tokens_wake(ids, 1);
+		tokens_wake(ids, 1);
+}
+
+void
+task_tokens_released(struct task_runner *tr)
+{
+	task_files_forget(steal_ptr(&identity_task_state(tr)->files));
 }

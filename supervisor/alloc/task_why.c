@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_why.c: what the events of a task say of why it ended, was started anew, or was not. Runs in:
+/* task_why.c: explains by its events why a task ended, was restarted, or was not. Runs in:
  * supervisor. */
+#include "supervisor/alloc/task_why.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/duration.h"
-#include "supervisor/alloc/alloc_why.h"
 #include "supervisor/alloc/task_events.h"
 
 struct telling {
 	const struct sup_alloc *sa;
 	const struct task *task;
 	const struct task_state *past;
-	size_t at; /* of the event that is told */
+	size_t at; /* the index of the event that is being explained */
 	struct causes *c;
 };
 
-/* What happened to the run before it ended; NULL: nothing of that. */
+/* Events of the run before its end; NULL: there was none. */
 struct before {
-	const struct task_event *stop;   /* it was told to end */
-	const struct task_event *signal; /* it was sent the one that ended it */
+	const struct task_event *stop;   /* it was told to stop */
+	const struct task_event *signal; /* the signal that ended it was requested */
 };
 
 static const char *
-detail(const struct task_event *ev, const char *name)
+get_detail(const struct task_event *ev, const char *name)
 {
 	return str(string_map_get(&ev->details, name));
 }
 
 static struct before
-look_back(const struct telling *t, const char *signal)
+find_before(const struct telling *t, const char *signal)
 {
 	struct before b = { 0 };
 
@@ -43,7 +44,7 @@ look_back(const struct telling *t, const char *signal)
 		    (task_event_is(ev, EVENT_KILLING) || task_event_is(ev, EVENT_RESTART_SIGNALED)))
 			b.stop = ev;
 		if (!b.signal && task_event_is(ev, EVENT_SIGNALING) &&
-		    str_eq(detail(ev, "task_signal"), signal))
+		    str_eq(get_detail(ev, "task_signal"), signal))
 			b.signal = ev;
 	}
 	return b;
@@ -72,24 +73,24 @@ tell_oom(struct telling *t, const struct task_event *ev, const char *how)
 							     : res->memory.memory_mb)
 			    : 0;
 
-	if (*detail(ev, EVENT_DETAIL_OOM)) {
+	if (*get_detail(ev, EVENT_DETAIL_OOM)) {
 		causes_add(t->c, ev->time, t->task->name,
-		    "The kernel killed in it for want of memory of the machine, or of a cgroup "
-		    "above its own: its own limit of %lld MiB was not reached. It ended %s.",
+		    "The kernel OOM-killed a process in it, because the machine or a parent cgroup "
+		    "was out of memory: its own limit of %lld MiB was not reached. It ended %s.",
 		    (long long)limit, how);
 		return;
 	}
 	causes_add(t->c, ev->time, t->task->name,
-	    "The kernel killed in it for want of memory: its cgroup counted that, under a limit of "
-	    "%lld MiB. It ended %s.",
+	    "The kernel OOM-killed a process in it (limit %lld MiB). It ended %s.",
 	    (long long)limit, how);
 }
 
-/* Was it sent that on request? An executor of an earlier build does not tell what it sent. */
+/* The signal was sent on request. An executor of an earlier version does not report what it sent.
+ */
 static bool
 was_requested(const struct task_event *ev, const struct before *b)
 {
-	const char *sender = detail(ev, EVENT_DETAIL_SENDER);
+	const char *sender = get_detail(ev, EVENT_DETAIL_SENDER);
 
 	return b->signal && (!*sender || str_eq(sender, EVENT_SENDER_REQUEST));
 }
@@ -98,17 +99,17 @@ static void
 tell_request(
     struct telling *t, const struct task_event *ev, const struct before *b, const char *signal)
 {
-	const char *by = detail(b->signal, EVENT_DETAIL_BY);
+	const char *by = get_detail(b->signal, EVENT_DETAIL_BY);
 	int64_t before = ev->time > b->signal->time ? ev->time - b->signal->time : 0;
 	char ago[DURATION_SIZE];
 
 	duration_format(before / NS_PER_MS * NS_PER_MS, ago);
 	causes_add(t->c, ev->time, t->task->name,
-	    "It ended by %s, which it had been sent on request%s%s, %s before.", signal,
-	    *by ? " of " : "", by, ago);
+	    "It ended by %s, which was sent on request%s%s %s before.", signal, *by ? " of " : "",
+	    by, ago);
 }
 
-/* Of its own accord, as far as this agent is concerned. */
+/* A signal ended it, and this agent did not stop it. */
 static void
 tell_signal(
     struct telling *t, const struct task_event *ev, const struct before *b, const char *signal)
@@ -117,48 +118,46 @@ tell_signal(
 		tell_request(t, ev, b, signal);
 	else if (signal_is_fault((int)ev->signal) && !*str(ev->message))
 		causes_add(t->c, ev->time, t->task->name,
-		    "It ended by %s, as programs do by a fault of their own; drover sent it no "
-		    "such signal.",
+		    "It ended by %s, which drover did not send: probably a fault of the program.",
 		    signal);
 	else if (*str(ev->message) && signal_is_fault((int)ev->signal))
 		causes_add(t->c, ev->time, t->task->name, "It ended by %s.", ev->message);
 	else
 		causes_add(t->c, ev->time, t->task->name,
-		    "It ended by %s. Nobody asked drover for that, and the kernel counted no kill "
-		    "for want of memory in its cgroup; who sent it is not known.",
+		    "It ended by %s. drover did not send that signal, and the kernel counted no "
+		    "OOM kill in its cgroup: the sender is not known.",
 		    signal);
 }
 
 static void
 tell_end(struct telling *t, const struct task_event *ev)
 {
-	const char *stopped = detail(ev, EVENT_DETAIL_STOP), *name = t->task->name;
-	bool other = str_eq(detail(ev, EVENT_DETAIL_SENDER), EVENT_SENDER_OTHER) &&
+	const char *stopped = get_detail(ev, EVENT_DETAIL_STOP), *name = t->task->name;
+	bool other = str_eq(get_detail(ev, EVENT_DETAIL_SENDER), EVENT_SENDER_OTHER) &&
 		     !signal_is_fault((int)ev->signal);
 	char signal[16], how[64];
 	struct before b;
 
 	name_signal(ev->signal, signal);
-	b = look_back(t, signal);
+	b = find_before(t, signal);
 	if (ev->signal)
 		(void)snprintf(how, sizeof how, "by %s%s", signal,
 		    other ? " (which drover did not send)" : "");
 	else
 		(void)snprintf(how, sizeof how, "with exit code %lld", (long long)ev->exit_code);
-	if (*detail(ev, EVENT_DETAIL_UNKNOWN))
-		causes_add(t->c, ev->time, name, "It ended. How is not known: %s.",
+	if (*get_detail(ev, EVENT_DETAIL_UNKNOWN))
+		causes_add(t->c, ev->time, name, "It ended, but it is not known how: %s.",
 		    *str(ev->message) ? ev->message : "nobody saw its exit status");
-	else if (str_eq(detail(ev, "oom_killed"), "true"))
+	else if (str_eq(get_detail(ev, "oom_killed"), "true"))
 		tell_oom(t, ev, how);
 	else if (str_eq(stopped, EVENT_STOP_KILLED))
 		causes_add(t->c, ev->time, name,
-		    "It was killed: it had not ended within its kill_timeout after it was told "
-		    "to.");
+		    "It was killed, because it did not end within its kill_timeout.");
 	else if (b.stop)
-		causes_add(t->c, ev->time, name, "It ended %s after it was told to end.", how);
+		causes_add(t->c, ev->time, name, "It ended %s after it was told to stop.", how);
 	else if (*stopped)
 		causes_add(t->c, ev->time, name,
-		    "It ended %s after its executor was told to end it; who asked is not known.",
+		    "It ended %s after its executor was told to stop it; the reason is not known.",
 		    how);
 	else if (ev->signal)
 		tell_signal(t, ev, &b, signal);
@@ -167,9 +166,9 @@ tell_end(struct telling *t, const struct task_event *ev)
 		    *str(ev->message) ? ": " : "", str(ev->message));
 }
 
-/* --- the others --- */
+/* --- other events --- */
 
-/* A stop that says nothing follows from what was said just before it, or from the alloc's end. */
+/* A stop without a reason follows from the event before it, or from the stop of the alloc. */
 static void
 tell_stop(struct telling *t, const struct task_event *ev)
 {
@@ -184,9 +183,10 @@ tell_stop(struct telling *t, const struct task_event *ev)
 		explained |= task_event_is(last, reasons[i]);
 	if (*str(ev->kill_reason))
 		causes_add(
-		    t->c, ev->time, t->task->name, "It was told to end: %s.", ev->kill_reason);
+		    t->c, ev->time, t->task->name, "It was told to stop: %s.", ev->kill_reason);
 	else if (!explained)
-		causes_add(t->c, ev->time, t->task->name, "It was told to end; why is not known.");
+		causes_add(
+		    t->c, ev->time, t->task->name, "It was told to stop; the reason is not known.");
 }
 
 static void
@@ -197,12 +197,12 @@ tell_restart(struct telling *t, const struct task_event *ev)
 
 	duration_format(ev->start_delay, delay);
 	if (str_eq(reason, "Restart within policy"))
-		reason = "its restart policy allows that";
-	causes_add(t->c, ev->time, t->task->name, "It was to start again in %s%s%s.", delay,
+		reason = "its restart policy allows it";
+	causes_add(t->c, ev->time, t->task->name, "A restart in %s was scheduled%s%s.", delay,
 	    *reason ? ": " : "", reason);
 }
 
-/* Types whose text says it all, behind these words. */
+/* Event types whose own text is the explanation, after these words. */
 static const struct {
 	enum task_event_type type;
 	const char *words;
@@ -210,24 +210,24 @@ static const struct {
 	{ EVENT_SETUP_FAILURE, "It could not be set up: " },
 	{ EVENT_DRIVER_FAILURE, "It could not be started: " },
 	{ EVENT_FAILED_VALIDATION, "It could not be started: " },
-	{ EVENT_NOT_RESTARTING, "It is not started again: " },
-	{ EVENT_RESTART_SIGNALED, "It was told to start anew: " },
+	{ EVENT_NOT_RESTARTING, "It is not restarted: " },
+	{ EVENT_RESTART_SIGNALED, "A restart was requested: " },
 	{ EVENT_ARTIFACT_FAILED, "It could not be set up: " },
 	{ EVENT_HOOK_FAILED, "It could not be set up: " },
 	{ EVENT_DISK_EXCEEDED, "The disk of its allocation: " },
-	{ EVENT_SIBLING_FAILED, "Another of its allocation failed: " },
-	{ EVENT_LEADER_DEAD, "The leader of its allocation ended: " },
-	{ EVENT_MAIN_DEAD, "Nothing is left for it to go with: " },
-	{ EVENT_RESTORE_FAILED, "It could not be taken up after a restart of the agent: " },
+	{ EVENT_SIBLING_FAILED, "Another task of its allocation failed: " },
+	{ EVENT_LEADER_DEAD, "The leader task of its allocation ended: " },
+	{ EVENT_MAIN_DEAD, "The main tasks of its allocation ended: " },
+	{ EVENT_RESTORE_FAILED, "It could not be recovered after a restart of the agent: " },
 	{ EVENT_PLUGIN_UNHEALTHY, "As a plugin it is not healthy: " },
 	{ EVENT_ALLOC_UNHEALTHY, "Its allocation is not healthy: " },
-	{ EVENT_RECONNECTED, "The servers had lost its node: " },
+	{ EVENT_RECONNECTED, "The servers had lost contact with its node: " },
 	{ EVENT_SIGNALING, "" },
 	{ EVENT_TEMPLATE, "" },
 };
 
 static void
-tell(struct telling *t)
+explain_event(struct telling *t)
 {
 	const struct task_event *ev = &t->past->events.v[t->at];
 
@@ -250,5 +250,5 @@ task_why(const struct sup_alloc *sa, const struct task *task, const struct task_
 	struct telling t = { .sa = sa, .task = task, .past = past, .c = c };
 
 	for (t.at = past->events.n; t.at-- > 0;)
-		tell(&t);
+		explain_event(&t);
 }

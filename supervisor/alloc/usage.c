@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/* usage.c: what this machine and its allocs use, for who asks. Runs in: supervisor. */
+/* usage.c: the resource usage of this machine and its allocs. Runs in: supervisor. */
 #include "supervisor/alloc/usage.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <systemd/sd-event.h>
-#include <time.h>
 
-#include "common/duration.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/node/host_usage.h"
 #include "supervisor/node/node_state.h"
 
-#define SECOND_USEC 250000 /* between the two samples of who asks for the first time */
+#define SECOND_USEC 250000 /* between two samples, if there was none before */
 
-struct ask {
+struct usage_request {
 	struct sup *sup;
-	sd_event_source *timer;
-	bool host;
+	sd_event_source *timer; /* until the second sample */
+	bool host;              /* of the machine; false: of an alloc */
 	struct id alloc;
 	char *task; /* NULL: all */
 	usage_cb *cb;
@@ -37,41 +37,37 @@ core_mhz(struct sup *sup)
 /* --- host --- */
 
 static void
-answer_host(struct ask *a)
+answer_host(struct usage_request *q)
 {
 	cleanup_done(host_stats) struct host_stats stats;
-	struct err e = { 0 };
-	int r;
 
 	host_stats_init(&stats);
-	r = host_usage_fill(a->sup, core_mhz(a->sup), &stats);
-	if (r < 0)
-		(void)err_set(&e, r, "look at this machine");
-	a->cb(a->sup, a->arg, r < 0 ? NULL : &stats, NULL, &e);
+	host_usage_fill(q->sup, core_mhz(q->sup), &stats);
+	q->cb(q->sup, q->arg, &stats, NULL, NULL);
 }
 
 /* --- allocs --- */
 
 static bool
-is_asked(const struct ask *a, const struct task_runner *tr)
+is_asked(const struct usage_request *q, const struct task_runner *tr)
 {
-	return tr->run && (!a->task || str_eq(a->task, tr->task->name));
+	return tr->run && (!q->task || str_eq(q->task, tr->task->name));
 }
 
-/* One sample of each task. False: one more is needed. */
+/* Takes a sample of each task. False: a second one is needed. */
 static bool
-sample_tasks(const struct ask *a, struct alloc_runner *ar)
+sample_tasks(const struct usage_request *q, struct alloc_runner *ar)
 {
 	bool enough = true;
 
 	for (unsigned i = 0; ar && i < ar->n_tasks; i++) {
 		struct task_runner *tr = &ar->tasks[i];
 
-		if (!is_asked(a, tr))
+		if (!is_asked(q, tr))
 			continue;
 		if (!tr->usage)
-			tr->usage = calloc(1, sizeof *tr->usage);
-		if (tr->usage && !run_usage_sample(tr->usage, run_id(tr->run), a->sup->args.cgroup))
+			tr->usage = mem_new(struct run_usage);
+		if (!run_usage_sample(q->sup, tr->usage, run_id(tr->run)))
 			enough = false;
 	}
 	return enough;
@@ -101,76 +97,59 @@ add_cpu(struct cpu_stats *sum, const struct cpu_stats *c)
 	sum->percent += c->percent;
 }
 
-/* The names of what was measured, once each. */
-static int
+/* Adds the names of the measured figures, once each. */
+static void
 add_names(struct strings *sum, const struct strings *names)
 {
 	for (size_t i = 0; i < names->n; i++)
-		if (!strings_has(sum, names->v[i]) && strings_add(sum, names->v[i]) < 0)
-			return -ENOMEM;
-	return 0;
+		if (!strings_has(sum, names->v[i]))
+			strings_add(sum, names->v[i]);
 }
 
-static int
+static void
 add_task(struct alloc_usage *all, const struct task_runner *tr, double mhz)
 {
 	struct task_usage *one = map_put(task_usage, &all->tasks, tr->task->name);
 	struct resource_usage *sum = all->resource_usage, *usage;
 
-	if (!one || run_usage_show(tr->usage, mhz, one) < 0)
-		return -ENOMEM;
+	run_usage_show(tr->usage, mhz, one);
 	usage = one->resource_usage;
 	add_memory(sum->memory_stats, usage->memory_stats);
 	add_cpu(sum->cpu_stats, usage->cpu_stats);
+	add_names(&sum->memory_stats->measured, &usage->memory_stats->measured);
+	add_names(&sum->cpu_stats->measured, &usage->cpu_stats->measured);
 	if (all->timestamp < one->timestamp)
 		all->timestamp = one->timestamp;
-	return add_names(&sum->memory_stats->measured, &usage->memory_stats->measured) < 0 ||
-		       add_names(&sum->cpu_stats->measured, &usage->cpu_stats->measured) < 0
-		   ? -ENOMEM
-		   : 0;
-}
-
-static int
-fill_alloc(const struct ask *a, const struct alloc_runner *ar, struct alloc_usage *ret)
-{
-	int r = 0;
-
-	ret->resource_usage = resource_usage_new();
-	if (!ret->resource_usage || !(ret->resource_usage->memory_stats = memory_stats_new()) ||
-	    !(ret->resource_usage->cpu_stats = cpu_stats_new()))
-		return -ENOMEM;
-	for (unsigned i = 0; r == 0 && ar && i < ar->n_tasks; i++)
-		if (is_asked(a, &ar->tasks[i]) && ar->tasks[i].usage)
-			r = add_task(ret, &ar->tasks[i], core_mhz(a->sup));
-	return r;
 }
 
 static void
-answer_alloc(struct ask *a, const struct sup_alloc *sa)
+answer_alloc(struct usage_request *q, const struct sup_alloc *sa)
 {
 	cleanup_done(alloc_usage) struct alloc_usage usage;
-	struct err e = { 0 };
-	int r;
+	const struct alloc_runner *ar = sa->runner;
 
 	alloc_usage_init(&usage);
-	r = fill_alloc(a, sa->runner, &usage);
-	if (r < 0)
-		(void)err_set(&e, r, "look at the alloc's tasks");
-	a->cb(a->sup, a->arg, NULL, r < 0 ? NULL : &usage, &e);
+	usage.resource_usage = resource_usage_new();
+	usage.resource_usage->memory_stats = memory_stats_new();
+	usage.resource_usage->cpu_stats = cpu_stats_new();
+	for (unsigned i = 0; ar && i < ar->n_tasks; i++)
+		if (is_asked(q, &ar->tasks[i]) && ar->tasks[i].usage)
+			add_task(&usage, &ar->tasks[i], core_mhz(q->sup));
+	q->cb(q->sup, q->arg, NULL, &usage, NULL);
 }
 
-/* The alloc, if there is something to look at. NULL with *e. */
+/* NULL with *e: there is no such alloc or task. */
 static struct sup_alloc *
-find_alloc(const struct ask *a, struct err *e)
+find_alloc(const struct usage_request *q, struct err *e)
 {
-	struct sup_alloc *sa = alloc_find(a->sup, &a->alloc);
+	struct sup_alloc *sa = alloc_find(q->sup, &q->alloc);
 	char id[ID_UUID_SIZE];
 
-	id_to_uuid(&a->alloc, id);
+	id_to_uuid(&q->alloc, id);
 	if (!sa)
 		(void)err_say(e, -ENOENT, "Unknown allocation \"%s\"", id);
-	else if (a->task && !alloc_task(sa, a->task))
-		(void)err_say(e, -ENOENT, "allocation \"%s\" has no task \"%.128s\"", id, a->task);
+	else if (q->task && !alloc_task(sa, q->task))
+		(void)err_say(e, -ENOENT, "allocation \"%s\" has no task \"%.128s\"", id, q->task);
 	else
 		return sa;
 	return NULL;
@@ -178,80 +157,72 @@ find_alloc(const struct ask *a, struct err *e)
 
 /* --- both --- */
 
-/* last: the second sample is taken now. False: one is needed. */
+/* Takes a sample and answers. last: this is the second sample. False: a second one is needed. */
 static bool
-look(struct ask *a, bool last)
+sample_and_answer(struct usage_request *q, bool last)
 {
 	struct err e = { 0 };
 	struct sup_alloc *sa;
 
-	if (a->host) {
-		if (!host_usage_sample() && !last)
+	if (q->host) {
+		if (!host_usage_sample(q->sup) && !last)
 			return false;
-		answer_host(a);
+		answer_host(q);
 		return true;
 	}
-	sa = find_alloc(a, &e);
+	sa = find_alloc(q, &e);
 	if (!sa) {
-		a->cb(a->sup, a->arg, NULL, NULL, &e);
+		q->cb(q->sup, q->arg, NULL, NULL, &e);
 		return true;
 	}
-	if (!sample_tasks(a, sa->runner) && !last)
+	if (!sample_tasks(q, sa->runner) && !last)
 		return false;
-	answer_alloc(a, sa);
+	answer_alloc(q, sa);
 	return true;
 }
 
 static void
-ask_free(struct ask *a)
+request_free(struct usage_request *q)
 {
-	(void)sd_event_source_disable_unref(a->timer);
-	free(a->task);
-	free(a);
+	(void)sd_event_source_disable_unref(q->timer);
+	free(q->task);
+	free(q);
 }
 
 static int
 on_second(sd_event_source *timer, uint64_t usec, void *arg)
 {
-	struct ask *a = arg;
+	struct usage_request *q = arg;
 
-	(void)look(a, true);
-	ask_free(a);
+	(void)sample_and_answer(q, true);
+	request_free(q);
 	return 0;
 }
 
 static void
-begin(struct sup *sup, const struct ask *what)
+begin_request(struct usage_request *q)
 {
-	struct ask *a = malloc(sizeof *a);
-
-	if (!a)
-		abort();
-	*a = *what;
-	a->sup = sup;
-	if (look(a, false)) {
-		ask_free(a);
-		return;
-	}
-	if (sd_event_add_time_relative(
-		sup->event, &a->timer, CLOCK_MONOTONIC, SECOND_USEC, 1000, on_second, a) < 0) {
-		(void)look(a, true);
-		ask_free(a);
-	}
+	if (sample_and_answer(q, false))
+		request_free(q);
+	else
+		sup_timer_set(q->sup, &q->timer, CLOCK_MONOTONIC, SECOND_USEC, on_second, q);
 }
 
 void
 usage_ask_host(struct sup *sup, usage_cb *cb, void *arg)
 {
-	begin(sup, &(struct ask){ .host = true, .cb = cb, .arg = arg });
+	struct usage_request *q = mem_new(struct usage_request);
+
+	*q = (struct usage_request){ .sup = sup, .host = true, .cb = cb, .arg = arg };
+	begin_request(q);
 }
 
 void
 usage_ask_alloc(struct sup *sup, const struct id *alloc, const char *task, usage_cb *cb, void *arg)
 {
-	struct ask a = { .alloc = *alloc, .cb = cb, .arg = arg };
+	struct usage_request *q = mem_new(struct usage_request);
 
-	if (str_set(&a.task, task) < 0)
-		abort();
-	begin(sup, &a);
+	*q = (struct usage_request){ .sup = sup, .alloc = *alloc, .cb = cb, .arg = arg };
+	str_set(&q->task, task);
+	begin_request(q);
 }

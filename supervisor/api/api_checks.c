@@ -2,7 +2,6 @@
 /* api_checks.c: /v1/client/allocation/:id/checks. Runs in: supervisor. */
 
 #include "supervisor/api/api_routes.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/hook_checks.h"
 #include "supervisor/api/alloc_view.h"
 

@@ -10,7 +10,7 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_session.h"
 
 #define CHUNK_MAX 8192
@@ -21,15 +21,6 @@ on_wake(void *arg)
 	struct exec_stream *es = arg;
 
 	es->wake(es);
-}
-
-static struct task_runner *
-find_task(const struct sup_alloc *sa, const char *name)
-{
-	for (unsigned i = 0; sa->runner && i < sa->runner->n_tasks; i++)
-		if (strcmp(sa->runner->tasks[i].task->name, name) == 0)
-			return &sa->runner->tasks[i];
-	return NULL;
 }
 
 /* Copies the command: the action's, or the one of the request. Returns 0, or an HTTP status with
@@ -85,7 +76,7 @@ check_wish(struct sup *sup, const struct exec_wish *w, struct strings *command,
 		return err_say(e, -EINVAL, "command is not present"), 400;
 	if (!alloc_task(sa, w->task))
 		return err_say(e, -EINVAL, "unknown task name \"%.128s\"", w->task), 400;
-	*ret = find_task(sa, w->task);
+	*ret = alloc_find_task(sa, w->task);
 	if (*ret && ((*ret)->phase < TASK_RUNNING))
 		return err_say(e, -ESRCH, "task \"%s\" not started yet.", w->task), 404;
 	if (!*ret || !task_is_running(*ret))

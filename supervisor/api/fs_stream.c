@@ -155,8 +155,7 @@ on_follow_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	struct fs_stream *fs, *next;
 	int r;
 
-	for (fs = LIST_FIRST(&sup->followers->list); fs; fs = next) {
-		next = LIST_NEXT(fs, link);
+	LIST_FOREACH_SAFE (fs, &sup->followers->list, link, next) {
 		if (!fs->waiting)
 			continue;
 		r = read_more(fs);

@@ -20,9 +20,21 @@ struct alloc_table;
 struct source;
 struct node_meta;
 struct node_state;
+struct disk_size;
+struct host_usage;
+struct mounts;
 struct api;
+struct runs;
+struct run_poll;
+struct usage_roots;
+struct lease_watch;
 struct plugins;
 struct volumes;
+struct client;
+struct alloc_fs;
+struct alloc_gc;
+struct disk_watch;
+struct link;
 struct followers;
 struct monitor;
 
@@ -32,23 +44,46 @@ struct sup {
 	const struct agent_config *config;
 	struct proc_args args;
 	char boot_id[BOOT_ID_SIZE];
-	struct store *store;         /* core/store.h */
-	struct turn *turn;           /* sup_turn.h */
-	struct changes *changes;     /* changed.h */
-	struct children *children;   /* sup_child.h */
-	struct alloc_table *allocs;  /* table/alloc_table.h */
-	struct source *source;       /* source/source.h */
-	struct node_state *node;     /* node/node_state.h */
-	struct node_meta *node_meta; /* node/node_meta.h */
-	struct plugins *plugins;     /* volume/plugins.h */
-	struct volumes *volumes;     /* volume/volumes.h */
-	struct followers *followers; /* api/fs_stream.h */
-	struct monitor *monitor;     /* api/fs_stream.h: monitor.c */
-	struct api *api;             /* http/api.h */
-	int run_dir_fd;              /* <data>/run: records */
-	int sock_dir_fd;             /* <rt>/x: the runs' sockets */
-	int log_dir_fd;              /* <data>/logs */
-	bool draining;               /* -dev is ending: all allocs are stopped first */
+
+	/* core/: store.h, sup_turn.h, changed.h, sup_child.h */
+	struct store *store;
+	struct turn *turn;
+	struct changes *changes;
+	struct children *children;
+	/* table/alloc_table.h, source/source.h */
+	struct alloc_table *allocs;
+	struct source *source;
+	/* node/: node_state.h, node_meta.h, node_disk.h, host_usage.h, mounts.h */
+	struct node_state *node;
+	struct node_meta *node_meta;
+	struct disk_size *disk;
+	struct host_usage *host_usage;
+	struct mounts *mounts;
+	/* driver/: run.h, run_watch.h, run_usage.h, lease_page.h, session.h */
+	struct runs *runs;
+	struct run_poll *run_poll;
+	struct usage_roots *usage_roots;
+	struct lease_watch *lease_watch;
+	unsigned n_sessions;
+	/* volume/: plugins.h, volumes.h */
+	struct plugins *plugins;
+	struct volumes *volumes;
+	/* alloc/: client.h, alloc_fs.h, alloc_gc.h, hook_disk.c */
+	struct client *client;
+	struct alloc_fs *alloc_fs;
+	struct alloc_gc *alloc_gc;
+	struct disk_watch *disk_watch;
+	/* cluster/link/link.h; NULL without servers */
+	struct link *link;
+	/* http/api.h; api/fs_stream.h, monitor.c */
+	struct api *api;
+	struct followers *followers;
+	struct monitor *monitor;
+
+	int run_dir_fd;  /* <data>/run: records */
+	int sock_dir_fd; /* <rt>/x: the runs' sockets */
+	int log_dir_fd;  /* <data>/logs */
+	bool draining;   /* -dev is ending: all allocs are stopped first */
 	bool exiting;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* driver.c: the drivers, and what their config blocks have in common. Runs in: supervisor. */
+/* driver.c: the table of drivers, and the common part of their config blocks. Runs in: supervisor.
+ */
 #include "supervisor/driver/driver.h"
 
 #include <errno.h>
@@ -91,12 +92,6 @@ driver_fill_command(const struct task *task, struct spec_writer *spec)
 }
 
 static int
-no_memory(struct err *e)
-{
-	return err_set(e, -ENOMEM, "read what the configuration comes to");
-}
-
-static int
 evaluate_string(const json_t *from, struct task_env *env, json_t **ret, struct err *e)
 {
 	cleanup_free char *made = NULL;
@@ -105,28 +100,33 @@ evaluate_string(const json_t *from, struct task_env *env, json_t **ret, struct e
 	if (r < 0)
 		return r;
 	if (!utf8_is_text(made, strlen(made)))
-		return err_say(e, -EINVAL, "what the configuration comes to is no UTF-8");
+		return err_say(e, -EINVAL, "config: \"%.60s\" is not UTF-8 once it is replaced",
+		    json_string_value(from));
 	*ret = json_string(made);
-	return *ret ? 0 : no_memory(e);
+	return 0;
 }
 
-/* As deep as the job's own text was, which has a limit. */
+/* The recursion is as deep as the job's JSON, whose depth is limited. */
 static int
 evaluate_members(const json_t *from, struct task_env *env, json_t *into, struct err *e)
 {
 	const char *key;
 	json_t *item, *made;
 	size_t i;
-	int r = 0;
+	int r;
 
-	json_object_foreach ((json_t *)(uintptr_t)from, key, item)
-		if ((r = driver_config_evaluate(item, env, &made, e)) < 0 ||
-		    json_object_set_new(into, key, made) < 0)
-			return r < 0 ? r : no_memory(e);
-	json_array_foreach (from, i, item)
-		if ((r = driver_config_evaluate(item, env, &made, e)) < 0 ||
-		    json_array_append_new(into, made) < 0)
-			return r < 0 ? r : no_memory(e);
+	json_object_foreach ((json_t *)(uintptr_t)from, key, item) {
+		r = driver_config_evaluate(item, env, &made, e);
+		if (r < 0)
+			return r;
+		(void)json_object_set_new(into, key, made);
+	}
+	json_array_foreach (from, i, item) {
+		r = driver_config_evaluate(item, env, &made, e);
+		if (r < 0)
+			return r;
+		(void)json_array_append_new(into, made);
+	}
 	return 0;
 }
 
@@ -143,7 +143,7 @@ driver_config_evaluate(const json_t *config, struct task_env *env, json_t **ret,
 		return 0;
 	}
 	made = json_is_object(config) ? json_object() : json_array();
-	r = made ? evaluate_members(config, env, made, e) : no_memory(e);
+	r = evaluate_members(config, env, made, e);
 	if (r < 0) {
 		json_decref(made);
 		return r;

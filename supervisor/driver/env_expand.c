@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* env_expand.c: the variables of a task, and ${…} replaced by them. Runs in: supervisor. */
+/* env_expand.c: the variables of a task, and the expressions ${…} that are replaced by their
+ * values. Runs in: supervisor. */
 #include "supervisor/driver/env_expand.h"
 
 #include <ctype.h>
@@ -9,25 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
+#include "common/mem.h"
 #include "model/node.h"
 #include "proto/exe_setup.h"
 #include "proto/task_spec.h"
 
 #define EXPRESSION_SIZE 256
-#define VALUE_MAX       (128 * 1024) /* more in one string no program is given by the kernel */
-#define GROWTH_MAX      (4 * SPEC_BYTES_MAX) /* a value may stand in many strings of a job */
+#define VALUE_MAX       (128 * 1024)         /* execve() takes no longer string */
+#define GROWTH_MAX      (4 * SPEC_BYTES_MAX) /* a value may be used in many strings of a job */
 #define INDEX_FIRST     256                  /* a job may have tens of thousands of variables */
 
-/* Where the name stands in the index, or would. */
+/* Returns the slot of the name in the index, or the free slot for it. */
 static uint32_t *
 index_at(const struct task_env *env, const char *name)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
-	size_t at;
+	uint64_t h = hash_string(name);
 
-	for (const char *c = name; *c; c++)
-		h = (h ^ (unsigned char)*c) * 0x100000001b3ull;
-	for (at = h ^ h >> 32;; at++) {
+	for (size_t at = h ^ h >> 32;; at++) {
 		uint32_t *slot = &env->index[at & (env->index_size - 1)];
 
 		if (*slot == 0 || strcmp(env->vars.v[*slot - 1].key, name) == 0)
@@ -35,8 +35,8 @@ index_at(const struct task_env *env, const char *name)
 	}
 }
 
-/* Twice as large as what is in it, at least. */
-static int
+/* Adds the variables that are not in the index yet. It stays at most half full. */
+static void
 index_vars(struct task_env *env)
 {
 	size_t size = env->index_size ? env->index_size : INDEX_FIRST;
@@ -45,16 +45,14 @@ index_vars(struct task_env *env)
 		size *= 2;
 	if (size != env->index_size) {
 		free(env->index);
-		env->index = calloc(size, sizeof *env->index);
-		env->index_size = env->index ? size : 0;
+		env->index = mem_zeroed(size, sizeof *env->index);
+		env->index_size = size;
 		env->n_indexed = 0;
 	}
-	for (; env->index && env->n_indexed < env->vars.n; env->n_indexed++)
+	for (; env->n_indexed < env->vars.n; env->n_indexed++)
 		*index_at(env, env->vars.v[env->n_indexed].key) = (uint32_t)env->n_indexed + 1;
-	return env->index ? 0 : -ENOMEM;
 }
 
-/* NULL: it is not there. */
 static struct string_pair *
 find_var(const struct task_env *env, const char *name)
 {
@@ -68,17 +66,20 @@ find_var(const struct task_env *env, const char *name)
 	return NULL;
 }
 
-int
+void
 task_env_put(struct task_env *env, const char *name, const char *value)
 {
 	struct string_pair *known = find_var(env, name);
 
-	if (known)
-		return str_set(&known->value, value);
-	return string_map_append(&env->vars, name, value) < 0 ? -ENOMEM : index_vars(env);
+	if (known) {
+		str_set(&known->value, value);
+		return;
+	}
+	string_map_append(&env->vars, name, value);
+	index_vars(env);
 }
 
-int
+void
 task_env_putf(struct task_env *env, const char *name, const char *fmt, ...)
 {
 	char value[4096];
@@ -87,7 +88,7 @@ task_env_putf(struct task_env *env, const char *name, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(value, sizeof value, fmt, ap);
 	va_end(ap);
-	return task_env_put(env, name, value);
+	task_env_put(env, name, value);
 }
 
 void
@@ -134,29 +135,29 @@ node_value(const struct node *node, const char *name)
 }
 
 static const char *
-get(const struct task_env *env, const char *name)
+get_var(const struct task_env *env, const char *name)
 {
 	const struct string_pair *found = find_var(env, name);
 
 	return found ? str(found->value) : NULL;
 }
 
-/* PATH comes with the user, later, and is the same for all. A label or a key of meta may stand as
- * it is in the job. */
+/* PATH, which exec-helper sets later, has the same value for all tasks. A NOMAD_ name with a label
+ * or a key of meta may be written as in the job, with characters that no variable's name has. */
 static const char *
 variable(const struct task_env *env, const char *name)
 {
-	const char *value = get(env, name);
+	const char *value = get_var(env, name);
 	char valid[EXPRESSION_SIZE];
 
 	if (value || strncmp(name, "NOMAD_", 6) != 0)
 		return value || !str_eq(name, "PATH") ? value : EXE_BASE_PATH;
 	(void)snprintf(valid, sizeof valid, "%s", name);
 	task_env_make_name(valid);
-	return get(env, valid);
+	return get_var(env, valid);
 }
 
-/* In a driver's configuration a variable may be env["NAME"] too, with blanks around it all. */
+/* In a driver's configuration an expression may also be env["NAME"], and have blanks around it. */
 static const char *
 value_of(const struct task_env *env, const char *expression, bool strict)
 {
@@ -174,7 +175,7 @@ value_of(const struct task_env *env, const char *expression, bool strict)
 	return value || !env->node ? value : node_value(env->node, expression);
 }
 
-/* One ${…} at *at. 1 replaced, 0 left as it is, -EINVAL. */
+/* Replaces one ${…} at *at. Returns 1, 0 if it is left as it is, or -EINVAL. */
 static int
 expand_one(
     const struct task_env *env, const char **at, bool strict, struct text *out, struct err *e)
@@ -184,18 +185,15 @@ expand_one(
 
 	if (!end)
 		return strict ? err_say(e, -EINVAL,
-				    "\"%.60s\": ${ is not closed; write $${ for the characters "
-				    "themselves",
-				    *at)
+				    "\"%.60s\": ${ is not closed; write $${ for a literal ${", *at)
 			      : 0;
 	(void)snprintf(expression, sizeof expression, "%.*s", (int)(end - *at - 2), *at + 2);
 	value = value_of(env, expression, strict);
 	if (!value)
-		return strict
-			   ? err_say(e, -EINVAL,
-				 "${%s} is not known; write $${%s} for the characters themselves",
-				 expression, expression)
-			   : 0;
+		return strict ? err_say(e, -EINVAL,
+				    "${%s} is not known; write $${%s} for a literal ${%s}",
+				    expression, expression, expression)
+			      : 0;
 	text_append(out, value, strlen(value));
 	*at = end + 1;
 	return 1;
@@ -218,8 +216,8 @@ task_env_expand(struct task_env *env, const char *text, bool strict, char **ret,
 		if (strict && strncmp(text, "%{", 2) == 0) {
 			text_done(&out);
 			return err_say(e, -EINVAL,
-			    "\"%.60s\": %%{ directives are not known; write %%%%{ for the "
-			    "characters",
+			    "\"%.60s\": %%{ directives are not supported; write %%%%{ for a "
+			    "literal %%{",
 			    text);
 		}
 		if (strncmp(text, "${", 2) == 0) {
@@ -235,12 +233,16 @@ task_env_expand(struct task_env *env, const char *text, bool strict, char **ret,
 	}
 	if (out.len > before)
 		grown += out.len - before;
-	if (out.failed || out.len >= VALUE_MAX || grown > GROWTH_MAX) {
-		r = out.failed ? -ENOMEM : -E2BIG;
+	if (out.len >= VALUE_MAX || grown > GROWTH_MAX) {
+		r = out.len >= VALUE_MAX
+			? err_say(e, -E2BIG, "a value would have %d KiB or more", VALUE_MAX >> 10)
+			: err_say(e, -E2BIG,
+			      "the values of the task's ${…} would add more than %d MiB",
+			      GROWTH_MAX >> 20);
 		text_done(&out);
-		return err_set(e, r, "replace what ${…} stands for");
+		return r;
 	}
 	env->grown = grown;
-	*ret = out.text ? out.text : strdup("");
-	return *ret ? 0 : -ENOMEM;
+	*ret = out.text;
+	return 0;
 }

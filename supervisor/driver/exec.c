@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exec.c: a task with a root, namespaces and a filter of its own. Runs in:
+/* exec.c: the driver exec, whose tasks have a root, namespaces and a filter of their own. Runs in:
  * supervisor. */
 #include <errno.h>
 #include <linux/capability.h>
@@ -13,14 +13,15 @@
 static const char *const known[] = { "command", "args", "pid_mode", "ipc_mode", "cap_add",
 	"cap_drop", NULL };
 
-/* What is not known yet may be anything. */
+/* Returns true if the word has a reference that is not replaced yet: then it may become anything.
+ */
 static bool
 is_open(const char *word, bool evaluated)
 {
 	return !evaluated && word && strstr(word, "${");
 }
 
-/* *ret stays the node's default where the task says nothing. */
+/* Leaves *ret unchanged, at the node's default, if the task does not set the mode. */
 static int
 read_mode(
     const struct task *task, const char *key, bool evaluated, enum exec_ns_mode *ret, struct err *e)
@@ -85,7 +86,7 @@ read_config(const struct task *task, bool evaluated, struct exec_start *req, str
 	return 0;
 }
 
-/* exec-helper refuses the same; here the sentence has names, and comes when the job does. */
+/* exec-helper checks the same; here the error has names and comes when the job is registered. */
 static int
 check_allowed(const struct agent_config *config, const struct task *task,
     const struct exec_start *req, struct err *e)
@@ -129,19 +130,20 @@ check_plugin(const struct agent_config *config, const struct task *task, bool ev
 	if (!(config->allow_caps & CAP_BIT(SYS_ADMIN)))
 		return err_say(e, -EINVAL,
 		    "task %s: a csi_plugin task of type node or monolith has to mount: under exec "
-		    "that needs \"sys_admin\" in the agent's allow_caps, which grants root to "
-		    "whoever may submit such a job; or run it by raw_exec",
+		    "that needs \"sys_admin\" in the agent's allow_caps, which gives root to "
+		    "anyone who may submit such a job; or run it with raw_exec",
 		    task->name);
 	if (evaluated && !(cap_add & CAP_BIT(SYS_ADMIN)))
 		return err_say(e, -EINVAL,
 		    "task %s: a csi_plugin task of type node or monolith has to mount: under exec "
-		    "it needs cap_add = [\"sys_admin\"]; or run it by raw_exec",
+		    "it needs cap_add = [\"sys_admin\"]; or run it with raw_exec",
 		    task->name);
 	return 0;
 }
 
 static int
-check(const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
+check_config(
+    const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
 {
 	struct exec_start req = { 0 };
 	int r = driver_check_command(task, known, e);
@@ -157,7 +159,7 @@ check(const struct agent_config *config, const struct task *task, bool evaluated
 }
 
 static int
-fill(const struct task *task, struct exec_start *req, struct spec_writer *spec, struct err *e)
+fill_start(const struct task *task, struct exec_start *req, struct spec_writer *spec, struct err *e)
 {
 	driver_fill_command(task, spec);
 	return read_config(task, true, req, e);
@@ -168,6 +170,6 @@ const struct driver_ops driver_exec = {
 	.id = DRIVER_EXEC,
 	.isolates_files = true,
 	.mounts = true,
-	.check = check,
-	.fill = fill,
+	.check = check_config,
+	.fill = fill_start,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* run.c: one start of one task and the talk with its executor. Runs in: supervisor. */
+/* run.c: one start of one task, and the messages with its executor. Runs in: supervisor. */
 #include "supervisor/driver/run.h"
 
 #include <errno.h>
@@ -15,47 +15,47 @@
 #include "common/cleanup.h"
 #include "common/exe_record.h"
 #include "common/fd.h"
+#include "common/hash.h"
 #include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/driver/run_text.h"
+#include "supervisor/driver/run_usage.h"
 #include "supervisor/driver/run_watch.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
-#include "supervisor/driver/lease_page.h"
-#include "supervisor/driver/run_text.h"
-#include "supervisor/driver/run_watch.h"
 
-#define BUCKETS         4096     /* of runs: at most a few thousand are alive on one machine */
-#define STOP_GRACE_USEC 10000000 /* beyond the kill timeout */
-#define RETRY_USEC      20000
-#define RETRIES_MAX     250 /* 5 s in which an executor may be too busy to accept */
-#define REAP_USEC       20000
-#define REAP_DOUBLINGS  9 /* up to 10 s: what hangs in the kernel may do so for ever */
-#define REAP_TELL       5 /* after 0.6 s it is worth a line */
+#define STOP_GRACE_USEC 10000000 /* the executor's time for a stop beyond the kill timeout */
+#define RETRY_USEC      20000    /* until the next connect() */
+#define RETRIES_MAX     250      /* 5 s in which an executor may be too busy to accept */
+#define REAP_USEC       20000    /* until the second try of a reap; doubled for each further one */
+#define REAP_DOUBLINGS  9        /* up to 10 s: a process may hang in the kernel forever */
+#define REAP_WARN       5        /* the try (after 0.6 s) whose failure is logged as a warning */
 
 /* The number is in the row. */
 enum run_state {
 	RUN_STARTING = 1, /* the request may have been sent */
-	RUN_STARTED = 2,  /* the executor said that the task runs */
+	RUN_STARTED = 2,  /* the executor reported that the task runs */
 	RUN_ENDED = 3,    /* waits for its reap */
-	RUN_GONE = 4,     /* reaped: the row goes */
+	RUN_GONE = 4,     /* reaped: its row is being deleted */
 };
 
 struct run {
-	struct run *next, *next_of_alloc; /* in its buckets */
+	struct hash_link by_id, by_alloc;
 	struct sup *sup;
 	struct id id, alloc;
 	char *task;
 	enum run_state state;
 	bool other_boot;
 	bool leftover;                              /* has no row: a leak until it is reaped */
-	bool greeted;                               /* HELLO has come on this connection */
-	struct run_own_stop own_stop, exe_own_stop; /* wanted; the executor's */
+	bool greeted;                               /* HELLO was received on this connection */
+	struct run_own_stop own_stop, exe_own_stop; /* the job's; the executor's */
 	uint64_t exe_lease_dev, exe_lease_ino;
-	bool following; /* run_follow() has not been answered yet */
+	bool following; /* run_follow() was called, and the run has not been found yet */
 	struct dirty row;
 	int fd;
 	struct run_watch watch;
@@ -67,29 +67,21 @@ struct run {
 	struct deferred send;
 	bool want_stop, stop_sent;
 	int stop_signal;
-	uint64_t signals; /* not sent yet: bit n - 1 is signal n */
+	uint64_t signals; /* to be sent: bit n - 1 is signal n */
 	uint64_t stop_timeout_ms;
 };
 
-static struct run *buckets[BUCKETS], *alloc_buckets[BUCKETS];
-static run_gone_cb *on_gone;
-static unsigned n_runs;
-static unsigned n_following, n_followed; /* of the last supervisor's runs: left to find, found */
-
-/* Ids are random, so any of their bytes are a hash. */
-static uint32_t
-hash(const struct id *id)
-{
-	uint32_t h;
-
-	memcpy(&h, id->b, sizeof h);
-	return h % BUCKETS;
-}
+struct runs {
+	struct hash_table by_id, by_alloc;
+	run_gone_cb *gone;
+	unsigned n;                       /* that have a row */
+	unsigned n_following, n_followed; /* the last supervisor's runs: to be found, found */
+};
 
 static void
 disconnect(struct run *r)
 {
-	run_watch_remove(&r->watch);
+	run_watch_remove(r->sup, &r->watch);
 	r->later = sd_event_source_disable_unref(r->later);
 	close_p(&r->fd);
 	r->greeted = false;
@@ -98,15 +90,11 @@ disconnect(struct run *r)
 static void
 run_free(struct run *r)
 {
-	struct run **at = &buckets[hash(&r->id)], **of_alloc = &alloc_buckets[hash(&r->alloc)];
+	struct runs *runs = r->sup->runs;
 
-	while (*at != r)
-		at = &(*at)->next;
-	*at = r->next;
-	while (*of_alloc != r)
-		of_alloc = &(*of_alloc)->next_of_alloc;
-	*of_alloc = r->next_of_alloc;
-	n_runs -= !r->leftover;
+	hash_remove(&runs->by_id, &r->by_id);
+	hash_remove(&runs->by_alloc, &r->by_alloc);
+	runs->n -= !r->leftover;
 	disconnect(r);
 	r->overdue = sd_event_source_disable_unref(r->overdue);
 	turn_forget_deferred(r->sup, &r->send);
@@ -136,8 +124,8 @@ on_written(struct sup *sup, struct dirty *d)
 	if (r->state != RUN_GONE)
 		return;
 	run_free(r);
-	if (on_gone)
-		on_gone(sup, &alloc);
+	if (sup->runs->gone)
+		sup->runs->gone(sup, &alloc);
 	changed_mark(sup, CHANGED_WORK);
 }
 
@@ -148,51 +136,46 @@ set_state(struct run *r, enum run_state state)
 	turn_write(r->sup, &r->row);
 }
 
-static void send_wishes(struct sup *sup, struct deferred *d);
+static void send_orders(struct sup *sup, struct deferred *d);
 static void on_ready(struct run_watch *w);
 
 static struct run *
 run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char *task)
 {
-	struct run *r = calloc(1, sizeof *r);
-	struct run **b = &buckets[hash(id)], **of_alloc = &alloc_buckets[hash(alloc)];
+	struct run *r = mem_new(struct run);
+	struct runs *runs = sup->runs;
 
-	if (!r)
-		return NULL;
-	*r = (struct run){ .sup = sup, .id = *id, .alloc = *alloc, .fd = -1, .task = strdup(task) };
-	if (!r->task) {
-		free(r);
-		return NULL;
-	}
+	*r = (struct run){
+		.sup = sup, .id = *id, .alloc = *alloc, .fd = -1, .task = mem_strdup(task)
+	};
 	r->row.write = write_row;
 	r->row.point = CRASH_ROW_RUN;
 	r->row.written = on_written;
-	r->send.run = send_wishes;
+	r->send.run = send_orders;
 	r->watch = (struct run_watch){ .fd = -1, .ready = on_ready };
-	r->next = *b;
-	*b = r;
-	r->next_of_alloc = *of_alloc;
-	*of_alloc = r;
-	n_runs++;
+	hash_add(&runs->by_id, &r->by_id, hash_id(id));
+	hash_add(&runs->by_alloc, &r->by_alloc, hash_id(alloc));
+	runs->n++;
 	return r;
 }
 
-/* The last supervisor's runs: when the last is found, operators may know. */
+/* Logs it once the last of the last supervisor's runs is found. */
 static void
 note_followed(struct run *r)
 {
+	struct runs *runs = r->sup->runs;
+
 	if (!r->following)
 		return;
 	r->following = false;
-	n_followed++;
-	if (--n_following == 0)
-		log_info("all %u runs of before are followed again", n_followed);
+	runs->n_followed++;
+	if (--runs->n_following == 0)
+		log_info("recovered %u running task%s", runs->n_followed,
+		    runs->n_followed == 1 ? "" : "s");
 }
 
-/* --- the end --- */
-
 static void
-say_ended(struct run *r, const struct run_end *end)
+report_end(struct run *r, const struct run_end *end)
 {
 	note_followed(r);
 	disconnect(r);
@@ -202,7 +185,7 @@ say_ended(struct run *r, const struct run_end *end)
 }
 
 static void
-say_failed(struct run *r, const char *sentence, enum run_fault fault)
+report_failure(struct run *r, const char *sentence, enum run_fault fault)
 {
 	note_followed(r);
 	disconnect(r);
@@ -212,13 +195,13 @@ say_failed(struct run *r, const char *sentence, enum run_fault fault)
 }
 
 static void
-say_lost(struct run *r, const char *reason)
+report_lost(struct run *r, const char *reason)
 {
 	const struct run_end end = { .flags = EXE_END_UNKNOWN,
 		.rebooted = r->other_boot,
-		.reason = r->other_boot ? "the machine was started anew" : reason };
+		.reason = r->other_boot ? "the machine was rebooted" : reason };
 
-	say_ended(r, &end);
+	report_end(r, &end);
 }
 
 static int
@@ -238,8 +221,8 @@ read_record(struct run *r, struct exe_record *ret)
 	return n < 0 ? (int)n : exe_record_parse(buf, (size_t)n, r->id.b, ret);
 }
 
-/* ECHILD: somebody killed the task's process before it was the task. The others: the machine is
- * short of something. */
+/* ECHILD: the process was killed before it became the task. EAGAIN, ENOMEM, EMFILE and ENFILE: the
+ * machine lacks a resource. */
 static enum run_fault
 fault_of(int error)
 {
@@ -251,15 +234,15 @@ fault_of(int error)
 }
 
 static void
-say_step_failed(struct run *r, uint32_t step, int error, uint32_t detail)
+report_failed_step(struct run *r, uint32_t step, int error, uint32_t detail)
 {
 	char sentence[512];
 
 	run_text_failure(sentence, sizeof sentence, step, error, detail);
-	say_failed(r, sentence, fault_of(error));
+	report_failure(r, sentence, fault_of(error));
 }
 
-/* The executor is gone: its record tells the rest, or nobody does. */
+/* The executor has exited: reports how the run ended, from its record. */
 static void
 read_end(struct run *r)
 {
@@ -268,22 +251,22 @@ read_end(struct run *r)
 	int err = read_record(r, &rec);
 
 	if (r->state == RUN_STARTING && (err < 0 || rec.state == EXE_SETTING_UP)) {
-		say_failed(r,
-		    err < 0 ? "it was never started: its executor is not there"
+		report_failure(r,
+		    err < 0 ? "it was never started: it has no executor"
 			    : "its executor was lost before the task was started",
 		    RUN_FAULT_AGENT);
 		return;
 	}
 	if (err < 0) {
-		say_lost(r, "its executor was lost and left no record");
+		report_lost(r, "its executor was lost and left no record");
 		return;
 	}
 	if (rec.state == EXE_FAILED) {
-		say_step_failed(r, rec.step, rec.error, rec.detail);
+		report_failed_step(r, rec.step, rec.error, rec.detail);
 		return;
 	}
 	if (rec.state != EXE_ENDED) {
-		say_lost(r, "its executor was lost");
+		report_lost(r, "its executor was lost");
 		return;
 	}
 	end = (struct run_end){ .known = !(rec.flags & EXE_END_UNKNOWN),
@@ -294,15 +277,13 @@ read_end(struct run *r)
 		.lease_limit_ms = rec.lease_limit_ms,
 		.lease_last_ok_ns = rec.lease_last_ok_ns,
 		.lease_late_ns = rec.lease_late_ns };
-	say_ended(r, &end);
+	report_end(r, &end);
 }
 
-/* --- the talk --- */
-
-/* Its limit, or how it kills, is not the job's any more. Executors of version 1 cannot be told how
- * to kill. */
+/* Returns true if the executor's limit or way to kill is not the job's any more. Executors of
+ * version 1 have no field for the way to kill. */
 static bool
-stops_otherwise(const struct run *r)
+own_stop_differs(const struct run *r)
 {
 	const struct run_own_stop *job = &r->own_stop, *exe = &r->exe_own_stop;
 
@@ -312,8 +293,8 @@ stops_otherwise(const struct run *r)
 }
 
 /*
- * An executor that reads another page than today's would stop its task although beats arrive
- *; one that would stop it otherwise than the job wants it gets to know.
+ * Sends the executor the current lease page, if it reads another one (it would stop its task
+ * although beats arrive), and the job's limit and way to kill, if they have changed.
  */
 static void
 renew_own_stop(struct run *r)
@@ -335,10 +316,11 @@ renew_own_stop(struct run *r)
 		}
 	}
 	page = st.st_dev != r->exe_lease_dev || st.st_ino != r->exe_lease_ino;
-	if (!page && !stops_otherwise(r))
+	if (!page && !own_stop_differs(r))
 		return;
 	if (fd_send_msg(r->fd, &m, sizeof m, &fd, page, MSG_DONTWAIT) < 0) {
-		log_warn("a run of task %s: its lease could not be renewed", r->task);
+		log_warn(
+		    "task %s: its lease could not be renewed: its executor does not read", r->task);
 		return;
 	}
 	r->exe_own_stop = r->own_stop;
@@ -368,7 +350,7 @@ on_hello(struct run *r, const struct exe_hello *h)
 			r->ev->started(r->arg, h);
 		break;
 	case EXE_FAILED:
-		say_step_failed(r, h->step, h->error, h->detail);
+		report_failed_step(r, h->step, h->error, h->detail);
 		return;
 	default: /* EXE_ENDED: EXITED or the end of the connection follows */
 		break;
@@ -377,7 +359,7 @@ on_hello(struct run *r, const struct exe_hello *h)
 		turn_defer(r->sup, &r->send);
 }
 
-/* EXITED is the record's contents, sent: reading the file again would tell the same. */
+/* EXITED has the contents of the record, so the file need not be read. */
 static void
 on_exited(struct run *r, const struct exe_exited *x)
 {
@@ -390,7 +372,7 @@ on_exited(struct run *r, const struct exe_exited *x)
 		.lease_last_ok_ns = x->lease_last_ok_ns,
 		.lease_late_ns = x->lease_late_ns };
 
-	say_ended(r, &end);
+	report_end(r, &end);
 }
 
 static void
@@ -421,7 +403,7 @@ on_ready(struct run_watch *w)
 		on_hello(r, &m.hello);
 	else if (m.head.type == EXE_EXITED && (size_t)len >= sizeof m.exited)
 		on_exited(r, &m.exited);
-	/* Anything else is from an executor of a later version: the record will say what matters.
+	/* Other messages are those of a newer executor and are ignored: the end is in its record.
 	 */
 }
 
@@ -440,12 +422,13 @@ on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 static void
 retry_soon(struct run *r)
 {
-	if (r->retries++ >= RETRIES_MAX || sd_event_add_time_relative(r->sup->event, &r->later,
-					       CLOCK_MONOTONIC, RETRY_USEC, 0, on_retry, r) < 0)
-		say_lost(r, "its executor does not accept a connection");
+	if (r->retries++ >= RETRIES_MAX)
+		report_lost(r, "its executor does not accept a connection");
+	else
+		sup_timer_set(r->sup, &r->later, CLOCK_MONOTONIC, RETRY_USEC, on_retry, r);
 }
 
-/* connect() works exactly while the run has an executor or is being given one. */
+/* connect() succeeds exactly while the run has an executor or is being given one. */
 static void
 connect_run(struct run *r)
 {
@@ -474,8 +457,9 @@ connect_run(struct run *r)
 	r->fd = steal_fd(&fd);
 }
 
+/* Sends what was requested in the turn: signals and the stop. */
 static void
-send_wishes(struct sup *sup, struct deferred *d)
+send_orders(struct sup *sup, struct deferred *d)
 {
 	struct run *r = container_of(d, struct run, send);
 
@@ -499,8 +483,6 @@ send_wishes(struct sup *sup, struct deferred *d)
 	}
 }
 
-/* --- the beginning --- */
-
 static void
 on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, const struct err *e)
 {
@@ -510,9 +492,9 @@ on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, co
 	if (code >= 0)
 		connect_run(r);
 	else if (code == -ECONNRESET || code == -ETIMEDOUT)
-		say_failed(r, e->msg, RUN_FAULT_AGENT);
+		report_failure(r, e->msg, RUN_FAULT_AGENT);
 	else
-		say_failed(r, e->msg, fault_of(-code));
+		report_failure(r, e->msg, fault_of(-code));
 }
 
 struct run *
@@ -522,10 +504,6 @@ run_start(struct sup *sup, const struct id *alloc, const char *task,
 	struct id id = id_random();
 	struct run *r = run_new(sup, &id, alloc, task);
 
-	if (!r) {
-		close_p(&spec_fd);
-		return NULL;
-	}
 	r->ev = ev;
 	r->arg = arg;
 	set_state(r, RUN_STARTING);
@@ -542,30 +520,50 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	struct run *r;
 
 	if (!store_col_id(row, 0, &id) || !store_col_id(row, 1, &alloc)) {
-		log_error("state.db: a run without an id is left alone");
+		log_error("state.db: a run has no id; its row is ignored");
 		return 0;
 	}
 	r = run_new(sup, &id, &alloc, store_col_text(row, 2));
-	if (!r)
-		return err_set(e, -ENOMEM, "read state.db");
 	r->state = (enum run_state)store_col_int(row, 3);
 	r->other_boot = strcmp(store_col_text(row, 4), sup->boot_id) != 0;
 	return 0;
 }
 
+void
+runs_new(struct sup *sup)
+{
+	sup->runs = mem_new(struct runs);
+	run_poll_new(sup);
+}
+
 int
 runs_load(struct sup *sup, run_gone_cb *gone, struct err *e)
 {
-	on_gone = gone;
+	sup->runs->gone = gone;
 	return store_each(sup->store, STMT_RUN_ALL, NULL, 0, load_row, sup, e);
+}
+
+/* Returns the run of this task after r; r is NULL for the first one. */
+static struct run *
+next_of_task(struct sup *sup, struct run *r, const struct id *alloc, const char *task)
+{
+	struct hash_link *l =
+	    r ? hash_next(&r->by_alloc) : hash_first(&sup->runs->by_alloc, hash_id(alloc));
+
+	for (; l; l = hash_next(l)) {
+		r = container_of(l, struct run, by_alloc);
+		if (id_equal(&r->alloc, alloc) && strcmp(r->task, task) == 0)
+			return r;
+	}
+	return NULL;
 }
 
 struct run *
 run_find(struct sup *sup, const struct id *alloc, const char *task)
 {
-	for (struct run *r = alloc_buckets[hash(alloc)]; r; r = r->next_of_alloc)
-		if (!r->ev && r->state < RUN_ENDED && id_equal(&r->alloc, alloc) &&
-		    strcmp(r->task, task) == 0)
+	for (struct run *r = next_of_task(sup, NULL, alloc, task); r;
+	     r = next_of_task(sup, r, alloc, task))
+		if (!r->ev && r->state < RUN_ENDED)
 			return r;
 	return NULL;
 }
@@ -573,10 +571,7 @@ run_find(struct sup *sup, const struct id *alloc, const char *task)
 bool
 run_is_left(struct sup *sup, const struct id *alloc, const char *task)
 {
-	for (struct run *r = alloc_buckets[hash(alloc)]; r; r = r->next_of_alloc)
-		if (id_equal(&r->alloc, alloc) && strcmp(r->task, task) == 0)
-			return true;
-	return false;
+	return next_of_task(sup, NULL, alloc, task) != NULL;
 }
 
 static int
@@ -585,8 +580,7 @@ on_follow(sd_event_source *source, uint64_t usec, void *userdata)
 	struct run *r = userdata;
 
 	r->later = sd_event_source_disable_unref(r->later);
-	/* After another boot nothing of it can be alive; only its record can know how it ended
-	 * before. */
+	/* After a reboot nothing of the run is alive; its record may have how it ended. */
 	if (r->other_boot)
 		read_end(r);
 	else
@@ -600,22 +594,24 @@ run_follow(struct run *r, const struct run_events *ev, void *arg)
 	r->ev = ev;
 	r->arg = arg;
 	r->following = true;
-	n_following++;
-	if (sd_event_add_time_relative(
-		r->sup->event, &r->later, CLOCK_MONOTONIC, 0, 0, on_follow, r) < 0)
-		log_error("run: no memory to follow it");
+	r->sup->runs->n_following++;
+	sup_timer_set(r->sup, &r->later, CLOCK_MONOTONIC, 0, on_follow, r);
 }
 
 void
 runs_reap_others(struct sup *sup)
 {
-	for (unsigned i = 0; i < BUCKETS; i++)
-		for (struct run *r = buckets[i]; r; r = r->next)
-			if (!r->ev && !r->call && r->state != RUN_GONE)
-				run_release(r);
+	const struct hash_table *t = &sup->runs->by_id;
+
+	for (struct hash_link *l = hash_each(t, NULL); l; l = hash_each(t, l)) {
+		struct run *r = container_of(l, struct run, by_id);
+
+		if (!r->ev && !r->call && r->state != RUN_GONE)
+			run_release(r);
+	}
 }
 
-/* The executor should have killed it by now; reaping kills by the cgroup, whatever became of the
+/* The executor should have killed the task by now. The reap kills its cgroup, which needs no
  * executor. */
 static int
 on_overdue(sd_event_source *source, uint64_t usec, void *userdata)
@@ -624,16 +620,15 @@ on_overdue(sd_event_source *source, uint64_t usec, void *userdata)
 
 	r->overdue = sd_event_source_disable_unref(r->overdue);
 	if (r->state < RUN_ENDED)
-		say_lost(r, "its executor did not end it in time; its cgroup is killed");
+		report_lost(r, "its executor did not end it in time; its cgroup is killed");
 	return 0;
 }
 
 void
 run_stop(struct run *r, int signo, uint64_t timeout_ms)
 {
-	r->overdue = sd_event_source_disable_unref(r->overdue);
-	(void)sd_event_add_time_relative(r->sup->event, &r->overdue, CLOCK_BOOTTIME,
-	    timeout_ms * 1000 + STOP_GRACE_USEC, 0, on_overdue, r);
+	sup_timer_set(r->sup, &r->overdue, CLOCK_BOOTTIME, timeout_ms * 1000 + STOP_GRACE_USEC,
+	    on_overdue, r);
 	r->want_stop = true;
 	r->stop_sent = false;
 	r->stop_signal = signo;
@@ -655,7 +650,7 @@ run_signal(struct run *r, int signo)
 	turn_defer(r->sup, &r->send);
 }
 
-static void reap(struct run *r);
+static void reap_run(struct run *r);
 
 static int
 on_reap_again(sd_event_source *source, uint64_t usec, void *userdata)
@@ -663,7 +658,7 @@ on_reap_again(sd_event_source *source, uint64_t usec, void *userdata)
 	struct run *r = userdata;
 
 	r->later = sd_event_source_disable_unref(r->later);
-	reap(r);
+	reap_run(r);
 	return 0;
 }
 
@@ -674,15 +669,14 @@ on_reaped(struct sup *sup, void *arg, int code, const void *rep, int fd, const s
 	struct run *r = arg;
 
 	r->call = 0;
-	/* The row stays: the task does not start again before, and the next supervisor tries too.
-	 */
+	/* The row is kept, so the task does not start again before the reap, also if the supervisor
+	 * ends. */
 	if (code < 0) {
 		unsigned n = r->retries < REAP_DOUBLINGS ? r->retries++ : REAP_DOUBLINGS;
 
-		log_print(n == REAP_TELL || code != -EAGAIN ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG,
+		log_print(n == REAP_WARN || code != -EAGAIN ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG,
 		    "task %s: %s; it is tried again", r->task, e->msg);
-		(void)sd_event_add_time_relative(
-		    sup->event, &r->later, CLOCK_MONOTONIC, REAP_USEC << n, 0, on_reap_again, r);
+		sup_timer_set(sup, &r->later, CLOCK_MONOTONIC, REAP_USEC << n, on_reap_again, r);
 		return;
 	}
 	if (reaped->killed)
@@ -691,7 +685,7 @@ on_reaped(struct sup *sup, void *arg, int code, const void *rep, int fd, const s
 }
 
 static void
-reap(struct run *r)
+reap_run(struct run *r)
 {
 	const struct exec_run_reap_req req = { .run = r->id };
 
@@ -707,30 +701,35 @@ run_release(struct run *r)
 		set_state(r, RUN_ENDED);
 	child_call_cancel(r->sup, r->call);
 	r->retries = 0;
-	reap(r);
+	reap_run(r);
 }
 
 static struct run *
-find(const struct id *id)
+find_by_id(struct sup *sup, const struct id *id)
 {
-	struct run *r = buckets[hash(id)];
+	struct hash_link *l = hash_first(&sup->runs->by_id, hash_id(id));
 
-	while (r && !id_equal(&r->id, id))
-		r = r->next;
-	return r;
+	for (; l; l = hash_next(l)) {
+		struct run *r = container_of(l, struct run, by_id);
+
+		if (id_equal(&r->id, id))
+			return r;
+	}
+	return NULL;
 }
 
 void
 run_reap_unknown(struct sup *sup, const struct id *id)
 {
-	struct run *r = find(id) ? NULL : run_new(sup, id, &(struct id){ 0 }, "of before");
+	struct run *r;
 
-	if (!r)
+	if (find_by_id(sup, id))
 		return;
+	r = run_new(sup, id, &(struct id){ 0 }, "(unknown)");
 	r->leftover = true;
-	n_runs--;
+	sup->runs->n--;
 	r->state = RUN_ENDED;
-	reap(r);
+	reap_run(r);
 }
 
 bool
@@ -748,7 +747,7 @@ run_id(const struct run *r)
 bool
 run_is_known(struct sup *sup, const struct id *id)
 {
-	const struct run *r = find(id);
+	const struct run *r = find_by_id(sup, id);
 
 	return r && !r->leftover;
 }
@@ -756,14 +755,25 @@ run_is_known(struct sup *sup, const struct id *id)
 unsigned
 runs_count(struct sup *sup)
 {
-	return n_runs;
+	return sup->runs->n;
 }
 
 void
 runs_free(struct sup *sup)
 {
-	for (unsigned i = 0; i < BUCKETS; i++)
-		while (buckets[i])
-			run_free(buckets[i]);
-	run_watch_free();
+	struct hash_link *l, *next;
+	struct runs *runs = sup->runs;
+
+	if (!runs)
+		return;
+	for (l = hash_each(&runs->by_id, NULL); l; l = next) {
+		next = hash_each(&runs->by_id, l);
+		run_free(container_of(l, struct run, by_id));
+	}
+	hash_done(&runs->by_id);
+	hash_done(&runs->by_alloc);
+	run_poll_free(sup);
+	usage_roots_free(sup);
+	free(runs);
+	sup->runs = NULL;
 }

@@ -15,8 +15,8 @@ struct run;
 
 /* How a run ended. */
 struct run_end {
-	bool known;     /* false: nobody saw its exit status; reason says why */
-	bool rebooted;  /* it was of another boot: no end of its own */
+	bool known;     /* false: its exit status is unknown; reason says why */
+	bool rebooted;  /* it was lost in a reboot, so it had no end of its own */
 	uint32_t flags; /* enum exe_end_flag */
 	int exit_code, exit_signal;
 	uint64_t ended_real_ns; /* 0: unknown */
@@ -24,75 +24,76 @@ struct run_end {
 	const char *reason; /* NULL, or a sentence */
 };
 
-/* Whose fault it is that a run could not be started, and so whether the same start may work again.
- */
+/* Why a run could not be started: says whether the same start may work later. */
 enum run_fault {
-	RUN_FAULT_TASK,  /* the task's own: it will not */
-	RUN_FAULT_NODE,  /* this machine's: it may, later */
-	RUN_FAULT_AGENT, /* a process of drover died over it: it was not tried to its end */
+	RUN_FAULT_TASK,  /* the task's settings: it will fail again */
+	RUN_FAULT_NODE,  /* this machine lacks a resource: it may work later */
+	RUN_FAULT_AGENT, /* a process of drover died during the start: it may work at once */
 };
 
-/* What the task runner hears, each from the work loop and never from within a call below. */
+/* Callbacks for the task runner: called from the work loop, never from within a call below. */
 struct run_events {
-	/* The task runs (also when a run was restored and still does). */
+	/* The task runs; also called when a run of the last supervisor is found running. */
 	void (*started)(void *arg, const struct exe_hello *hello);
-	/* It could not be started: the sentence. Nothing of it runs once it is reaped. */
+	/* The task could not be started. Nothing of it runs once it is reaped. */
 	void (*failed)(void *arg, const char *sentence, enum run_fault fault);
 	void (*ended)(void *arg, const struct run_end *end);
 };
 
-/*
- * Makes the row, commits, sends the request (its run field is filled in here). spec_fd is taken
- * over. NULL: no memory.
- */
+void runs_new(struct sup *sup);
+void runs_free(struct sup *sup);
+
+/* Writes the row and sends the request after the commit. Fills in the request's run field and takes
+ * over spec_fd. */
 struct run *run_start(struct sup *sup, const struct id *alloc, const char *task,
     struct exec_task_start_req *req, int spec_fd, const struct run_events *ev, void *arg);
 
-/* A run of this alloc is reaped and its row is deleted. */
+/* Called when a run of this alloc is reaped and its row is deleted. */
 typedef void run_gone_cb(struct sup *sup, const struct id *alloc);
 
 /*
- * At start: reads the rows; gone is called for each run from then on. run_find() then gives the one
- * of a task, which run_follow() takes up: connects, or reads the record, or finds that it is lost,
- * and says so by the events. Those nobody took are reaped by run_reap_others().
+ * At start, runs_load() reads the rows; gone is called for each run from then on. run_find()
+ * returns the run of a task that has not ended and has no events yet, or NULL. run_follow()
+ * connects to its executor or reads its record, and reports the result as an event.
+ * runs_reap_others() reaps the runs that nobody follows.
  */
 int runs_load(struct sup *sup, run_gone_cb *gone, struct err *e);
 struct run *run_find(struct sup *sup, const struct id *alloc, const char *task);
 void run_follow(struct run *r, const struct run_events *ev, void *arg);
 void runs_reap_others(struct sup *sup);
 
-/* After this turn's commit. A run that is still being started is stopped as soon as it can be. */
+/* Stops the task after this turn's commit. A run that is still being started is stopped as soon as
+ * its executor is connected. */
 void run_stop(struct run *r, int signo, uint64_t timeout_ms);
-/* How an executor stops its task without being told. */
+/* How an executor stops its task by itself, when the lease is too old. */
 struct run_own_stop {
-	uint64_t limit_ms; /* of stop_after_client_disconnect; 0: none */
+	uint64_t limit_ms; /* stop_after_client_disconnect; 0: none */
 	uint32_t kill_signal;
 	uint64_t kill_timeout_ms;
 };
 
-/* As the job has it now. Told to the executor when it has it otherwise; also at its next HELLO. */
+/* Sets what the job has now. It is sent to the executor if that has other values, also after a
+ * reconnect. */
 void run_set_own_stop(struct run *r, const struct run_own_stop *wanted);
 void run_signal(struct run *r, int signo);
 
 /*
- * After failed or ended, once what they said is in its row: reaps, deletes the row, frees r. No
- * event comes any more. A reap that fails is tried again; the callback of runs_load() tells its
- * end.
+ * To be called after failed() or ended(), once the result is in the task's row: reaps the run,
+ * deletes its row and frees r. No more events come. A reap that fails is repeated; the callback of
+ * runs_load() reports its end.
  */
 void run_release(struct run *r);
-/* What is left of a run without a row: reaped as one that has one, but neither known nor counted.
- */
+/* Reaps a leftover run that has no row; it is neither known (run_is_known()) nor counted. */
 void run_reap_unknown(struct sup *sup, const struct id *id);
-/* Is there a run of this task? Until it is reaped, something of it may be alive. */
+/* Returns true if there is a run of this task; until it is reaped, a process of it may be alive. */
 bool run_is_left(struct sup *sup, const struct id *alloc, const char *task);
 
 const struct id *run_id(const struct run *r);
-/* It was started in another boot: nothing of it can be alive, whatever its row says. */
+/* Returns true if the run was started before a reboot: nothing of it is alive. */
 bool run_is_of_other_boot(const struct run *r);
-/* Is this id one that a row knows? For leaks. */
+/* Returns true if there is a row of this run. */
 bool run_is_known(struct sup *sup, const struct id *id);
-/* Number of rows, with those that wait for their reap. */
+/* Returns the number of rows, including those of runs that wait for their reap. */
 unsigned runs_count(struct sup *sup);
-void runs_free(struct sup *sup);
 
 #endif

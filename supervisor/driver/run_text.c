@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* run_text.c: what an executor's failing step means. Runs in: supervisor. */
+/* run_text.c: the sentence for a step of an executor that failed. Runs in: supervisor. */
 #include "supervisor/driver/run_text.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ static const char *const steps[] = {
 	[EXE_STEP_SPEC] = "read the task's settings",
 	[EXE_STEP_PIPES] = "make the task's pipes",
 	[EXE_STEP_MOUNT] = "mount into the task",
-	[EXE_STEP_PROOF] = "prove the volume's mount",
+	[EXE_STEP_PROOF] = "verify the volume's mount",
 	[EXE_STEP_NAMESPACE] = "make the task's namespace",
 	[EXE_STEP_CGROUP] = "enter the task's cgroup",
 	[EXE_STEP_CLONE] = "make the task's process",
@@ -29,8 +29,8 @@ static const char *const steps[] = {
 };
 
 static const char *const proofs[] = {
-	[EXE_PROOF_NONE] = "it is not the one that was published",
-	[EXE_PROOF_OPEN] = "its path does not open",
+	[EXE_PROOF_NONE] = "the executor gave no reason",
+	[EXE_PROOF_OPEN] = "its path cannot be opened",
 	[EXE_PROOF_MOUNT_ROOT] = "nothing is mounted there",
 	[EXE_PROOF_MOUNT_ID] = "another mount is there (its mount id differs)",
 	[EXE_PROOF_DEVICE] = "another mount is there (its device differs)",
@@ -49,18 +49,19 @@ run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t deta
 		uint32_t proof = detail >> 16;
 
 		(void)snprintf(buf, size,
-		    "volume mount %u is not the promised mount: %s; the task was not started",
+		    "volume mount %u is not the mount that was published: %s; the task was not "
+		    "started",
 		    (detail & 0xffff) + 1, proof < ELEMENTSOF(proofs) ? proofs[proof] : proofs[0]);
 	} else if (step == EXE_STEP_DIRS && detail == EXE_DIRS_CLOSED) {
 		(void)snprintf(buf, size,
 		    "%s: only root can enter the allocation's directory, because this user "
-		    "namespace has no group to give it (gids %u to %u): map them, or run the task "
-		    "as root or by the exec driver",
+		    "namespace does not map the groups of allocations (gids %u to %u): map them, "
+		    "or run the task as root or with the exec driver",
 		    what, ALLOC_GROUP_FIRST, ALLOC_GROUP_LAST);
 	} else if (step == EXE_STEP_SECRETS && error == ENOSPC) {
 		(void)snprintf(buf, size,
-		    "%s: there is no room for them: a task has 1 MiB and 1024 files, or what "
-		    "secrets in its resources block says",
+		    "%s: they do not fit: a task has 1 MiB and 1024 files for its secrets, unless "
+		    "secrets in its resources block sets another size",
 		    what);
 	} else if (step == EXE_STEP_MOUNT) {
 		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_text.h: what an executor's failing step means, as a sentence for the event. Runs in:
+/* run_text.h: the sentence for a step of an executor that failed, for the task's event. Runs in:
  * supervisor. */
 #ifndef DROVER_SUPERVISOR_DRIVER_RUN_TEXT_H
 #define DROVER_SUPERVISOR_DRIVER_RUN_TEXT_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* step and detail as in struct exe_hello; error is an errno, positive. */
+/* step and detail are those of struct exe_hello; error is a positive errno. */
 void run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t detail);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* run_usage.c: what one run uses now, out of its cgroup and /proc. Runs in: supervisor. */
+/* run_usage.c: the resource usage of one run, from its cgroup and /proc. Runs in: supervisor. */
 #include "supervisor/driver/run_usage.h"
 
 #include <errno.h>
@@ -13,16 +13,17 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/fd.h"
+#include "common/mem.h"
 #include "supervisor/node/usage_sample.h"
 
 #define FILE_MAX (1u << 20)
 
-/* A file of the run's directory below root as text. NULL: not there. The caller frees it. */
+/* Reads a file of the run's cgroup. The caller frees the result; NULL if there is no such file. */
 static char *
 read_file(const char *root, const char *run, bool v2, const char *name)
 {
-	/* A v1 cgroup has a file called tasks, so there the directory is called otherwise. In v2 a
-	 * run with cores of its own is in another. */
+	/* v1 has a file "tasks" in each cgroup, so the directory of the runs has another name
+	 * there. In v2 runs with reserved cores have a directory of their own. */
 	const char *const dirs[] = { v2 ? "tasks" : "runs", v2 ? "cores" : NULL };
 	char path[640], *text = NULL;
 	ssize_t n = -ENOENT;
@@ -47,8 +48,6 @@ read_number(const char *root, const char *run, bool v2, const char *name, uint64
 	*ret = strtoull(text, NULL, 10);
 	return true;
 }
-
-/* --- where --- */
 
 static void
 take_root(char ret[512], const char *dir, const char *parent)
@@ -75,7 +74,7 @@ usage_roots_find(const char *mounts, const char *parent, struct usage_roots *ret
 			take_root(ret->memory, m.mnt_dir, parent);
 		if (hasmntopt(&m, "cpu"))
 			take_root(ret->cpu, m.mnt_dir, parent);
-		/* Runs are in it only where it comes with cpu. */
+		/* Runs are in cpuacct only if it is mounted together with cpu. */
 		if (hasmntopt(&m, "cpu") && hasmntopt(&m, "cpuacct"))
 			take_root(ret->cpuacct, m.mnt_dir, parent);
 		if (hasmntopt(&m, "pids"))
@@ -89,12 +88,10 @@ usage_roots_find(const char *mounts, const char *parent, struct usage_roots *ret
 	return 0;
 }
 
-/* --- processes --- */
-
 int
 run_pid_parse(const char *stat, struct pid_sample *ret)
 {
-	const char *at = strrchr(stat, ')'); /* the name may have anything in it */
+	const char *at = strrchr(stat, ')'); /* the name may contain any byte */
 	unsigned long long user, system, start;
 	const uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
 	long long rss;
@@ -133,8 +130,10 @@ read_pids(const struct usage_roots *roots, const char *run, struct run_sample *r
 
 	for (size_t i = 0; !text && i < ELEMENTSOF(v1); i++)
 		text = read_file(v1[i], run, false, "cgroup.procs");
-	ret->pids = text ? calloc(RUN_USAGE_PIDS, sizeof *ret->pids) : NULL;
-	for (char *at = text; ret->pids && *at && ret->n_pids < RUN_USAGE_PIDS;) {
+	if (!text)
+		return;
+	ret->pids = mem_zeroed(RUN_USAGE_PIDS, sizeof *ret->pids);
+	for (char *at = text; *at && ret->n_pids < RUN_USAGE_PIDS;) {
 		char *end;
 		long pid = strtol(at, &end, 10);
 
@@ -146,22 +145,13 @@ read_pids(const struct usage_roots *roots, const char *run, struct run_sample *r
 	}
 }
 
-/* --- memory --- */
-
-/* Mapped files have a figure but no name here: commands that do not know one shift their columns.
- */
-
+/* Adds the name of a figure. Mapped files have a figure without a name: older commands would show
+ * the others in wrong columns. */
 static void
-measured(struct memory_stats *m, const char *name)
+add_measured(struct memory_stats *m, const char *name, bool is_measured)
 {
-	(void)strings_add(&m->measured, name);
-}
-
-static void
-take_memory(struct memory_stats *m, const char *name, bool there)
-{
-	if (there)
-		measured(m, name);
+	if (is_measured)
+		strings_add(&m->measured, name);
 }
 
 static bool
@@ -176,16 +166,16 @@ read_memory_v1(const struct usage_roots *roots, const char *run, struct memory_s
 	ret->cache = usage_number(stat, "total_cache ");
 	ret->swap = usage_number(stat, "total_swap ");
 	ret->mapped_file = usage_number(stat, "total_mapped_file ");
-	measured(ret, "RSS");
-	measured(ret, "Cache");
-	take_memory(ret, "Swap", strstr(stat, "total_swap ") != NULL);
-	take_memory(
+	add_measured(ret, "RSS", true);
+	add_measured(ret, "Cache", true);
+	add_measured(ret, "Swap", strstr(stat, "total_swap ") != NULL);
+	add_measured(
 	    ret, "Usage", read_number(root, run, false, "memory.usage_in_bytes", &ret->usage));
-	take_memory(ret, "Max Usage",
+	add_measured(ret, "Max Usage",
 	    read_number(root, run, false, "memory.max_usage_in_bytes", &ret->max_usage));
-	take_memory(ret, "Kernel Usage",
+	add_measured(ret, "Kernel Usage",
 	    read_number(root, run, false, "memory.kmem.usage_in_bytes", &ret->kernel_usage));
-	take_memory(ret, "Kernel Max Usage",
+	add_measured(ret, "Kernel Max Usage",
 	    read_number(
 		root, run, false, "memory.kmem.max_usage_in_bytes", &ret->kernel_max_usage));
 	return true;
@@ -203,25 +193,26 @@ read_memory_v2(const struct usage_roots *roots, const char *run, struct memory_s
 	ret->cache = usage_number(stat, "file ");
 	ret->mapped_file = usage_number(stat, "file_mapped ");
 	ret->kernel_usage = usage_number(stat, "kernel ");
-	measured(ret, "RSS");
-	measured(ret, "Cache");
-	take_memory(ret, "Swap", read_number(root, run, true, "memory.swap.current", &ret->swap));
-	take_memory(ret, "Usage", read_number(root, run, true, "memory.current", &ret->usage));
-	take_memory(ret, "Max Usage", read_number(root, run, true, "memory.peak", &ret->max_usage));
-	take_memory(ret, "Kernel Usage", strstr(stat, "\nkernel ") != NULL);
+	add_measured(ret, "RSS", true);
+	add_measured(ret, "Cache", true);
+	add_measured(ret, "Swap", read_number(root, run, true, "memory.swap.current", &ret->swap));
+	add_measured(ret, "Usage", read_number(root, run, true, "memory.current", &ret->usage));
+	add_measured(
+	    ret, "Max Usage", read_number(root, run, true, "memory.peak", &ret->max_usage));
+	add_measured(ret, "Kernel Usage", strstr(stat, "\nkernel ") != NULL);
 	return true;
 }
 
-/* Without a controller: what its processes have. */
+/* Adds up the memory of the processes, if there is no memory controller. */
 static void
 sum_memory(const struct run_sample *s, struct memory_stats *ret)
 {
 	for (size_t i = 0; i < s->n_pids; i++)
 		ret->rss += s->pids[i].rss;
-	measured(ret, "RSS");
+	add_measured(ret, "RSS", true);
 }
 
-/* v1 counts each charge that met the limit, v2 each time that this ended in want of memory. */
+/* v1 counts each charge that hit the limit, v2 each one that still failed after reclaim. */
 bool
 run_limit_unreached(const struct usage_roots *roots, const char *run)
 {
@@ -234,8 +225,6 @@ run_limit_unreached(const struct usage_roots *roots, const char *run)
 	return events && strstr(events, "\noom ") && usage_number(events, "oom ") == 0;
 }
 
-/* --- processors --- */
-
 static bool
 read_cpu_v1(const struct usage_roots *roots, const char *run, struct cpu_times *ret)
 {
@@ -246,7 +235,7 @@ read_cpu_v1(const struct usage_roots *roots, const char *run, struct cpu_times *
 	       read_number(root, run, false, "cpuacct.usage_sys", &ret->system_ns);
 }
 
-/* Also where no controller is in v2. */
+/* v2 has cpu.stat even if no controller is in v2. */
 static bool
 read_cpu_v2(const struct usage_roots *roots, const char *run, struct cpu_times *ret)
 {
@@ -284,8 +273,6 @@ read_throttled(const struct usage_roots *roots, const char *run, struct run_samp
 			       : usage_number(stat, "throttled_time ");
 }
 
-/* --- samples --- */
-
 void
 run_sample_read(const struct usage_roots *roots, const char *run, struct run_sample *ret)
 {
@@ -316,28 +303,38 @@ run_usage_free(struct run_usage *u)
 	free(u);
 }
 
-static const struct usage_roots *
-find_roots(const char *parent)
+void
+usage_roots_free(struct sup *sup)
 {
-	static struct usage_roots roots;
-	static bool found;
+	free(sup->usage_roots);
+	sup->usage_roots = NULL;
+}
 
-	if (!found)
-		found = usage_roots_find("/proc/self/mounts", parent, &roots) == 0;
-	return &roots;
+/* The hierarchies do not change while the agent runs, so they are looked up once. */
+static const struct usage_roots *
+find_roots(struct sup *sup)
+{
+	static const struct usage_roots none;
+
+	if (!sup->usage_roots) {
+		sup->usage_roots = mem_new(struct usage_roots);
+		if (usage_roots_find("/proc/self/mounts", sup->args.cgroup, sup->usage_roots) < 0)
+			usage_roots_free(sup);
+	}
+	return sup->usage_roots ?: &none;
 }
 
 bool
-run_usage_limit_unreached(const struct id *run, const char *parent)
+run_usage_limit_unreached(struct sup *sup, const struct id *run)
 {
 	char name[ID_HEX_SIZE];
 
 	id_to_hex(run, name);
-	return run_limit_unreached(find_roots(parent), name);
+	return run_limit_unreached(find_roots(sup), name);
 }
 
 bool
-run_usage_sample(struct run_usage *u, const struct id *run, const char *parent)
+run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run)
 {
 	char name[ID_HEX_SIZE];
 
@@ -351,7 +348,7 @@ run_usage_sample(struct run_usage *u, const struct id *run, const char *parent)
 		run_sample_done(&u->before);
 		u->before = u->last;
 		u->last = (struct run_sample){ 0 };
-		run_sample_read(find_roots(parent), name, &u->last);
+		run_sample_read(find_roots(sup), name, &u->last);
 	}
 	return usage_is_pair(u->before.at_ns, u->last.at_ns);
 }
@@ -362,7 +359,7 @@ percent(uint64_t before, uint64_t now, int64_t span_ns)
 	return span_ns > 0 && now > before ? 100.0 * (double)(now - before) / (double)span_ns : 0;
 }
 
-static int
+static void
 show_cpu(const struct cpu_times *before, const struct cpu_times *now, int64_t span_ns,
     double core_mhz, struct cpu_stats *ret)
 {
@@ -370,35 +367,30 @@ show_cpu(const struct cpu_times *before, const struct cpu_times *now, int64_t sp
 	ret->system_mode = percent(before->system_ns, now->system_ns, span_ns);
 	ret->percent = percent(before->total_ns, now->total_ns, span_ns);
 	ret->total_ticks = ret->percent / 100 * core_mhz;
-	return strings_add(&ret->measured, "System Mode") < 0 ||
-		       strings_add(&ret->measured, "User Mode") < 0 ||
-		       strings_add(&ret->measured, "Percent") < 0
-		   ? -ENOMEM
-		   : 0;
+	strings_add(&ret->measured, "System Mode");
+	strings_add(&ret->measured, "User Mode");
+	strings_add(&ret->measured, "Percent");
 }
 
-static int
-show_all(const struct run_usage *u, int64_t span_ns, double core_mhz, struct resource_usage *ret)
+static void
+show_run(const struct run_usage *u, int64_t span_ns, double core_mhz, struct resource_usage *ret)
 {
 	const struct run_sample *s = &u->last;
 
 	ret->memory_stats = memory_stats_new();
 	ret->cpu_stats = cpu_stats_new();
-	if (!ret->memory_stats || !ret->cpu_stats ||
-	    memory_stats_copy(&s->memory, ret->memory_stats) < 0 ||
-	    show_cpu(&u->before.cpu, &s->cpu, span_ns, core_mhz, ret->cpu_stats) < 0)
-		return -ENOMEM;
+	memory_stats_copy(&s->memory, ret->memory_stats);
+	show_cpu(&u->before.cpu, &s->cpu, span_ns, core_mhz, ret->cpu_stats);
 	if (!s->has_throttled)
-		return 0;
+		return;
 	ret->cpu_stats->throttled_periods = s->throttled_periods;
 	ret->cpu_stats->throttled_time = s->throttled_ns;
-	return strings_add(&ret->cpu_stats->measured, "Throttled Periods") < 0 ||
-		       strings_add(&ret->cpu_stats->measured, "Throttled Time") < 0
-		   ? -ENOMEM
-		   : 0;
+	strings_add(&ret->cpu_stats->measured, "Throttled Periods");
+	strings_add(&ret->cpu_stats->measured, "Throttled Time");
 }
 
-/* A process that is new since the first sample has run since then only. */
+/* Returns the CPU time of the process in an earlier sample: zero if it is not in there, because it
+ * has started since. */
 static const struct cpu_times *
 cpu_before(const struct run_sample *s, const struct pid_sample *pid)
 {
@@ -410,7 +402,7 @@ cpu_before(const struct run_sample *s, const struct pid_sample *pid)
 	return &none;
 }
 
-static int
+static void
 show_pid(const struct run_usage *u, const struct pid_sample *pid, int64_t span_ns, double core_mhz,
     struct task_usage *ret)
 {
@@ -419,28 +411,21 @@ show_pid(const struct run_usage *u, const struct pid_sample *pid, int64_t span_n
 
 	(void)snprintf(name, sizeof name, "%d", pid->pid);
 	usage = map_put(resource_usage, &ret->pids, name);
-	if (!usage)
-		return -ENOMEM;
 	usage->memory_stats = memory_stats_new();
-	usage->cpu_stats = cpu_stats_new();
-	if (!usage->memory_stats || !usage->cpu_stats ||
-	    strings_add(&usage->memory_stats->measured, "RSS") < 0)
-		return -ENOMEM;
 	usage->memory_stats->rss = pid->rss;
-	return show_cpu(
-	    cpu_before(&u->before, pid), &pid->cpu, span_ns, core_mhz, usage->cpu_stats);
+	add_measured(usage->memory_stats, "RSS", true);
+	usage->cpu_stats = cpu_stats_new();
+	show_cpu(cpu_before(&u->before, pid), &pid->cpu, span_ns, core_mhz, usage->cpu_stats);
 }
 
-int
+void
 run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret)
 {
 	const int64_t span_ns = u->before.at_ns ? u->last.at_ns - u->before.at_ns : 0;
-	int r;
 
 	ret->resource_usage = resource_usage_new();
-	r = ret->resource_usage ? show_all(u, span_ns, core_mhz, ret->resource_usage) : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < u->last.n_pids; i++)
-		r = show_pid(u, &u->last.pids[i], span_ns, core_mhz, ret);
+	show_run(u, span_ns, core_mhz, ret->resource_usage);
+	for (size_t i = 0; i < u->last.n_pids; i++)
+		show_pid(u, &u->last.pids[i], span_ns, core_mhz, ret);
 	ret->timestamp = clock_real_ns();
-	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_usage.h: what one run uses now, out of its cgroup and /proc. Read only when somebody asks.
- * Runs in: supervisor. */
+/* run_usage.h: the resource usage of one run, from its cgroup and /proc. It is read only on
+ * request. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_DRIVER_RUN_USAGE_H
 #define DROVER_SUPERVISOR_DRIVER_RUN_USAGE_H
 
@@ -11,8 +11,9 @@
 #include "common/clock.h"
 #include "common/id.h"
 #include "model/stats.h"
+#include "supervisor/core/sup.h"
 
-#define RUN_USAGE_PIDS 256 /* that are told apart */
+#define RUN_USAGE_PIDS 256 /* processes of a run that have figures of their own */
 
 struct cpu_times {
 	uint64_t total_ns, user_ns, system_ns;
@@ -20,7 +21,7 @@ struct cpu_times {
 
 struct pid_sample {
 	pid_t pid;
-	uint64_t start; /* with pid it names a process */
+	uint64_t start; /* in ticks since the boot; with pid it identifies a process */
 	struct cpu_times cpu;
 	uint64_t rss;
 };
@@ -41,35 +42,32 @@ struct run_usage {
 	struct run_sample before, last;
 };
 
-/* NULL is ignored. */
+/* Ignores NULL. */
 void run_usage_free(struct run_usage *u);
-/*
- * Takes a sample of the run, unless the last is quite new; those of another run go. parent is the
- * agent's cgroup. True: there are two, near enough to each other to tell what is going on; false:
- * one more in a moment will do.
- */
-bool run_usage_sample(struct run_usage *u, const struct id *run, const char *parent);
-/* The figures of the last sample, with what the processors did between the two. -ENOMEM. */
-int run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret);
+/* Samples the run, unless the last sample is less than 100 ms old; samples of another run are
+ * dropped. Returns true if there are two samples less than 10 s apart; if not, call again a moment
+ * later. */
+bool run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run);
+/* Fills in the figures of the last sample; those of the processors are between the two samples. */
+void run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret);
 
-/* The kernel has killed in this run, whose cgroup is still there, for want of memory. True: not by
- * the run's own limit, which was never reached; its counters prove that. */
-bool run_usage_limit_unreached(const struct id *run, const char *parent);
+/* For a run in which the kernel OOM-killed a process and whose cgroup still exists: returns true if
+ * the run's counters prove that its own memory limit was never hit. */
+bool run_usage_limit_unreached(struct sup *sup, const struct id *run);
+void usage_roots_free(struct sup *sup);
 
-/* --- what samples are made of --- */
-
-/* The agent's cgroup in each hierarchy: a path, "" where there is none. */
+/* The agent's cgroup in each hierarchy: a path, or "" if there is none. */
 struct usage_roots {
 	char v2[512], memory[512], cpu[512], cpuacct[512], pids[512], cpuset[512], systemd[512];
 };
 
-/* From a table such as /proc/self/mounts, which gives the hierarchies. */
+/* Finds the hierarchies in a table such as /proc/self/mounts. parent is the agent's cgroup. */
 int usage_roots_find(const char *mounts, const char *parent, struct usage_roots *ret);
 bool run_limit_unreached(const struct usage_roots *roots, const char *run);
-/* What is not there is left zero, and not in `measured`. */
+/* A figure that is not available stays zero and is not in `measured`. */
 void run_sample_read(const struct usage_roots *roots, const char *run, struct run_sample *ret);
 void run_sample_done(struct run_sample *s);
-/* A line of /proc/<pid>/stat. -EBADMSG. */
+/* Parses the contents of /proc/<pid>/stat. Returns 0 or -EBADMSG. */
 int run_pid_parse(const char *stat, struct pid_sample *ret);
 
 #endif

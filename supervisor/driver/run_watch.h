@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_watch.h: many executors' sockets as one source of the work loop. sd-event asks for all ready
- * descriptors and then handles one; with a thousand ready, which is a restart or a stop of
- * everything, that is a million. Runs in: supervisor.
+ * run_watch.h: the sockets of all executors as one source of the work loop. sd-event gets all ready
+ * descriptors from the kernel, handles one and asks again, so that n ready ones would take n * n
+ * steps: too many when everything restarts or stops. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_DRIVER_RUN_WATCH_H
 #define DROVER_SUPERVISOR_DRIVER_RUN_WATCH_H
 
 #include "supervisor/core/sup.h"
 
-/* Embedded in what is watched; that lives until the end of the turn in which it was removed. */
+/* Embedded in the owner of the socket. After run_watch_remove() the owner must live until the end
+ * of the turn. */
 struct run_watch {
 	int fd; /* -1: not watched */
 	void (*ready)(struct run_watch *w);
 };
 
-/* Calls w->ready() while fd can be read or has ended. fd stays the caller's. 0 or -errno. */
+void run_poll_new(struct sup *sup);
+void run_poll_free(struct sup *sup);
+
+/* Calls w->ready() while fd is readable or has ended. fd stays the caller's. Returns 0 or -errno.
+ */
 int run_watch_add(struct sup *sup, struct run_watch *w, int fd);
-/* Before fd is closed. */
-void run_watch_remove(struct run_watch *w);
-void run_watch_free(void);
+/* To be called before fd is closed. */
+void run_watch_remove(struct sup *sup, struct run_watch *w);
 
 #endif

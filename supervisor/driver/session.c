@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* session.c: the talk with a session's executor, and its pipes or pty. Runs in: supervisor. */
+/* session.c: the messages with a session's executor, and the session's pipes or pty. Runs in:
+ * supervisor. */
 #include "supervisor/driver/session.h"
 
 #include <errno.h>
@@ -13,13 +14,15 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/mem.h"
 #include "proto/executor.h"
 #include "supervisor/driver/run_text.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_timer.h"
 
 #define SESSIONS_MAX 64
 #define INPUT_MAX    (64 * 1024)
-#define REST_MAX     (1024 * 1024) /* of output after its end: no pipe holds more */
+#define REST_MAX     (1024 * 1024) /* output that is read after the end: no pipe holds more */
 #define BEGIN_USEC   30000000
 #define END_OF_FILE  4 /* ^D */
 
@@ -31,20 +34,18 @@ struct session {
 	void *arg;
 	uint64_t call;
 	bool tty;
-	int sock, fds[STREAMS]; /* -1: not there yet, or closed */
-	sd_event_source *talk, *late, *sources[STREAMS], *soon;
+	int sock, fds[STREAMS]; /* -1: not open yet, or closed */
+	sd_event_source *sock_source, *late, *sources[STREAMS], *soon;
 	char *in;
 	size_t in_len;
-	bool close_in; /* once `in` is empty */
+	bool close_in; /* close the input once `in` is empty */
 	bool stderr_next;
-	bool begun, over, closed_told[STREAMS], end_told;
-	size_t rest;
-	unsigned rows, columns; /* 0: nobody said */
+	bool begun, over, close_reported[STREAMS], end_reported;
+	size_t rest;            /* output that may still be read after the end */
+	unsigned rows, columns; /* 0: unknown */
 	int exit_code, exit_signal;
 	struct err error; /* code 0: none */
 };
-
-static unsigned n_sessions;
 
 static void
 close_stream(struct session *s, int i)
@@ -54,9 +55,9 @@ close_stream(struct session *s, int i)
 }
 
 static void
-stop_talk(struct session *s)
+disconnect(struct session *s)
 {
-	s->talk = sd_event_source_disable_unref(s->talk);
+	s->sock_source = sd_event_source_disable_unref(s->sock_source);
 	s->late = sd_event_source_disable_unref(s->late);
 	close_p(&s->sock);
 }
@@ -70,7 +71,7 @@ on_soon(sd_event_source *source, void *userdata)
 	return 0;
 }
 
-/* Never from within what the owner called. */
+/* Calls the owner from the work loop, because it may be within one of its own calls now. */
 static void
 wake_soon(struct session *s)
 {
@@ -79,27 +80,23 @@ wake_soon(struct session *s)
 	(void)sd_event_source_set_enabled(s->soon, SD_EVENT_ONESHOT);
 }
 
-/* What is in its pipes is still read; what comes later is not waited for. */
+/* What is in the pipes is still read, but later output is not waited for. */
 static void
-end(struct session *s)
+end_session(struct session *s)
 {
 	s->over = true;
 	s->rest = REST_MAX;
-	stop_talk(s);
+	disconnect(s);
 	close_stream(s, IN);
 	wake_soon(s);
 }
 
 static void
-fail(struct session *s, int code, const char *sentence)
+fail_session(struct session *s, int code, const char *sentence)
 {
 	(void)err_say(&s->error, code, "%s", sentence);
-	end(s);
+	end_session(s);
 }
-
-/* --- its input --- */
-
-static void set_size(struct session *s);
 
 static int
 on_writable(sd_event_source *source, int fd, uint32_t events, void *userdata)
@@ -109,7 +106,7 @@ on_writable(sd_event_source *source, int fd, uint32_t events, void *userdata)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* Nobody reads it: then it goes nowhere. */
+	/* Input that nobody reads is dropped. */
 	if (n < 0) {
 		s->in_len = 0;
 		s->close_in = true;
@@ -126,7 +123,7 @@ on_writable(sd_event_source *source, int fd, uint32_t events, void *userdata)
 }
 
 static void
-look_at_input(struct session *s)
+update_input(struct session *s)
 {
 	if (s->fds[IN] < 0)
 		return;
@@ -137,18 +134,11 @@ look_at_input(struct session *s)
 }
 
 static void
-put_input(struct session *s, const void *data, size_t len)
+queue_input(struct session *s, const void *data, size_t len)
 {
-	char *grown;
-
 	if (len == 0 || s->close_in || s->over || (s->begun && s->fds[IN] < 0))
 		return;
-	grown = realloc(s->in, s->in_len + len);
-	if (!grown) {
-		fail(s, -ENOMEM, "no memory for the session's input");
-		return;
-	}
-	s->in = grown;
+	s->in = mem_resize(s->in, s->in_len + len, 1);
 	memcpy(s->in + s->in_len, data, len);
 	s->in_len += len;
 }
@@ -156,8 +146,8 @@ put_input(struct session *s, const void *data, size_t len)
 void
 session_write(struct session *s, const void *data, size_t len)
 {
-	put_input(s, data, len);
-	look_at_input(s);
+	queue_input(s, data, len);
+	update_input(s);
 }
 
 size_t
@@ -172,10 +162,10 @@ session_close_input(struct session *s)
 	const char eof = END_OF_FILE;
 
 	if (s->tty)
-		put_input(s, &eof, 1);
+		queue_input(s, &eof, 1);
 	else
 		s->close_in = true;
-	look_at_input(s);
+	update_input(s);
 }
 
 static void
@@ -196,8 +186,6 @@ session_resize(struct session *s, unsigned rows, unsigned columns)
 	set_size(s);
 }
 
-/* --- its output --- */
-
 static int
 on_readable(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
@@ -207,7 +195,7 @@ on_readable(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	return 0;
 }
 
-/* More than 0: bytes; 0: nothing now; -1: it is closed. */
+/* Returns the number of bytes read; 0 if there are none now; -1 if the stream is closed. */
 static ssize_t
 read_stream(struct session *s, int i, void *buf, size_t max)
 {
@@ -222,7 +210,7 @@ read_stream(struct session *s, int i, void *buf, size_t max)
 		(void)sd_event_source_set_enabled(s->sources[i], SD_EVENT_ONESHOT);
 		return 0;
 	}
-	close_stream(s, i); /* EIO: nobody has the terminal open */
+	close_stream(s, i); /* a terminal returns EIO when no process has it open */
 	return -1;
 }
 
@@ -235,9 +223,9 @@ next_of(struct session *s, int i, void *buf, size_t max, size_t *ret_len)
 		*ret_len = (size_t)n;
 		return i == OUT ? SESSION_STDOUT : SESSION_STDERR;
 	}
-	if (n == 0 || s->closed_told[i])
+	if (n == 0 || s->close_reported[i])
 		return SESSION_NOTHING;
-	s->closed_told[i] = true;
+	s->close_reported[i] = true;
 	return i == OUT ? SESSION_STDOUT_CLOSED : SESSION_STDERR_CLOSED;
 }
 
@@ -247,15 +235,15 @@ session_next(struct session *s, void *buf, size_t max, size_t *ret_len)
 	for (int n = 0; n < 2 && s->begun; n++) {
 		enum session_item item;
 
-		/* In turns, so that one that floods does not hide the other. */
+		/* The streams take turns, so that one with much output does not delay the other. */
 		s->stderr_next = !s->stderr_next;
 		item = next_of(s, s->stderr_next ? OUT : ERR, buf, max, ret_len);
 		if (item != SESSION_NOTHING)
 			return item;
 	}
-	if (!s->over || s->end_told)
+	if (!s->over || s->end_reported)
 		return SESSION_NOTHING;
-	s->end_told = true;
+	s->end_reported = true;
 	return s->error.code < 0 ? SESSION_FAILED : SESSION_EXITED;
 }
 
@@ -272,13 +260,12 @@ session_error(const struct session *s)
 	return &s->error;
 }
 
-/* --- the talk --- */
-
-/* A terminal is its input and its output, and has no other. */
+/* A terminal is one descriptor for input and output. */
 static int
 take_streams(struct session *s, int fds[STREAMS], size_t n)
 {
 	static const uint32_t events[] = { EPOLLOUT, EPOLLIN, EPOLLIN };
+	int r;
 
 	if (s->tty && n == 1) {
 		fds[OUT] = dup(fds[IN]);
@@ -290,9 +277,10 @@ take_streams(struct session *s, int fds[STREAMS], size_t n)
 	}
 	for (size_t i = 0; i < n; i++) {
 		s->fds[i] = steal_fd(&fds[i]);
-		if (sd_event_add_io(s->sup->event, &s->sources[i], s->fds[i], events[i],
-			i == IN ? on_writable : on_readable, s) < 0)
-			return -ENOMEM;
+		r = sd_event_add_io(s->sup->event, &s->sources[i], s->fds[i], events[i],
+		    i == IN ? on_writable : on_readable, s);
+		if (r < 0)
+			return r;
 		(void)sd_event_source_set_enabled(s->sources[i], SD_EVENT_OFF);
 	}
 	return 0;
@@ -302,14 +290,14 @@ static void
 on_hello(struct session *s, int fds[STREAMS], size_t n)
 {
 	if (take_streams(s, fds, n) < 0) {
-		fail(s, -EPROTO, "the session's executor gave no streams");
+		fail_session(s, -EPROTO, "the session's executor sent no usable streams");
 		return;
 	}
 	s->begun = true;
-	s->closed_told[ERR] = s->tty;
+	s->close_reported[ERR] = s->tty;
 	s->late = sd_event_source_disable_unref(s->late);
 	set_size(s);
-	look_at_input(s);
+	update_input(s);
 	wake_soon(s);
 }
 
@@ -321,14 +309,14 @@ on_state(struct session *s, const struct exe_hello *h)
 	if (h->state != EXE_FAILED)
 		return;
 	run_text_failure(sentence, sizeof sentence, h->step, h->error, h->detail);
-	/* As a shell says it: there is no such command, or it cannot be run. */
+	/* The exit codes of a shell: 127 for no such command, 126 for one that cannot be run. */
 	if (h->step == EXE_STEP_COMMAND)
 		s->exit_code = h->error == ENOENT ? 127 : 126;
-	fail(s, -h->error ?: -EIO, sentence);
+	fail_session(s, -h->error ?: -EIO, sentence);
 }
 
 static int
-on_talk(sd_event_source *source, int fd, uint32_t events, void *userdata)
+on_message(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
 	union {
 		struct exe_head head;
@@ -352,9 +340,9 @@ on_talk(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	else if (len >= (ssize_t)sizeof m.exited && m.head.type == EXE_EXITED) {
 		s->exit_code = m.exited.exit_code;
 		s->exit_signal = m.exited.exit_signal;
-		end(s);
+		end_session(s);
 	} else if (len < (ssize_t)sizeof m.head) {
-		fail(s, -ECONNRESET, "the session's executor was lost");
+		fail_session(s, -ECONNRESET, "the session's executor was lost");
 	}
 	for (size_t i = 0; i < STREAMS; i++)
 		close_p(&fds[i]);
@@ -364,7 +352,7 @@ on_talk(sd_event_source *source, int fd, uint32_t events, void *userdata)
 static int
 on_late(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	fail(userdata, -ETIMEDOUT, "the session did not begin within 30 s");
+	fail_session(userdata, -ETIMEDOUT, "the session did not begin within 30 s");
 	return 0;
 }
 
@@ -372,31 +360,36 @@ static void
 on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, const struct err *e)
 {
 	struct session *s = arg;
+	int r;
 
 	s->call = 0;
 	if (code < 0) {
-		fail(s, code, e->msg);
+		fail_session(s, code, e->msg);
 		return;
 	}
 	s->sock = fd;
-	if (sd_event_add_io(sup->event, &s->talk, fd, EPOLLIN, on_talk, s) < 0 ||
-	    sd_event_add_time_relative(
-		sup->event, &s->late, CLOCK_MONOTONIC, BEGIN_USEC, 0, on_late, s) < 0)
-		fail(s, -ENOMEM, "no memory for a session");
+	r = sd_event_add_io(sup->event, &s->sock_source, fd, EPOLLIN, on_message, s);
+	if (r < 0) {
+		fail_session(s, r, "the session's executor cannot be watched");
+		return;
+	}
+	sup_timer_set(sup, &s->late, CLOCK_MONOTONIC, BEGIN_USEC, on_late, s);
 }
 
 struct session *
 session_new(struct sup *sup, const struct exec_session_start_req *req, int spec_fd,
     session_wake *wake, void *arg, struct err *e)
 {
-	struct session *s = n_sessions < SESSIONS_MAX ? calloc(1, sizeof *s) : NULL;
+	struct session *s;
 
-	if (!s) {
+	if (sup->n_sessions >= SESSIONS_MAX) {
 		close_p(&spec_fd);
-		(void)err_say(e, -EBUSY, "there are %u sessions on this node already", n_sessions);
+		(void)err_say(
+		    e, -EBUSY, "there are %u sessions on this node already", sup->n_sessions);
 		return NULL;
 	}
-	n_sessions++;
+	sup->n_sessions++;
+	s = mem_new(struct session);
 	*s = (struct session){ .sup = sup,
 		.wake = wake,
 		.arg = arg,
@@ -413,11 +406,11 @@ session_free(struct session *s)
 	if (!s)
 		return;
 	child_call_cancel(s->sup, s->call);
-	stop_talk(s);
+	disconnect(s);
 	for (int i = 0; i < STREAMS; i++)
 		close_stream(s, i);
 	s->soon = sd_event_source_disable_unref(s->soon);
+	s->sup->n_sessions--;
 	free(s->in);
 	free(s);
-	n_sessions--;
 }

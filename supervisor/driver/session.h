@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h: something done inside a task that runs, by an executor of its own: a
- * command with pipes or a terminal, or new files for its secrets. Nothing of it is kept: it ends
- * with the supervisor, with its task, and when it is freed. Runs in: supervisor.
+ * session.h: something that is done inside a running task by a second executor: a command with
+ * pipes or a terminal, or new files for the task's secrets. A session ends with the supervisor,
+ * with its task, and when it is freed. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_DRIVER_SESSION_H
 #define DROVER_SUPERVISOR_DRIVER_SESSION_H
@@ -17,42 +17,43 @@
 struct session;
 
 enum session_item {
-	SESSION_NOTHING, /* just now: wake() comes when there may be more */
+	SESSION_NOTHING, /* nothing now: wake() is called when there may be more */
 	SESSION_STDOUT,
 	SESSION_STDERR,
 	SESSION_STDOUT_CLOSED,
 	SESSION_STDERR_CLOSED,
-	SESSION_EXITED, /* the last one: session_exit_code() */
-	SESSION_FAILED, /* the last one: session_error() */
+	SESSION_EXITED, /* the last item: session_exit_code() */
+	SESSION_FAILED, /* the last item: session_error() */
 };
 
 /*
- * What its owner hears, from the work loop and never from within a call below: session_next() may
- * give something again, or session_room() has become more. The owner may free it there.
+ * Tells the owner that session_next() may return something again, or that session_room() has grown.
+ * Called from the work loop, never from within a call below. The owner may free the session.
  */
 typedef void session_wake(void *arg);
 
 /*
- * Sends the request; spec_fd is taken over. Output waits in the kernel until it is asked for, so a
- * session whose owner takes nothing stops at a full pipe. NULL with *e: -EBUSY there are too many,
- * or no memory.
+ * Sends the request; takes over spec_fd. Output waits in the kernel until session_next() takes it,
+ * so a command whose output nobody takes blocks at a full pipe. Returns NULL with *e (-EBUSY) if
+ * there are too many sessions.
  */
 struct session *session_new(struct sup *sup, const struct exec_session_start_req *req, int spec_fd,
     session_wake *wake, void *arg, struct err *e);
-/* Its processes get SIGHUP, and SIGKILL soon after. NULL is ignored. */
+/* Ends the session: its processes get SIGHUP, and SIGKILL soon after. Ignores NULL. */
 void session_free(struct session *s);
 
-/* What is next, with up to max bytes of output in buf. */
+/* Returns the next item, with up to max bytes of output in buf. */
 enum session_item session_next(struct session *s, void *buf, size_t max, size_t *ret_len);
-/* As a shell has it: 128 + n for signal n. *ret_signal is 0 then not. */
+/* Returns the exit code as a shell does: 128 + n for signal n. *ret_signal is n, or 0. */
 int session_exit_code(const struct session *s, int *ret_signal);
-/* Why there was none: code and sentence. */
+/* Returns why the session failed. */
 const struct err *session_error(const struct session *s);
 
-/* Input: what does not go at once is kept; an owner that stops reading at 0 room keeps it small. */
+/* Queues input. session_room() says how many bytes the owner may pass before it has to wait; more
+ * are taken too. */
 void session_write(struct session *s, const void *data, size_t len);
 size_t session_room(const struct session *s);
-/* The end of its input, behind what was written; on a terminal the end-of-file character. */
+/* Ends the input after what was written; on a terminal by the end-of-file character. */
 void session_close_input(struct session *s);
 void session_resize(struct session *s, unsigned rows, unsigned columns);
 

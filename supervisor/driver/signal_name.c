@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* signal_name.c: "SIGTERM" to 15. Runs in: supervisor. */
+/* signal_name.c: the number of a signal, from its name. Runs in: supervisor. */
 #include "supervisor/driver/signal_name.h"
 
 #include <string.h>

@@ -134,10 +134,8 @@ api_wait_check(struct sup *sup)
 {
 	struct waiter *w, *next;
 
-	for (w = LIST_FIRST(&sup->api->waiters); w; w = next) {
+	LIST_FOREACH_SAFE (w, &sup->api->waiters, link, next) {
 		uint64_t index = w->now(sup, w->held.req);
-
-		next = LIST_NEXT(w, link);
 		if (index > w->index)
 			answer_waiter(w, index);
 	}

@@ -148,10 +148,8 @@ http_clients_tick(struct http_clients *all, bool full)
 	uint64_t now = clock_ms();
 	struct http_client *c, *next;
 
-	for (c = TAILQ_FIRST(&all->waiting); c; c = next) {
+	TAILQ_FOREACH_SAFE (c, &all->waiting, waits, next) {
 		uint64_t waited = now - c->since_ms;
-
-		next = TAILQ_NEXT(c, waits);
 		if (full && waited < YIELD_MS)
 			return YIELD_MS - waited;
 		if (!full && waited < SEND_MS && !c->reads)

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
+
+#include "common/list.h"
 
 struct MHD_Connection;
 struct http_clients;

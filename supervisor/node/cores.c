@@ -2,10 +2,11 @@
 /* cores.c: sets of processors by their numbers. Runs in: supervisor. */
 #include "supervisor/node/cores.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/mem.h"
 
 #define ELLIPSIS "…"
 
@@ -38,16 +39,11 @@ core_set_has(const struct core_set *set, int64_t core)
 	return core >= 0 && core < CORES_MAX && set->has[core];
 }
 
-int
+void
 ints_add(struct ints *list, int64_t value)
 {
-	int64_t *bigger = realloc(list->v, (list->n + 1) * sizeof *bigger);
-
-	if (!bigger)
-		return -ENOMEM;
-	list->v = bigger;
+	list->v = mem_resize(list->v, list->n + 1, sizeof *list->v);
 	list->v[list->n++] = value;
-	return 0;
 }
 
 void

@@ -16,14 +16,14 @@ struct core_set {
 	uint8_t has[CORES_MAX];
 };
 
-/* Adds those of "0-3,8". false: it is no such list; what stood before the error has been added. */
+/* Adds the numbers of a list such as "0-3,8". Returns false if it does not parse; the numbers
+ * before the error have been added. */
 bool core_set_parse(struct core_set *set, const char *list);
-/* Numbers below 0 or from CORES_MAX on are in no set. */
+/* Returns false for numbers below 0 and from CORES_MAX on. */
 bool core_set_has(const struct core_set *set, int64_t core);
 
-/* Appends one. 0 or -ENOMEM. */
-int ints_add(struct ints *list, int64_t value);
-/* "0-3,8", cut with "…" where buf ends. */
+void ints_add(struct ints *list, int64_t value);
+/* Formats the list as "0-3,8"; a text that is too long is cut and ends in "…". */
 void core_list_format(const struct ints *list, char buf[CORES_TEXT_SIZE]);
 
 #endif

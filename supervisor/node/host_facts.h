@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_facts.h: what is true of this machine, for who debugs a cluster. Runs in: supervisor. */
+/* host_facts.h: facts about this machine, for debugging a cluster. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_NODE_HOST_FACTS_H
 #define DROVER_SUPERVISOR_NODE_HOST_FACTS_H
 
@@ -7,9 +7,9 @@
 #include "supervisor/core/sup.h"
 
 /*
- * ret is empty. What cannot be read says why in its place. The environment is this process's own:
- * the launcher passes on what systemd said to it, and nothing of its own. -ENOMEM.
+ * Fills *ret, which is empty. A file that cannot be read is replaced by the reason. The environment
+ * is the supervisor's: the launcher passes on what systemd set and adds nothing.
  */
-int host_facts_fill(struct sup *sup, struct host_data *ret);
+void host_facts_fill(struct sup *sup, struct host_data *ret);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* host_usage.c: what this machine uses now, out of /proc. Runs in: supervisor. */
+/* host_usage.c: the CPU, memory and disk usage of this machine, from /proc. Runs in: supervisor. */
 #include "supervisor/node/host_usage.h"
 
 #include <errno.h>
@@ -14,23 +14,41 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/fd.h"
+#include "common/mem.h"
 #include "supervisor/node/usage_sample.h"
 #include "supervisor/core/sup.h"
 
 #define PROC_MAX (4u << 20)
 
-/* Two samples of the processors and when they were taken, CLOCK_BOOTTIME; 0: none. */
-static struct {
+/* Two samples of the processors and when they were taken (CLOCK_BOOTTIME; 0: not yet). */
+struct host_usage {
 	struct core_list before, now;
 	int64_t before_ns, now_ns;
-} cores;
+};
+
+void
+host_usage_new(struct sup *sup)
+{
+	sup->host_usage = mem_new(struct host_usage);
+}
+
+void
+host_usage_free(struct sup *sup)
+{
+	if (!sup->host_usage)
+		return;
+	free(sup->host_usage->before.v);
+	free(sup->host_usage->now.v);
+	free(sup->host_usage);
+	sup->host_usage = NULL;
+}
 
 static int
 parse_core(const char *line, struct core_times *ret)
 {
 	unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
 
-	/* What guests got is in user and nice. */
+	/* user and nice include the time of guests. */
 	if (sscanf(line, "%11s %llu %llu %llu %llu %llu %llu %llu %llu", ret->name, &user, &nice,
 		&system, &idle, &iowait, &irq, &softirq, &steal) != 9)
 		return -EBADMSG;
@@ -41,22 +59,18 @@ parse_core(const char *line, struct core_times *ret)
 	return 0;
 }
 
-int
+void
 host_cores_parse(const char *text, struct core_list *ret)
 {
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		struct core_times core = { 0 }, *bigger;
+		struct core_times core = { 0 };
 
 		if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9' ||
 		    parse_core(line, &core) < 0)
 			continue;
-		bigger = realloc(ret->v, (ret->n + 1) * sizeof *bigger);
-		if (!bigger)
-			return -ENOMEM;
-		ret->v = bigger;
+		ret->v = mem_resize(ret->v, ret->n + 1, sizeof *ret->v);
 		ret->v[ret->n++] = core;
 	}
-	return 0;
 }
 
 static const struct core_times *
@@ -68,7 +82,7 @@ find_core(const struct core_list *list, const char *name)
 	return NULL;
 }
 
-/* Counters of a core that was taken offline and back may go backwards: that is nothing. */
+/* Returns 0 if a counter went backwards, as those of a core that was offline may. */
 static double
 percent(uint64_t before, uint64_t now, uint64_t total)
 {
@@ -82,7 +96,7 @@ show_core(const struct core_times *before, const struct core_times *now, double 
 	uint64_t was = before->busy + before->idle, is = now->busy + now->idle;
 	uint64_t total = is > was ? is - was : 0;
 
-	(void)str_set(&ret->cpu, now->name);
+	str_set(&ret->cpu, now->name);
 	ret->user = percent(before->user, now->user, total);
 	ret->system = percent(before->system, now->system, total);
 	ret->idle = total ? percent(before->idle, now->idle, total) : 100;
@@ -96,10 +110,11 @@ host_cores_show(const struct core_list *before, const struct core_list *now, dou
 {
 	for (size_t i = 0; i < now->n; i++) {
 		const struct core_times *was = find_core(before, now->v[i].name);
-		struct host_cpu *cpu = was ? list_add(host_cpu, &ret->cpu) : NULL;
+		struct host_cpu *cpu;
 
-		if (!cpu)
+		if (!was)
 			continue;
+		cpu = list_add(host_cpu, &ret->cpu);
 		show_core(was, &now->v[i], core_mhz, cpu);
 		ret->cpu_ticks_consumed += cpu->total_ticks;
 	}
@@ -118,7 +133,7 @@ host_memory_parse(const char *text, struct host_memory *ret)
 	ret->used = ret->total > kept ? ret->total - kept : 0;
 }
 
-/* id parent major:minor root target options [optional fields] - type source options */
+/* A line is: id parent major:minor root target options [optional fields] - type source options. */
 const char *
 host_device_find(char *mountinfo, unsigned major, unsigned minor)
 {
@@ -138,7 +153,8 @@ host_device_find(char *mountinfo, unsigned major, unsigned minor)
 	return NULL;
 }
 
-/* Neither what is in memory nor what another machine or process serves: these may never answer. */
+/* Returns false for file systems in memory, and for those that another machine or process serves,
+ * because statvfs() on these may hang. */
 static bool
 is_disk(const struct mntent *m)
 {
@@ -161,21 +177,20 @@ host_disks_read(const char *mounts, struct host_stats *ret)
 	FILE *f = setmntent(mounts, "re");
 	struct mntent m;
 	char line[8192];
-	int r = f ? 0 : -errno;
 
-	while (r == 0 && getmntent_r(f, &m, line, sizeof line)) {
+	if (!f)
+		return -errno;
+	while (getmntent_r(f, &m, line, sizeof line)) {
 		struct host_disk *disk;
 
 		if (!is_disk(&m) || has_device(ret, m.mnt_fsname))
 			continue;
 		disk = list_add(host_disk, &ret->disk_stats);
-		if (!disk || str_set(&disk->device, m.mnt_fsname) < 0 ||
-		    str_set(&disk->mountpoint, m.mnt_dir) < 0)
-			r = -ENOMEM;
+		str_set(&disk->device, m.mnt_fsname);
+		str_set(&disk->mountpoint, m.mnt_dir);
 	}
-	if (f)
-		(void)endmntent(f);
-	return r;
+	(void)endmntent(f);
+	return 0;
 }
 
 static void
@@ -193,13 +208,12 @@ take_space(const struct statvfs *fs, struct host_disk *ret)
 		    100.0 * (double)(fs->f_files - fs->f_ffree) / (double)fs->f_files;
 }
 
-/* What cannot be looked at is left out: this process is no more than any user. */
-int
+void
 host_usage_disks(struct host_stats *ret)
 {
 	struct statvfs fs;
-	int r = host_disks_read("/proc/self/mounts", ret);
 
+	(void)host_disks_read("/proc/self/mounts", ret);
 	for (size_t i = ret->disk_stats.n; i-- > 0;) {
 		struct host_disk *disk = &ret->disk_stats.v[i];
 
@@ -208,62 +222,54 @@ host_usage_disks(struct host_stats *ret)
 		else
 			list_remove(host_disk, &ret->disk_stats, i);
 	}
-	return r;
 }
 
-/* By its path where this process may walk there, else by what is beside it. */
-static int
+/* The log directory, which is open, is on the same file system as the alloc directory, which this
+ * process may be unable to reach. */
+static void
 take_alloc_dir(struct sup *sup, struct host_stats *ret)
 {
-	cleanup_free char *path = NULL;
+	cleanup_free char *path = mem_printf("%s/alloc", sup->args.data_dir);
 	struct statvfs fs;
 
 	ret->alloc_dir_stats = host_disk_new();
-	if (!ret->alloc_dir_stats || str_setf(&path, "%s/alloc", sup->args.data_dir) < 0)
-		return -ENOMEM;
 	if (statvfs(path, &fs) == 0 || fstatvfs(sup->log_dir_fd, &fs) == 0)
 		take_space(&fs, ret->alloc_dir_stats);
-	return 0;
 }
 
 bool
-host_usage_sample(void)
+host_usage_sample(struct sup *sup)
 {
-	int64_t now = clock_boot_ns();
+	struct host_usage *u = sup->host_usage;
+	int64_t now = (int64_t)clock_boot_ns();
 
-	if (usage_is_due(now, cores.now_ns)) {
+	if (usage_is_due(now, u->now_ns)) {
 		cleanup_free char *text = NULL;
-		struct core_list list = { 0 };
 
-		if (fd_read_file(AT_FDCWD, "/proc/stat", PROC_MAX, &text) < 0 ||
-		    host_cores_parse(text, &list) < 0) {
-			free(list.v);
+		if (fd_read_file(AT_FDCWD, "/proc/stat", PROC_MAX, &text) < 0)
 			return true;
-		}
-		free(cores.before.v);
-		cores.before = cores.now;
-		cores.before_ns = cores.now_ns;
-		cores.now = list;
-		cores.now_ns = now;
+		free(u->before.v);
+		u->before = u->now;
+		u->before_ns = u->now_ns;
+		u->now = (struct core_list){ 0 };
+		u->now_ns = now;
+		host_cores_parse(text, &u->now);
 	}
-	return usage_is_pair(cores.before_ns, cores.now_ns);
+	return usage_is_pair(u->before_ns, u->now_ns);
 }
 
-int
+void
 host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret)
 {
+	const struct host_usage *u = sup->host_usage;
 	cleanup_free char *text = NULL;
-	int r;
 
-	host_cores_show(&cores.before, &cores.now, core_mhz, ret);
+	host_cores_show(&u->before, &u->now, core_mhz, ret);
 	ret->memory = host_memory_new();
-	if (!ret->memory)
-		return -ENOMEM;
 	if (fd_read_file(AT_FDCWD, "/proc/meminfo", PROC_MAX, &text) > 0)
 		host_memory_parse(text, ret->memory);
-	if ((r = host_usage_disks(ret)) == -ENOMEM || (r = take_alloc_dir(sup, ret)) < 0)
-		return r;
+	host_usage_disks(ret);
+	take_alloc_dir(sup, ret);
 	ret->uptime = clock_boot_ns() / NS_PER_S;
 	ret->timestamp = clock_real_ns();
-	return 0;
 }

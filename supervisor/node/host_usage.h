@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_usage.h: what this machine uses now, out of /proc. Read only when somebody asks. Runs in:
- * supervisor. */
+/* host_usage.h: the CPU, memory and disk usage of this machine, from /proc. It is read only on
+ * request. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_NODE_HOST_USAGE_H
 #define DROVER_SUPERVISOR_NODE_HOST_USAGE_H
 
@@ -22,30 +22,30 @@ struct core_list {
 	size_t n;
 };
 
-/* The lines "cpuN" of /proc/stat. -ENOMEM. *ret->v is the caller's to free. */
-int host_cores_parse(const char *text, struct core_list *ret);
-/* Adds a host_cpu for each core of now that before had too, and sums up their ticks. core_mhz is
- * what one core has. */
+/* Parses the lines "cpuN" of /proc/stat. The caller frees ret->v. */
+void host_cores_parse(const char *text, struct core_list *ret);
+/* Adds a host_cpu for each core that is in both samples, and adds up their ticks. core_mhz is the
+ * clock of one core. */
 void host_cores_show(const struct core_list *before, const struct core_list *now, double core_mhz,
     struct host_stats *ret);
-/* /proc/meminfo. */
+/* Parses /proc/meminfo. */
 void host_memory_parse(const char *text, struct host_memory *ret);
-/* Adds a host_disk, without figures, for each file system on a device of this machine that stands
- * in a table such as /proc/self/mounts; one that is mounted more than once at its first place. */
+/* Adds a host_disk, without figures, for each local file system in a table such as
+ * /proc/self/mounts. One that is mounted more than once is added with its first place. Returns 0 or
+ * -errno. */
 int host_disks_read(const char *mounts, struct host_stats *ret);
-
-/* The device whose file system has this number, in a text such as /proc/self/mountinfo, which is
- * overwritten; as the other tables name it. NULL: not there. */
+/* Returns the source (such as /dev/vda) of the file system with this device number, from a text
+ * such as /proc/self/mountinfo, which is overwritten. NULL if it is not in there. */
 const char *host_device_find(char *mountinfo, unsigned major, unsigned minor);
 
-/*
- * Takes a sample of the processors, unless the last one is quite new. Are there two now, near
- * enough to each other to tell what is going on? If not, one more in a moment will do.
- */
-bool host_usage_sample(void);
-/* Only the file systems that this process can look at. -ENOMEM. */
-int host_usage_disks(struct host_stats *ret);
-/* All figures, as they are now; the processors' are between the last two samples. -ENOMEM. */
-int host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret);
+void host_usage_new(struct sup *sup);
+void host_usage_free(struct sup *sup);
+/* Samples the processors, unless the last sample is less than 100 ms old. Returns true if there are
+ * two samples less than 10 s apart; if not, call again a moment later. */
+bool host_usage_sample(struct sup *sup);
+/* Adds the disks with their figures; those that this process cannot reach are left out. */
+void host_usage_disks(struct host_stats *ret);
+/* Fills in everything; the processors' figures are between the last two samples. */
+void host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret);
 
 #endif

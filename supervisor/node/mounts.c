@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mounts.c: what is mounted below the data directory. mountinfo is read again only after poll(2)
- * has said that the mounts of this machine changed (proc(5)): reading all of it for each removal
- * would make removals as slow as the machine has mounts. Runs in: supervisor.
+ * mounts.c: the mounts below the data directory. mountinfo is read again only after poll(2) has
+ * reported a change (proc(5)), because reading it for each removal would take time in proportion to
+ * the mounts of the whole machine. Runs in: supervisor.
  */
 #include "supervisor/node/mounts.h"
 
@@ -12,16 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/mem.h"
 #include "common/mountinfo.h"
 #include "supervisor/core/sup.h"
 
-static struct {
-	int fd;     /* of mountinfo, for poll(2); 0: not opened yet */
+struct mounts {
+	int fd;     /* of mountinfo, for poll(2); -1: not opened yet */
 	char *list; /* what mounts_list() returned last */
-} known;
+};
+
+void
+mounts_new(struct sup *sup)
+{
+	sup->mounts = mem_new(struct mounts);
+	sup->mounts->fd = -1;
+}
+
+void
+mounts_free(struct sup *sup)
+{
+	if (!sup->mounts)
+		return;
+	close_p(&sup->mounts->fd);
+	free(sup->mounts->list);
+	free(sup->mounts);
+	sup->mounts = NULL;
+}
 
 /* Shrinks the text in place to the paths below data_dir, each with its NUL, and an empty one at the
- * end. Returns its length. */
+ * end. Returns the length with all NULs. */
 static size_t
 keep_own(const char *data_dir, char *text)
 {
@@ -45,25 +65,24 @@ keep_own(const char *data_dir, char *text)
 int
 mounts_list(const struct sup *sup, const char **ret)
 {
-	struct pollfd p = { .fd = known.fd, .events = POLLPRI };
-	char *text = NULL, *small;
+	struct mounts *m = sup->mounts;
+	struct pollfd p = { .events = POLLPRI };
+	char *text = NULL;
 	int r;
 
 	/* Opened before the first reading, so that poll() reports a change during the reading. */
-	if (known.fd <= 0)
-		known.fd = p.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	if (!known.list || p.fd < 0 || poll(&p, 1, 0) != 0) {
+	if (m->fd < 0)
+		m->fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	p.fd = m->fd;
+	if (!m->list || m->fd < 0 || poll(&p, 1, 0) != 0) {
+		free(m->list);
+		m->list = NULL; /* if reading fails: poll() does not report this change again */
 		r = mountinfo_read(&text);
-		if (r < 0) { /* poll() does not report this change again */
-			free(known.list);
-			known.list = NULL;
+		if (r < 0)
 			return r;
-		}
-		small = realloc(text, keep_own(sup->args.data_dir, text));
-		free(known.list);
-		known.list = small ?: text;
+		m->list = mem_resize(text, keep_own(sup->args.data_dir, text), 1);
 	}
-	*ret = known.list;
+	*ret = m->list;
 	return 0;
 }
 
@@ -109,7 +128,7 @@ mounts_refuse(const struct sup *sup, const struct id *alloc, struct err *e)
 	for (; *path; path += strlen(path) + 1) {
 		if (mount_is_secrets(path, other))
 			continue;
-		/* What is in the trash already has more than the id for its name. */
+		/* In the trash a directory's name is longer than the id, so it does not match. */
 		for (const char *at = path; (at = strstr(at, name)); at++)
 			if (mountinfo_below(at, name))
 				return err_say(e, -EBUSY,

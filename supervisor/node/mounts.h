@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mounts.h: what is mounted below the data directory. Runs in: supervisor. */
+/* mounts.h: the mounts below the data directory. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_NODE_MOUNTS_H
 #define DROVER_SUPERVISOR_NODE_MOUNTS_H
 
@@ -10,23 +10,26 @@
 
 struct sup;
 
+void mounts_new(struct sup *sup);
+void mounts_free(struct sup *sup);
+
 /*
- * *ret: the paths of all mounts below the data directory, relative to it, each with its NUL, one
- * behind the other, with an empty one at the end. Valid until the next call. 0 or -errno.
+ * Sets *ret to the paths of all mounts below the data directory, relative to it: strings one after
+ * the other, each with its NUL, then an empty one. Valid until the next call. Returns 0 or -errno.
  */
 int mounts_list(const struct sup *sup, const char **ret);
 
-/* Is something mounted on path, relative to the data directory? 1, 0 or -errno. */
+/* Returns 1 if something is mounted on path, relative to the data directory; 0; or -errno. */
 int mounts_has(const struct sup *sup, const char *path);
 
-/* Is path, relative to the data directory, where a raw_exec task's secrets are mounted? Then
- * ret_alloc is the text of its alloc's id. */
+/* Returns true if path, relative to the data directory, is the secrets directory of a task, where
+ * those of raw_exec tasks are mounted. ret_alloc is then the id of its alloc. */
 bool mount_is_secrets(const char *path, char ret_alloc[ID_UUID_SIZE]);
 
 /*
- * May the directories of the alloc be removed? 0; -EBUSY with *e when something is mounted in them
- * that mount-helper does not unmount: a volume that is still published, or what somebody else
- * mounted there. -errno with *e when mountinfo cannot be read.
+ * Refuses to remove the directories of the alloc if something is mounted in them that mount-helper
+ * does not unmount: a volume that is still published, or a mount of somebody else. Returns 0;
+ * -EBUSY; or -errno if mountinfo cannot be read; with *e.
  */
 int mounts_refuse(const struct sup *sup, const struct id *alloc, struct err *e);
 

@@ -19,8 +19,8 @@
 #define MHZ_FALLBACK 1000
 #define NUMA_MAX     64
 
-/* The clock of the first core, MHz: the most it can do where the kernel says so (*ret_max), else
- * what /proc/cpuinfo tells. */
+/* Returns the clock of the first core in MHz: its maximum if the kernel knows it (*ret_max), else
+ * the one in /proc/cpuinfo. */
 static long
 core_mhz(const char *info, bool *ret_max)
 {
@@ -53,15 +53,14 @@ add_core(struct topology *t, long id, int numa, long mhz, bool is_max)
 {
 	struct topology_core *core = list_add(topology_core, &t->cores);
 
-	if (!core)
-		return;
 	core->id = id;
 	core->node_id = numa;
 	core->grade = true;
 	*(is_max ? &core->max_speed : &core->guess_speed) = (uint64_t)mhz;
 }
 
-/* Adds a node's cores, those of usable if that is not NULL. Returns how many it has. */
+/* Adds the cores of a NUMA node, only those in usable if it is not NULL. Returns how many cores the
+ * node has. */
 static long
 add_cores(struct topology *t, const char *list, const char *usable, int numa, long mhz, bool is_max)
 {
@@ -105,24 +104,27 @@ take_numa(struct node *n, struct topology *t, const char *usable, long mhz, bool
 			add_core(t, i, 0, mhz, is_max);
 	}
 	(void)base64_encode(nodes, found, text);
-	(void)str_set(&t->nodes, text);
+	str_set(&t->nodes, text);
 	node_attrf(n, "numa.node.count", "%zu", found);
 }
 
-/* What jobs may reserve: what the configuration keeps for the machine itself is not in it. */
+/* Fills in the cores that jobs may reserve: without those that the configuration keeps for the
+ * machine. */
 static void
 take_reservable(struct node *n, struct topology *t, const struct agent_config *config)
 {
 	struct core_set kept = { 0 }, offered = { 0 };
 
 	if (config->reserved_cores[0] && !core_set_parse(&kept, config->reserved_cores))
-		log_warn("client { reserved { cores = \"%s\" } } is no list of cores such as 0-3,8",
+		log_warn(
+		    "client { reserved { cores = \"%s\" } } is not a list of cores such as 0-3,8",
 		    config->reserved_cores);
 	if (!core_set_parse(&offered, config->reservable_cores)) {
 		memset(offered.has, 1, sizeof offered.has);
 		if (config->reservable_cores[0])
-			log_warn("client { reservable_cores = \"%s\" } is no list of cores such as "
-				 "0-3,8",
+			log_warn(
+			    "client { reservable_cores = \"%s\" } is not a list of cores such as "
+			    "0-3,8",
 			    config->reservable_cores);
 	}
 	for (size_t i = 0; i < t->cores.n; i++) {
@@ -130,9 +132,9 @@ take_reservable(struct node *n, struct topology *t, const struct agent_config *c
 
 		core->disable = core_set_has(&kept, core->id);
 		if (core->disable)
-			(void)ints_add(&n->reserved_resources.cpu.reserved_cpu_cores, core->id);
+			ints_add(&n->reserved_resources.cpu.reserved_cpu_cores, core->id);
 		else if (core_set_has(&offered, core->id))
-			(void)ints_add(&n->node_resources.cpu.reservable_cpu_cores, core->id);
+			ints_add(&n->node_resources.cpu.reservable_cpu_cores, core->id);
 	}
 }
 
@@ -150,8 +152,6 @@ node_cpu_take(struct node *n, const struct agent_config *config, const char *usa
 		info = NULL;
 	mhz = core_mhz(info, &is_max);
 	take_model(n, info);
-	if (!t)
-		return;
 	n->node_resources.processors.topology = t;
 	take_numa(n, t, usable, mhz, is_max);
 	cpu->total_cpu_cores = (int64_t)t->cores.n;

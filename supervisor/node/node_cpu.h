@@ -8,8 +8,8 @@
 struct agent_config;
 
 /*
- * Cores, clock, NUMA nodes: attributes, Cpu and Topology, which say the same. usable: those that
- * tasks may have, as a list; NULL: no cpuset controller is there, so none can be reserved.
+ * Fills in cores, clock and NUMA nodes: as attributes, as Cpu and as Topology. usable lists the
+ * cores that tasks may have; NULL: there is no cpuset controller, so none can be reserved.
  */
 void node_cpu_take(struct node *n, const struct agent_config *config, const char *usable);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* node_disk.c: how much of the data directory's disk there is for allocs. Runs in: supervisor. */
+/* node_disk.c: how much of the data directory's disk is for allocs. Runs in: supervisor. */
 #include "supervisor/node/node_disk.h"
 
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/number.h"
 #include "proto/agent_config.h"
 #include "supervisor/core/store.h"
@@ -17,20 +18,21 @@
 
 #define KEY "disk_mb"
 
-static int64_t kept_mb; /* what the row says, or will */
+struct disk_size {
+	int64_t mb; /* as in the row, or as it will be */
+	struct dirty row;
+};
 
 static int
-write_kept(struct sup *sup, struct dirty *d, struct err *e)
+write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
 	char text[24];
 
-	(void)snprintf(text, sizeof text, "%" PRId64, kept_mb);
+	(void)snprintf(text, sizeof text, "%" PRId64, sup->disk->mb);
 	return store_meta_put(sup->store, KEY, text, e);
 }
 
-static struct dirty row = { .write = write_kept, .point = CRASH_ROW_DISK };
-
-/* The most that the allocs whose directories may be there have written. */
+/* Returns the most that the allocs on this node can have written. */
 static int64_t
 held_mb(struct sup *sup)
 {
@@ -40,22 +42,35 @@ held_mb(struct sup *sup)
 	return mb;
 }
 
+/* Keeps the size of the last start while it lies between what is free now and what is free without
+ * the allocs. */
 static int64_t
-settle(struct sup *sup, int64_t free_mb, int64_t total_mb)
+choose_size(struct sup *sup, int64_t free_mb, int64_t total_mb)
 {
 	int64_t most = number_add(free_mb, held_mb(sup)), mb;
 	cleanup_free char *text = NULL;
+	struct disk_size *disk = sup->disk;
 	struct err e = { 0 };
 
-	kept_mb = store_meta_get(sup->store, KEY, &text, &e) < 0 ? -1 : atoll(text);
+	disk->mb = store_meta_get(sup->store, KEY, &text, &e) < 0 ? -1 : atoll(text);
 	most = most < total_mb ? most : total_mb;
-	mb = kept_mb > most ? most : kept_mb;
+	mb = disk->mb > most ? most : disk->mb;
 	mb = mb < free_mb ? free_mb : mb;
-	if (mb != kept_mb) {
-		kept_mb = mb;
-		turn_write(sup, &row);
+	if (mb != disk->mb) {
+		disk->mb = mb;
+		turn_write(sup, &disk->row);
 	}
 	return mb;
+}
+
+void
+node_disk_free(struct sup *sup)
+{
+	if (!sup->disk)
+		return;
+	turn_forget_write(sup, &sup->disk->row);
+	free(sup->disk);
+	sup->disk = NULL;
 }
 
 void
@@ -65,8 +80,10 @@ node_disk_take(struct sup *sup, struct node *n)
 	uint64_t total = c->disk_total_mb << 20, left = c->disk_free_mb << 20;
 	struct statvfs fs = { 0 };
 
+	sup->disk = mem_new(struct disk_size);
+	sup->disk->row = (struct dirty){ .write = write_row, .point = CRASH_ROW_DISK };
 	if (statvfs(sup->args.data_dir, &fs) < 0)
-		log_warn("look at the disk of %s: %m", sup->args.data_dir);
+		log_warn("read the free space of %s: %m", sup->args.data_dir);
 	if (total == 0)
 		total = (uint64_t)fs.f_blocks * fs.f_frsize;
 	if (left == 0)
@@ -75,6 +92,6 @@ node_disk_take(struct sup *sup, struct node *n)
 	node_attrf(n, "unique.storage.bytesfree", "%" PRIu64, left);
 	n->node_resources.disk.disk_mb =
 	    c->disk_free_mb > 0 ? (int64_t)c->disk_free_mb
-				: settle(sup, (int64_t)(left >> 20), (int64_t)(total >> 20));
+				: choose_size(sup, (int64_t)(left >> 20), (int64_t)(total >> 20));
 	n->resources.disk_mb = n->node_resources.disk.disk_mb;
 }

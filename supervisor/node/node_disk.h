@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_disk.h: how much of the data directory's disk there is for allocs. Runs in: supervisor. */
+/* node_disk.h: how much of the data directory's disk is for allocs. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_NODE_NODE_DISK_H
 #define DROVER_SUPERVISOR_NODE_NODE_DISK_H
 
@@ -7,10 +7,11 @@
 #include "supervisor/core/sup.h"
 
 /*
- * After the source has loaded its allocs. What is free now leaves out what they have written
- * already, and each of them counts with its whole ephemeral_disk: so the figure of the last start
- * holds as long as it can be true.
+ * Fills in the size of the disk for allocs; called once, after the source has loaded its allocs.
+ * Each alloc counts with its whole ephemeral_disk, but the free space is already without what the
+ * allocs have written, so the size of the last start is kept while it can be true.
  */
 void node_disk_take(struct sup *sup, struct node *n);
+void node_disk_free(struct sup *sup);
 
 #endif

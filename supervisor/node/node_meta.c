@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* node_meta.c: the node's metadata as an operator changed it. Runs in: supervisor. */
+/* node_meta.c: the changes that operators made to the node's metadata. Runs in: supervisor. */
 #include "supervisor/node/node_meta.h"
 
 #include <errno.h>
@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/source.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_turn.h"
 
 #define KEY_MAX   128
-#define KEYS_MAX  1000 /* registered at the servers with each change */
+#define KEYS_MAX  1000 /* all are sent to the servers with each change */
 #define VALUE_MAX 4096
 #define ROW       "nomad_meta"
 
@@ -27,8 +28,6 @@ write_meta(struct sup *sup, struct dirty *d, struct err *e)
 {
 	cleanup_free char *text = json_dumps(sup->node_meta->dynamic, JSON_COMPACT);
 
-	if (!text)
-		return err_set(e, -ENOMEM, "write the node's metadata");
 	return store_meta_put(sup->store, ROW, text, e);
 }
 
@@ -41,15 +40,13 @@ node_meta_new(struct sup *sup, struct err *e)
 
 	if (r < 0 && r != -ENOENT)
 		return r;
-	m = calloc(1, sizeof *m);
-	if (!m)
-		return err_set(e, -ENOMEM, "read the node's metadata");
+	m = mem_new(struct node_meta);
 	sup->node_meta = m;
 	m->row.write = write_meta;
 	m->row.point = CRASH_ROW_NODE_META;
 	m->dynamic = r >= 0 ? json_loads(text, 0, NULL) : json_object();
 	if (!json_is_object(m->dynamic))
-		return err_say(e, -EBADMSG, "state.db: the node's metadata is no object");
+		return err_say(e, -EBADMSG, "state.db: the node's metadata is not an object");
 	node_set_meta(sup, m->dynamic);
 	return 0;
 }
@@ -94,9 +91,10 @@ is_configured(const struct sup *sup, const char *key)
 	return false;
 }
 
-/* One that is taken away is kept, as null, where the configuration has it. */
+/* A deleted key stays as null if the configuration has it, so that it hides the configured value.
+ */
 static int
-change(const struct sup *sup, json_t *into, const char *key, json_t *value, struct err *e)
+change_key(const struct sup *sup, json_t *into, const char *key, json_t *value, struct err *e)
 {
 	int r = check_change(key, value, e);
 
@@ -104,8 +102,8 @@ change(const struct sup *sup, json_t *into, const char *key, json_t *value, stru
 		return r;
 	if (json_is_null(value) && !is_configured(sup, key))
 		(void)json_object_del(into, key);
-	else if (json_object_set(into, key, value) < 0)
-		return err_set(e, -ENOMEM, "keep the node's metadata");
+	else
+		(void)json_object_set(into, key, value);
 	return 0;
 }
 
@@ -114,13 +112,13 @@ node_meta_apply(struct sup *sup, const json_t *changes, struct err *e)
 {
 	json_t *made = json_copy(sup->node_meta->dynamic), *value;
 	const char *key;
-	int r = made ? 0 : err_set(e, -ENOMEM, "keep the node's metadata");
+	int r = 0;
 
 	json_object_foreach ((json_t *)(uintptr_t)changes, key, value)
 		if (r == 0)
-			r = change(sup, made, key, value, e);
+			r = change_key(sup, made, key, value, e);
 	if (r == 0 && json_object_size(made) > KEYS_MAX)
-		r = err_say(e, -EINVAL, "that would be %zu keys of metadata; there can be %d",
+		r = err_say(e, -EINVAL, "that would be %zu keys of metadata; the maximum is %d",
 		    json_object_size(made), KEYS_MAX);
 	if (r < 0) {
 		json_decref(made);
@@ -141,7 +139,7 @@ node_meta_show(struct sup *sup, struct rpc_meta_apply_rep *ret)
 	*ret = (struct rpc_meta_apply_rep){ .meta = node_get(sup)->meta,
 		.dynamic = sup->node_meta->dynamic };
 	for (uint32_t i = 0; i < sup->config->n_meta; i++)
-		(void)string_map_set(
+		string_map_set(
 		    &ret->static_meta, sup->config->meta[i].key, sup->config->meta[i].value);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_meta.h: what an operator changed of the node's metadata while the agent runs, over that of
- * its configuration; it outlives the agent. Runs in: supervisor. */
+/* node_meta.h: the changes that operators made to the node's metadata while the agent ran. They
+ * override the configuration and outlive the agent. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_NODE_NODE_META_H
 #define DROVER_SUPERVISOR_NODE_NODE_META_H
 
@@ -9,18 +9,18 @@
 #include "model/node_answers.h"
 #include "supervisor/core/sup.h"
 
-/* After node_state_new(): reads it from state.db and gives it to the node. */
+/* Reads the changes from state.db and applies them to the node; called after node_state_new(). */
 int node_meta_new(struct sup *sup, struct err *e);
 void node_meta_free(struct sup *sup);
 
 /*
- * Keys to texts; null takes a key away for good, also one of the configuration. 0; -EINVAL with the
- * sentence: one of them is no key, or no value, and nothing has changed; -ENOMEM. The source is
- * told.
+ * Applies changes, an object of keys to texts, and notifies the source. null deletes a key, also
+ * one of the configuration. Returns 0, or -EINVAL with *e if a key or value is invalid; then
+ * nothing has changed.
  */
 int node_meta_apply(struct sup *sup, const json_t *changes, struct err *e);
-/* All of it: as it is, what was changed, the configuration's. *ret shares with the node, and is
- * ended with node_meta_unshow(). */
+/* Sets *ret to the metadata, the changes and the configuration's metadata. It shares memory with
+ * the node; the caller ends it with node_meta_unshow(). */
 void node_meta_show(struct sup *sup, struct rpc_meta_apply_rep *ret);
 void node_meta_unshow(struct rpc_meta_apply_rep *rep);
 

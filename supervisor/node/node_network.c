@@ -14,23 +14,24 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/node/node_attr.h"
 
 #define SPEED_UNKNOWN 1000
 #define FILE_MAX      (1 << 20)
 #define ADDRESSES_MAX 16384
 #define ROUTE_GATEWAY 2
-#define IPV6_LINK     0x20 /* of /proc/net/if_inet6: the scope */
+#define IPV6_LINK     0x20 /* scope "link" in /proc/net/if_inet6 */
 
-/* While the node's networks are found. */
+/* The state of the search for the node's networks. */
 struct search {
 	struct node *node;
 	const struct agent_config *config;
-	char device[CONFIG_DEVICE_SIZE]; /* of "default" */
+	char device[CONFIG_DEVICE_SIZE]; /* of the network "default" */
 	unsigned metric;
 };
 
-/* Calls fn for each line behind the first; text is cut up. */
+/* Calls fn for each line. text is overwritten. */
 static void
 each_line(char *text, struct search *s, void (*fn)(struct search *s, const char *line))
 {
@@ -49,7 +50,7 @@ search_file(const char *path, struct search *s, void (*fn)(struct search *s, con
 		each_line(text, s, fn);
 }
 
-/* The default route with the least metric. */
+/* Keeps the device of the default route with the lowest metric. */
 static void
 find_default(struct search *s, const char *line)
 {
@@ -71,12 +72,12 @@ take_device(struct node_network *net, const char *device)
 	cleanup_free char *mac = NULL, *speed = NULL;
 	char path[80];
 
-	(void)str_set(&net->mode, "host");
-	(void)str_set(&net->device, device);
+	str_set(&net->mode, "host");
+	str_set(&net->device, device);
 	(void)snprintf(path, sizeof path, "/sys/class/net/%s/address", device);
 	if (fd_read_file(AT_FDCWD, path, 64, &mac) > 0) {
 		mac[strcspn(mac, "\n")] = '\0';
-		(void)str_set(&net->mac_address, mac);
+		str_set(&net->mac_address, mac);
 	}
 	(void)snprintf(path, sizeof path, "/sys/class/net/%s/speed", device);
 	net->speed = SPEED_UNKNOWN;
@@ -94,8 +95,7 @@ network_of(struct search *s, const char *device)
 		if (str_eq(res->node_networks.v[i].device, device))
 			return &res->node_networks.v[i];
 	net = list_add(node_network, &res->node_networks);
-	if (net)
-		take_device(net, device);
+	take_device(net, device);
 	return net;
 }
 
@@ -104,14 +104,12 @@ add_address(struct search *s, const char *device, int family, const char *alias,
     const char *reserved_ports, const char *address)
 {
 	struct node_network *net = network_of(s, device);
-	struct node_address *a = net ? list_add(node_address, &net->addresses) : NULL;
+	struct node_address *a = list_add(node_address, &net->addresses);
 
-	if (!a)
-		return;
-	(void)str_set(&a->family, family == AF_INET6 ? "ipv6" : "ipv4");
-	(void)str_set(&a->alias, alias);
-	(void)str_set(&a->address, address);
-	(void)str_set(&a->reserved_ports, reserved_ports);
+	str_set(&a->family, family == AF_INET6 ? "ipv6" : "ipv4");
+	str_set(&a->alias, alias);
+	str_set(&a->address, address);
+	str_set(&a->reserved_ports, reserved_ports);
 }
 
 static bool
@@ -125,7 +123,7 @@ is_in(const struct config_host_network *net, int family, const unsigned char *ad
 	       (rest == 0 || (net->prefix[whole] ^ address[whole]) >> (8 - rest) == 0);
 }
 
-/* Under each of the names that it has. */
+/* Adds an address once for each of its aliases. */
 static void
 take_address(struct search *s, const char *device, int family, const void *address)
 {
@@ -152,18 +150,18 @@ find_ipv4(struct search *s)
 	cleanup_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	size_t n;
 
-	/* Without a place for them it says how much they take. */
+	/* Without a buffer it returns the size that it needs. */
 	if (fd < 0 || ioctl(fd, SIOCGIFCONF, &conf) < 0)
 		return;
 	n = (size_t)conf.ifc_len / sizeof *reqs + 1;
 	if (n > ADDRESSES_MAX) {
-		log_warn("of %zu addresses of this node the first %d are looked at", n - 1,
+		log_warn("this node has %zu addresses; only the first %d are used", n - 1,
 		    ADDRESSES_MAX);
 		n = ADDRESSES_MAX;
 	}
-	reqs = calloc(n, sizeof *reqs);
+	reqs = mem_zeroed(n, sizeof *reqs);
 	conf = (struct ifconf){ .ifc_len = (int)(n * sizeof *reqs), .ifc_req = reqs };
-	if (!reqs || ioctl(fd, SIOCGIFCONF, &conf) < 0)
+	if (ioctl(fd, SIOCGIFCONF, &conf) < 0)
 		return;
 	for (size_t i = 0; i < (size_t)conf.ifc_len / sizeof *reqs; i++) {
 		const struct sockaddr_in *in = (const void *)&reqs[i].ifr_addr;
@@ -174,7 +172,7 @@ find_ipv4(struct search *s)
 	}
 }
 
-/* 32 digits, index, prefix, scope, flags, device. */
+/* A line is: 32 digits, index, prefix, scope, flags, device. */
 static void
 find_ipv6(struct search *s, const char *line)
 {
@@ -191,7 +189,7 @@ find_ipv6(struct search *s, const char *line)
 	take_address(s, device, AF_INET6, a);
 }
 
-/* The shape before NodeNetworks: one entry for the first address. */
+/* Fills in the older form of the networks: one entry for the first address. */
 static void
 take_resource(struct node *n, const struct node_network *net)
 {
@@ -199,12 +197,10 @@ take_resource(struct node *n, const struct node_network *net)
 	const char *ip = net->addresses.v[0].address;
 
 	res = list_add(network_resource, &n->node_resources.networks);
-	if (!res)
-		return;
-	(void)str_set(&res->mode, "host");
-	(void)str_set(&res->device, net->device);
-	(void)str_set(&res->ip, ip);
-	(void)str_setf(&res->cidr, "%s/%d", ip, strchr(ip, ':') ? 128 : 32);
+	str_set(&res->mode, "host");
+	str_set(&res->device, net->device);
+	str_set(&res->ip, ip);
+	str_setf(&res->cidr, "%s/%d", ip, strchr(ip, ':') ? 128 : 32);
 	res->mbits = net->speed > SPEED_UNKNOWN ? net->speed : SPEED_UNKNOWN;
 	node_attr(n, "unique.network.ip-address", ip);
 }
@@ -241,19 +237,17 @@ node_network_take(struct node *n, const struct agent_config *c)
 	struct search s = { .node = n, .config = c };
 
 	find_device(&s);
-	/* The first one is that of "default". */
-	if (!network_of(&s, s.device))
-		return;
+	(void)network_of(&s, s.device); /* "default" is the first network */
 	find_ipv4(&s);
 	search_file("/proc/net/if_inet6", &s, find_ipv6);
-	/* A device without an address: tasks can reach themselves. */
+	/* Without an address tasks can still reach each other. */
 	if (n->node_resources.node_networks.v[0].addresses.n == 0) {
-		log_warn("interface %s has no address: tasks are told 127.0.0.1", s.device);
+		log_warn("interface %s has no address: tasks get 127.0.0.1", s.device);
 		add_address(&s, s.device, AF_INET, "default", "", "127.0.0.1");
 	}
 	take_resource(n, &n->node_resources.node_networks.v[0]);
 	n->host_networks = pack_host_networks(c);
 	n->node_resources.min_dynamic_port = (int64_t)c->min_dynamic_port;
 	n->node_resources.max_dynamic_port = (int64_t)c->max_dynamic_port;
-	(void)str_set(&n->reserved_resources.networks.reserved_host_ports, c->reserved_ports);
+	str_set(&n->reserved_resources.networks.reserved_host_ports, c->reserved_ports);
 }

@@ -8,9 +8,9 @@
 #include "proto/agent_config.h"
 
 /*
- * The device of "default" with its addresses (that of the default route or the configuration's, or
- * lo) and every other with an address in one of the configuration's host networks; which ports
- * there are. Servers place nothing on a node without a network.
+ * Fills in the node's networks and ports: the network "default", whose device is the configured
+ * one, that of the default route, or lo; and each device with an address in one of the
+ * configuration's host networks. Servers place nothing on a node without a network.
  */
 void node_network_take(struct node *n, const struct agent_config *c);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* node_state.c: what this node is and has. Runs in: supervisor. */
+/* node_state.c: the description of this node. Runs in: supervisor. */
 #include "supervisor/node/node_state.h"
 
 #include <errno.h>
@@ -16,9 +16,11 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/duration.h"
 #include "common/fd.h"
-#include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/node/host_usage.h"
+#include "supervisor/node/mounts.h"
 #include "supervisor/node/node_attr.h"
 #include "supervisor/node/node_cpu.h"
 #include "supervisor/node/node_disk.h"
@@ -27,11 +29,11 @@
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_turn.h"
 
-/* What jobs' constraints see: of the servers' releases the newest whose demands on a node are met.
- */
+/* The version that constraints of jobs see: the newest release of the servers whose requirements on
+ * a node drover meets. */
 #define NOMAD_VERSION "1.11.3"
 
-/* What tasks may be sent, and change_signal and kill_signal may name. */
+/* The signals that change_signal and kill_signal may name. */
 #define SIGNALS                                                                                    \
 	"SIGABRT,SIGALRM,SIGBUS,SIGCHLD,SIGCONT,SIGFPE,SIGHUP,SIGILL,SIGINT,SIGIO,SIGIOT,SIGKILL," \
 	"SIGPIPE,SIGPROF,SIGQUIT,SIGSEGV,SIGSTOP,SIGSYS,SIGTERM,SIGTRAP,SIGTSTP,SIGTTIN,SIGTTOU,"  \
@@ -45,7 +47,7 @@ struct node_state {
 void
 node_attr(struct node *n, const char *name, const char *value)
 {
-	(void)string_map_set(&n->attributes, name, value);
+	string_map_set(&n->attributes, name, value);
 }
 
 void
@@ -81,9 +83,9 @@ take_id(struct sup *sup, struct err *e)
 	if (r != -ENOENT)
 		return r;
 	id_to_uuid(&id, text);
-	(void)str_set(&ns->n.id, text);
+	str_set(&ns->n.id, text);
 	id_to_uuid(&secret, text);
-	(void)str_set(&ns->n.secret_id, text);
+	str_set(&ns->n.secret_id, text);
 	ns->id_row.write = write_id;
 	ns->id_row.point = CRASH_ROW_NODE;
 	turn_write(sup, &ns->id_row);
@@ -99,10 +101,10 @@ take_names(struct sup *sup, struct node *n)
 
 	if (uname(&u) < 0)
 		memset(&u, 0, sizeof u);
-	(void)str_set(&n->name, c->name[0] ? c->name : u.nodename);
-	(void)str_set(&n->datacenter, c->datacenter[0] ? c->datacenter : "dc1");
-	(void)str_set(&n->node_class, c->node_class);
-	(void)str_set(&n->node_pool, c->node_pool[0] ? c->node_pool : "default");
+	str_set(&n->name, c->name[0] ? c->name : u.nodename);
+	str_set(&n->datacenter, c->datacenter[0] ? c->datacenter : "dc1");
+	str_set(&n->node_class, c->node_class);
+	str_set(&n->node_pool, c->node_pool[0] ? c->node_pool : "default");
 	node_attr(n, "unique.hostname", u.nodename);
 	node_attr(n, "kernel.name", "linux");
 	node_attr(n, "kernel.version", u.release);
@@ -118,7 +120,7 @@ take_names(struct sup *sup, struct node *n)
 	node_attr(n, "os.signals", SIGNALS);
 	node_attr(n, "drover.version", DROVER_VERSION);
 	for (uint32_t i = 0; i < c->n_meta; i++)
-		(void)string_map_set(&n->meta, c->meta[i].key, c->meta[i].value);
+		string_map_set(&n->meta, c->meta[i].key, c->meta[i].value);
 }
 
 /* "ID=debian" and "VERSION_ID="12"" of os-release(5). */
@@ -140,7 +142,8 @@ take_os(struct node *n)
 	}
 }
 
-/* As the statistics name it, so that who reads both finds the disk of the allocs among them. */
+/* Sets the device of the allocs' disk as the host statistics name it, so that it can be found
+ * there. */
 static void
 take_device(struct sup *sup, struct node *n)
 {
@@ -156,7 +159,7 @@ take_device(struct sup *sup, struct node *n)
 		node_attr(n, "unique.storage.volume", device);
 }
 
-/* The processors of the cgroup whose runs may have some of their own; NULL: there is none. */
+/* Returns the processors of the cgroup for runs with reserved cores; NULL if there is none. */
 static char *
 read_cpuset(struct sup *sup)
 {
@@ -199,7 +202,7 @@ take_resources(struct sup *sup, struct node *n)
 		.memory_mb = n->node_resources.memory.memory_mb };
 }
 
-/* Which controllers can limit a task: each missing one is named. */
+/* Sets the attributes of the cgroups, with the controllers that are missing. */
 static void
 take_cgroups(struct sup *sup, struct node *n)
 {
@@ -225,7 +228,7 @@ take_cgroups(struct sup *sup, struct node *n)
 	node_attr(n, "unique.cgroup.mountpoint", "/sys/fs/cgroup");
 	if (missing[0])
 		node_attr(n, "os.cgroups.missing", missing);
-	(void)str_set(&n->cgroup_parent, sup->args.cgroup);
+	str_set(&n->cgroup_parent, sup->args.cgroup);
 }
 
 static void
@@ -235,10 +238,8 @@ take_host_volumes(struct sup *sup, struct node *n)
 		const struct config_host_volume *hv = &sup->config->host_volumes[i];
 		struct host_volume *v = map_put(host_volume, &n->host_volumes, hv->name);
 
-		if (!v)
-			continue;
-		(void)str_set(&v->name, hv->name);
-		(void)str_set(&v->path, hv->path);
+		str_set(&v->name, hv->name);
+		str_set(&v->path, hv->path);
 		v->read_only = hv->read_only;
 	}
 }
@@ -246,19 +247,19 @@ take_host_volumes(struct sup *sup, struct node *n)
 int
 node_state_new(struct sup *sup, struct err *e)
 {
-	struct node_state *ns = calloc(1, sizeof *ns);
+	struct node_state *ns = mem_new(struct node_state);
 	int r;
 
-	if (!ns)
-		return err_set(e, -ENOMEM, "describe this node");
 	node_init(&ns->n);
 	sup->node = ns;
+	mounts_new(sup);
+	host_usage_new(sup);
 	r = take_id(sup, e);
 	if (r < 0)
 		return r;
 	ns->n.status = NODE_READY;
 	ns->n.scheduling_eligibility = NODE_ELIGIBLE;
-	ns->n.status_updated_at = clock_real_ns() / 1000000000;
+	ns->n.status_updated_at = clock_real_ns() / NS_PER_S;
 	take_names(sup, &ns->n);
 	take_os(&ns->n);
 	take_resources(sup, &ns->n);
@@ -271,6 +272,9 @@ node_state_new(struct sup *sup, struct err *e)
 void
 node_state_free(struct sup *sup)
 {
+	node_disk_free(sup);
+	host_usage_free(sup);
+	mounts_free(sup);
 	if (!sup->node)
 		return;
 	turn_forget_write(sup, &sup->node->id_row);
@@ -307,16 +311,14 @@ node_put_driver(struct sup *sup, const char *driver, bool enabled)
 	struct driver_info *d = map_put(driver_info, &n->drivers, driver);
 	char name[64];
 
-	if (!d)
-		return;
 	d->detected = d->healthy = enabled;
 	d->update_time = clock_real_ns();
-	(void)str_set(&d->health_description, enabled ? "Healthy" : "disabled");
+	str_set(&d->health_description, enabled ? "Healthy" : "disabled");
 	if (!enabled)
 		return;
 	(void)snprintf(name, sizeof name, "driver.%s", driver);
 	node_attr(n, name, "1");
-	(void)string_map_set(&d->attributes, name, "true");
+	string_map_set(&d->attributes, name, "true");
 }
 
 void
@@ -338,11 +340,8 @@ node_put_plugin(struct sup *sup, bool controller, const char *id, const struct c
 	struct csi_info *at = controller ? map_put(csi_info, &n->csi_controller_plugins, id)
 					 : map_put(csi_info, &n->csi_node_plugins, id);
 
-	if (!at)
-		return;
 	csi_info_done(at);
-	if (csi_info_copy(info, at) < 0)
-		log_error("node: no memory for plugin %s", id);
+	csi_info_copy(info, at);
 }
 
 void
@@ -352,20 +351,17 @@ node_changed(struct sup *sup)
 		sup->source->ops->node_updated(sup->source);
 }
 
-int
-node_set_drain(struct sup *sup, const struct drain_strategy *drain, struct err *e)
+void
+node_set_drain(struct sup *sup, const struct drain_strategy *drain)
 {
 	struct node *n = &sup->node->n;
 	struct drain_strategy *own = drain ? drain_strategy_new() : NULL;
 
-	if (drain && !own)
-		return err_set(e, -ENOMEM, "drain the node");
 	if (own)
 		*own = *drain;
 	drain_strategy_free(n->drain_strategy);
 	n->drain_strategy = own;
 	n->drain = own;
-	return 0;
 }
 
 void
@@ -397,9 +393,9 @@ node_set_meta(struct sup *sup, const json_t *over)
 	for (uint32_t i = 0; i < sup->config->n_meta; i++) {
 		key = sup->config->meta[i].key;
 		if (!json_object_get(over, key))
-			(void)string_map_set(meta, key, sup->config->meta[i].value);
+			string_map_set(meta, key, sup->config->meta[i].value);
 	}
 	json_object_foreach ((json_t *)(uintptr_t)over, key, value)
 		if (json_is_string(value))
-			(void)string_map_set(meta, key, json_string_value(value));
+			string_map_set(meta, key, json_string_value(value));
 }

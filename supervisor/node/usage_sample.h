@@ -11,8 +11,8 @@
 
 #include "common/duration.h"
 
-#define USAGE_NEW_NS (100 * NS_PER_MS) /* another reader's sample of just now does */
-#define USAGE_OLD_NS (10 * NS_PER_S)   /* what happened before is not what happens now */
+#define USAGE_NEW_NS (100 * NS_PER_MS) /* a younger sample is used again */
+#define USAGE_OLD_NS (10 * NS_PER_S)   /* an older sample is not compared with a new one */
 
 static inline bool
 usage_is_due(int64_t now_ns, int64_t last_ns)
@@ -20,15 +20,16 @@ usage_is_due(int64_t now_ns, int64_t last_ns)
 	return last_ns == 0 || now_ns - last_ns >= USAGE_NEW_NS;
 }
 
-/* Do two samples of these times, 0 for none, tell what is going on? */
+/* Returns true if there are two samples (0: none) near enough to each other to show the usage of
+ * now. */
 static inline bool
 usage_is_pair(int64_t before_ns, int64_t last_ns)
 {
 	return before_ns != 0 && last_ns - before_ns <= USAGE_OLD_NS;
 }
 
-/* The number in the line that begins with key, which ends in what stands before the number: "rss ",
- * "MemFree:". 0: there is none. */
+/* Returns the number in the line that begins with key, such as "rss " or "MemFree:"; 0 if there is
+ * no such line. */
 static inline uint64_t
 usage_number(const char *text, const char *key)
 {

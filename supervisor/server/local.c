@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local.c: the embedded one-node server as a source of work: puts its rooms together. Runs in:
  * supervisor. */
-#include <errno.h>
 #include <stdlib.h>
 
+#include "common/mem.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/capacity/local_cores.h"
 #include "supervisor/server/capacity/local_ports.h"
@@ -23,14 +23,15 @@
 #include "supervisor/server/place/local_why.h"
 #include "supervisor/source/source_api.h"
 
-/* The parts of struct local. A part is made after those that it uses, and freed before them. */
+/* The parts of struct local. Each is made after the parts that it uses, and freed before them. */
 static const struct {
-	int (*init)(struct local *l); /* 0 or -ENOMEM */
+	void (*init)(struct local *l);
 	void (*free)(struct local *l);
 } parts[] = {
 	{ local_index_init, local_index_free },
 	{ local_changes_init, local_changes_free },
 	{ local_events_init, local_events_free },
+	{ local_event_streams_init, local_event_streams_free },
 	{ local_usage_init, local_usage_free },
 	{ local_cores_init, local_cores_free },
 	{ local_ports_init, local_ports_free },
@@ -48,7 +49,7 @@ static const struct {
 };
 
 static int
-load(struct source *s, struct err *e)
+load_parts(struct source *s, struct err *e)
 {
 	struct local *l = local_of(s);
 	int r;
@@ -66,15 +67,14 @@ load(struct source *s, struct err *e)
 }
 
 static int
-start(struct source *s, struct err *e)
+start_parts(struct source *s, struct err *e)
 {
 	struct local *l = local_of(s);
-	int r;
 
 	local_drain_start(l);
 	local_pass_start(l);
-	r = local_age_start(l, e);
-	return r < 0 ? r : local_periodic_start(l, e);
+	local_age_start(l);
+	return local_periodic_start(l, e);
 }
 
 static void
@@ -101,7 +101,7 @@ local_free(struct source *s)
 	free(l);
 }
 
-/* A request sees what was decided, whatever happened before it in this turn. */
+/* Decides about all earlier changes of this turn, so that the request sees the result. */
 static void
 on_request(struct sup *sup, struct api_req *req)
 {
@@ -111,8 +111,8 @@ on_request(struct sup *sup, struct api_req *req)
 
 static const struct source_ops local_ops = {
 	.name = "local",
-	.load = load,
-	.start = start,
+	.load = load_parts,
+	.start = start_parts,
 	.is_lost = local_alloc_stopped_by_lease,
 	.alloc_updated = local_alloc_updated,
 	.alloc_written = local_alloc_written,
@@ -120,7 +120,7 @@ static const struct source_ops local_ops = {
 	.collect = local_alloc_collect,
 	.collect_oldest = local_alloc_collect_oldest,
 	.node_updated = on_node_updated,
-	.claim = local_claim_take,
+	.claim = local_claim_acquire,
 	.release = local_claim_release,
 	.services_set = local_services_set,
 	.set_drain = local_set_drain,
@@ -139,17 +139,10 @@ static const struct source_api local_api = {
 struct source *
 source_local_new(struct sup *sup, struct err *e)
 {
-	struct local *l = calloc(1, sizeof *l);
-	int r = l ? 0 : -ENOMEM;
+	struct local *l = mem_new(struct local);
 
-	if (l)
-		l->base = (struct source){ .ops = &local_ops, .api = &local_api, .sup = sup };
-	for (size_t i = 0; i < ELEMENTSOF(parts) && r == 0; i++)
-		r = parts[i].init(l);
-	if (r == 0)
-		return &l->base;
-	(void)err_set(e, r, "start the local source");
-	if (l)
-		local_free(&l->base);
-	return NULL;
+	l->base = (struct source){ .ops = &local_ops, .api = &local_api, .sup = sup };
+	for (size_t i = 0; i < ELEMENTSOF(parts); i++)
+		parts[i].init(l);
+	return &l->base;
 }

@@ -17,6 +17,7 @@
 #include "common/duration.h"
 #include "common/log.h"
 #include "common/number.h"
+#include "model/engine/table.h"
 #include "supervisor/service/check_probe.h"
 #include "supervisor/service/check_spec.h"
 #include "supervisor/service/service_text.h"
@@ -49,6 +50,13 @@ static struct queue {
 } plain_queue = { .end = &plain_queue.first }, tls_queue = { .end = &tls_queue.first };
 
 static void on_outcome(void *arg, const struct check_outcome *outcome);
+
+#define S check_results
+static const struct field check_results_fields[] = {
+	F_MAP(by_id, "", check_result),
+};
+MODEL_TYPE(check_results, check_results_fields, .name = "results", .bare = true);
+#undef S
 
 const struct check *
 checks_next(const struct checks *cs, const struct check *c)
@@ -349,17 +357,15 @@ take_out(struct check **list, const char *id)
 static void
 take_kept(struct check *c)
 {
-	json_t *kept = json_object_get(c->all->kept, c->result.id);
-	struct check_result was;
+	const struct check_result *was =
+	    map_get(check_result, &c->all->kept.by_id, str(c->result.id));
 
-	check_result_init(&was);
-	if (kept && model_from_json(&check_result_type, kept, &was, NULL) == 0) {
-		c->result.status = was.status;
-		c->result.status_code = was.status_code;
-		c->result.timestamp = was.timestamp;
-		(void)str_set(&c->result.output, was.output);
-	}
-	check_result_done(&was);
+	if (!was)
+		return;
+	c->result.status = was->status;
+	c->result.status_code = was->status_code;
+	c->result.timestamp = was->timestamp;
+	str_set(&c->result.output, was->output);
 }
 
 static void
@@ -438,11 +444,12 @@ add_all(struct checks *cs, const struct task *task, struct check **old)
 }
 
 void
-checks_init(struct checks *cs, const struct checks_events *ev, void *arg, const json_t *kept)
+checks_init(
+    struct checks *cs, const struct checks_events *ev, void *arg, const struct check_results *kept)
 {
 	cs->ev = ev;
 	cs->arg = arg;
-	cs->kept = json_incref((json_t *)(uintptr_t)kept);
+	check_results_copy(kept, &cs->kept);
 }
 
 void
@@ -456,8 +463,7 @@ checks_begin(struct checks *cs)
 	for (size_t i = 0; i < cs->sa->group->tasks.n; i++)
 		add_all(cs, &cs->sa->group->tasks.v[i], &old);
 	free_list(old);
-	json_decref(cs->kept);
-	cs->kept = NULL;
+	check_results_done(&cs->kept);
 }
 
 bool
@@ -475,29 +481,16 @@ checks_done(struct checks *cs)
 {
 	free_list(cs->first);
 	cs->first = NULL;
-	json_decref(cs->kept);
-	cs->kept = NULL;
+	check_results_done(&cs->kept);
 }
 
 void
-checks_save(const struct checks *cs, struct text *t)
+checks_save(const struct checks *cs, struct check_results *ret)
 {
 	/* Before they begin, what is kept stays as it is. */
-	cleanup_free char *kept = cs->kept ? json_dumps(cs->kept, JSON_COMPACT) : NULL;
-	const char *sep = "";
-
-	if (kept) {
-		text_append(t, kept, strlen(kept));
-		return;
-	}
-	text_append(t, "{", 1);
-	for (const struct check *c = cs->first; c; c = c->next) {
-		text_append(t, sep, strlen(sep));
-		text_json_string(t, str(c->result.id));
-		text_append(t, ":", 1);
-		if (model_to_text(&check_result_type, &c->result, MODEL_COMPACT, t) < 0)
-			t->failed = true;
-		sep = ",";
-	}
-	text_append(t, "}", 1);
+	if (!cs->on)
+		check_results_copy(&cs->kept, ret);
+	for (const struct check *c = cs->first; c; c = c->next)
+		check_result_copy(
+		    &c->result, map_put(check_result, &ret->by_id, str(c->result.id)));
 }

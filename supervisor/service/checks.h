@@ -6,14 +6,17 @@
 #ifndef DROVER_SUPERVISOR_SERVICE_CHECKS_H
 #define DROVER_SUPERVISOR_SERVICE_CHECKS_H
 
-#include <jansson.h>
-
 #include "model/service.h"
 
 struct check;
 struct sup;
 struct sup_alloc;
-struct text;
+
+/* The results of an alloc's checks, by the check's id. */
+struct check_results {
+	MODEL_MAP(struct check_result) by_id;
+};
+MODEL_DECLARE(check_results);
 
 /* What follows from the checks for the tasks. task is "" for the checks of the group's services. */
 struct checks_events {
@@ -34,11 +37,12 @@ struct checks {
 	const struct checks_events *ev;
 	void *arg;
 	struct check *first;
-	json_t *kept; /* the results of the last supervisor, until they begin; NULL: none */
+	struct check_results kept; /* of the last supervisor, until they begin */
 };
 
-/* kept: what checks_save() wrote, as JSON; may be NULL. */
-void checks_init(struct checks *cs, const struct checks_events *ev, void *arg, const json_t *kept);
+/* kept: what checks_save() returned to the last supervisor. */
+void checks_init(
+    struct checks *cs, const struct checks_events *ev, void *arg, const struct check_results *kept);
 /* Begins with the checks of the group and its tasks; results that are known (of the last
  * supervisor, before an update of the job) stay. */
 void checks_begin(struct checks *cs);
@@ -58,7 +62,7 @@ const struct check_result *check_result(const struct check *c);
  */
 int64_t checks_pass_since_ms(const struct checks *cs);
 
-/* Appends the results as a JSON object. */
-void checks_save(const struct checks *cs, struct text *t);
+/* Copies the results into *ret, which is empty. */
+void checks_save(const struct checks *cs, struct check_results *ret);
 
 #endif

@@ -18,59 +18,55 @@
 
 static task_env_vars *more; /* what later layers add */
 
-static int
+static void
 put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task,
     bool isolated)
 {
 	const char *data = sup->args.data_dir;
-	int r;
 
+	if (task && isolated) {
+		task_env_put(env, "NOMAD_ALLOC_DIR", "/alloc");
+		task_env_put(env, "NOMAD_TASK_DIR", "/local");
+		task_env_put(env, "NOMAD_SECRETS_DIR", "/secrets");
+		return;
+	}
+	task_env_putf(env, "NOMAD_ALLOC_DIR", "%s/alloc/%s/alloc", data, sa->a.id);
 	if (!task)
-		return task_env_putf(env, "NOMAD_ALLOC_DIR", "%s/alloc/%s/alloc", data, sa->a.id);
-	if (isolated)
-		return (r = task_env_put(env, "NOMAD_ALLOC_DIR", "/alloc")) < 0 ? r
-		       : (r = task_env_put(env, "NOMAD_TASK_DIR", "/local")) < 0
-			   ? r
-			   : task_env_put(env, "NOMAD_SECRETS_DIR", "/secrets");
-	if ((r = task_env_putf(env, "NOMAD_ALLOC_DIR", "%s/alloc/%s/alloc", data, sa->a.id)) < 0 ||
-	    (r = task_env_putf(
-		 env, "NOMAD_TASK_DIR", "%s/alloc/%s/%s/local", data, sa->a.id, task->name)) < 0)
-		return r;
-	return task_env_putf(
+		return;
+	task_env_putf(env, "NOMAD_TASK_DIR", "%s/alloc/%s/%s/local", data, sa->a.id, task->name);
+	task_env_putf(
 	    env, "NOMAD_SECRETS_DIR", "%s/alloc/%s/%s/secrets", data, sa->a.id, task->name);
 }
 
-/* Who has reserved cores asked for no MHz: what those make is the source's to say. */
-static int
+/* A task with reserved cores requests no MHz; the source computes their MHz. */
+static void
 put_cpu(struct task_env *env, const struct sup_alloc *sa, const struct task *task)
 {
 	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
 	bool cores = own && own->reserved_cores.n > 0;
 	char list[CORES_TEXT_SIZE];
-	int r = task_env_putf(env, "NOMAD_CPU_LIMIT", "%lld",
-	    (long long)(cores ? own->cpu_shares : task->resources->cpu));
 
-	if (r < 0 || !cores)
-		return r;
+	task_env_putf(env, "NOMAD_CPU_LIMIT", "%lld",
+	    (long long)(cores ? own->cpu_shares : task->resources->cpu));
+	if (!cores)
+		return;
 	core_list_format(&own->reserved_cores, list);
-	return task_env_put(env, "NOMAD_CPU_CORES", list);
+	task_env_put(env, "NOMAD_CPU_CORES", list);
 }
 
-static int
+static void
 put_limits(struct task_env *env, const struct sup_alloc *sa, const struct task *task)
 {
 	const struct alloc_memory memory = alloc_task_memory(&sa->a, task);
-	int r = put_cpu(env, sa, task);
 
-	if (r == 0)
-		r = task_env_putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)memory.memory_mb);
-	if (r == 0 && memory.memory_max_mb > 0)
-		r = task_env_putf(
+	put_cpu(env, sa, task);
+	task_env_putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)memory.memory_mb);
+	if (memory.memory_max_mb > 0)
+		task_env_putf(
 		    env, "NOMAD_MEMORY_MAX_LIMIT", "%lld", (long long)memory.memory_max_mb);
-	return r;
 }
 
-static int
+static void
 put_names(
     struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task)
 {
@@ -88,36 +84,34 @@ put_names(
 		{ "NOMAD_DC", sup->config->datacenter },
 		{ "NOMAD_REGION", sup->config->region },
 	};
-	int r;
 
 	for (size_t i = 0; i < ELEMENTSOF(pairs); i++)
-		if ((pairs[i].value || task) &&
-		    (r = task_env_put(env, pairs[i].name, str(pairs[i].value))) < 0)
-			return r;
-	if (job->parent_id && (r = task_env_put(env, "NOMAD_JOB_PARENT_ID", job->parent_id)) < 0)
-		return r;
-	if (env->node &&
-	    str_eq(string_map_get(&env->node->attributes, "os.cgroups.version"), "2") &&
-	    (r = task_env_put(env, "NOMAD_PARENT_CGROUP", str(env->node->cgroup_parent))) < 0)
-		return r;
-	if ((r = task_env_putf(env, "NOMAD_SHORT_ALLOC_ID", "%.8s", sa->a.id)) < 0 ||
-	    (r = task_env_putf(env, "NOMAD_ALLOC_INDEX", "%lld",
-		 (long long)alloc_name_index(str(sa->a.name)))) < 0)
-		return r;
-	return task ? put_limits(env, sa, task) : 0;
+		if (pairs[i].value || task)
+			task_env_put(env, pairs[i].name, str(pairs[i].value));
+	if (job->parent_id)
+		task_env_put(env, "NOMAD_JOB_PARENT_ID", job->parent_id);
+	if (env->node && str_eq(string_map_get(&env->node->attributes, "os.cgroups.version"), "2"))
+		task_env_put(env, "NOMAD_PARENT_CGROUP", str(env->node->cgroup_parent));
+	task_env_putf(env, "NOMAD_SHORT_ALLOC_ID", "%.8s", sa->a.id);
+	task_env_putf(
+	    env, "NOMAD_ALLOC_INDEX", "%lld", (long long)alloc_name_index(str(sa->a.name)));
+	if (task)
+		put_limits(env, sa, task);
 }
 
-/* Replaced in it: what is known so far. */
+/* Sets a variable to a value in which the variables so far are replaced. */
 static int
 put_expanded(struct task_env *env, const char *name, const char *value)
 {
 	cleanup_free char *made = NULL;
 	int r = task_env_expand(env, value, false, &made, NULL);
 
-	return r < 0 ? r : task_env_put(env, name, made);
+	if (r == 0)
+		task_env_put(env, name, made);
+	return r;
 }
 
-/* NOMAD_META_key and NOMAD_META_KEY, job under group under task. */
+/* Sets NOMAD_META_key and NOMAD_META_KEY for each key. */
 static int
 put_meta(struct task_env *env, const struct string_map *meta)
 {
@@ -138,19 +132,17 @@ put_meta(struct task_env *env, const struct string_map *meta)
 	return 0;
 }
 
-/* Keys that a dispatch may leave out are there nonetheless. */
+/* The optional keys of a parameterized job are set too, to "", if a dispatch leaves them out. */
 static int
 put_optional_meta(struct task_env *env, const struct job *job)
 {
 	struct string_map empty = { 0 };
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; job->dispatched && job->parameterized && r == 0 &&
-			   i < job->parameterized->meta_optional.n;
-	     i++)
-		r = string_map_append(&empty, str(job->parameterized->meta_optional.v[i]), "");
-	if (r == 0)
-		r = put_meta(env, &empty);
+	for (size_t i = 0;
+	     job->dispatched && job->parameterized && i < job->parameterized->meta_optional.n; i++)
+		string_map_append(&empty, str(job->parameterized->meta_optional.v[i]), "");
+	r = put_meta(env, &empty);
 	for (size_t i = 0; i < empty.n; i++) {
 		free(empty.v[i].key);
 		free(empty.v[i].value);
@@ -162,7 +154,6 @@ put_optional_meta(struct task_env *env, const struct job *job)
 struct port_vars {
 	struct task_env *env;
 	const char *task;
-	int r;
 };
 
 static void
@@ -181,11 +172,10 @@ put_port_var(struct port_vars *v, const char *name, const char *label, bool clea
 	else
 		(void)snprintf(value, sizeof value, strchr(ip, ':') ? "[%.60s]:%lld" : "%.60s:%lld",
 		    ip, (long long)port);
-	if (v->r == 0)
-		v->r = task_env_put(v->env, key, value);
+	task_env_put(v->env, key, value);
 }
 
-/* Of the task's own network: no driver here maps its ports, so `to` says nothing. */
+/* For a port of the task's own network. No driver maps ports, so its `to` is not used. */
 static void
 put_port_of_own(struct port_vars *v, const char *label, const struct port_at *at)
 {
@@ -195,7 +185,7 @@ put_port_of_own(struct port_vars *v, const char *label, const struct port_at *at
 	put_port_var(v, "NOMAD_HOST_PORT_", label, true, NULL, at->value);
 }
 
-/* Not all of the names are made valid: that is how tasks know them. */
+/* Some names keep invalid characters of the label, as in the original client. */
 static void
 put_port_of_group(struct port_vars *v, const char *label, const struct port_at *at)
 {
@@ -208,7 +198,7 @@ put_port_of_group(struct port_vars *v, const char *label, const struct port_at *
 	put_port_var(v, "NOMAD_ALLOC_PORT_", label, false, NULL, inside);
 }
 
-/* Of another task's own network, as old jobs have them. */
+/* For a port of another task's own network, which only old jobs have. */
 static void
 put_port_of_task(struct port_vars *v, const char *task, const char *label, const struct port_at *at)
 {
@@ -233,13 +223,12 @@ put_port(void *arg, const char *task, const char *label, const struct port_at *a
 		put_port_of_task(v, task, label, at);
 }
 
-static int
+static void
 put_ports(struct task_env *env, const struct alloc *a, const struct task *task)
 {
 	struct port_vars v = { .env = env, .task = task ? task->name : NULL };
 
 	port_each(a, put_port, &v);
-	return v.r;
 }
 
 void
@@ -255,14 +244,15 @@ task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *ta
 	struct task_env env = { .node = node_get(sup) };
 	int r;
 
-	if ((r = put_dirs(sup, &env, sa, task, isolated)) < 0 ||
-	    (r = put_names(sup, &env, sa, task)) < 0 ||
-	    (r = put_optional_meta(&env, &sa->job->job)) < 0 ||
+	put_dirs(sup, &env, sa, task, isolated);
+	put_names(sup, &env, sa, task);
+	/* A key of the task overrides one of the group, which overrides one of the job. */
+	if ((r = put_optional_meta(&env, &sa->job->job)) < 0 ||
 	    (r = put_meta(&env, &sa->job->job.meta)) < 0 ||
 	    (r = put_meta(&env, &sa->group->meta)) < 0 ||
-	    (task && (r = put_meta(&env, &task->meta)) < 0) ||
-	    (r = put_ports(&env, &sa->a, task)) < 0)
+	    (task && (r = put_meta(&env, &task->meta)) < 0))
 		goto fail;
+	put_ports(&env, &sa->a, task);
 	for (size_t i = 0; task && i < task->env.n; i++)
 		if ((r = put_expanded(&env, task->env.v[i].key, str(task->env.v[i].value))) < 0)
 			goto fail;

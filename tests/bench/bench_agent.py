@@ -120,12 +120,12 @@ def bench_running():
 
 
 def bench_restart(node, pids):
-    said = node.log().count("are followed again")
+    said = node.log().count("recovered ")
     began = time.monotonic()
     node.kill("supervisor")
-    poll(lambda: node.log().count("are followed again") > said, 60, "all runs followed")
+    poll(lambda: node.log().count("recovered ") > said, 60, "all runs recovered")
     took = time.monotonic() - began
-    row("kill of the supervisor until %d are followed again" % len(pids), "%.2f" % took, "s", "<= 1", took <= 1)
+    row("kill of the supervisor until %d are recovered" % len(pids), "%.2f" % took, "s", "<= 1", took <= 1)
     case.equal(sorted(node.executors()), sorted(pids), "executors after the restart")
 
 

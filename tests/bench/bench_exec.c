@@ -25,6 +25,7 @@
 
 #include "common/cgroup.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/clone.h"
 #include "common/exe_record.h"
 #include "common/fd.h"
@@ -137,7 +138,7 @@ make_dir(const char *path, mode_t mode, uid_t uid, gid_t gid)
 static void
 make_lease(void)
 {
-	struct lease_page page = { .magic = LEASE_MAGIC, .started = boottime_ns() };
+	struct lease_page page = { .magic = LEASE_MAGIC, .started = clock_boot_ns() };
 	char whole[4096] = { 0 };
 	int fd = openat(base_fd, "rt/lease", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 

@@ -11,7 +11,6 @@
 #include "model/task_event.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/alloc/client.h"
-#include "supervisor/alloc/task_events.h"
 #include "supervisor/source/source.h"
 #include "supervisor/core/sup_turn.h"
 
@@ -131,6 +130,11 @@ client_alloc_ended(const struct sup_alloc *sa)
 
 void
 client_alloc_set_health(struct sup_alloc *sa, bool healthy)
+{
+}
+
+void
+client_alloc_set_done(struct sup *sup, struct sup_alloc *sa)
 {
 }
 

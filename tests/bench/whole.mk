@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # whole.mk: `make bench`. Included after exec.mk, which names the programs.
 
+# Built with the tests, which shows a change that breaks a benchmark.
+tests: $(BENCH_PROGRAMS)
+
 .PHONY: bench
 bench: $(BINARIES) $(BENCH_PROGRAMS) ## measure rates, memory and latency against their budgets (needs root)
 	@[ "$$(id -u)" = 0 ] || { echo "make bench needs root: it starts an agent" >&2; exit 1; }

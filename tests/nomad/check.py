@@ -482,7 +482,7 @@ def test_the_nodes_own_identity():
         case.until(lambda: identity(at_server) != first, 60, "another identity")
         second = identity(sayer(url))
         node.kill("supervisor")
-        node.wait_log("runs of before are followed again" if node.ask("/v1/allocations") else "joining the servers", 20)
+        node.wait_log("recovered " if node.ask("/v1/allocations") else "joining the servers", 20)
         case.until(lambda: server.wait_ready() == me and identity(at_server) == second, 60, "the same identity after a restart")
 
 

@@ -307,7 +307,7 @@ def test_a_link_that_is_cut_or_half_open_and_a_supervisor_that_hangs():
             wait_on(one, leased, "n1")
             print("    %s: the lease ended %s late" % (name, lateness(one, first)), flush=True)
             case.equal(len(one.allocs("stays")), 1)
-            case.equal(node.log().count("are followed again") <= 1, True, "processes that were not killed")
+            case.equal(node.log().count("recovered ") <= 1, True, "processes that were not killed")
             purge(one, leased)
         purge(one, "stays")
 

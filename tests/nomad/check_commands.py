@@ -180,7 +180,7 @@ def test_commands_inside_tasks():
             for address in (at, url):
                 exec_at(address, alloc)
         node.kill("supervisor")
-        node.wait_log("runs of before are followed again", 20)
+        node.wait_log("recovered ", 20)
         case.until(lambda a=alloc: exec_in(at, a, ["true"])[0] == 0, 60, "a session of the next supervisor")
         server.purge("into" + driver)
 

@@ -35,7 +35,7 @@ START_TEST(as_text_and_back)
 	ck_assert_int_eq(core_set_parse(&set, cases[_i].text), cases[_i].good);
 	for (int i = CORES_MAX; i-- > 0;)
 		if (core_set_has(&set, i))
-			ck_assert_int_eq(ints_add(&list, i), 0);
+			ints_add(&list, i);
 	core_list_format(&list, buf);
 	ck_assert_str_eq(buf, cases[_i].found);
 	free(list.v);
@@ -62,7 +62,7 @@ START_TEST(a_text_that_is_too_long_is_cut)
 	struct ints list = { 0 };
 
 	for (int i = 0; i < CORES_MAX; i += 2)
-		ck_assert_int_eq(ints_add(&list, i), 0);
+		ints_add(&list, i);
 	core_list_format(&list, buf);
 	ck_assert_uint_lt(strlen(buf), sizeof buf);
 	ck_assert_str_eq(buf + strlen(buf) - strlen("…"), "…");

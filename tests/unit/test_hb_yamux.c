@@ -258,11 +258,11 @@ START_TEST(a_reset_ends_a_stream)
 	hb_buf_drop(&y.out, y.out.len);
 	ck_assert_int_eq(says("00 01 0008 00000001 00000000"), 0);
 	ck_assert_uint_eq(seen.resets, 1);
-	ck_assert_ptr_null(y.streams);
+	ck_assert(LIST_EMPTY(&y.streams));
 	seen.refuse = true;
 	ck_assert_int_eq(says("00 01 0001 00000002 00000000"), 0);
 	expect("00 01 0008 00000002 00000000");
-	ck_assert_ptr_null(y.streams);
+	ck_assert(LIST_EMPTY(&y.streams));
 }
 END_TEST
 
@@ -297,7 +297,7 @@ START_TEST(streams_that_nobody_takes_are_bounded)
 	/* One stream is accepted, one rejected, one reset: three more fit. */
 	ck_assert_int_eq(says("00 01 0002 00000001 00000000"), 0);
 	ck_assert_int_eq(says("00 01 0008 00000003 00000000"), 0);
-	hb_stream_close(y.streams);
+	hb_stream_close(LIST_FIRST(&y.streams));
 	for (int i = 0; i < 3; i++)
 		ck_assert_ptr_nonnull(hb_stream_open(&y, NULL));
 	ck_assert_ptr_null(hb_stream_open(&y, NULL));

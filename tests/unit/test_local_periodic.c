@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "common/clock.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/server/drive/local_periodic.h"
@@ -124,6 +125,8 @@ static struct local local;
 static struct local_job parent, known_child;
 static int64_t made[8], again[8];
 static size_t n_made, n_again;
+static bool is_loaded; /* the job was read from state.db */
+static unsigned n_running;
 
 /* Returns the time in "p/periodic-<seconds>". */
 static int64_t
@@ -146,8 +149,11 @@ local_job_find_any(struct local *l, const char *namespace, const char *id)
 struct local_key **
 local_jobs_sorted(const struct local *l, size_t *ret_n)
 {
-	*ret_n = 0;
-	return NULL;
+	struct local_key **list = mem_zeroed(1, sizeof(struct local_key *));
+
+	list[0] = &parent.key;
+	*ret_n = is_loaded;
+	return list;
 }
 
 void
@@ -156,7 +162,7 @@ local_launch_key(const struct job *job, char ret[LOCAL_LAUNCH_KEY_SIZE])
 	ret[0] = '\0';
 }
 
-int
+void
 local_job_register(struct local *l, struct job *job, const char *trigger, struct local_job **ret,
     struct local_eval **ret_ev)
 {
@@ -166,7 +172,6 @@ local_job_register(struct local *l, struct job *job, const char *trigger, struct
 	job_done(job);
 	job_init(job);
 	*ret = &known_child;
-	return 0;
 }
 
 struct local_eval *
@@ -192,7 +197,7 @@ local_family_check(struct local *l, const struct job *job, struct err *e)
 void
 local_family_count(struct local *l, const struct job *job, struct job_children *ret)
 {
-	*ret = (struct job_children){ 0 };
+	*ret = (struct job_children){ .running = n_running };
 }
 
 void
@@ -244,7 +249,28 @@ turn_forget_write(struct sup *sup, struct dirty *d)
 
 static struct sup sup;
 static struct job_ref ref;
-static struct local_version version = { .ref = &ref };
+static struct local_version version;
+
+static void
+begin_job(void)
+{
+	memset(&fake, 0, sizeof fake);
+	memset(&local, 0, sizeof local);
+	memset(&parent, 0, sizeof parent);
+	n_made = n_again = n_running = 0;
+	is_loaded = false;
+	ck_assert_int_ge(sd_event_new(&sup.event), 0);
+	job_init(&ref.job);
+	ref.job.type = JOB_BATCH;
+	str_set(&ref.job.id, "p");
+	str_set(&ref.job.namespace, "default");
+	ref.job.periodic = periodic_config_new();
+	str_set(&ref.job.periodic->spec, "0 * * * *");
+	version.ref = &ref;
+	SLIST_INSERT_HEAD(&parent.versions, &version, older);
+	local.base.sup = &sup;
+	local_periodic_init(&local);
+}
 
 /* Begins one second after BEGIN. */
 static void
@@ -252,24 +278,10 @@ begin(void)
 {
 	struct err e = { 0 };
 
-	memset(&fake, 0, sizeof fake);
-	memset(&local, 0, sizeof local);
-	memset(&parent, 0, sizeof parent);
-	n_made = n_again = 0;
+	begin_job();
 	fake.now = BEGIN + 1;
-	ck_assert_int_ge(sd_event_new(&sup.event), 0);
-	job_init(&ref.job);
-	ref.job.type = JOB_BATCH;
-	ck_assert_int_eq(str_set(&ref.job.id, "p"), 0);
-	ck_assert_int_eq(str_set(&ref.job.namespace, "default"), 0);
-	ref.job.periodic = periodic_config_new();
-	ck_assert_ptr_nonnull(ref.job.periodic);
-	ck_assert_int_eq(str_set(&ref.job.periodic->spec, "0 * * * *"), 0);
-	parent.versions = &version;
-	local.base.sup = &sup;
-	ck_assert_int_eq(local_periodic_init(&local), 0);
 	ck_assert_int_eq(local_periodic_start(&local, &e), 0);
-	local_periodic_follow(&local, &parent);
+	local_periodic_update(&local, &parent);
 	ck_assert_int_eq(parent.timed, true);
 	ck_assert_int_eq(fake.at, BEGIN + HOUR);
 }
@@ -389,8 +401,87 @@ START_TEST(without_a_job_the_clock_is_nothing)
 	set_clock(BEGIN - HOUR);
 	turn();
 	ck_assert_int_eq(fake.at, 0);
-	local_periodic_follow(&local, &parent);
+	local_periodic_update(&local, &parent);
 	ck_assert_int_eq(fake.at, BEGIN);
+	end();
+}
+END_TEST
+
+/* Launches that were missed while the agent did not run are made up by one, at its start. */
+START_TEST(missed_launches_are_made_up_by_one)
+{
+	struct err e = { 0 };
+
+	begin_job();
+	is_loaded = true;
+	parent.checked_s = BEGIN - 5 * HOUR;
+	fake.now = BEGIN + 7;
+	ck_assert_int_eq(local_periodic_start(&local, &e), 0);
+	ck_assert_uint_eq(n_made, 1);
+	ck_assert_int_eq(made[0], BEGIN + 7);
+	ck_assert_int_eq(parent.checked_s, BEGIN + 7);
+	ck_assert_int_eq(fake.at, BEGIN + HOUR);
+	end();
+}
+END_TEST
+
+START_TEST(nothing_was_missed)
+{
+	struct err e = { 0 };
+
+	begin_job();
+	is_loaded = true;
+	parent.checked_s = BEGIN + 1;
+	fake.now = BEGIN + 7;
+	ck_assert_int_eq(local_periodic_start(&local, &e), 0);
+	ck_assert_uint_eq(n_made, 0);
+	ck_assert_int_eq(fake.at, BEGIN + HOUR);
+	end();
+}
+END_TEST
+
+/* With prohibit_overlap a launch is skipped while a child runs, and not made up later. */
+START_TEST(an_overlapping_launch_is_skipped)
+{
+	begin();
+	ref.job.periodic->prohibit_overlap = OPT_TRUE;
+	n_running = 1;
+	pass_until(BEGIN + HOUR);
+	turn();
+	ck_assert_uint_eq(n_made, 0);
+	ck_assert_int_eq(fake.at, BEGIN + 2 * HOUR);
+	n_running = 0;
+	pass_until(BEGIN + 2 * HOUR);
+	turn();
+	ck_assert_uint_eq(n_made, 1);
+	ck_assert_int_eq(made[0], BEGIN + 2 * HOUR);
+	end();
+}
+END_TEST
+
+/* DST skips a launch in spring, and in autumn there are two of them. */
+START_TEST(a_job_in_a_time_zone)
+{
+	struct err e = { 0 };
+	const int64_t spring = 1774746000,
+		      autumn = 1792890000; /* 01:00 UTC: 29 March, 25 October */
+
+	begin_job();
+	is_loaded = true;
+	str_set(&ref.job.periodic->spec, "30 2 * * *");
+	str_set(&ref.job.periodic->time_zone, "Europe/Berlin");
+	fake.now = parent.checked_s = spring - 2 * HOUR;
+	ck_assert_int_eq(local_periodic_start(&local, &e), 0);
+	/* 02:30 does not exist on that day: the next one is at 00:30 UTC of the next. */
+	ck_assert_int_eq(fake.at, spring + 23 * HOUR + HOUR / 2);
+	local_periodic_forget(&local, &parent);
+	fake.now = autumn - 2 * HOUR;
+	local_periodic_update(&local, &parent);
+	ck_assert_int_eq(fake.at, autumn - HOUR / 2);
+	pass_until(autumn - HOUR / 2);
+	turn();
+	ck_assert_int_eq(fake.at, autumn + HOUR / 2);
+	ck_assert_uint_eq(n_made, 1);
 	end();
 }
 END_TEST
@@ -406,6 +497,10 @@ add(TCase *tc)
 	tcase_add_test(tc, forward_in_the_moment_in_which_it_is_armed);
 	tcase_add_test(tc, a_second_that_comes_again_is_the_same_child);
 	tcase_add_test(tc, without_a_job_the_clock_is_nothing);
+	tcase_add_test(tc, missed_launches_are_made_up_by_one);
+	tcase_add_test(tc, nothing_was_missed);
+	tcase_add_test(tc, an_overlapping_launch_is_skipped);
+	tcase_add_test(tc, a_job_in_a_time_zone);
 }
 
 int

@@ -85,7 +85,7 @@ START_TEST(a_row_of_failures)
 			break;
 		now += delay;
 		alloc_init(&next);
-		ck_assert_int_eq(local_reschedule_note(&rows[_i].p, &a, &next, now), 0);
+		local_reschedule_record(&rows[_i].p, &a, &next, now);
 		alloc_done(&a);
 		a = next;
 	}
@@ -105,7 +105,7 @@ START_TEST(an_unlimited_row_keeps_five)
 	for (unsigned i = 0; i < 20; i++) {
 		fail_at(&a, i, (int64_t)i * 5 * S);
 		alloc_init(&next);
-		ck_assert_int_eq(local_reschedule_note(&p, &a, &next, (int64_t)i * 5 * S), 0);
+		local_reschedule_record(&p, &a, &next, (int64_t)i * 5 * S);
 		alloc_done(&a);
 		a = next;
 	}
@@ -116,11 +116,45 @@ START_TEST(an_unlimited_row_keeps_five)
 }
 END_TEST
 
+/* Only a failed alloc of a service or batch job is rescheduled, its delay after its end. */
+START_TEST(which_allocs_are_rescheduled)
+{
+	struct reschedule_policy p = { .attempts = 1,
+		.interval = 3600 * S,
+		.delay = 7 * S,
+		.delay_function = DELAY_CONSTANT };
+	struct task_group group = { .reschedule_policy = &p }, none = { 0 };
+	struct job_ref ref = { 0 };
+	struct sup_alloc sa = { .job = &ref, .group = &group };
+
+	alloc_init(&sa.a);
+	fail_at(&sa.a, 0, 100 * S);
+	for (int type = JOB_TYPE_NONE; type <= JOB_SYSBATCH; type++)
+		for (int status = CLIENT_NONE; status <= CLIENT_UNKNOWN; status++) {
+			bool is =
+			    (type == JOB_SERVICE || type == JOB_BATCH) && status == CLIENT_FAILED;
+
+			ref.job.type = (enum job_kind)type;
+			sa.a.client_status = (enum client_status)status;
+			ck_assert_int_eq(
+			    local_reschedule_at(&sa), is ? 107 * S : LOCAL_RESCHEDULE_NEVER);
+		}
+	ref.job.type = JOB_SERVICE;
+	sa.a.client_status = CLIENT_FAILED;
+	p.delay = INT64_MAX;
+	ck_assert_int_eq(local_reschedule_at(&sa), LOCAL_RESCHEDULE_NEVER);
+	sa.group = &none;
+	ck_assert_int_eq(local_reschedule_at(&sa), LOCAL_RESCHEDULE_NEVER);
+	alloc_done(&sa.a);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
 	tcase_add_loop_test(tc, a_row_of_failures, 0, sizeof rows / sizeof rows[0]);
 	tcase_add_test(tc, an_unlimited_row_keeps_five);
+	tcase_add_test(tc, which_allocs_are_rescheduled);
 }
 
 int

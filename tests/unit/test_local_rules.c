@@ -57,7 +57,7 @@ unpack_standing(unsigned bits)
 {
 	return (struct local_standing_facts){
 		.exists = bits & 1,
-		.told_to_stop = bits & 2,
+		.stopped = bits & 2,
 		.deployed = bits & 4,
 		.ended = bits & 8,
 		.is_replaced = bits & 16,
@@ -75,7 +75,7 @@ START_TEST(the_standing)
 	for (unsigned bits = 0; bits < 3 << 6; bits++) {
 		struct local_standing_facts f = unpack_standing(bits);
 		enum local_standing s = local_rule_standing(&f);
-		bool stays = f.exists && !f.told_to_stop;
+		bool stays = f.exists && !f.stopped;
 
 		ck_assert_msg((s == LOCAL_STANDING_OLD) == (stays && !f.deployed), "%#x", bits);
 		ck_assert_msg((s == LOCAL_STANDING_HEALTHY) ==

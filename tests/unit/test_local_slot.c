@@ -14,7 +14,7 @@ static const struct {
 	{ "an empty slot of a job that is stopped", { 0 }, LOCAL_SLOT_KEEP },
 	{ "it runs as it should", { .wanted = true, .exists = true }, LOCAL_SLOT_KEEP },
 	{ "the job is stopped", { .exists = true }, LOCAL_SLOT_STOP },
-	{ "the job is stopped, it stops already", { .exists = true, .told_to_stop = true },
+	{ "the job is stopped, it stops already", { .exists = true, .stopped = true },
 	    LOCAL_SLOT_KEEP },
 	{ "the job is stopped, it has ended by itself", { .exists = true, .ended = true },
 	    LOCAL_SLOT_KEEP },
@@ -24,15 +24,14 @@ static const struct {
 	{ "a new version leaves it",
 	    { .wanted = true, .exists = true, .outdated = LOCAL_UPDATE_IN_PLACE },
 	    LOCAL_SLOT_UPDATE },
-	{ "it stops for its successor", { .wanted = true, .exists = true, .told_to_stop = true },
+	{ "it stops for its successor", { .wanted = true, .exists = true, .stopped = true },
 	    LOCAL_SLOT_WAIT },
 	{ "it has ended for its successor",
-	    { .wanted = true, .exists = true, .told_to_stop = true, .ended = true },
-	    LOCAL_SLOT_PLACE },
+	    { .wanted = true, .exists = true, .stopped = true, .ended = true }, LOCAL_SLOT_PLACE },
 	{ "it has ended but its volumes are not given back",
 	    { .wanted = true,
 		.exists = true,
-		.told_to_stop = true,
+		.stopped = true,
 		.ended = true,
 		.holds_claims = true },
 	    LOCAL_SLOT_WAIT },
@@ -91,7 +90,7 @@ unpack(unsigned bits)
 		.wanted = bits & 1,
 		.again = bits & 2,
 		.exists = bits & 4,
-		.told_to_stop = bits & 8,
+		.stopped = bits & 8,
 		.ended = bits & 16,
 		.holds_claims = bits & 32,
 		.lease_ended = bits & 64,
@@ -110,7 +109,7 @@ START_TEST(no_two_allocs_of_one_name_run_at_once)
 			ck_assert_msg(f.wanted && (!f.exists || (f.ended && !f.holds_claims)),
 			    "facts %#x", bits);
 		if (a == LOCAL_SLOT_STOP || a == LOCAL_SLOT_REPLACE || a == LOCAL_SLOT_UPDATE)
-			ck_assert_msg(f.exists && !f.ended && !f.told_to_stop, "facts %#x", bits);
+			ck_assert_msg(f.exists && !f.ended && !f.stopped, "facts %#x", bits);
 		if (!f.wanted)
 			ck_assert_msg(
 			    a == LOCAL_SLOT_KEEP || a == LOCAL_SLOT_STOP, "facts %#x", bits);
@@ -139,7 +138,7 @@ START_TEST(the_steps_fit_the_action)
 						       f.outdated == LOCAL_CURRENT),
 		    "facts %#x", bits);
 		if (f.reschedule == LOCAL_AGAIN_NOW && f.wanted && f.exists && f.ended &&
-		    !f.told_to_stop && !f.again && f.outdated == LOCAL_CURRENT)
+		    !f.stopped && !f.again && f.outdated == LOCAL_CURRENT)
 			ck_assert_msg(
 			    s.counts_attempt && (a == LOCAL_SLOT_PLACE || a == LOCAL_SLOT_WAIT),
 			    "facts %#x", bits);
@@ -167,6 +166,46 @@ START_TEST(every_action_has_its_evaluation)
 }
 END_TEST
 
+/* Nothing is done twice for a slot that waits: it is placed, stopped or updated only once. */
+START_TEST(what_a_slot_waits_for_already)
+{
+	for (int a = LOCAL_SLOT_KEEP; a <= LOCAL_SLOT_LATER; a++)
+		for (unsigned bits = 0; bits < 8; bits++) {
+			enum local_slot_action action = (enum local_slot_action)a;
+			struct local_slot_state s = { bits & 1, bits & 2, bits & 4 };
+			bool arranged = local_slot_is_arranged(&s, action);
+
+			if (action == LOCAL_SLOT_PLACE)
+				ck_assert_int_eq(arranged, s.unplaced && s.same_version);
+			else if (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER)
+				ck_assert_int_eq(arranged, s.waits);
+			else
+				ck_assert(!arranged);
+		}
+}
+END_TEST
+
+/* As many held slots are replaced as the budget has, and no others. */
+START_TEST(the_budget_is_spent_on_held_slots)
+{
+	for (int64_t budget = 0; budget < 4; budget++) {
+		int64_t left = budget, replaced = 0;
+
+		for (int i = 0; i < 6; i++) {
+			struct local_slot_facts f = {
+				.wanted = true, .exists = true, .held = i % 2 == 0
+			};
+
+			local_slot_spend_budget(&f, &left);
+			ck_assert(f.held || f.outdated == LOCAL_CURRENT);
+			replaced += local_slot_decide(&f) == LOCAL_SLOT_REPLACE;
+		}
+		ck_assert_int_eq(replaced, budget < 3 ? budget : 3);
+		ck_assert_int_eq(left, budget - replaced);
+	}
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -174,6 +213,8 @@ add(TCase *tc)
 	tcase_add_test(tc, no_two_allocs_of_one_name_run_at_once);
 	tcase_add_test(tc, the_steps_fit_the_action);
 	tcase_add_test(tc, every_action_has_its_evaluation);
+	tcase_add_test(tc, what_a_slot_waits_for_already);
+	tcase_add_test(tc, the_budget_is_spent_on_held_slots);
 }
 
 int

@@ -235,16 +235,19 @@ struct validation {
 
 static const struct validation general_cases[] = {
 	{ JOB(GROUP("")), NULL },
-	{ "{\"TaskGroups\":[" GROUP("") "]}",
-	    "a job's id has 1 to 255 characters, no space, no empty, \".\" or \"..\" part" },
+	{ "{\"TaskGroups\":[" GROUP("") "]}", "a job's id must have 1 to 255 characters, no space, "
+					      "and no empty, \".\" or \"..\" part" },
 	{ "{\"ID\":\"a/../b\",\"TaskGroups\":[" GROUP("") "]}",
-	    "a job's id has 1 to 255 characters, no space, no empty, \".\" or \"..\" part" },
+	    "a job's id must have 1 to 255 characters, no space, and no empty, \".\" or \"..\" "
+	    "part" },
 	{ "{\"ID\":\"..\",\"TaskGroups\":[" GROUP("") "]}",
-	    "a job's id has 1 to 255 characters, no space, no empty, \".\" or \"..\" part" },
+	    "a job's id must have 1 to 255 characters, no space, and no empty, \".\" or \"..\" "
+	    "part" },
 	{ "{\"ID\":\"a b\",\"TaskGroups\":[" GROUP("") "]}",
-	    "a job's id has 1 to 255 characters, no space, no empty, \".\" or \"..\" part" },
+	    "a job's id must have 1 to 255 characters, no space, and no empty, \".\" or \"..\" "
+	    "part" },
 	{ "{\"ID\":\"a/b..c/...\",\"TaskGroups\":[" GROUP("") "]}", NULL },
-	{ "{\"ID\":\"j\"}", "it has no group" },
+	{ "{\"ID\":\"j\"}", "the job has no group" },
 	{ JOB("{\"Name\":\"g\"}"), "group \"g\": it has no task" },
 	{ JOB(GROUP("") "," GROUP("")), "group \"g\": the job has two groups of this name" },
 	{ JOB("{\"Name\":\"g\",\"Tasks\":[" TASK("") "," TASK("") "]}"),
@@ -347,16 +350,16 @@ static const struct validation general_cases[] = {
 /* Problems that only the embedded server reports. */
 static const struct validation local_cases[] = {
 	{ TASKED("\"Templates\":[{\"DestPath\":\"x\"}]"),
-	    "group \"g\": task \"t\": template is not supported yet by the local source" },
+	    "group \"g\": task \"t\": template is not supported by the embedded server yet" },
 	{ TASKED("\"Templates\":[],\"Vault\":null,\"Consul\":{\"Namespace\":\"\"}"), NULL },
 	{ TASKED("\"Resources\":{\"Devices\":[{\"Name\":\"gpu\"}]}"),
-	    "group \"g\": task \"t\": device is not supported yet by the local source" },
+	    "group \"g\": task \"t\": device is not supported by the embedded server yet" },
 	{ WITH("\"Services\":[{\"Name\":\"x\"}]"),
-	    "group \"g\": service \"x\": provider \"consul\" is not there: use provider = "
+	    "group \"g\": service \"x\": provider \"consul\" is not supported: use provider = "
 	    "\"nomad\"" },
 	{ WITH("\"Services\":[{\"Name\":\"x\",\"Provider\":\"nomad\"}]"), NULL },
 	{ WITH("\"Networks\":[{\"Mode\":\"bridge\"}]"),
-	    "group \"g\": network mode \"bridge\" is not supported yet by the local source" },
+	    "group \"g\": network mode \"bridge\" is not supported by the embedded server yet" },
 	{ WITH("\"Networks\":[{\"Mode\":\"host\",\"DynamicPorts\":[{\"Label\":\"http\"}]}]"),
 	    NULL },
 	{ WITH("\"Networks\":[{\"ReservedPorts\":[{\"Label\":\"a\",\"Value\":80},{\"Label\":\"b\","
@@ -370,11 +373,11 @@ static const struct validation local_cases[] = {
 	    NULL },
 	{ TASKED("\"ShutdownDelay\":1000000000"), NULL },
 	{ TASKED("\"Identity\":{\"File\":true}"),
-	    "group \"g\": task \"t\": identity \"default\": the local source signs no tokens, so "
-	    "there is none for env or file" },
+	    "group \"g\": task \"t\": identity \"default\": env and file need a token, and the "
+	    "embedded server signs none" },
 	{ TASKED(NAMED("\"Name\":\"a\",\"Env\":true")),
-	    "group \"g\": task \"t\": identity \"a\": the local source signs no tokens, so there "
-	    "is none for env or file" },
+	    "group \"g\": task \"t\": identity \"a\": env and file need a token, and the embedded "
+	    "server signs none" },
 	{ TASKED("\"Identity\":{\"Name\":\"default\",\"Audience\":[\"nomadproject.io\"]}"), NULL },
 	{ TASKED("\"ShutdownDelay\":0,\"Kind\":\"\",\"Actions\":[]"), NULL },
 	{ TASKED("\"Actions\":[{\"Name\":\"x\",\"Command\":\"a\",\"Args\":[\"b\"]}]"), NULL },
@@ -386,7 +389,7 @@ static const struct validation local_cases[] = {
 	    "group \"g\": update: auto_promote needs a canary count above zero" },
 	{ WITH("\"Update\":{\"MaxParallel\":0,\"HealthCheck\":\"x\"}"), NULL },
 	{ WITH("\"Update\":{\"HealthCheck\":\"x\"}"),
-	    "group \"g\": update: health_check \"x\" is none of checks, task_states, manual" },
+	    "group \"g\": update: health_check must be checks, task_states or manual, not \"x\"" },
 	{ WITH("\"Update\":{\"MinHealthyTime\":300000000000}"),
 	    "group \"g\": update: min_healthy_time must be less than healthy_deadline" },
 	{ WITH("\"Update\":{\"ProgressDeadline\":60000000000}"),
@@ -395,9 +398,9 @@ static const struct validation local_cases[] = {
 	    "group \"g\": update: max_parallel and canary may not be below zero" },
 	{ WITH("\"Update\":{\"MaxParallel\":2,\"AutoRevert\":false}"), NULL },
 	{ WITH("\"Count\":10000"), NULL },
-	{ WITH("\"Count\":10001"), "the counts of its groups may not be above 10000 in all" },
+	{ WITH("\"Count\":10001"), "the counts of all groups together may not be above 10000" },
 	{ WITH("\"Count\":9223372036854775807"),
-	    "the counts of its groups may not be above 10000 in all" },
+	    "the counts of all groups together may not be above 10000" },
 	{ "{\"ID\":\"j\",\"Type\":\"batch\",\"TaskGroups\":[" GROUP("") "]}", NULL },
 };
 

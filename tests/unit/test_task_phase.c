@@ -23,7 +23,7 @@ static const char *const matrix[TASK_PHASES] = {
 	[TASK_DELAYING] = "......ldddx..lt..",
 	[TASK_STOPPING] = "......tdddx..t...",
 	[TASK_DECIDING] = "...............bx",
-	[TASK_BACKOFF] = ".............xw.x",
+	[TASK_BACKOFF] = ".............xw..",
 	[TASK_DEAD] = "............d....",
 };
 
@@ -104,10 +104,10 @@ static const struct {
 	{ "it was killed", { .killed = true, .verdict = RESTART_KILLED }, TASK_ENDS_KILLED },
 	{ "it was told to restart, and killed before it ended",
 	    { .killed = true, .verdict = RESTART_AGAIN }, TASK_ENDS_KILLED },
-	{ "it would start, but its lease passed before",
-	    { .verdict = RESTART_AGAIN, .lease_passed = true }, TASK_ENDS_BY_LEASE },
-	{ "its lease passed, but it is done",
-	    { .verdict = RESTART_TERMINATED, .lease_passed = true }, TASK_ENDS },
+	{ "it would start, but a hook bars it", { .verdict = RESTART_AGAIN, .barred = true },
+	    TASK_ENDS_BARRED },
+	{ "a hook bars it, but it is done", { .verdict = RESTART_TERMINATED, .barred = true },
+	    TASK_ENDS },
 	{ "it would start, but its alloc ends", { .verdict = RESTART_AGAIN, .alloc_ends = true },
 	    TASK_ENDS },
 	{ "its alloc ends, and it has used up its restarts",
@@ -126,20 +126,20 @@ START_TEST(every_combination_of_facts)
 	for (unsigned bits = 0; bits < (RESTART_KILLED + 1) << 3; bits++) {
 		struct task_end_facts f = {
 			.killed = bits & 1,
-			.lease_passed = bits & 2,
+			.barred = bits & 2,
 			.alloc_ends = bits & 4,
 			.verdict = (enum restart_verdict)(bits >> 3),
 		};
 		enum task_outcome o = task_outcome(&f);
 
 		ck_assert_msg(
-		    (o == TASK_STARTS_AGAIN) == (f.verdict == RESTART_AGAIN && !f.killed &&
-						    !f.lease_passed && !f.alloc_ends),
+		    (o == TASK_STARTS_AGAIN) ==
+			(f.verdict == RESTART_AGAIN && !f.killed && !f.barred && !f.alloc_ends),
 		    "facts %#x", bits);
 		ck_assert_msg((o == TASK_ENDS_KILLED) == (f.killed || f.verdict == RESTART_KILLED),
 		    "facts %#x", bits);
 		/* Only these two fail the task. */
-		if (o == TASK_ENDS_BY_LEASE || o == TASK_ENDS_BY_POLICY)
+		if (o == TASK_ENDS_BARRED || o == TASK_ENDS_BY_POLICY)
 			ck_assert_msg(!f.killed && f.verdict != RESTART_TERMINATED &&
 					  f.verdict != RESTART_UNKNOWN,
 			    "facts %#x", bits);

@@ -71,17 +71,16 @@ START_TEST(test_cores)
 
 	host_stats_init(&stats);
 	ck_assert_int_gt(fd_read_file(AT_FDCWD, FIXTURES "/proc_stat", 4096, &text), 0);
-	ck_assert_int_eq(host_cores_parse(text, &before), 0);
+	host_cores_parse(text, &before);
 	ck_assert_int_eq(before.n, 2);
 	ck_assert_str_eq(before.v[0].name, "cpu0");
 	ck_assert_int_eq(before.v[0].busy, 600 + 10 + 100 + 20 + 4 + 6); /* user includes guest */
 	ck_assert_int_eq(before.v[0].idle, 4000);
-	ck_assert_int_eq(host_cores_parse("cpu 1 1 1 1 1 1 1 1\n"
-					  "cpu0 620 10 110 4070 20 4 6 0 60 0\n"
-					  "cpu1 300 0 100 5000 10 0 0 0 0 0\n"
-					  "cpu2 1 0 1 5 1 0 0 0 0 0\ncpu3 x\ncpufreq 1\n",
-			     &now),
-	    0);
+	host_cores_parse("cpu 1 1 1 1 1 1 1 1\n"
+			 "cpu0 620 10 110 4070 20 4 6 0 60 0\n"
+			 "cpu1 300 0 100 5000 10 0 0 0 0 0\n"
+			 "cpu2 1 0 1 5 1 0 0 0 0 0\ncpu3 x\ncpufreq 1\n",
+	    &now);
 	ck_assert_int_eq(now.n, 3);
 	host_cores_show(&before, &now, 2000, &stats);
 	ck_assert_int_eq(stats.cpu.n, 2);
@@ -318,7 +317,7 @@ START_TEST(test_between_two_samples)
 	const struct resource_usage *pid;
 
 	task_usage_init(&t);
-	ck_assert_int_eq(run_usage_show(&u, 3000, &t), 0);
+	run_usage_show(&u, 3000, &t);
 	ck_assert_double_eq_tol(t.resource_usage->cpu_stats->percent, 150, 1e-9);
 	ck_assert_double_eq_tol(t.resource_usage->cpu_stats->user_mode, 100, 1e-9);
 	ck_assert_double_eq_tol(t.resource_usage->cpu_stats->system_mode, 50, 1e-9);

@@ -179,7 +179,7 @@ def test_the_service_is_back(node, remembered):
     case.equal([s["AllocID"] for s in node.ask("/v1/service/web")], remembered["web"], "who serves")
     case.equal((deployment(node, "web", 0), alloc["DeploymentStatus"]["Healthy"]), ("successful", True))
     told = [e["DisplayMessage"] for e in alloc["TaskStates"]["main"]["Events"] if e["Type"] == "Terminated"]
-    case.contains(" ".join(told), "the machine was started anew")
+    case.contains(" ".join(told), "the machine was rebooted")
 
 
 def test_the_batch_jobs(node, remembered):

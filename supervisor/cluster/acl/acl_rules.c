@@ -9,9 +9,10 @@
 
 #include "common/cleanup.h"
 #include "common/hcl.h"
+#include "common/mem.h"
 
 #define NAMESPACES_MAX 1024
-#define PATTERN_MAX    128
+#define PATTERN_MAX    128 /* bytes of a namespace or pattern */
 
 enum cap {
 	CAP_DENY = 1,
@@ -115,21 +116,18 @@ read_caps(const struct hcl_node *body)
 	return caps;
 }
 
-/* Finds or adds the namespace rule; NULL if the table is full. */
+/* Finds or adds the rule of a namespace; NULL if there are NAMESPACES_MAX others. */
 static struct acl_namespace *
 get_namespace(struct acl_rules *r, const char *pattern)
 {
-	struct acl_namespace *grown;
-
 	for (size_t i = 0; i < r->n; i++)
 		if (strcmp(r->namespaces[i].pattern, pattern) == 0)
 			return &r->namespaces[i];
-	grown = r->n < NAMESPACES_MAX ? reallocarray(r->namespaces, r->n + 1, sizeof *grown) : NULL;
-	if (!grown)
+	if (r->n == NAMESPACES_MAX)
 		return NULL;
-	r->namespaces = grown;
-	grown[r->n] = (struct acl_namespace){ .pattern = strdup(pattern) };
-	return grown[r->n].pattern ? &grown[r->n++] : NULL;
+	r->namespaces = mem_resize(r->namespaces, r->n + 1, sizeof *r->namespaces);
+	r->namespaces[r->n] = (struct acl_namespace){ .pattern = mem_strdup(pattern) };
+	return &r->namespaces[r->n++];
 }
 
 static int

@@ -45,8 +45,7 @@ struct acl_rules {
 	size_t n;
 };
 
-/* Adds one policy's text. Returns 0, or -EINVAL, -E2BIG, -ENOMEM with *e; then *r must be
- * discarded. */
+/* Adds one policy's text. Returns 0, or -EINVAL, -E2BIG with *e; then *r must be freed. */
 int acl_rules_add(struct acl_rules *r, const char *hcl, const char *name, struct err *e);
 void acl_rules_done(struct acl_rules *r);
 

@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/cluster/rpc/rpc_acl.h"
 #include "supervisor/http/api.h"
 
@@ -21,15 +22,17 @@
 
 /* A request that waits for a token to be resolved. */
 struct acl_wait {
-	struct acl_wait *next;
+	SLIST_ENTRY(acl_wait) link;
 	enum acl_need need;
 	char *namespace;
 	acl_cb *cb;
 	void *arg;
 };
 
+SLIST_HEAD(acl_waits, acl_wait);
+
 struct acl_known {
-	struct acl_known *next; /* sorted by last use, the most recent first */
+	TAILQ_ENTRY(acl_known) link; /* in nomad.tokens */
 	struct nomad *n;
 	char *secret;
 	bool known; /* the servers' answer below is from known_ms */
@@ -37,14 +40,14 @@ struct acl_known {
 	struct acl_rules rules;
 	int64_t expires; /* 0: never */
 	/* While the token is being resolved: */
-	struct acl_wait *waits;
+	struct acl_waits waits;
 	int64_t new_expires;
 	struct strings names; /* policies of the token */
 	bool asking;
 };
 
 static void
-know_free(struct acl_known *k)
+free_known(struct acl_known *k)
 {
 	acl_rules_done(&k->rules);
 	strings_done(&k->names);
@@ -53,7 +56,7 @@ know_free(struct acl_known *k)
 }
 
 static void
-wait_free(struct acl_wait *w)
+free_wait(struct acl_wait *w)
 {
 	free(w->namespace);
 	free(w);
@@ -62,7 +65,7 @@ wait_free(struct acl_wait *w)
 /* Answers. */
 
 static void
-answer(struct acl_known *k, struct acl_wait *w)
+answer_wait(struct acl_known *k, struct acl_wait *w)
 {
 	struct sup *sup = k->n->base.sup;
 	struct err e = { 0 };
@@ -72,26 +75,26 @@ answer(struct acl_known *k, struct acl_wait *w)
 	else if (!acl_rules_permit(&k->rules, w->need, w->namespace))
 		(void)err_say(&e, -EACCES, "Permission denied");
 	w->cb(sup, w->arg, e.code, &e);
-	wait_free(w);
+	free_wait(w);
 }
 
 /* Answers the waiting requests with the cached result, or with *e. */
 static void
 answer_all(struct acl_known *k, const struct err *e)
 {
-	struct acl_wait *w = steal_ptr(&k->waits);
+	struct acl_waits waits = k->waits;
+	struct acl_wait *w;
 
+	SLIST_INIT(&k->waits);
 	k->asking = false;
-	while (w) {
-		struct acl_wait *next = w->next;
-
+	while ((w = SLIST_FIRST(&waits))) {
+		SLIST_REMOVE_HEAD(&waits, link);
 		if (e) {
 			w->cb(k->n->base.sup, w->arg, e->code, e);
-			wait_free(w);
+			free_wait(w);
 		} else {
-			answer(k, w);
+			answer_wait(k, w);
 		}
-		w = next;
 	}
 }
 
@@ -111,7 +114,7 @@ is_refusal(int r, const struct err *e)
 
 /* Drops the cached result of the token. */
 static void
-refuse(struct acl_known *k, int r, const char *what, const char *text)
+refuse_token(struct acl_known *k, int r, const char *what, const char *text)
 {
 	struct err e = { 0 };
 
@@ -124,14 +127,14 @@ refuse(struct acl_known *k, int r, const char *what, const char *text)
 /* Handles the failure of a call, or (in *bad) of its answer. An answer that cannot be understood
  * permits nothing, even if an earlier result is cached. */
 static void
-fail(struct acl_known *k, int r, const struct err *e, const struct err *bad)
+fail_token(struct acl_known *k, int r, const struct err *e, const struct err *bad)
 {
 	if (bad && bad->code) {
-		refuse(k, bad->code, "the token cannot be checked: ", bad->msg);
+		refuse_token(k, bad->code, "the token cannot be checked: ", bad->msg);
 	} else if (is_refusal(r, e)) {
-		refuse(k, -EACCES, "", e->msg);
+		refuse_token(k, -EACCES, "", e->msg);
 	} else if (!k->known) {
-		refuse(k, r, "the token cannot be checked: ", e->msg);
+		refuse_token(k, r, "the token cannot be checked: ", e->msg);
 	} else {
 		log_warn("cannot resolve a token, using its cached permissions: %s", e->msg);
 		k->known_ms = clock_ms();
@@ -140,7 +143,7 @@ fail(struct acl_known *k, int r, const struct err *e, const struct err *bad)
 }
 
 static void
-learn(struct acl_known *k, struct acl_rules *rules)
+learn_rules(struct acl_known *k, struct acl_rules *rules)
 {
 	acl_rules_done(&k->rules);
 	k->rules = *rules;
@@ -154,11 +157,11 @@ learn(struct acl_known *k, struct acl_rules *rules)
 /* The calls to the servers, in order. */
 
 static void
-call(struct acl_known *k, const char *method, const struct type *type, void *req,
+call_servers(struct acl_known *k, const char *method, const struct type *type, void *req,
     struct rpc_query *q, link_cb *cb)
 {
-	(void)str_set(&q->region, nomad_region(k->n));
-	(void)str_set(&q->auth_token, k->secret);
+	str_set(&q->region, nomad_region(k->n));
+	str_set(&q->auth_token, k->secret);
 	q->allow_stale = true;
 	(void)nomad_call(k->n, method, type, req, CALL_MS, LINK_REPEAT, cb, k);
 }
@@ -178,9 +181,9 @@ on_policies(struct sup *sup, void *arg, int r, const void *body, size_t len, con
 		r = acl_rules_add(
 		    &rules, str(rep.policies.v[i].value.rules), rep.policies.v[i].key, &bad);
 	if (r == 0)
-		learn(k, &rules);
+		learn_rules(k, &rules);
 	else
-		fail(k, r, e, &bad);
+		fail_token(k, r, e, &bad);
 	acl_rules_done(&rules);
 }
 
@@ -191,12 +194,12 @@ ask_policies(struct acl_known *k)
 	struct acl_rules none = { 0 };
 
 	if (k->names.n == 0) {
-		learn(k, &none);
+		learn_rules(k, &none);
 		return;
 	}
 	req.names = k->names;
 	k->names = (struct strings){ 0 };
-	call(k, "ACL.GetPolicies", &rpc_policies_req_type, &req, &req.query, on_policies);
+	call_servers(k, "ACL.GetPolicies", &rpc_policies_req_type, &req, &req.query, on_policies);
 }
 
 /* All policies are needed: one that is left out could be the one that denies. */
@@ -207,7 +210,8 @@ add_link(struct strings *links, const char *name, struct err *e)
 		return 0;
 	if (links->n == LINKS_MAX)
 		return err_say(e, -E2BIG, "it has more than %d policies or roles", LINKS_MAX);
-	return strings_add(links, name) < 0 ? err_set(e, -ENOMEM, "keep its policies") : 0;
+	strings_add(links, name);
+	return 0;
 }
 
 static void
@@ -228,7 +232,7 @@ on_roles(struct sup *sup, void *arg, int r, const void *body, size_t len, const 
 	if (r == 0)
 		ask_policies(k);
 	else
-		fail(k, r, e, &bad);
+		fail_token(k, r, e, &bad);
 }
 
 static void
@@ -241,7 +245,7 @@ take_token(struct acl_known *k, struct acl_token *token)
 
 	k->new_expires = token->expiration_time;
 	if (str_eq(token->type, "management")) {
-		learn(k, &all);
+		learn_rules(k, &all);
 		return;
 	}
 	for (size_t i = 0; r == 0 && i < token->policies.n; i++)
@@ -249,9 +253,10 @@ take_token(struct acl_known *k, struct acl_token *token)
 	for (size_t i = 0; r == 0 && i < token->roles.n; i++)
 		r = add_link(&req.role_ids, str(token->roles.v[i].id), &bad);
 	if (r < 0)
-		fail(k, r, NULL, &bad);
+		fail_token(k, r, NULL, &bad);
 	else if (req.role_ids.n > 0)
-		call(k, "ACL.GetRolesByID", &rpc_roles_req_type, &req, &req.query, on_roles);
+		call_servers(
+		    k, "ACL.GetRolesByID", &rpc_roles_req_type, &req, &req.query, on_roles);
 	else
 		ask_policies(k);
 }
@@ -261,7 +266,7 @@ take_claims(struct acl_known *k)
 {
 	cleanup_done(rpc_query_req) struct rpc_query_req req = { 0 };
 
-	call(k, "ACL.GetClaimPolicies", &rpc_query_req_type, &req, &req.query, on_policies);
+	call_servers(k, "ACL.GetClaimPolicies", &rpc_query_req_type, &req, &req.query, on_policies);
 }
 
 /* A node's secret is not a token for requests to another node. */
@@ -275,23 +280,23 @@ on_who(struct sup *sup, void *arg, int r, const void *body, size_t len, const st
 	if (r == 0)
 		r = model_from_msgpack(&rpc_who_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &bad);
 	if (r < 0)
-		fail(k, r, e, &bad);
+		fail_token(k, r, e, &bad);
 	else if (rep.identity && rep.identity->token)
 		take_token(k, rep.identity->token);
 	else if (rep.identity && rep.identity->claims)
 		take_claims(k);
 	else
-		refuse(k, -EACCES, "", "ACL token not found");
+		refuse_token(k, -EACCES, "", "ACL token not found");
 }
 
 static void
-ask(struct acl_known *k)
+ask_servers(struct acl_known *k)
 {
 	static const struct err nobody = { .code = -ENETUNREACH, .msg = "no server is reachable" };
 	cleanup_done(rpc_query_req) struct rpc_query_req req = { 0 };
 
 	if (!*link_server(k->n->base.sup)) {
-		fail(k, nobody.code, &nobody, NULL);
+		fail_token(k, nobody.code, &nobody, NULL);
 		return;
 	}
 	k->asking = true;
@@ -299,11 +304,11 @@ ask(struct acl_known *k)
 	strings_done(&k->names);
 	/* A request without a token is anonymous and has the policy "anonymous" if it exists. */
 	if (k->secret[0] == '\0') {
-		(void)strings_add(&k->names, "anonymous");
+		strings_add(&k->names, "anonymous");
 		ask_policies(k);
 		return;
 	}
-	call(k, "ACL.WhoAmI", &rpc_query_req_type, &req, &req.query, on_who);
+	call_servers(k, "ACL.WhoAmI", &rpc_query_req_type, &req, &req.query, on_who);
 }
 
 /* The cache. */
@@ -314,24 +319,37 @@ is_fresh(const struct acl_known *k)
 	return k->known && clock_ms() - k->known_ms < k->n->base.sup->config->acl_ttl_ms;
 }
 
-/* Frees an entry for one more token; false if all are being resolved. */
+/* Makes room for one more token: frees the one that was not used for longest. Returns false if all
+ * are being resolved. */
 static bool
 drop_oldest(struct nomad *n)
 {
-	struct acl_known **at = &n->tokens, **last = NULL, *k;
+	struct acl_known *k, *last = NULL;
 	unsigned count = 0;
 
-	for (; *at; at = &(*at)->next, count++)
-		if (!(*at)->asking)
-			last = at;
+	TAILQ_FOREACH (k, &n->tokens, link) {
+		count++;
+		if (!k->asking)
+			last = k;
+	}
 	if (count < TOKENS_MAX)
 		return true;
 	if (!last)
 		return false;
-	k = *last;
-	*last = k->next;
-	know_free(k);
+	TAILQ_REMOVE(&n->tokens, last, link);
+	free_known(last);
 	return true;
+}
+
+static struct acl_known *
+find_known(const struct nomad *n, const char *secret)
+{
+	struct acl_known *k;
+
+	TAILQ_FOREACH (k, &n->tokens, link)
+		if (strcmp(k->secret, secret) == 0)
+			break;
+	return k;
 }
 
 /* Finds or makes the token's entry and moves it to the front; NULL if too many tokens are being
@@ -339,23 +357,18 @@ drop_oldest(struct nomad *n)
 static struct acl_known *
 get_known(struct nomad *n, const char *secret)
 {
-	struct acl_known **at = &n->tokens, *k;
+	struct acl_known *k = find_known(n, secret);
 
-	while (*at && strcmp((*at)->secret, secret) != 0)
-		at = &(*at)->next;
-	k = *at;
 	if (k) {
-		*at = k->next;
+		TAILQ_REMOVE(&n->tokens, k, link);
 	} else {
 		if (!drop_oldest(n))
 			return NULL;
-		k = calloc(1, sizeof *k);
-		if (!k || !(k->secret = strdup(secret)))
-			abort();
+		k = mem_new(struct acl_known);
+		k->secret = mem_strdup(secret);
 		k->n = n;
 	}
-	k->next = n->tokens;
-	n->tokens = k;
+	TAILQ_INSERT_HEAD(&n->tokens, k, link);
 	return k;
 }
 
@@ -380,32 +393,29 @@ acl_check(struct nomad *n, const char *token, enum acl_need need, const char *na
 		cb(sup, arg, e.code, &e);
 		return;
 	}
-	w = calloc(1, sizeof *w);
-	if (!w || !(w->namespace = strdup(namespace)))
-		abort();
+	w = mem_new(struct acl_wait);
+	w->namespace = mem_strdup(namespace);
 	w->need = need;
 	w->cb = cb;
 	w->arg = arg;
 	if (is_fresh(k) && !k->asking) {
-		answer(k, w);
+		answer_wait(k, w);
 		return;
 	}
-	w->next = k->waits;
-	k->waits = w;
+	SLIST_INSERT_HEAD(&k->waits, w, link);
 	if (!k->asking)
-		ask(k);
+		ask_servers(k);
 }
 
 bool
 acl_is_known_to_permit(
     const struct nomad *n, const char *token, enum acl_need need, const char *namespace)
 {
-	const struct acl_known *k = n->tokens;
+	const struct acl_known *k;
 
 	if (!n->base.sup->config->acl_enabled)
 		return true;
-	while (k && strcmp(k->secret, token) != 0)
-		k = k->next;
+	k = find_known(n, token);
 	return k && k->known && acl_rules_permit(&k->rules, need, namespace);
 }
 
@@ -414,12 +424,12 @@ acl_tokens_free(struct nomad *n)
 {
 	static const struct err ends = { .code = -ECANCELED };
 
-	while (n->tokens) {
-		struct acl_known *k = n->tokens;
+	while (!TAILQ_EMPTY(&n->tokens)) {
+		struct acl_known *k = TAILQ_FIRST(&n->tokens);
 
-		n->tokens = k->next;
+		TAILQ_REMOVE(&n->tokens, k, link);
 		answer_all(k, &ends);
-		know_free(k);
+		free_known(k);
 	}
 }
 

@@ -7,41 +7,10 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/rpc/rpc_acl.h"
-#include "supervisor/cluster/rpc/rpc_serve.h"
-#include "supervisor/cluster/rpc/rpc_stream.h"
 #include "supervisor/http/api_paths.h"
-
-/* Methods that are not listed need a management token. The servers themselves call CSI.* without a
- * token. */
-static const struct method_need {
-	const char *method;
-	enum acl_need need;
-} methods[] = {
-	{ "Agent.Host", ACL_AGENT_READ },
-	{ "Agent.Monitor", ACL_AGENT_READ },
-	{ "Agent.MonitorExport", ACL_AGENT_READ },
-	{ "Agent.Profile", ACL_AGENT_WRITE },
-	{ "Allocations.Checks", ACL_READ_JOB },
-	{ "Allocations.Exec", ACL_EXEC },
-	{ "Allocations.GarbageCollect", ACL_COLLECT },
-	{ "Allocations.GarbageCollectAll", ACL_NODE_WRITE },
-	{ "Allocations.GetPauseState", ACL_READ_JOB },
-	{ "Allocations.Restart", ACL_LIFECYCLE },
-	{ "Allocations.Signal", ACL_LIFECYCLE },
-	{ "Allocations.Stats", ACL_READ_JOB },
-	{ "ClientStats.Stats", ACL_NODE_READ },
-	{ "FileSystem.List", ACL_READ_FS },
-	{ "FileSystem.Logs", ACL_READ_LOGS },
-	{ "FileSystem.Stat", ACL_READ_FS },
-	{ "FileSystem.Stream", ACL_READ_FS },
-	{ "NodeIdentity.Get", ACL_NODE_READ },
-	{ "NodeIdentity.Renew", ACL_NODE_WRITE },
-	{ "NodeMeta.Apply", ACL_NODE_WRITE },
-	{ "NodeMeta.Read", ACL_NODE_READ },
-	{ 0 },
-};
 
 /* For paths that this node answers; the servers check requests that are passed on to them. */
 static const enum acl_need path_needs[API_PATHS] = {
@@ -50,19 +19,8 @@ static const enum acl_need path_needs[API_PATHS] = {
 #undef API_PATH
 };
 
-static enum acl_need
-need_of_method(const char *method)
-{
-	const struct method_need *m = methods;
-
-	if (strncmp(method, "CSI.", 4) == 0 || strncmp(method, "ClientCSI.", 10) == 0)
-		return ACL_OPEN;
-	while (m->method && strcmp(m->method, method) != 0)
-		m++;
-	return m->need;
-}
-
-/* The alloc's namespace decides; the one that the request names is only used without an alloc. */
+/* Returns the namespace that counts: the alloc's, or without an alloc the one that the request
+ * names. */
 static const char *
 namespace_of(const struct sup_alloc *sa, const char *named)
 {
@@ -72,7 +30,7 @@ namespace_of(const struct sup_alloc *sa, const char *named)
 }
 
 static struct sup_alloc *
-find(struct sup *sup, const char *uuid)
+find_alloc(struct sup *sup, const char *uuid)
 {
 	struct id id;
 
@@ -90,7 +48,7 @@ raise_exec(enum acl_need need, const struct sup_alloc *sa, const char *task_name
 
 /* Requests of servers. */
 
-struct link_gate {
+struct gated_call {
 	const struct link_method *method;
 	uint64_t stream;
 	void *body;
@@ -101,7 +59,7 @@ struct link_gate {
 static void
 on_gone(struct sup *sup, void *arg, uint64_t stream)
 {
-	struct link_gate *g = arg;
+	struct gated_call *g = arg;
 
 	g->gone = true;
 }
@@ -109,31 +67,26 @@ on_gone(struct sup *sup, void *arg, uint64_t stream)
 static const struct link_stream_ops gate_ops = { .on_gone = on_gone };
 
 static void
-refuse(struct sup *sup, const struct link_method *m, uint64_t stream, int r, const char *text)
+refuse_method(
+    struct sup *sup, const struct link_method *m, uint64_t stream, int r, const char *text)
 {
-	struct text frame = { 0 };
-
-	if (!m->streaming) {
+	if (m->streaming)
+		nomad_stream_fail(sup, stream, r == -EACCES ? 403 : 500, text);
+	else
 		link_answer(sup, stream, text, NULL, 0);
-		return;
-	}
-	rpc_frame_error(&frame, r == -EACCES ? 403 : 500, text);
-	link_stream_write(sup, stream, frame.text, frame.len);
-	link_stream_close(sup, stream);
-	text_done(&frame);
 }
 
 static void
 on_method_checked(struct sup *sup, void *arg, int r, const struct err *e)
 {
-	struct link_gate *g = arg;
+	struct gated_call *g = arg;
 
 	if (!g->gone && r != -ECANCELED) {
 		link_stream_watch(sup, g->stream, NULL, NULL);
 		if (r == 0)
 			g->method->fn(sup, g->stream, g->body, g->len);
 		else
-			refuse(sup, g->method, g->stream, r, e->msg);
+			refuse_method(sup, g->method, g->stream, r, e->msg);
 		link_stream_go_on(sup, g->stream);
 	}
 	free(g->body);
@@ -145,27 +98,30 @@ nomad_acl_gate(
     struct sup *sup, const struct link_method *m, uint64_t stream, const void *body, size_t len)
 {
 	cleanup_done(rpc_caller) struct rpc_caller who = { 0 };
-	enum acl_need need = need_of_method(m->name);
+	enum acl_need need = m->need;
 	struct err e = { 0 };
-	struct link_gate *g;
+	struct gated_call *g;
 	struct sup_alloc *sa;
+	void *copy;
 
 	if (!sup->config->acl_enabled || need == ACL_OPEN) {
 		m->fn(sup, stream, body, len);
 		return;
 	}
 	if (model_from_msgpack(&rpc_caller_type, body, len, &who, WIRE_MEMORY_MAX, &e) < 0) {
-		refuse(sup, m, stream, e.code, e.msg);
+		refuse_method(sup, m, stream, e.code, e.msg);
 		return;
 	}
-	sa = find(sup, who.alloc_id);
-	g = calloc(1, sizeof *g);
-	if (!g || !(g->body = malloc(len + 1)))
-		abort();
-	memcpy(g->body, body, len);
-	g->len = len;
-	g->method = m;
-	g->stream = stream;
+	sa = find_alloc(sup, who.alloc_id);
+	copy = malloc(len + 1); /* a server chooses its size */
+	if (!copy) {
+		refuse_method(sup, m, stream, -ENOMEM, "out of memory for the request");
+		return;
+	}
+	g = mem_new(struct gated_call);
+	*g = (struct gated_call){
+		.method = m, .stream = stream, .body = memcpy(copy, body, len), .len = len
+	};
 	link_stream_hold(sup, stream);
 	link_stream_watch(sup, stream, &gate_ops, g);
 	acl_check(nomad_of_sup(sup), str(who.auth_token), raise_exec(need, sa, str(who.task)),
@@ -174,7 +130,7 @@ nomad_acl_gate(
 
 /* Requests of the API. */
 
-struct api_gate {
+struct gated_request {
 	struct api_req *req;
 	api_handler *here;
 };
@@ -182,7 +138,7 @@ struct api_gate {
 static void
 on_path_checked(struct sup *sup, void *arg, int r, const struct err *e)
 {
-	cleanup_free struct api_gate *g = arg;
+	cleanup_free struct gated_request *g = arg;
 
 	if (r == -ECANCELED)
 		return;
@@ -201,13 +157,11 @@ on_path_checked(struct sup *sup, void *arg, int r, const struct err *e)
 void
 nomad_acl_serve(struct sup *sup, struct api_req *req, const char *alloc_id, api_handler *here)
 {
-	struct sup_alloc *sa = find(sup, alloc_id);
+	struct sup_alloc *sa = find_alloc(sup, alloc_id);
 	enum acl_need need = path_needs[api_req_path(req)];
-	struct api_gate *g = malloc(sizeof *g);
+	struct gated_request *g = mem_new(struct gated_request);
 
-	if (!g)
-		abort();
-	*g = (struct api_gate){ .req = req, .here = here };
+	*g = (struct gated_request){ .req = req, .here = here };
 	acl_check(nomad_of_sup(sup), str(acl_request_token(req)),
 	    raise_exec(need, sa, str(api_query(req, "task"))),
 	    namespace_of(sa, api_query(req, "namespace")), on_path_checked, g);

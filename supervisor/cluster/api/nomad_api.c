@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/cluster/acl/nomad_acl.h"
 #include "supervisor/cluster/api/nomad_json.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
@@ -15,8 +16,8 @@
 
 #define CALL_MS     30000
 #define FALLBACK_MS 3000 /* timeout if this node can answer from its own state */
-#define WAITING_MAX                                                                                \
-	500 /* limit of blocking queries, so that the node's own calls are not held up */
+/* Limit of blocking queries, so that the node's own calls are not held up. */
+#define WAITING_MAX 500
 
 /* A call whose answer is awaited. */
 struct ask {
@@ -27,12 +28,10 @@ struct ask {
 	bool blocks;
 };
 
-static unsigned n_waiting;
-
 static void
 free_ask(struct ask *a)
 {
-	n_waiting -= a->blocks;
+	nomad_of_sup(api_req_sup(a->req))->n_queries -= a->blocks;
 	free(a);
 }
 
@@ -40,7 +39,7 @@ free_ask(struct ask *a)
 static void
 on_gone(struct api_held *held)
 {
-	struct ask *a = (struct ask *)(void *)held;
+	struct ask *a = container_of(held, struct ask, held);
 
 	link_cancel(api_req_sup(a->req), a->call);
 	free_ask(a);
@@ -60,10 +59,10 @@ reply_volume(struct api_req *req, const void *body, size_t len)
 		api_reply_error(req, 502, "%s", e.msg);
 	else if (!rep.volume)
 		api_reply_error(req, 404, "volume not found");
-	if (!rep.volume)
-		return;
-	csi_volume_fill_view(rep.volume);
-	api_reply_model(req, &csi_volume_view_type, rep.volume);
+	else {
+		csi_volume_fill_view(rep.volume);
+		api_reply_model(req, &csi_volume_view_type, rep.volume);
+	}
 }
 
 /* Maps an error text to an HTTP status: "RPC Error:: 404,text", and errors that are known by how
@@ -163,6 +162,7 @@ serve_mapped(struct sup *sup, struct api_req *req)
 {
 	const struct mapped *m = mapped_of(req);
 	const bool is_get = strcmp(api_req_route(req)->method, "GET") == 0;
+	struct nomad *n = nomad_of_sup(sup);
 	cleanup_json json_t *args = json_object();
 	struct text body = { 0 };
 	struct err e = { 0 };
@@ -182,7 +182,7 @@ serve_mapped(struct sup *sup, struct api_req *req)
 			    api_req_route(req)->pattern);
 		return;
 	}
-	if (mapped_get_args(nomad_of_sup(sup), req, m, args, &blocks_ms, &e) < 0 ||
+	if (mapped_get_args(n, req, m, args, &blocks_ms, &e) < 0 ||
 	    (m->encode ? m->encode : encode_plain)(req, args, &body, &e) < 0) {
 		api_reply_error(req, 400, "%s", e.msg);
 		text_done(&body);
@@ -193,17 +193,15 @@ serve_mapped(struct sup *sup, struct api_req *req)
 		text_done(&body);
 		return;
 	}
-	if (blocks_ms > 0 && n_waiting >= WAITING_MAX) {
+	if (blocks_ms > 0 && n->n_queries >= WAITING_MAX) {
 		api_reply_error(req, 429,
 		    "%d blocking queries are already waiting, which is the limit", WAITING_MAX);
 		text_done(&body);
 		return;
 	}
-	a = calloc(1, sizeof *a);
-	if (!a)
-		abort();
+	a = mem_new(struct ask);
 	*a = (struct ask){ .held.done = on_gone, .req = req, .m = m, .blocks = blocks_ms > 0 };
-	n_waiting += a->blocks;
+	n->n_queries += a->blocks;
 	a->call = link_call(sup, m->method, body.text, body.len,
 	    (unsigned)((m->fallback ? FALLBACK_MS : CALL_MS) + blocks_ms + blocks_ms / 16),
 	    is_get ? LINK_REPEAT : 0, on_answer, a);

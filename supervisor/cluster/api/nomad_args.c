@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "common/mem.h"
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
@@ -223,11 +224,10 @@ csi_secrets(const struct api_req *req)
 		size_t len = strcspn(at, ","), name = strcspn(at, "=");
 
 		if (name > 0 && name < len) {
-			cleanup_free char *key = strndup(at, name);
+			cleanup_free char *key = mem_strndup(at, name);
 
-			if (key)
-				(void)json_object_set_new(
-				    secrets, key, json_stringn(at + name + 1, len - name - 1));
+			(void)json_object_set_new(
+			    secrets, key, json_stringn(at + name + 1, len - name - 1));
 		}
 		at += len + (at[len] == ',');
 	}

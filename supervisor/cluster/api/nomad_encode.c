@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_encode.c: encodes jobs, plans and volumes by their field tables, because JSON does not have
  * the types that servers expect. Runs in: supervisor. */
-#include <errno.h>
-
 #include "model/engine/table.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
@@ -65,7 +63,7 @@ static const struct field plan_req_fields[] = {
 static MODEL_TYPE(plan_req, plan_req_fields, .name = "request");
 #undef S
 
-/* Reads the job by its field table, which has the servers' names and types. */
+/* Reads the body's job by its field table, which has the servers' names and types. */
 static int
 read_job(struct api_req *req, const char *namespace, struct job **ret, struct err *e)
 {
@@ -73,14 +71,13 @@ read_job(struct api_req *req, const char *namespace, struct job **ret, struct er
 	int r;
 
 	*ret = job_new();
-	if (!*ret)
-		return err_set(e, -ENOMEM, "read the job");
 	r = model_from_json(&job_type, body, *ret, e);
-	if (r == 0 && !(*ret)->namespace && (r = str_set(&(*ret)->namespace, namespace)) < 0)
-		(void)err_set(e, r, "read the job");
-	if (r == 0)
-		job_complete(*ret);
-	return r;
+	if (r < 0)
+		return r;
+	if (!(*ret)->namespace)
+		str_set(&(*ret)->namespace, namespace);
+	job_complete(*ret);
+	return 0;
 }
 
 /* Sets obj to args plus the body's job and its namespace; *job and *namespace point into obj. */
@@ -94,8 +91,10 @@ encode_with_job(struct api_req *req, const struct type *type, void *obj, struct 
 	r = model_from_json(type, args, obj, e);
 	if (r == 0)
 		r = read_job(req, *namespace, job, e);
-	if (r == 0 && (r = str_set(namespace, (*job)->namespace)) == 0)
+	if (r == 0) {
+		str_set(namespace, (*job)->namespace);
 		model_to_msgpack(type, obj, 0, ret);
+	}
 	model_done(type, obj);
 	return r;
 }
@@ -117,7 +116,7 @@ encode_plan(struct api_req *req, json_t *args, struct text *ret, struct err *e)
 	    req, &plan_req_type, &plan, &plan.job, &plan.namespace, args, ret, e);
 }
 
-/* As for jobs: for example, times are not strings for servers. */
+/* Volumes need their field table, as jobs do: for example, times are not strings for servers. */
 int
 encode_volumes(struct api_req *req, json_t *args, struct text *ret, struct err *e)
 {
@@ -128,7 +127,7 @@ encode_volumes(struct api_req *req, json_t *args, struct text *ret, struct err *
 	r = model_from_json(&volumes_req_type, args, &vols, e);
 	for (size_t i = 0; r == 0 && i < vols.volumes.n; i++)
 		if (!vols.volumes.v[i].namespace)
-			r = str_set(&vols.volumes.v[i].namespace, vols.namespace);
+			str_set(&vols.volumes.v[i].namespace, vols.namespace);
 	if (r == 0)
 		model_to_msgpack(&volumes_req_type, &vols, 0, ret);
 	model_done(&volumes_req_type, &vols);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/utf8.h"
 #include "supervisor/api/api_exec.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
@@ -11,14 +12,15 @@
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/cluster/rpc/rpc_stream.h"
 
-#define QUEUE_ENOUGH (256u * 1024) /* limit for a client that does not read */
+/* Bytes in the queue after which a stream is paused until its client reads. */
+#define QUEUE_ENOUGH (256u * 1024)
 
 /* exec_stream.far_arg. */
 struct far {
 	struct exec_stream *es;
 	uint64_t stream;   /* 0: the stream has ended */
 	struct text queue; /* frames, each preceded by its length as a size_t */
-	size_t at;
+	size_t at;         /* bytes of the queue that have been read */
 };
 
 static void
@@ -96,9 +98,7 @@ far_next(struct exec_stream *es, struct text *frame)
 	struct far *f = es->far_arg;
 	size_t len;
 
-	if (f->queue.failed)
-		end_as(f, 500, "out of memory for the answer");
-	if (f->queue.failed || f->at == f->queue.len)
+	if (f->at == f->queue.len)
 		return f->stream ? 0 : -1;
 	memcpy(&len, f->queue.text + f->at, sizeof len);
 	text_append(frame, f->queue.text + f->at + sizeof len, len);
@@ -112,7 +112,7 @@ far_next(struct exec_stream *es, struct text *frame)
 }
 
 static void
-put(struct exec_stream *es, const struct rpc_exec_input *in)
+put_input(struct exec_stream *es, const struct rpc_exec_input *in)
 {
 	struct far *f = es->far_arg;
 	struct text body = { 0 };
@@ -120,33 +120,33 @@ put(struct exec_stream *es, const struct rpc_exec_input *in)
 	if (!f->stream)
 		return;
 	rpc_exec_input_put(&body, in);
-	if (!body.failed)
-		link_stream_write(es->sup, f->stream, body.text, body.len);
+	link_stream_write(es->sup, f->stream, body.text, body.len);
 	text_done(&body);
 }
 
 static void
 far_input(struct exec_stream *es, const void *data, size_t len)
 {
-	put(es, &(struct rpc_exec_input){ .has_stdin = true, .data = data, .len = len });
+	put_input(es, &(struct rpc_exec_input){ .has_stdin = true, .data = data, .len = len });
 }
 
 static void
 far_input_end(struct exec_stream *es)
 {
-	put(es, &(struct rpc_exec_input){ .has_stdin = true, .close = true });
+	put_input(es, &(struct rpc_exec_input){ .has_stdin = true, .close = true });
 }
 
 static void
 far_resize(struct exec_stream *es, long rows, long columns)
 {
-	put(es, &(struct rpc_exec_input){ .has_size = true, .height = rows, .width = columns });
+	put_input(
+	    es, &(struct rpc_exec_input){ .has_size = true, .height = rows, .width = columns });
 }
 
 static void
 far_beat(struct exec_stream *es)
 {
-	put(es, &(struct rpc_exec_input){ 0 });
+	put_input(es, &(struct rpc_exec_input){ 0 });
 }
 
 static bool
@@ -179,13 +179,11 @@ struct beginning {
 };
 
 static void
-begin(struct exec_stream *es, void *arg)
+begin_far(struct exec_stream *es, void *arg)
 {
 	const struct beginning *b = arg;
-	struct far *f = calloc(1, sizeof *f);
+	struct far *f = mem_new(struct far);
 
-	if (!f)
-		return;
 	f->es = es;
 	f->stream = link_stream_ask(es->sup, b->m->method, b->body->text, b->body->len, &ops, f);
 	if (!f->stream) {
@@ -202,5 +200,5 @@ pass_exec(struct sup *sup, struct api_req *req, const struct mapped *m, const js
 {
 	struct beginning b = { m, body };
 
-	api_exec_far(sup, req, begin, &b);
+	api_exec_far(sup, req, begin_far, &b);
 }

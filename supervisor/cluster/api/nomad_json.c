@@ -11,6 +11,7 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "common/msgpack_read.h"
 #include "common/utf8.h"
 #include "model/engine/table.h"
@@ -22,7 +23,7 @@ struct reader {
 	unsigned depth;
 };
 
-/* The type of a string, known by its name, because msgpack does not say. */
+/* How a string is shown, which its member's name decides, because msgpack has only one type. */
 enum bytes_as { AS_SEEN, AS_BASE64, AS_ADDRESS };
 
 static int put_value(struct reader *r, enum bytes_as as);
@@ -40,27 +41,21 @@ is_secret(const struct mp_item *key)
 	return key_is(key, "SecretID") || key_is(key, "Secrets") || key_is(key, "SignedIdentities");
 }
 
-static int
+static void
 put_string(struct reader *r, const struct mp_item *item)
 {
-	cleanup_free char *s = strndup(item->bytes, item->len);
+	cleanup_free char *s = mem_strndup(item->bytes, item->len);
 
-	if (!s)
-		return -ENOMEM;
 	text_json_string(r->out, s);
-	return 0;
 }
 
-static int
+static void
 put_base64(struct reader *r, const struct mp_item *item)
 {
-	cleanup_free char *s = malloc(BASE64_SIZE(item->len));
+	cleanup_free char *s = mem_alloc(BASE64_SIZE(item->len));
 
-	if (!s)
-		return -ENOMEM;
 	(void)base64_encode(item->bytes, item->len, s);
 	text_json_string(r->out, s);
-	return 0;
 }
 
 /* The first byte of an encoded time is its version, 1, with which no text begins. */
@@ -99,16 +94,17 @@ put_address(struct reader *r, const struct mp_item *item)
 	return true;
 }
 
-static int
+static void
 put_bytes(struct reader *r, const struct mp_item *item, enum bytes_as as)
 {
 	if (as == AS_ADDRESS && put_address(r, item))
-		return 0;
+		return;
 	if (as != AS_BASE64 && put_time(r, item))
-		return 0;
+		return;
 	if (as == AS_BASE64 || !utf8_is_text(item->bytes, item->len))
-		return put_base64(r, item);
-	return put_string(r, item);
+		put_base64(r, item);
+	else
+		put_string(r, item);
 }
 
 static int
@@ -148,10 +144,9 @@ put_map(struct reader *r, uint32_t n)
 		if (some)
 			text_append(r->out, ",", 1);
 		some = true;
-		x = put_string(r, &key);
+		put_string(r, &key);
 		text_append(r->out, ":", 1);
-		if (x == 0)
-			x = put_value(r, bytes_of(&key));
+		x = put_value(r, bytes_of(&key));
 	}
 	text_append(r->out, "}", 1);
 	return x;
@@ -172,30 +167,30 @@ put_array(struct reader *r, uint32_t n)
 	return x;
 }
 
-static int
+static void
 put_scalar(struct reader *r, const struct mp_item *item, enum bytes_as as)
 {
 	switch (item->kind) {
 	case MP_BOOL:
 		text_printf(r->out, "%s", item->boolean ? "true" : "false");
-		return 0;
+		return;
 	case MP_INT:
 		text_printf(r->out, "%" PRId64, item->integer);
-		return 0;
+		return;
 	case MP_UINT:
 		text_printf(r->out, "%" PRIu64, item->uinteger);
-		return 0;
+		return;
 	case MP_REAL:
 		if (isfinite(item->real))
 			text_printf(r->out, "%.17g", item->real);
 		else
 			text_append(r->out, "null", 4);
-		return 0;
+		return;
 	case MP_BYTES:
-		return put_bytes(r, item, as);
+		put_bytes(r, item, as);
+		return;
 	default:
 		text_append(r->out, "null", 4);
-		return 0;
 	}
 }
 
@@ -203,7 +198,7 @@ static int
 put_value(struct reader *r, enum bytes_as as)
 {
 	struct mp_item item;
-	int x;
+	int x = 0;
 
 	if (r->depth == MODEL_DEPTH_MAX || mp_read(&r->in, true, &item) < 0)
 		return -EBADMSG;
@@ -213,7 +208,7 @@ put_value(struct reader *r, enum bytes_as as)
 	else if (item.kind == MP_ARRAY)
 		x = put_array(r, item.n);
 	else
-		x = put_scalar(r, &item, as);
+		put_scalar(r, &item, as);
 	r->depth--;
 	return x;
 }
@@ -243,7 +238,7 @@ take_meta(const struct mp_item *key, const struct mp_item *value, struct api_met
 
 /* Walks the outermost map: finds the member's value and the answer's metadata. */
 static int
-find(struct reader *r, const char *member, struct mp_in *ret, struct api_meta *ret_meta)
+find_member(struct reader *r, const char *member, struct mp_in *ret, struct api_meta *ret_meta)
 {
 	struct mp_item head, key, value;
 	struct mp_in at;
@@ -278,7 +273,7 @@ nomad_to_json(const void *body, size_t len, const char *member, struct text *t,
 	struct reader r = { .in = whole, .out = t };
 	struct mp_item item;
 	struct mp_in at;
-	int x = find(&r, member, &at, ret);
+	int x = find_member(&r, member, &at, ret);
 
 	if (x == 0 && member) {
 		r.in = at;
@@ -291,7 +286,5 @@ nomad_to_json(const void *body, size_t len, const char *member, struct text *t,
 	}
 	if (x == 0)
 		x = put_value(&r, AS_SEEN);
-	if (x == 0 && t->failed)
-		x = -ENOMEM;
 	return x < 0 ? err_set(e, x, "read the server's answer") : 1;
 }

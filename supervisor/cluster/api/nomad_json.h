@@ -11,7 +11,7 @@
 #include "supervisor/http/api.h"
 
 /* Appends the answer's member of that name (NULL: the whole answer) as JSON; *ret is the answer's
- * metadata. Returns 1; 0 if the member is nil or missing, and appends null; -EBADMSG; -ENOMEM. No
+ * metadata. Returns 1; 0 if the member is nil or missing, and appends null; -EBADMSG with *e. No
  * struct is needed: times are recognised by their form, and secrets, which are left out, by their
  * name. */
 int nomad_to_json(const void *body, size_t len, const char *member, struct text *t,

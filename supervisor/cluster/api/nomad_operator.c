@@ -8,6 +8,7 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "common/mem.h"
 #include "model/engine/field.h"
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/api/nomad_json.h"
@@ -105,7 +106,7 @@ dispatch_args(struct api_req *req, json_t *args, struct err *e)
 	static const char *const members[] = { "Meta", "IdPrefixTemplate", "Priority" };
 	json_t *body = body_object(req, e);
 	const char *payload = json_string_value(json_object_get(body, "Payload"));
-	cleanup_free char *bytes = payload ? malloc(strlen(payload) + 1) : NULL;
+	cleanup_free char *bytes = payload ? mem_alloc(strlen(payload) + 1) : NULL;
 	size_t len = 0;
 
 	if (!body)
@@ -262,9 +263,9 @@ reply_health(struct api_req *req, const void *body, size_t len)
 		api_reply_json(req, health);
 		return;
 	}
-	text = json_dumps(health, JSON_COMPACT);
+	text = mem_need(json_dumps(health, JSON_COMPACT));
 	json_decref(health);
-	api_reply_text(req, 429, "application/json", str(text), strlen(str(text)));
+	api_reply_text(req, 429, "application/json", text, strlen(text));
 }
 
 /* The client has this token, so its secret may be shown to the client. */

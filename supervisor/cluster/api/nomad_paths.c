@@ -18,7 +18,7 @@ alloc_is_here(struct sup *sup, const struct api_req *req)
 	return id_from_uuid(api_param(req, 0), &id) && alloc_find(sup, &id);
 }
 
-/* A word that is not an id cannot belong to another node. */
+/* A word that is not an id belongs to no other node, so this one refuses it. */
 static bool
 files_are_here(struct sup *sup, const struct api_req *req)
 {
@@ -83,7 +83,7 @@ reply_nothing(struct sup *sup, struct api_req *req)
 		0                                                                                  \
 	}
 
-static const struct mapped all[API_PATHS] = {
+static const struct mapped mappings[API_PATHS] = {
 #define API_PATH(http, pattern, durable, need, index, agent, server, ...) __VA_ARGS__,
 #include "supervisor/http/api_paths.def"
 #undef API_PATH
@@ -92,11 +92,11 @@ static const struct mapped all[API_PATHS] = {
 const struct mapped *
 mapped_of(const struct api_req *req)
 {
-	return &all[api_req_path(req)];
+	return &mappings[api_req_path(req)];
 }
 
 api_handler *
 nomad_api_handler(unsigned path)
 {
-	return all[path].method || all[path].here ? serve_mapped : NULL;
+	return mappings[path].method || mappings[path].here ? serve_mapped : NULL;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/duration.h"
+#include "common/mem.h"
 #include "supervisor/api/api_fs.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
@@ -17,7 +18,6 @@ put_text(json_t *args, const char *key, const char *value)
 	(void)json_object_set_new(args, key, json_string(str(value)));
 }
 
-/* Reads a number; 0 if it is missing. */
 static int
 put_bool(
     struct api_req *req, const char *name, bool value, json_t *args, const char *key, struct err *e)
@@ -28,6 +28,7 @@ put_bool(
 	return r;
 }
 
+/* Reads a number; 0 if it is missing. */
 static int
 put_number(struct api_req *req, const char *name, json_t *args, const char *key, struct err *e)
 {
@@ -177,10 +178,10 @@ static int
 add_topic(json_t *topics, const char *text, struct err *e)
 {
 	const char *colon = strchr(text, ':');
-	cleanup_free char *topic = strndup(text, strcspn(text, ":"));
+	cleanup_free char *topic = mem_strndup(text, strcspn(text, ":"));
 	json_t *keys;
 
-	if (!topic || (colon && strchr(colon + 1, ':')))
+	if (colon && strchr(colon + 1, ':'))
 		return err_say(e, -EINVAL,
 		    "Invalid topic query: error parsing topics: Invalid key value pair for topic, "
 		    "topic: %.100s",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/list.h"
+#include "common/mem.h"
 #include "common/utf8.h"
 #include "supervisor/api/api_fs.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
@@ -12,7 +13,8 @@
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/cluster/rpc/rpc_stream.h"
 
-#define QUEUE_ENOUGH (256u * 1024) /* limit for a client that does not read */
+/* Bytes in the queue after which a stream is paused until its client reads. */
+#define QUEUE_ENOUGH (256u * 1024)
 
 /* One passed-on stream; it lives from the request to the end of the answer. */
 struct passed {
@@ -41,10 +43,10 @@ free_passed(struct passed *p)
 static ssize_t
 on_next(struct api_stream *st, char *buf, size_t max)
 {
-	struct passed *p = (struct passed *)(void *)st;
+	struct passed *p = container_of(st, struct passed, st);
 	size_t n = p->queue.len - p->at < max ? p->queue.len - p->at : max;
 
-	if (p->queue.failed || (n == 0 && !p->stream))
+	if (n == 0 && !p->stream)
 		return -1;
 	if (n > 0)
 		memcpy(buf, p->queue.text + p->at, n);
@@ -60,12 +62,12 @@ on_next(struct api_stream *st, char *buf, size_t max)
 static void
 on_done(struct api_stream *st)
 {
-	free_passed((struct passed *)(void *)st);
+	free_passed(container_of(st, struct passed, st));
 }
 
-/* Wakes the client's answer; may free p. */
+/* Begins the client's answer, or wakes it; may free p. */
 static void
-reply(struct passed *p)
+reply_stream(struct passed *p)
 {
 	if (p->replied) {
 		api_stream_wake(p->sup, &p->st);
@@ -79,13 +81,13 @@ reply(struct passed *p)
 
 /* After the first bytes an error can only end the stream. */
 static void
-fail(struct passed *p, int status, const char *text)
+fail_stream(struct passed *p, int status, const char *text)
 {
 	if (p->stream)
 		link_stream_close(p->sup, p->stream);
 	p->stream = 0;
 	if (p->replied) {
-		reply(p);
+		reply_stream(p);
 		return;
 	}
 	api_hold(p->req, NULL);
@@ -104,7 +106,7 @@ fail_as(struct passed *p, const struct rpc_frame *f)
 	char text[ERR_MSG_SIZE];
 
 	(void)utf8_sanitize(text, sizeof text, f->message ? f->message : "", f->message_len);
-	fail(p, f->code >= 400 && f->code < 600 ? (int)f->code : 0, text);
+	fail_stream(p, f->code >= 400 && f->code < 600 ? (int)f->code : 0, text);
 }
 
 static void
@@ -115,7 +117,7 @@ on_input(struct sup *sup, void *arg, uint64_t stream, const void *body, size_t l
 	struct err e = { 0 };
 
 	if (rpc_frame_parse(body, len, &f, &e) < 0) {
-		fail(p, 502, e.msg);
+		fail_stream(p, 502, e.msg);
 		return;
 	}
 	if (f.failed) {
@@ -128,7 +130,7 @@ on_input(struct sup *sup, void *arg, uint64_t stream, const void *body, size_t l
 		text_append(&p->queue, "\n", 1);
 	if (p->queue.len - p->at > QUEUE_ENOUGH)
 		link_stream_pause(sup, stream, true);
-	reply(p);
+	reply_stream(p);
 }
 
 static void
@@ -138,9 +140,9 @@ on_end(struct sup *sup, void *arg, uint64_t stream, const char *error)
 
 	p->stream = 0;
 	if (error && !p->replied)
-		fail(p, 0, error);
+		fail_stream(p, 0, error);
 	else
-		reply(p);
+		reply_stream(p);
 }
 
 /* The client has disconnected. */
@@ -157,10 +159,8 @@ pass_stream(struct sup *sup, struct api_req *req, const struct mapped *m, const 
     const struct text *body)
 {
 	bool plain = json_is_true(json_object_get(args, "PlainText"));
-	struct passed *p = calloc(1, sizeof *p);
+	struct passed *p = mem_new(struct passed);
 
-	if (!p)
-		abort();
 	*p = (struct passed){ .held.done = on_gone,
 		.sup = sup,
 		.req = req,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/volume/controller_calls.h"
@@ -23,7 +24,7 @@ struct asked {
 };
 
 static void
-asked_free(struct asked *a)
+free_asked(struct asked *a)
 {
 	rpc_csi_controller_req_done(&a->req);
 	csi_volume_done(&a->vol);
@@ -32,7 +33,7 @@ asked_free(struct asked *a)
 
 /* Adds the text by which servers recognise an error that may be retried. */
 static void
-refuse(struct sup *sup, struct asked *a, int r, const struct err *e)
+refuse_request(struct sup *sup, struct asked *a, int r, const struct err *e)
 {
 	struct err text = { 0 };
 
@@ -41,37 +42,32 @@ refuse(struct sup *sup, struct asked *a, int r, const struct err *e)
 	link_answer(sup, a->stream, text.msg, NULL, 0);
 }
 
-static int
+static void
 add_capability(struct csi_volume *vol, const struct csi_capability *from)
 {
-	struct csi_capability *cap = list_add(csi_capability, &vol->requested_capabilities);
-
-	if (!cap)
-		return -ENOMEM;
-	*cap = *from;
-	return 0;
+	*list_add(csi_capability, &vol->requested_capabilities) = *from;
 }
 
 /* Reads capabilities: a list, a single one, or one as two fields. */
-static int
+static void
 take_capabilities(struct asked *a)
 {
 	const struct rpc_csi_controller_req *req = &a->req;
 	const struct csi_capability halves = { .attachment_mode = req->attachment_mode,
 		.access_mode = req->access_mode };
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < req->volume_capabilities.n; i++)
-		r = add_capability(&a->vol, &req->volume_capabilities.v[i]);
+	for (size_t i = 0; i < req->volume_capabilities.n; i++)
+		add_capability(&a->vol, &req->volume_capabilities.v[i]);
 	if (req->volume_capabilities.n > 0)
-		return r;
+		return;
 	if (req->access_mode)
-		return add_capability(&a->vol, &halves);
-	return req->volume_capability ? add_capability(&a->vol, req->volume_capability) : 0;
+		add_capability(&a->vol, &halves);
+	else if (req->volume_capability)
+		add_capability(&a->vol, req->volume_capability);
 }
 
-/* Builds the volume for the plugin's call; req keeps fields that are not moved. */
-static int
+/* Builds the volume for the plugin's call; fields that are not moved stay in req. */
+static void
 take_volume(struct asked *a)
 {
 	struct rpc_csi_controller_req *req = &a->req;
@@ -80,17 +76,16 @@ take_volume(struct asked *a)
 				   ? req->external_source_volume_id
 				   : req->volume_id;
 
-	if (str_set(&a->vol.id, str(req->name)) < 0 || str_set(&a->vol.name, req->name) < 0 ||
-	    str_set(&a->vol.external_id, external) < 0 ||
-	    str_set(&a->vol.plugin_id, req->plugin_id) < 0 || take_capabilities(a) < 0)
-		return -ENOMEM;
+	str_set(&a->vol.id, req->name);
+	str_set(&a->vol.name, req->name);
+	str_set(&a->vol.external_id, external);
+	str_set(&a->vol.plugin_id, req->plugin_id);
+	take_capabilities(a);
 	if (req->mount_options) {
 		struct rpc_csi_mount_options *from = req->mount_options;
 		struct mount_options *to = a->vol.mount_options = mount_options_new();
 
-		if (!to || str_set(&to->fs_type,
-			       *str(from->fs_type) ? from->fs_type : from->filesystem) < 0)
-			return -ENOMEM;
+		str_set(&to->fs_type, *str(from->fs_type) ? from->fs_type : from->filesystem);
 		to->mount_flags = from->mount_flags;
 		from->mount_flags = (struct strings){ 0 };
 	}
@@ -104,46 +99,42 @@ take_volume(struct asked *a)
 	a->vol.context = req->context.n ? req->context : req->volume_context;
 	*(req->context.n ? &req->context : &req->volume_context) = (struct string_map){ 0 };
 	req->secrets = req->parameters = (struct string_map){ 0 };
-	return 0;
 }
 
-/* NULL if the request was already answered with an error. */
+/* Decodes a request; NULL if it was answered with an error. */
 static struct asked *
 take_request(struct sup *sup, uint64_t stream, const void *body, size_t len, const char *what)
 {
-	struct asked *a = calloc(1, sizeof *a);
+	struct asked *a = mem_new(struct asked);
 	struct err e = { 0 };
 	int r;
 
-	if (!a)
-		return NULL;
 	a->stream = stream;
 	a->what = what;
 	rpc_csi_controller_req_init(&a->req);
 	csi_volume_init(&a->vol);
 	r = model_from_msgpack(
 	    &rpc_csi_controller_req_type, body, len, &a->req, WIRE_MEMORY_MAX, &e);
-	if (r == 0 && (r = take_volume(a)) < 0)
-		(void)err_set(&e, r, "read the request");
 	if (r < 0) {
-		refuse(sup, a, r, &e);
-		asked_free(a);
+		refuse_request(sup, a, r, &e);
+		free_asked(a);
 		return NULL;
 	}
+	take_volume(a);
 	turn_durable(sup);
 	return a;
 }
 
 /* Called when the call has ended; rep is valid if r is 0. */
 static void
-finish(struct sup *sup, struct asked *a, int r, const struct err *e, const struct type *type,
-    const void *rep)
+finish_request(struct sup *sup, struct asked *a, int r, const struct err *e,
+    const struct type *type, const void *rep)
 {
 	if (r < 0)
-		refuse(sup, a, r, e);
+		refuse_request(sup, a, r, e);
 	else
 		nomad_answer(sup, a->stream, type, rep);
-	asked_free(a);
+	free_asked(a);
 }
 
 static void
@@ -152,10 +143,10 @@ on_done(struct sup *sup, void *arg, int r, const struct err *e)
 	struct asked *a = arg;
 
 	if (r < 0)
-		refuse(sup, a, r, e);
+		refuse_request(sup, a, r, e);
 	else
 		nomad_answer_empty(sup, a->stream);
-	asked_free(a);
+	free_asked(a);
 }
 
 static void
@@ -170,7 +161,7 @@ on_created(struct sup *sup, void *arg, int r, const struct err *e)
 
 	rep.topologies.v = a->vol.topologies.v;
 	rep.topologies.n = a->vol.topologies.n;
-	finish(sup, a, r, e, &rpc_csi_rep_type, &rep);
+	finish_request(sup, a, r, e, &rpc_csi_rep_type, &rep);
 }
 
 void
@@ -180,7 +171,7 @@ nomad_csi_create_volume(struct sup *sup, uint64_t stream, const void *body, size
 
 	if (!a)
 		return;
-	(void)str_set(&a->vol.external_id, NULL);
+	str_set(&a->vol.external_id, NULL);
 	volume_create(sup, &a->vol, on_created, a);
 }
 
@@ -208,7 +199,7 @@ on_attached(struct sup *sup, void *arg, int r, const struct string_map *publish_
 {
 	struct rpc_csi_rep rep = { .publish_context = *publish_context };
 
-	finish(sup, arg, r, e, &rpc_csi_rep_type, &rep);
+	finish_request(sup, arg, r, e, &rpc_csi_rep_type, &rep);
 }
 
 /* A controller that only creates and deletes volumes cannot attach them, but servers ask it to; the
@@ -254,7 +245,7 @@ on_expanded(
 		.node_expansion_required = on_nodes,
 	};
 
-	finish(sup, arg, r, e, &rpc_csi_rep_type, &rep);
+	finish_request(sup, arg, r, e, &rpc_csi_rep_type, &rep);
 }
 
 void
@@ -272,7 +263,7 @@ nomad_csi_expand_volume(struct sup *sup, uint64_t stream, const void *body, size
 static void
 on_listed(struct sup *sup, void *arg, int r, const struct rpc_csi_rep *list, const struct err *e)
 {
-	finish(sup, arg, r, e, &rpc_csi_rep_type, list);
+	finish_request(sup, arg, r, e, &rpc_csi_rep_type, list);
 }
 
 void
@@ -289,7 +280,7 @@ static void
 on_snapshots(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_rep *list,
     const struct err *e)
 {
-	finish(sup, arg, r, e, &rpc_csi_snapshots_rep_type, list);
+	finish_request(sup, arg, r, e, &rpc_csi_snapshots_rep_type, list);
 }
 
 void
@@ -313,7 +304,7 @@ on_snapshot(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_re
 		r = err_say(&none, -EPROTO, "the plugin returned no snapshot");
 		e = &none;
 	}
-	finish(sup, arg, r, e, &rpc_csi_snapshot_type, r < 0 ? NULL : &list->entries.v[0]);
+	finish_request(sup, arg, r, e, &rpc_csi_snapshot_type, r < 0 ? NULL : &list->entries.v[0]);
 }
 
 void
@@ -380,20 +371,16 @@ nomad_csi_detach_here(struct sup *sup, uint64_t stream, const void *body, size_t
 	link_answer(sup, stream, e.msg, NULL, 0);
 }
 
-struct expansion {
-	uint64_t stream;
-};
-
 static void
 on_expanded_here(struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e)
 {
 	const struct rpc_csi_rep rep = { .capacity_bytes = capacity_bytes };
-	cleanup_free struct expansion *x = arg;
+	cleanup_free uint64_t *stream = arg;
 
 	if (r < 0)
-		link_answer(sup, x->stream, e->msg, NULL, 0);
+		link_answer(sup, *stream, e->msg, NULL, 0);
 	else
-		nomad_answer(sup, x->stream, &rpc_csi_rep_type, &rep);
+		nomad_answer(sup, *stream, &rpc_csi_rep_type, &rep);
 }
 
 void
@@ -403,7 +390,6 @@ nomad_csi_expand_here(struct sup *sup, uint64_t stream, const void *body, size_t
 	static const struct csi_capacity_range none;
 	const struct csi_capacity_range *range;
 	struct sup_alloc *sa = NULL;
-	struct expansion *x;
 	struct err e = { 0 };
 	struct id id;
 
@@ -414,11 +400,7 @@ nomad_csi_expand_here(struct sup *sup, uint64_t stream, const void *body, size_t
 	}
 	if (req.claim && id_from_uuid(str(req.claim->alloc_id), &id))
 		sa = alloc_find(sup, &id);
-	x = malloc(sizeof *x);
-	if (!x)
-		abort();
-	x->stream = stream;
 	range = req.capacity ? req.capacity : &none;
 	volume_expand_here(sup, sa, str(req.volume_id), range->required_bytes, range->limit_bytes,
-	    on_expanded_here, x);
+	    on_expanded_here, nomad_keep_stream(stream));
 }

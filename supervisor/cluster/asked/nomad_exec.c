@@ -7,10 +7,12 @@
 
 #include "common/cleanup.h"
 #include "common/list.h"
+#include "common/mem.h"
 #include "supervisor/api/exec_stream.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/cluster/rpc/rpc_stream.h"
+#include "supervisor/core/sup_timer.h"
 
 /* Servers do not report that the user of a silent command has left. But users' programs send an
  * empty object every 10 s, so a user who sent some and then stops has left. */
@@ -35,18 +37,13 @@ free_command(struct command *c)
 static void
 end_with_error(struct sup *sup, struct command *c, int status, const char *message)
 {
-	struct text frame = { 0 };
-
-	rpc_frame_error(&frame, status, message);
-	link_stream_write(sup, c->stream, frame.text, frame.len);
-	text_done(&frame);
-	link_stream_close(sup, c->stream);
+	nomad_stream_fail(sup, c->stream, status, message);
 	free_command(c);
 }
 
-/* While input is not accepted here, the user's heartbeats cannot arrive either. */
+/* Pauses input while the command accepts none. The user's heartbeats cannot arrive then either. */
 static void
-look_at_room(struct sup *sup, struct command *c)
+update_pause(struct sup *sup, struct command *c)
 {
 	bool paused = !exec_stream_has_room(&c->es);
 
@@ -72,7 +69,7 @@ on_silence(sd_event_source *source, uint64_t usec, void *userdata)
 
 /* Sends as many frames as there is room for. May free c. */
 static void
-pump(struct sup *sup, struct command *c)
+pump_command(struct sup *sup, struct command *c)
 {
 	int r = 1;
 
@@ -80,12 +77,10 @@ pump(struct sup *sup, struct command *c)
 		struct text json = { 0 }, frame = { 0 };
 
 		r = exec_stream_next(&c->es, &json);
-		if (r > 0)
+		if (r > 0) {
 			rpc_frame_data(&frame, json.text, json.len);
-		if (json.failed || frame.failed)
-			r = -1;
-		else if (r > 0)
 			link_stream_write(sup, c->stream, frame.text, frame.len);
+		}
 		text_done(&json);
 		text_done(&frame);
 	}
@@ -95,20 +90,20 @@ pump(struct sup *sup, struct command *c)
 		link_stream_close(sup, c->stream);
 		free_command(c);
 	} else {
-		look_at_room(sup, c);
+		update_pause(sup, c);
 	}
 }
 
 static void
 on_wake(struct exec_stream *es)
 {
-	pump(es->sup, container_of(es, struct command, es));
+	pump_command(es->sup, container_of(es, struct command, es));
 }
 
 static void
 on_room(struct sup *sup, void *arg, uint64_t stream)
 {
-	pump(sup, arg);
+	pump_command(sup, arg);
 }
 
 static void
@@ -135,11 +130,10 @@ on_input(struct sup *sup, void *arg, uint64_t stream, const void *body, size_t l
 	if (in.has_stdin && in.close)
 		exec_stream_input_end(&c->es);
 	if (!in.has_stdin && !in.has_size && !c->silence)
-		(void)sd_event_add_time_relative(sup->event, &c->silence, CLOCK_MONOTONIC,
-		    SILENCE_USEC, SILENCE_USEC / 10, on_silence, c);
+		sup_timer_set(sup, &c->silence, CLOCK_MONOTONIC, SILENCE_USEC, on_silence, c);
 	else if (c->silence)
 		(void)sd_event_source_set_time_relative(c->silence, SILENCE_USEC);
-	look_at_room(sup, c);
+	update_pause(sup, c);
 }
 
 static const struct link_stream_ops command_ops = {
@@ -152,14 +146,12 @@ void
 nomad_exec(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
 	cleanup_done(rpc_exec_req) struct rpc_exec_req req;
-	struct command *c = calloc(1, sizeof *c);
+	struct command *c = mem_new(struct command);
 	struct exec_wish wish = { 0 };
 	struct err e = { 0 };
 	int status = 400;
 	struct id id;
 
-	if (!c)
-		abort();
 	c->es = (struct exec_stream){ .sup = sup, .wake = on_wake };
 	c->stream = stream;
 	link_stream_watch(sup, stream, &command_ops, c);

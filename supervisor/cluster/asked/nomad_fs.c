@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/list.h"
+#include "common/mem.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/fs_stream.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
@@ -15,40 +16,36 @@
 
 /* List and Stat. */
 
-struct unary {
-	uint64_t stream;
-};
-
 static void
 on_list(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
     const struct err *e)
 {
-	cleanup_free struct unary *u = arg;
+	cleanup_free uint64_t *stream = arg;
 
 	if (r < 0)
-		link_answer(sup, u->stream, e->msg, NULL, 0);
+		link_answer(sup, *stream, e->msg, NULL, 0);
 	else
-		nomad_answer(sup, u->stream, &rpc_fs_list_rep_type, files);
+		nomad_answer(sup, *stream, &rpc_fs_list_rep_type, files);
 }
 
 static void
 on_stat(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
     const struct err *e)
 {
-	cleanup_free struct unary *u = arg;
+	cleanup_free uint64_t *stream = arg;
 	struct rpc_fs_stat_rep rep = { 0 };
 
 	if (r < 0) {
-		link_answer(sup, u->stream, e->msg, NULL, 0);
+		link_answer(sup, *stream, e->msg, NULL, 0);
 		return;
 	}
 	rep.info = &files->files.v[0];
-	nomad_answer(sup, u->stream, &rpc_fs_stat_rep_type, &rep);
+	nomad_answer(sup, *stream, &rpc_fs_stat_rep_type, &rep);
 }
 
 /* Decodes the request. Returns 0, or negative with *e; req is initialised in both cases. */
 static int
-decode(const void *body, size_t len, struct rpc_fs_req *req, struct id *ret, struct err *e)
+decode_request(const void *body, size_t len, struct rpc_fs_req *req, struct id *ret, struct err *e)
 {
 	int r;
 
@@ -60,34 +57,32 @@ decode(const void *body, size_t len, struct rpc_fs_req *req, struct id *ret, str
 }
 
 static void
-ask(struct sup *sup, uint64_t stream, const void *body, size_t len, enum file_op op,
+ask_files(struct sup *sup, uint64_t stream, const void *body, size_t len, enum file_op op,
     alloc_fs_cb *cb)
 {
 	cleanup_done(rpc_fs_req) struct rpc_fs_req req;
-	cleanup_free struct unary *u = malloc(sizeof *u);
+	cleanup_free uint64_t *kept = nomad_keep_stream(stream);
 	struct err e = { 0 };
 	struct id id;
 
-	if (decode(body, len, &req, &id, &e) == 0 && u) {
-		u->stream = stream;
-		if (alloc_fs_ask(sup, &id, op, str(req.path), cb, u, &e)) {
-			(void)steal_ptr(&u);
-			return;
-		}
+	if (decode_request(body, len, &req, &id, &e) == 0 &&
+	    alloc_fs_ask(sup, &id, op, str(req.path), cb, kept, &e)) {
+		(void)steal_ptr(&kept);
+		return;
 	}
-	link_answer(sup, stream, e.msg[0] ? e.msg : "out of memory for the answer", NULL, 0);
+	link_answer(sup, stream, e.msg, NULL, 0);
 }
 
 void
 nomad_fs_list(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
-	ask(sup, stream, body, len, FILE_OP_LIST, on_list);
+	ask_files(sup, stream, body, len, FILE_OP_LIST, on_list);
 }
 
 void
 nomad_fs_stat(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
-	ask(sup, stream, body, len, FILE_OP_STAT, on_stat);
+	ask_files(sup, stream, body, len, FILE_OP_STAT, on_stat);
 }
 
 /* Stream and Logs. */
@@ -113,18 +108,13 @@ free_feed(struct feed *f)
 static void
 end_with_error(struct sup *sup, struct feed *f, int status, const char *message)
 {
-	struct text frame = { 0 };
-
-	rpc_frame_error(&frame, status, message);
-	link_stream_write(sup, f->stream, frame.text, frame.len);
-	text_done(&frame);
-	link_stream_close(sup, f->stream);
+	nomad_stream_fail(sup, f->stream, status, message);
 	free_feed(f);
 }
 
 /* Sends as many frames as there is room for. May free f. */
 static void
-pump(struct sup *sup, struct feed *f)
+pump_feed(struct sup *sup, struct feed *f)
 {
 	struct text frame;
 	int r = 1;
@@ -135,10 +125,7 @@ pump(struct sup *sup, struct feed *f)
 			break;
 		frame = (struct text){ 0 };
 		rpc_frame_data(&frame, f->fs.out ? f->fs.out : "", f->fs.out_len);
-		if (frame.failed)
-			r = -ENOMEM;
-		else
-			link_stream_write(sup, f->stream, frame.text, frame.len);
+		link_stream_write(sup, f->stream, frame.text, frame.len);
 		text_done(&frame);
 		fs_stream_took(&f->fs);
 	}
@@ -151,7 +138,7 @@ pump(struct sup *sup, struct feed *f)
 static void
 on_wake(struct fs_stream *fs)
 {
-	pump(fs->sup, container_of(fs, struct feed, fs));
+	pump_feed(fs->sup, container_of(fs, struct feed, fs));
 }
 
 static void
@@ -160,7 +147,7 @@ on_room(struct sup *sup, void *arg, uint64_t stream)
 	struct feed *f = arg;
 
 	if (f->fs.source)
-		pump(sup, f);
+		pump_feed(sup, f);
 }
 
 static void
@@ -174,10 +161,8 @@ static const struct link_stream_ops feed_ops = { .on_room = on_room, .on_gone = 
 static struct feed *
 new_feed(struct sup *sup, uint64_t stream, bool plain)
 {
-	struct feed *f = calloc(1, sizeof *f);
+	struct feed *f = mem_new(struct feed);
 
-	if (!f)
-		return NULL;
 	f->fs = (struct fs_stream){ .sup = sup, .plain = plain, .beats = true, .wake = on_wake };
 	f->stream = stream;
 	link_stream_watch(sup, stream, &feed_ops, f);
@@ -191,14 +176,12 @@ on_open(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep 
 	struct feed *f = arg;
 
 	f->ask = NULL;
-	if (r == 0)
-		f->fs.source = fs_file_new(sup, &f->file, fd);
-	if (r < 0)
+	if (r < 0) {
 		end_with_error(sup, f, alloc_fs_is_refusal(r) ? 400 : 500, e->msg);
-	else if (!f->fs.source)
-		end_with_error(sup, f, 500, "out of memory to read the file");
-	else
-		pump(sup, f);
+		return;
+	}
+	f->fs.source = fs_file_new(sup, &f->file, fd);
+	pump_feed(sup, f);
 }
 
 /* Returns 0, or an HTTP status with *e. */
@@ -225,6 +208,16 @@ open_file(
 	return f->ask ? 0 : alloc_fs_is_refusal(e->code) ? 400 : 500;
 }
 
+/* Sends the first frames, or ends the request with an HTTP status and *e. */
+static void
+start_feed(struct sup *sup, struct feed *f, int status, const struct err *e)
+{
+	if (status != 0)
+		end_with_error(sup, f, status, e->msg);
+	else
+		pump_feed(sup, f);
+}
+
 void
 nomad_fs_stream(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
@@ -232,11 +225,9 @@ nomad_fs_stream(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	struct err e = { 0 };
 	struct feed *f;
 	struct id id;
-	int status = decode(body, len, &req, &id, &e) < 0 ? 400 : 0;
+	int status = decode_request(body, len, &req, &id, &e) < 0 ? 400 : 0;
 
 	f = new_feed(sup, stream, req.plain_text);
-	if (!f)
-		return;
 	if (status == 0)
 		status = open_file(sup, f, &req, &id, &e);
 	if (status != 0)
@@ -251,11 +242,9 @@ nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	struct err e = { 0 };
 	struct feed *f;
 	struct id id;
-	int status = decode(body, len, &req, &id, &e) < 0 ? 400 : 0;
+	int status = decode_request(body, len, &req, &id, &e) < 0 ? 400 : 0;
 
 	f = new_feed(sup, stream, req.plain_text);
-	if (!f)
-		return;
 	wish = (struct fs_log_wish){ .alloc = &id,
 		.task = req.task,
 		.type = req.log_type,
@@ -264,10 +253,7 @@ nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len)
 		.offset = req.offset };
 	if (status == 0)
 		status = fs_log_open(sup, &wish, &f->fs.source, &e);
-	if (status != 0)
-		end_with_error(sup, f, status, e.msg);
-	else
-		pump(sup, f);
+	start_feed(sup, f, status, &e);
 }
 
 /* The agent's log. */
@@ -275,12 +261,7 @@ nomad_fs_logs(struct sup *sup, uint64_t stream, const void *body, size_t len)
 void
 nomad_monitor_export(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
-	struct text frame = { 0 };
-
-	rpc_frame_error(&frame, 400, MONITOR_NOT_KEPT);
-	link_stream_write(sup, stream, frame.text, frame.len);
-	link_stream_close(sup, stream);
-	text_done(&frame);
+	nomad_stream_fail(sup, stream, 400, MONITOR_NOT_KEPT);
 }
 
 void
@@ -296,12 +277,7 @@ nomad_monitor(struct sup *sup, uint64_t stream, const void *body, size_t len)
 		     ? 400
 		     : 0;
 	f = new_feed(sup, stream, req.plain_text);
-	if (!f)
-		return;
 	if (status == 0)
 		status = monitor_open(sup, str(req.log_level), req.log_json, &f->fs.source, &e);
-	if (status != 0)
-		end_with_error(sup, f, status, e.msg);
-	else
-		pump(sup, f);
+	start_feed(sup, f, status, &e);
 }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/alloc/alloc_orders.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/hook_checks.h"
 #include "supervisor/cluster/asked/nomad_csi.h"
 #include "supervisor/cluster/asked/nomad_self.h"
@@ -15,14 +15,27 @@
 #include "supervisor/cluster/node/nomad_allocs.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
-void
-nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)
+static void
+answer_with(struct sup *sup, uint64_t stream, const struct type *type, const void *rep,
+    enum model_flags flags)
 {
 	struct text body = { 0 };
 
-	model_to_msgpack(type, rep, MODEL_COMPACT, &body);
+	model_to_msgpack(type, rep, flags, &body);
 	link_answer(sup, stream, NULL, body.text, body.len);
 	text_done(&body);
+}
+
+void
+nomad_answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)
+{
+	answer_with(sup, stream, type, rep, MODEL_COMPACT);
+}
+
+void
+nomad_answer_whole(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)
+{
+	answer_with(sup, stream, type, rep, 0);
 }
 
 void
@@ -33,8 +46,17 @@ nomad_answer_empty(struct sup *sup, uint64_t stream)
 	link_answer(sup, stream, NULL, &empty_map, 1);
 }
 
+uint64_t *
+nomad_keep_stream(uint64_t stream)
+{
+	uint64_t *kept = mem_new(uint64_t);
+
+	*kept = stream;
+	return kept;
+}
+
 static void
-refuse(struct sup *sup, uint64_t stream, const struct err *e)
+refuse_request(struct sup *sup, uint64_t stream, const struct err *e)
 {
 	link_answer(sup, stream, e->msg, NULL, 0);
 }
@@ -50,14 +72,14 @@ take_request(
 
 	rpc_task_req_init(req);
 	if (model_from_msgpack(&rpc_task_req_type, body, len, req, WIRE_MEMORY_MAX, &e) < 0) {
-		refuse(sup, stream, &e);
+		refuse_request(sup, stream, &e);
 		return NULL;
 	}
 	if (id_from_uuid(str(req->alloc_id), &id))
 		sa = alloc_find(sup, &id);
 	if (!sa) {
 		(void)err_say(&e, -ENOENT, "Unknown allocation \"%.64s\"", str(req->alloc_id));
-		refuse(sup, stream, &e);
+		refuse_request(sup, stream, &e);
 	}
 	return sa;
 }
@@ -73,7 +95,7 @@ answer_index(struct sup *sup, uint64_t stream)
 /* Restart and signal. */
 
 static void
-restart(struct sup *sup, uint64_t stream, const void *body, size_t len)
+restart_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
 	cleanup_done(rpc_task_req) struct rpc_task_req req;
 	struct sup_alloc *sa = take_request(sup, stream, body, len, &req);
@@ -83,7 +105,7 @@ restart(struct sup *sup, uint64_t stream, const void *body, size_t len)
 		return;
 	turn_durable(sup);
 	if (alloc_restart(sa, str(req.task_name), req.all_tasks, &e) < 0)
-		refuse(sup, stream, &e);
+		refuse_request(sup, stream, &e);
 	else
 		answer_index(sup, stream);
 }
@@ -98,20 +120,12 @@ signal_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	if (!sa)
 		return;
 	if (alloc_signal(sa, str(req.task), str(req.signal), "the servers", &e) < 0)
-		refuse(sup, stream, &e);
+		refuse_request(sup, stream, &e);
 	else
 		answer_index(sup, stream);
 }
 
 /* Checks. */
-
-static int
-add_result(struct rpc_checks_rep *rep, const struct check_result *res)
-{
-	struct check_result *copy = map_put(check_result, &rep->results, str(res->id));
-
-	return copy ? check_result_copy(res, copy) : -ENOMEM;
-}
 
 static void
 answer_checks(struct sup *sup, uint64_t stream, const void *body, size_t len)
@@ -119,25 +133,24 @@ answer_checks(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	cleanup_done(rpc_task_req) struct rpc_task_req req;
 	cleanup_done(rpc_checks_rep) struct rpc_checks_rep rep;
 	struct sup_alloc *sa = take_request(sup, stream, body, len, &req);
-	int r = 0;
 
 	rpc_checks_rep_init(&rep);
 	if (!sa)
 		return;
 	for (const struct check *c = sa->runner ? checks_next(alloc_checks(sa->runner), NULL)
 						: NULL;
-	     c && r == 0; c = checks_next(alloc_checks(sa->runner), c))
-		r = add_result(&rep, check_result(c));
-	if (r < 0)
-		link_answer(sup, stream, "out of memory for the answer", NULL, 0);
-	else
-		nomad_answer(sup, stream, &rpc_checks_rep_type, &rep);
+	     c; c = checks_next(alloc_checks(sa->runner), c)) {
+		const struct check_result *res = check_result(c);
+
+		check_result_copy(res, map_put(check_result, &rep.results, str(res->id)));
+	}
+	nomad_answer(sup, stream, &rpc_checks_rep_type, &rep);
 }
 
 /* Garbage collection. */
 
 static void
-collect(struct sup *sup, uint64_t stream, const void *body, size_t len)
+collect_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
 	cleanup_done(rpc_task_req) struct rpc_task_req req;
 	struct sup_alloc *sa = take_request(sup, stream, body, len, &req);
@@ -161,29 +174,31 @@ collect_all(struct sup *sup, uint64_t stream, const void *body, size_t len)
 	answer_index(sup, stream);
 }
 
-/* Older servers use the service name of their own side. */
+/* A method for a CSI plugin, under the names of newer and older servers, which call it without a
+ * token. */
 #define CSI(method, fn)                                                                            \
-	{ "CSI." method, false, fn },                                                              \
+	{ "CSI." method, false, fn, ACL_OPEN },                                                    \
 	{                                                                                          \
-		"ClientCSI." method, false, fn                                                     \
+		"ClientCSI." method, false, fn, ACL_OPEN                                           \
 	}
 
+/* Name, whether it is streaming, function, permission. */
 const struct link_method nomad_methods[] = {
-	{ "Allocations.Restart", false, restart },
-	{ "Allocations.Signal", false, signal_alloc },
-	{ "Allocations.Stats", false, nomad_stats_alloc },
-	{ "Allocations.Checks", false, answer_checks },
-	{ "Allocations.Exec", true, nomad_exec },
-	{ "ClientStats.Stats", false, nomad_stats_host },
-	{ "Allocations.GarbageCollect", false, collect },
-	{ "Allocations.GarbageCollectAll", false, collect_all },
-	{ "FileSystem.List", false, nomad_fs_list },
-	{ "FileSystem.Stat", false, nomad_fs_stat },
-	{ "FileSystem.Stream", true, nomad_fs_stream },
-	{ "FileSystem.Logs", true, nomad_fs_logs },
-	{ "Agent.Host", false, nomad_self_host },
-	{ "Agent.Monitor", true, nomad_monitor },
-	{ "Agent.MonitorExport", true, nomad_monitor_export },
+	{ "Allocations.Restart", false, restart_alloc, ACL_LIFECYCLE },
+	{ "Allocations.Signal", false, signal_alloc, ACL_LIFECYCLE },
+	{ "Allocations.Stats", false, nomad_stats_alloc, ACL_READ_JOB },
+	{ "Allocations.Checks", false, answer_checks, ACL_READ_JOB },
+	{ "Allocations.Exec", true, nomad_exec, ACL_EXEC },
+	{ "ClientStats.Stats", false, nomad_stats_host, ACL_NODE_READ },
+	{ "Allocations.GarbageCollect", false, collect_alloc, ACL_COLLECT },
+	{ "Allocations.GarbageCollectAll", false, collect_all, ACL_NODE_WRITE },
+	{ "FileSystem.List", false, nomad_fs_list, ACL_READ_FS },
+	{ "FileSystem.Stat", false, nomad_fs_stat, ACL_READ_FS },
+	{ "FileSystem.Stream", true, nomad_fs_stream, ACL_READ_FS },
+	{ "FileSystem.Logs", true, nomad_fs_logs, ACL_READ_LOGS },
+	{ "Agent.Host", false, nomad_self_host, ACL_AGENT_READ },
+	{ "Agent.Monitor", true, nomad_monitor, ACL_AGENT_READ },
+	{ "Agent.MonitorExport", true, nomad_monitor_export, ACL_AGENT_READ },
 	CSI("ControllerValidateVolume", nomad_csi_validate_volume),
 	CSI("ControllerAttachVolume", nomad_csi_attach_volume),
 	CSI("ControllerDetachVolume", nomad_csi_detach_volume),
@@ -196,9 +211,9 @@ const struct link_method nomad_methods[] = {
 	CSI("ControllerListSnapshots", nomad_csi_list_snapshots),
 	CSI("NodeDetachVolume", nomad_csi_detach_here),
 	CSI("NodeExpandVolume", nomad_csi_expand_here),
-	{ "NodeMeta.Apply", false, nomad_self_apply_meta },
-	{ "NodeMeta.Read", false, nomad_self_read_meta },
-	{ "NodeIdentity.Get", false, nomad_self_get_identity },
-	{ "NodeIdentity.Renew", false, nomad_self_renew_identity },
+	{ "NodeMeta.Apply", false, nomad_self_apply_meta, ACL_NODE_WRITE },
+	{ "NodeMeta.Read", false, nomad_self_read_meta, ACL_NODE_READ },
+	{ "NodeIdentity.Get", false, nomad_self_get_identity, ACL_NODE_READ },
+	{ "NodeIdentity.Renew", false, nomad_self_renew_identity, ACL_NODE_WRITE },
 	{ 0 },
 };

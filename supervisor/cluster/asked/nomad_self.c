@@ -9,6 +9,7 @@
 
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/core/store.h"
@@ -68,11 +69,9 @@ nomad_self_host(struct sup *sup, uint64_t stream, const void *body, size_t len)
 
 	rpc_host_rep_init(&rep);
 	rep.host_data = host_data_new();
-	if (!rep.host_data || host_facts_fill(sup, rep.host_data) < 0 ||
-	    str_set(&rep.agent_id, node_get(sup)->id) < 0)
-		link_answer(sup, stream, "out of memory for the answer", NULL, 0);
-	else
-		nomad_answer(sup, stream, &rpc_host_rep_type, &rep);
+	host_facts_fill(sup, rep.host_data);
+	str_set(&rep.agent_id, node_get(sup)->id);
+	nomad_answer(sup, stream, &rpc_host_rep_type, &rep);
 }
 
 /* Identity. */
@@ -84,9 +83,9 @@ read_claims(const char *jwt)
 {
 	const char *from = jwt ? strchr(jwt, '.') : NULL;
 	size_t n = from ? strcspn(from + 1, ".") : 0, len;
-	cleanup_free char *text = calloc(1, n + 4), *bytes = malloc(n + 4);
+	cleanup_free char *text = mem_zeroed(1, n + 4), *bytes = mem_alloc(n + 4);
 
-	if (!n || !text || !bytes)
+	if (n == 0)
 		return NULL;
 	memcpy(text, from + 1, n);
 	for (size_t i = 0; i < n; i++)

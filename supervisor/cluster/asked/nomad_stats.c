@@ -3,24 +3,13 @@
  * supervisor. */
 #include "supervisor/cluster/asked/nomad_stats.h"
 
-#include <stdlib.h>
-
+#include "common/cleanup.h"
 #include "supervisor/alloc/usage.h"
-#include "supervisor/cluster/link/link.h"
+#include "supervisor/cluster/asked/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
 /* All members are present, as in Go's structs: the command of 1.6 and 2.0 reads each without a
  * check. */
-static void
-answer(struct sup *sup, uint64_t stream, const struct type *type, const void *rep)
-{
-	struct text body = { 0 };
-
-	model_to_msgpack(type, rep, 0, &body);
-	link_answer(sup, stream, NULL, body.text, body.len);
-	text_done(&body);
-}
-
 static void
 on_usage(struct sup *sup, void *arg, const struct host_stats *host, const struct alloc_usage *alloc,
     const struct err *e)
@@ -30,32 +19,20 @@ on_usage(struct sup *sup, void *arg, const struct host_stats *host, const struct
 							(struct host_stats *)(uintptr_t)host };
 	const struct rpc_alloc_usage_rep of_alloc = { .stats =
 							  (struct alloc_usage *)(uintptr_t)alloc };
-	uint64_t stream = *(uint64_t *)arg;
+	cleanup_free uint64_t *stream = arg;
 
 	if (host)
-		answer(sup, stream, &rpc_host_stats_rep_type, &of_host);
+		nomad_answer_whole(sup, *stream, &rpc_host_stats_rep_type, &of_host);
 	else if (alloc)
-		answer(sup, stream, &rpc_alloc_usage_rep_type, &of_alloc);
+		nomad_answer_whole(sup, *stream, &rpc_alloc_usage_rep_type, &of_alloc);
 	else
-		link_answer(sup, stream, e->msg, NULL, 0);
-	free(arg);
-}
-
-static uint64_t *
-keep_stream(uint64_t stream)
-{
-	uint64_t *kept = malloc(sizeof *kept);
-
-	if (!kept)
-		abort();
-	*kept = stream;
-	return kept;
+		link_answer(sup, *stream, e->msg, NULL, 0);
 }
 
 void
 nomad_stats_host(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
-	usage_ask_host(sup, on_usage, keep_stream(stream));
+	usage_ask_host(sup, on_usage, nomad_keep_stream(stream));
 }
 
 void
@@ -72,5 +49,5 @@ nomad_stats_alloc(struct sup *sup, uint64_t stream, const void *body, size_t len
 	if (e.code)
 		link_answer(sup, stream, e.msg, NULL, 0);
 	else
-		usage_ask_alloc(sup, &id, str(req.task), on_usage, keep_stream(stream));
+		usage_ask_alloc(sup, &id, str(req.task), on_usage, nomad_keep_stream(stream));
 }

@@ -3,33 +3,23 @@
 #include "supervisor/cluster/link/link.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "common/log.h"
+#include "common/mem.h"
 #include "proto/heartbeat.pb-c.h"
 #include "supervisor/cluster/link/link_stream.h"
 #include "supervisor/core/sup_child.h"
 
-#define INLINE_MAX                                                                                 \
-	60000 /* largest body inside a packet: the message's limit less its other fields */
-#define SLACK_MS                                                                                   \
-	5000 /* heartbeat keeps the deadline; this later timeout notices only a heartbeat that     \
-		hangs */
-#define KNOWN_MAX 32
-
-struct link {
-	const struct link_events *events;
-	struct link_streams *streams;
-	char server[CONFIG_PATH_SIZE];
-	char known[KNOWN_MAX][CONFIG_PATH_SIZE];
-	size_t n_known;
-};
-
-static struct link *the_link; /* there is only one heartbeat process */
+/* Bytes of the largest body inside a packet: the message's limit less its other fields. */
+#define INLINE_MAX 60000
+/* heartbeat keeps a call's deadline; this much later the supervisor gives up on a heartbeat that
+ * hangs. */
+#define SLACK_MS 5000
 
 struct link_wait {
 	link_cb *cb;
@@ -80,14 +70,13 @@ uint64_t
 link_call(struct sup *sup, const char *method, const void *body, size_t len, unsigned deadline_ms,
     unsigned flags, link_cb *cb, void *arg)
 {
-	struct link_wait *w = malloc(sizeof *w);
+	struct link_wait *w = mem_new(struct link_wait);
 	HbCallReq req = HB_CALL_REQ__INIT;
 	bool big = len > INLINE_MAX;
 	int fd = -1;
 
-	if (!w)
-		abort();
-	*w = (struct link_wait){ .cb = cb, .arg = arg };
+	w->cb = cb;
+	w->arg = arg;
 	req.method = (char *)(uintptr_t)method;
 	req.deadline_ms = deadline_ms;
 	req.repeat = flags & LINK_REPEAT;
@@ -122,7 +111,7 @@ answer_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len)
 	const void *body = NULL;
 	size_t len = 0;
 
-	the_link->events->beat(sup, &body, &len);
+	sup->link->events->beat(sup, &body, &len);
 	*ret_data = (uint8_t *)(uintptr_t)body;
 	*ret_len = len <= LINK_BEAT_MAX ? len : 0;
 }
@@ -130,7 +119,7 @@ answer_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len)
 static void
 on_beat_done(struct sup *sup, const HbBeatDoneEv *ev, int fd)
 {
-	link_cb *done = the_link->events->beat_done;
+	link_cb *done = sup->link->events->beat_done;
 	cleanup_close int body_fd = fd;
 	struct err e = { 0 };
 
@@ -145,7 +134,7 @@ on_beat_done(struct sup *sup, const HbBeatDoneEv *ev, int fd)
 static void
 set_server(struct sup *sup, const char *server, const char *why)
 {
-	struct link *l = the_link;
+	struct link *l = sup->link;
 
 	if (strcmp(l->server, server) == 0 && server[0])
 		return;
@@ -156,9 +145,9 @@ set_server(struct sup *sup, const char *server, const char *why)
 static void
 on_server(struct sup *sup, const HbServerEv *ev)
 {
-	struct link *l = the_link;
+	struct link *l = sup->link;
 
-	for (l->n_known = 0; l->n_known < ev->n_known && l->n_known < KNOWN_MAX; l->n_known++)
+	for (l->n_known = 0; l->n_known < ev->n_known && l->n_known < LINK_KNOWN_MAX; l->n_known++)
 		(void)snprintf(
 		    l->known[l->n_known], sizeof l->known[0], "%s", ev->known[l->n_known]);
 	set_server(sup, ev->server, ev->why);
@@ -167,10 +156,8 @@ on_server(struct sup *sup, const HbServerEv *ev)
 static int
 on_event(struct sup *sup, struct ipc_packet *p)
 {
-	struct link *l = the_link;
-
 	if (!p) {
-		link_streams_lose(sup, l->streams);
+		link_streams_lose(sup);
 		set_server(sup, "", "the heartbeat process has ended");
 		return 0;
 	}
@@ -183,55 +170,45 @@ on_event(struct sup *sup, struct ipc_packet *p)
 		on_server(sup, p->msg);
 		return 0;
 	default:
-		return link_streams_event(sup, l->streams, p);
+		return link_streams_event(sup, p);
 	}
 }
 
-int
+void
 link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
-    link_gate *gate, struct err *e)
+    link_gate *gate)
 {
-	struct link *l = calloc(1, sizeof *l);
+	struct link *l = mem_new(struct link);
 
-	if (l)
-		l->streams = link_streams_new(methods, gate);
-	if (!l || !l->streams) {
-		free(l);
-		return err_set(e, -ENOMEM, "set up the link to the servers");
-	}
 	l->events = events;
-	the_link = l;
+	l->methods = methods;
+	l->gate = gate;
+	LIST_INIT(&l->streams);
+	sup->link = l;
 	child_listen(sup, IPC_HEARTBEAT, on_event);
 	child_answer_beats(sup, answer_beat);
-	return 0;
 }
 
 void
 link_free(struct sup *sup)
 {
-	if (!the_link)
+	if (!sup->link)
 		return;
 	child_listen(sup, IPC_HEARTBEAT, NULL);
 	child_answer_beats(sup, NULL);
-	link_streams_free(the_link->streams);
-	free(the_link);
-	the_link = NULL;
-}
-
-struct link_streams *
-link_streams(const struct sup *sup)
-{
-	return the_link->streams;
+	link_streams_free(sup->link);
+	free(sup->link);
+	sup->link = NULL;
 }
 
 const char *
 link_server(const struct sup *sup)
 {
-	return the_link->server;
+	return sup->link->server;
 }
 
 const char *
 link_server_known(const struct sup *sup, size_t i)
 {
-	return i < the_link->n_known ? the_link->known[i] : NULL;
+	return i < sup->link->n_known ? sup->link->known[i] : NULL;
 }

@@ -11,19 +11,21 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "supervisor/cluster/acl/acl_rules.h"
 #include "supervisor/core/sup.h"
 
-#define LINK_BODY_MAX (64u << 20) /* largest body of a call and its answer */
-#define LINK_OBJECT_MAX                                                                            \
-	(1u << 20) /* largest object that a server sends on a stream that it opened */
-#define LINK_FRAME_MAX (16u << 20) /* largest object on a stream that this node opened */
-#define LINK_BEAT_MAX  15360
+/* Limits in bytes. */
+#define LINK_BODY_MAX   (64u << 20) /* largest body of a call and its answer */
+#define LINK_OBJECT_MAX (1u << 20)  /* largest object on a stream that a server opened */
+#define LINK_FRAME_MAX  (16u << 20) /* largest object on a stream that this node opened */
+#define LINK_BEAT_MAX   15360       /* largest body of a beat */
 
 /* Calls. */
 
 enum link_flag {
-	LINK_REPEAT = 1, /* for reads and idempotent writes: sent to the next server if a server is
-			    lost in the middle of its answer */
+	/* For reads and idempotent writes: the call is sent to the next server if a server is lost
+	 * before its whole answer has arrived. */
+	LINK_REPEAT = 1,
 };
 
 /*
@@ -71,6 +73,7 @@ struct link_method {
 	const char *name; /* "Allocations.Signal"; NULL ends the table */
 	bool streaming;
 	void (*fn)(struct sup *sup, uint64_t stream, const void *body, size_t len);
+	enum acl_need need; /* for the gate: the permission that the request needs */
 };
 
 /* For a streaming method, or one that is answered later. Each may be NULL. */
@@ -94,8 +97,8 @@ typedef void link_gate(struct sup *sup, const struct link_method *method, uint64
 
 /* Called only with servers in the configuration. The pointers must stay valid. Unknown methods are
  * answered with the error of a Go server. */
-int link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
-    link_gate *gate, struct err *e);
+void link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
+    link_gate *gate);
 void link_free(struct sup *sup);
 
 /* Opens a stream of a streaming method at the current server, with its argument in body (copied).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* link_stream.c: the streams that servers open, one per request, and the streams that this node
- * opens: their methods, answers, frames and flow control. Runs in: supervisor. */
+/* link_stream.c: streams between this node and servers: one per request of a server, and those that
+ * this node opens. Their methods, answers, frames and flow control. Runs in: supervisor. */
 #include "supervisor/cluster/link/link_stream.h"
 
 #include <errno.h>
@@ -10,50 +10,48 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "proto/heartbeat.pb-c.h"
 #include "supervisor/core/sup_child.h"
 
 #define STREAMS_MAX 256           /* heartbeat has its own, lower limit */
-#define WINDOW      (256u * 1024) /* heartbeat.proto */
-#define WRITE_MAX   32768
-#define ERROR_MAX   4096
-#define ASKED       (1ull << 63) /* bit in the numbers of streams that this node opens */
-#define ASKED_MAX   80           /* heartbeat's limit is higher */
+#define WINDOW      (256u * 1024) /* bytes; heartbeat.proto */
+#define WRITE_MAX   32768         /* bytes of one HB_STREAM_WRITE_EV */
+#define ERROR_MAX   4096          /* bytes of an error text */
+#define ASKED       (1ull << 63)  /* bit in the numbers of streams that this node opens */
+#define ASKED_MAX   80            /* heartbeat's limit is higher */
 
 struct bytes {
 	uint8_t *data;
 	size_t len, size;
 };
 
-struct stream {
-	struct stream *next;
+struct link_stream {
+	LIST_ENTRY(link_stream) link;
 	uint64_t id;
 	const struct link_method *method; /* NULL: unknown method */
 	char *unknown; /* name of an unknown method, or of a stream that this node opened */
 	bool streaming;
-	bool asked;
+	bool asked;     /* this node opened it */
 	bool called;    /* the argument came and the method was called */
 	bool closing;   /* to be closed as soon as `out` is empty */
 	bool held;      /* input goes to `kept`: each object preceded by its length as a size_t */
 	bool paused;    /* paused by its owner */
 	uint32_t taken; /* bytes not yet acknowledged to the server */
 	struct bytes in, out, kept;
-	size_t room;
+	size_t room; /* bytes that the server accepts now */
 	const struct link_stream_ops *ops;
 	void *arg;
 };
 
-struct link_streams {
-	const struct link_method *methods;
-	link_gate *gate;
-	struct stream *first;
-	size_t n, n_asked;
-	uint64_t last_asked;
-};
+/* Reasons why a stream is reset. */
+#define TOO_LARGE "a frame of the server is larger than the limit"
+#define NO_MEMORY "out of memory for a frame of the server"
 
 static const struct link_stream_ops no_ops;
 
-static int
+/* Returns false if there is no memory: a server chooses how much it sends. */
+static bool
 bytes_add(struct bytes *b, const void *data, size_t len)
 {
 	if (len > b->size - b->len) {
@@ -61,14 +59,14 @@ bytes_add(struct bytes *b, const void *data, size_t len)
 		uint8_t *grown = realloc(b->data, size);
 
 		if (!grown)
-			return -ENOMEM;
+			return false;
 		b->data = grown;
 		b->size = size;
 	}
 	if (len)
 		memcpy(b->data + b->len, data, len);
 	b->len += len;
-	return 0;
+	return true;
 }
 
 static void
@@ -79,28 +77,25 @@ bytes_drop(struct bytes *b, size_t n)
 		memmove(b->data, b->data + n, b->len);
 }
 
-static struct stream *
-find(const struct link_streams *ls, uint64_t id)
+static struct link_stream *
+find_stream(const struct sup *sup, uint64_t id)
 {
-	struct stream *s = ls->first;
+	struct link_stream *s;
 
-	while (s && s->id != id)
-		s = s->next;
+	LIST_FOREACH (s, &sup->link->streams, link)
+		if (s->id == id)
+			break;
 	return s;
 }
 
 static void
-forget(struct link_streams *ls, struct stream *s)
+free_stream(struct link *l, struct link_stream *s)
 {
-	struct stream **at = &ls->first;
-
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
+	LIST_REMOVE(s, link);
 	if (s->asked)
-		ls->n_asked--;
+		l->n_asked--;
 	else
-		ls->n--;
+		l->n_opened--;
 	free(s->in.data);
 	free(s->out.data);
 	free(s->kept.data);
@@ -131,7 +126,7 @@ tell_close(struct sup *sup, uint64_t id, bool reset)
 }
 
 static void
-tell_write(struct sup *sup, struct stream *s, const uint8_t *data, size_t len)
+tell_write(struct sup *sup, struct link_stream *s, const uint8_t *data, size_t len)
 {
 	HbStreamWriteEv ev = HB_STREAM_WRITE_EV__INIT;
 
@@ -147,7 +142,7 @@ tell_write(struct sup *sup, struct stream *s, const uint8_t *data, size_t len)
 /* Sends as much as there is room for; ends the stream if it was closing and all is sent. Returns
  * true if the stream is gone. */
 static bool
-flush_out(struct sup *sup, struct link_streams *ls, struct stream *s)
+flush_out(struct sup *sup, struct link_stream *s)
 {
 	size_t n = s->out.len < s->room ? s->out.len : s->room;
 
@@ -156,31 +151,31 @@ flush_out(struct sup *sup, struct link_streams *ls, struct stream *s)
 	if (!s->closing || s->out.len > 0)
 		return false;
 	tell_close(sup, s->id, false);
-	forget(ls, s);
+	free_stream(sup->link, s);
 	return true;
 }
 
 static void
-write_out(struct sup *sup, struct stream *s, const void *data, size_t len)
+write_out(struct sup *sup, struct link_stream *s, const void *data, size_t len)
 {
 	size_t n = s->out.len > 0 ? 0 : len < s->room ? len : s->room;
 
 	tell_write(sup, s, data, n);
-	if (bytes_add(&s->out, (const uint8_t *)data + n, len - n) < 0)
-		abort();
+	if (!bytes_add(&s->out, (const uint8_t *)data + n, len - n))
+		mem_exhausted();
 }
 
 /* Ends the stream and reports it to its owner. why: the error for a stream that this node opened;
  * NULL: a normal end. */
 static void
-lose(struct sup *sup, struct link_streams *ls, struct stream *s, const char *why)
+lose_stream(struct sup *sup, struct link_stream *s, const char *why)
 {
 	const struct link_stream_ops *ops = s->ops;
 	bool asked = s->asked;
 	void *arg = s->arg;
 	uint64_t id = s->id;
 
-	forget(ls, s);
+	free_stream(sup->link, s);
 	if (asked && ops->on_end)
 		ops->on_end(sup, arg, id, why);
 	if (!asked && ops->on_gone)
@@ -188,13 +183,14 @@ lose(struct sup *sup, struct link_streams *ls, struct stream *s, const char *why
 }
 
 static int
-on_open(struct sup *sup, struct link_streams *ls, const HbStreamOpenEv *ev)
+on_open(struct sup *sup, const HbStreamOpenEv *ev)
 {
-	const struct link_method *m = ls->methods;
+	struct link *l = sup->link;
+	const struct link_method *m = l->methods;
 	char error[ERROR_MAX];
-	struct stream *s;
+	struct link_stream *s;
 
-	if ((ev->stream & ASKED) || find(ls, ev->stream) || ls->n == STREAMS_MAX)
+	if ((ev->stream & ASKED) || find_stream(sup, ev->stream) || l->n_opened == STREAMS_MAX)
 		return -EPROTO;
 	while (m->name && (strcmp(m->name, ev->method) != 0 || m->streaming != ev->streaming))
 		m++;
@@ -204,17 +200,15 @@ on_open(struct sup *sup, struct link_streams *ls, const HbStreamOpenEv *ev)
 		tell_close(sup, ev->stream, false);
 		return 0;
 	}
-	s = calloc(1, sizeof *s);
-	if (!s || (!m->name && !(s->unknown = strdup(ev->method))))
-		abort();
+	s = mem_new(struct link_stream);
 	s->id = ev->stream;
 	s->method = m->name ? m : NULL;
+	s->unknown = m->name ? NULL : mem_strdup(ev->method);
 	s->streaming = ev->streaming;
 	s->room = WINDOW;
 	s->ops = &no_ops;
-	s->next = ls->first;
-	ls->first = s;
-	ls->n++;
+	LIST_INSERT_HEAD(&l->streams, s, link);
+	l->n_opened++;
 	if (s->streaming)
 		tell_accept(sup, s->id, NULL);
 	return 0;
@@ -222,7 +216,7 @@ on_open(struct sup *sup, struct link_streams *ls, const HbStreamOpenEv *ev)
 
 /* The error texts of Go's net/rpc. */
 static void
-refuse_unknown(struct sup *sup, struct stream *s)
+refuse_unknown(struct sup *sup, struct link_stream *s)
 {
 	const char *dot = strrchr(s->unknown, '.');
 	char error[ERROR_MAX];
@@ -233,34 +227,35 @@ refuse_unknown(struct sup *sup, struct stream *s)
 }
 
 static unsigned
-object_max(const struct stream *s)
+object_max(const struct link_stream *s)
 {
 	return s->asked ? LINK_FRAME_MAX : LINK_OBJECT_MAX;
 }
 
-/* A server that still writes is told at once, so that it does not wait for its window. */
+/* Resets a stream whose input cannot be accepted: a server that still writes must not wait for its
+ * window. */
 static void
-give_up(struct sup *sup, struct link_streams *ls, struct stream *s)
+refuse_input(struct sup *sup, struct link_stream *s, const char *why)
 {
-	log_warn("a server sent more than %u bytes to %s", object_max(s),
-	    s->method ? s->method->name : s->unknown);
+	log_warn("a stream of a server for %s is reset: %s",
+	    s->method ? s->method->name : s->unknown, why);
 	tell_close(sup, s->id, true);
-	lose(sup, ls, s, "a frame of the server is larger than the limit");
+	lose_stream(sup, s, why);
 }
 
 static void
-keep(struct sup *sup, struct link_streams *ls, struct stream *s, const struct bytes *in)
+keep_object(struct sup *sup, struct link_stream *s, const struct bytes *in)
 {
 	if (s->kept.len + sizeof in->len + in->len > LINK_OBJECT_MAX)
-		give_up(sup, ls, s);
-	else if (bytes_add(&s->kept, &in->len, sizeof in->len) < 0 ||
-		 bytes_add(&s->kept, in->data, in->len) < 0)
-		abort();
+		refuse_input(sup, s, TOO_LARGE);
+	else if (!bytes_add(&s->kept, &in->len, sizeof in->len) ||
+		 !bytes_add(&s->kept, in->data, in->len))
+		refuse_input(sup, s, NO_MEMORY);
 }
 
 /* Extends the server's window. */
 static void
-tell_taken(struct sup *sup, struct stream *s)
+tell_taken(struct sup *sup, struct link_stream *s)
 {
 	HbStreamReadEv took = HB_STREAM_READ_EV__INIT;
 
@@ -274,7 +269,7 @@ tell_taken(struct sup *sup, struct stream *s)
 
 /* Passes on one complete object. The callee may end the stream. */
 static void
-deliver(struct sup *sup, struct link_streams *ls, struct stream *s)
+deliver_object(struct sup *sup, struct link_stream *s)
 {
 	struct bytes in = s->in;
 
@@ -282,11 +277,11 @@ deliver(struct sup *sup, struct link_streams *ls, struct stream *s)
 	if (!s->called) {
 		s->called = true;
 		if (s->method)
-			ls->gate(sup, s->method, s->id, in.data, in.len);
+			sup->link->gate(sup, s->method, s->id, in.data, in.len);
 		else
 			refuse_unknown(sup, s);
 	} else if (s->held) {
-		keep(sup, ls, s, &in);
+		keep_object(sup, s, &in);
 	} else if (s->ops->on_input) {
 		s->ops->on_input(sup, s->arg, s->id, in.data, in.len);
 	}
@@ -294,9 +289,9 @@ deliver(struct sup *sup, struct link_streams *ls, struct stream *s)
 }
 
 static void
-on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
+on_data(struct sup *sup, const HbStreamDataEv *ev)
 {
-	struct stream *s = find(ls, ev->stream);
+	struct link_stream *s = find_stream(sup, ev->stream);
 
 	if (!s && (ev->stream & ASKED)) /* the stream belonged to an earlier heartbeat process and
 					   is no longer used */
@@ -304,26 +299,28 @@ on_data(struct sup *sup, struct link_streams *ls, const HbStreamDataEv *ev)
 	if (!s || s->closing)
 		return;
 	if (s->in.len + ev->data.len > object_max(s)) {
-		give_up(sup, ls, s);
+		refuse_input(sup, s, TOO_LARGE);
 		return;
 	}
-	if (bytes_add(&s->in, ev->data.data, ev->data.len) < 0)
-		abort();
+	if (!bytes_add(&s->in, ev->data.data, ev->data.len)) {
+		refuse_input(sup, s, NO_MEMORY);
+		return;
+	}
 	s->taken += (uint32_t)ev->data.len;
 	/* The window is not extended for partial objects either: most objects come in several
 	 * pieces, and the server would never be slowed down. */
 	if (!s->paused && !s->held)
 		tell_taken(sup, s);
 	if (ev->last)
-		deliver(sup, ls, s);
+		deliver_object(sup, s);
 }
 
 /* For a streaming method the end of input means that the server's user has left; for others the
  * answer is still wanted. */
 static void
-on_end(struct sup *sup, struct link_streams *ls, const HbStreamEndEv *ev)
+on_end(struct sup *sup, const HbStreamEndEv *ev)
 {
-	struct stream *s = find(ls, ev->stream);
+	struct link_stream *s = find_stream(sup, ev->stream);
 	const char *why = NULL;
 
 	if (!s || (!ev->gone && !s->streaming))
@@ -334,41 +331,41 @@ on_end(struct sup *sup, struct link_streams *ls, const HbStreamEndEv *ev)
 		tell_close(sup, s->id, s->asked && s->room < WINDOW);
 	if (ev->gone || s->in.len > 0)
 		why = ev->error[0] ? ev->error : "the connection to the server was lost";
-	lose(sup, ls, s, why);
+	lose_stream(sup, s, why);
 }
 
 static void
-on_room(struct sup *sup, struct link_streams *ls, const HbStreamRoomEv *ev)
+on_room(struct sup *sup, const HbStreamRoomEv *ev)
 {
-	struct stream *s = find(ls, ev->stream);
+	struct link_stream *s = find_stream(sup, ev->stream);
 
 	if (!s)
 		return;
 	s->room += ev->bytes;
 	if (s->room > WINDOW)
 		s->room = WINDOW;
-	if (flush_out(sup, ls, s))
+	if (flush_out(sup, s))
 		return;
 	if (s->out.len == 0 && !s->closing && s->ops->on_room)
 		s->ops->on_room(sup, s->arg, s->id);
 }
 
 int
-link_streams_event(struct sup *sup, struct link_streams *ls, const struct ipc_packet *p)
+link_streams_event(struct sup *sup, const struct ipc_packet *p)
 {
 	const void *msg = p->msg;
 
 	switch (p->type) {
 	case HB_STREAM_OPEN_EV:
-		return on_open(sup, ls, msg);
+		return on_open(sup, msg);
 	case HB_STREAM_DATA_EV:
-		on_data(sup, ls, msg);
+		on_data(sup, msg);
 		return 0;
 	case HB_STREAM_END_EV:
-		on_end(sup, ls, msg);
+		on_end(sup, msg);
 		return 0;
 	case HB_STREAM_ROOM_EV:
-		on_room(sup, ls, msg);
+		on_room(sup, msg);
 		return 0;
 	default:
 		return -EPROTO;
@@ -376,28 +373,18 @@ link_streams_event(struct sup *sup, struct link_streams *ls, const struct ipc_pa
 }
 
 void
-link_streams_lose(struct sup *sup, struct link_streams *ls)
+link_streams_lose(struct sup *sup)
 {
-	while (ls->first)
-		lose(sup, ls, ls->first, "the heartbeat process has ended");
-}
-
-struct link_streams *
-link_streams_new(const struct link_method *methods, link_gate *gate)
-{
-	struct link_streams *ls = calloc(1, sizeof *ls);
-
-	if (ls)
-		*ls = (struct link_streams){ .methods = methods, .gate = gate };
-	return ls;
+	while (!LIST_EMPTY(&sup->link->streams))
+		lose_stream(
+		    sup, LIST_FIRST(&sup->link->streams), "the heartbeat process has ended");
 }
 
 void
-link_streams_free(struct link_streams *ls)
+link_streams_free(struct link *l)
 {
-	while (ls->first)
-		forget(ls, ls->first);
-	free(ls);
+	while (!LIST_EMPTY(&l->streams))
+		free_stream(l, LIST_FIRST(&l->streams));
 }
 
 /* Functions of link.h. */
@@ -406,22 +393,21 @@ uint64_t
 link_stream_ask(struct sup *sup, const char *method, const void *body, size_t len,
     const struct link_stream_ops *ops, void *arg)
 {
-	struct link_streams *ls = link_streams(sup);
 	HbStreamAskEv ev = HB_STREAM_ASK_EV__INIT;
-	struct stream *s = ls->n_asked < ASKED_MAX ? calloc(1, sizeof *s) : NULL;
+	struct link *l = sup->link;
+	struct link_stream *s;
 
-	if (!s || !(s->unknown = strdup(method))) {
-		free(s);
+	if (l->n_asked == ASKED_MAX)
 		return 0;
-	}
-	s->id = ASKED | ++ls->last_asked;
+	s = mem_new(struct link_stream);
+	s->unknown = mem_strdup(method);
+	s->id = ASKED | ++l->last_asked;
 	s->asked = s->streaming = s->called = true;
 	s->room = WINDOW;
 	s->ops = ops;
 	s->arg = arg;
-	s->next = ls->first;
-	ls->first = s;
-	ls->n_asked++;
+	LIST_INSERT_HEAD(&l->streams, s, link);
+	l->n_asked++;
 	ev.stream = s->id;
 	ev.method = s->unknown;
 	child_tell(sup, IPC_HEARTBEAT, HB_STREAM_ASK_EV, &ev.base);
@@ -432,7 +418,7 @@ link_stream_ask(struct sup *sup, const char *method, const void *body, size_t le
 void
 link_stream_hold(struct sup *sup, uint64_t stream)
 {
-	struct stream *s = find(link_streams(sup), stream);
+	struct link_stream *s = find_stream(sup, stream);
 
 	if (s)
 		s->held = true;
@@ -441,7 +427,7 @@ link_stream_hold(struct sup *sup, uint64_t stream)
 void
 link_stream_go_on(struct sup *sup, uint64_t stream)
 {
-	struct stream *s = find(link_streams(sup), stream);
+	struct link_stream *s = find_stream(sup, stream);
 	struct bytes kept;
 	size_t len;
 
@@ -451,14 +437,14 @@ link_stream_go_on(struct sup *sup, uint64_t stream)
 	kept = s->kept;
 	s->kept = (struct bytes){ 0 };
 	/* The stream may end during the loop. */
-	for (size_t at = 0; at < kept.len && (s = find(link_streams(sup), stream)); at += len) {
+	for (size_t at = 0; at < kept.len && (s = find_stream(sup, stream)); at += len) {
 		memcpy(&len, kept.data + at, sizeof len);
 		at += sizeof len;
 		if (s->ops->on_input)
 			s->ops->on_input(sup, s->arg, stream, kept.data + at, len);
 	}
 	free(kept.data);
-	s = find(link_streams(sup), stream);
+	s = find_stream(sup, stream);
 	if (s && !s->paused)
 		tell_taken(sup, s);
 }
@@ -466,7 +452,7 @@ link_stream_go_on(struct sup *sup, uint64_t stream)
 void
 link_stream_watch(struct sup *sup, uint64_t stream, const struct link_stream_ops *ops, void *arg)
 {
-	struct stream *s = find(link_streams(sup), stream);
+	struct link_stream *s = find_stream(sup, stream);
 
 	if (!s)
 		return;
@@ -477,8 +463,7 @@ link_stream_watch(struct sup *sup, uint64_t stream, const struct link_stream_ops
 void
 link_answer(struct sup *sup, uint64_t stream, const char *error, const void *body, size_t len)
 {
-	struct link_streams *ls = link_streams(sup);
-	struct stream *s = find(ls, stream);
+	struct link_stream *s = find_stream(sup, stream);
 
 	if (!s || s->closing)
 		return;
@@ -491,7 +476,7 @@ link_answer(struct sup *sup, uint64_t stream, const char *error, const void *bod
 void
 link_stream_write(struct sup *sup, uint64_t stream, const void *data, size_t len)
 {
-	struct stream *s = find(link_streams(sup), stream);
+	struct link_stream *s = find_stream(sup, stream);
 
 	if (s && !s->closing)
 		write_out(sup, s, data, len);
@@ -500,7 +485,7 @@ link_stream_write(struct sup *sup, uint64_t stream, const void *data, size_t len
 size_t
 link_stream_room(struct sup *sup, uint64_t stream)
 {
-	const struct stream *s = find(link_streams(sup), stream);
+	const struct link_stream *s = find_stream(sup, stream);
 
 	return s && !s->closing && s->out.len == 0 ? s->room : 0;
 }
@@ -508,7 +493,7 @@ link_stream_room(struct sup *sup, uint64_t stream)
 void
 link_stream_pause(struct sup *sup, uint64_t stream, bool pause)
 {
-	struct stream *s = find(link_streams(sup), stream);
+	struct link_stream *s = find_stream(sup, stream);
 
 	if (!s || s->paused == pause)
 		return;
@@ -520,8 +505,7 @@ link_stream_pause(struct sup *sup, uint64_t stream, bool pause)
 void
 link_stream_close(struct sup *sup, uint64_t stream)
 {
-	struct link_streams *ls = link_streams(sup);
-	struct stream *s = find(ls, stream);
+	struct link_stream *s = find_stream(sup, stream);
 
 	if (!s)
 		return;
@@ -529,10 +513,10 @@ link_stream_close(struct sup *sup, uint64_t stream)
 		/* A server that waits for its window would not see a plain end, so the stream is
 		 * reset. */
 		tell_close(sup, s->id, s->out.len > 0 || s->room < WINDOW || s->paused);
-		forget(ls, s);
+		free_stream(sup->link, s);
 		return;
 	}
 	s->closing = true;
 	s->ops = &no_ops;
-	(void)flush_out(sup, ls, s);
+	(void)flush_out(sup, s);
 }

@@ -1,21 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_stream.h: functions that only link.c and link_stream.c share. Runs in: supervisor. */
+/* link_stream.h: the link's state, and functions of link_stream.c for link.c. Only for these two
+ * files. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_LINK_LINK_STREAM_H
 #define DROVER_SUPERVISOR_CLUSTER_LINK_LINK_STREAM_H
 
 #include "common/ipc.h"
+#include "common/list.h"
+#include "proto/agent_config.h"
 #include "supervisor/cluster/link/link.h"
 
-struct link_streams;
+#define LINK_KNOWN_MAX 32
 
-/* NULL if out of memory. */
-struct link_streams *link_streams_new(const struct link_method *methods, link_gate *gate);
-void link_streams_free(struct link_streams *ls);
-struct link_streams *link_streams(const struct sup *sup);
+struct link_stream;
+
+struct link {
+	const struct link_events *events;
+	char server[CONFIG_PATH_SIZE];                /* the current server; "": none */
+	char known[LINK_KNOWN_MAX][CONFIG_PATH_SIZE]; /* addresses of all known servers */
+	size_t n_known;
+
+	/* link_stream.c */
+	const struct link_method *methods;
+	link_gate *gate;
+	LIST_HEAD(, link_stream) streams;
+	size_t n_opened, n_asked; /* streams that servers opened, and that this node opened */
+	uint64_t last_asked;      /* number of the last stream that this node opened */
+};
 
 /* Handles HB_STREAM_…_EV of heartbeat. Returns 0, or -EPROTO if the event is not allowed. */
-int link_streams_event(struct sup *sup, struct link_streams *ls, const struct ipc_packet *p);
-/* Ends all streams, because heartbeat has ended. */
-void link_streams_lose(struct sup *sup, struct link_streams *ls);
+int link_streams_event(struct sup *sup, const struct ipc_packet *p);
+/* Ends all streams and reports that to their owners, because heartbeat has ended. */
+void link_streams_lose(struct sup *sup);
+/* Frees all streams without reporting it. */
+void link_streams_free(struct link *l);
 
 #endif

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/acl/nomad_acl.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
@@ -13,8 +13,10 @@
 #include "supervisor/cluster/asked/nomad_self.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
 #include "supervisor/cluster/node/nomad_claims.h"
+#include "supervisor/cluster/node/nomad_events.h"
 #include "supervisor/cluster/node/nomad_needs.h"
 #include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/node/nomad_services.h"
 #include "supervisor/cluster/node/nomad_sign.h"
 #include "supervisor/cluster/node/nomad_update.h"
@@ -22,10 +24,10 @@
 #include "supervisor/node/node_state.h"
 
 static int
-load(struct source *s, struct err *e)
+load_all(struct source *s, struct err *e)
 {
 	struct nomad *n = nomad_of(s);
-	int r = nomad_node_load(n, e);
+	int r = nomad_register_load(n, e);
 
 	if (r < 0)
 		return r;
@@ -34,7 +36,7 @@ load(struct source *s, struct err *e)
 }
 
 static int
-start(struct source *s, struct err *e)
+start_all(struct source *s, struct err *e)
 {
 	nomad_allocs_start(nomad_of(s));
 	nomad_services_start(nomad_of(s));
@@ -64,7 +66,7 @@ get_index(struct sup *sup)
 
 /* The servers check requests that are passed on to them. */
 static void
-admit(struct sup *sup, struct api_req *req)
+admit_request(struct sup *sup, struct api_req *req)
 {
 	if (nomad_api_is_mapped(req))
 		api_serve(req);
@@ -87,11 +89,13 @@ nomad_free(struct source *s)
 	if (s->sup->allocs)
 		nomad_allocs_free(n);
 	nomad_node_free(n);
+	nomad_events_free(n);
+	nomad_register_free(n);
 	free(n);
 }
 
 static const char *
-say_elsewhere(const char *target)
+elsewhere_reason(const char *target)
 {
 	return "drover does not support this path yet: it neither answers it nor passes it on to "
 	       "servers";
@@ -100,8 +104,8 @@ say_elsewhere(const char *target)
 static const struct source_ops nomad_ops = {
 	.name = "nomad",
 	.health_of_all = true,
-	.load = load,
-	.start = start,
+	.load = load_all,
+	.start = start_all,
 	.alloc_updated = nomad_alloc_updated,
 	.alloc_destroyed = nomad_alloc_destroyed,
 	.collect = nomad_alloc_collect,
@@ -119,7 +123,7 @@ static const struct source_ops nomad_ops = {
 };
 
 static const struct source_api nomad_api = {
-	.backend = { .index = get_index, .admit = admit, .elsewhere = say_elsewhere },
+	.backend = { .index = get_index, .admit = admit_request, .elsewhere = elsewhere_reason },
 	.handler = nomad_api_handler,
 	.remote = true,
 	.shows = nomad_acl_shows,
@@ -130,16 +134,11 @@ static const struct source_api nomad_api = {
 struct source *
 source_nomad_new(struct sup *sup, struct err *e)
 {
-	struct nomad *n = calloc(1, sizeof *n);
+	struct nomad *n = mem_new(struct nomad);
 
-	if (!n) {
-		(void)err_set(e, -ENOMEM, "start the source of work");
-		return NULL;
-	}
 	n->base = (struct source){ .ops = &nomad_ops, .api = &nomad_api, .sup = sup };
-	if (link_new(sup, &nomad_link_events, nomad_methods, nomad_acl_gate, e) < 0) {
-		free(n);
-		return NULL;
-	}
+	TAILQ_INIT(&n->done);
+	TAILQ_INIT(&n->tokens);
+	link_new(sup, &nomad_link_events, nomad_methods, nomad_acl_gate);
 	return &n->base;
 }

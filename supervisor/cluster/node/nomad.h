@@ -6,6 +6,7 @@
 #define DROVER_SUPERVISOR_CLUSTER_NODE_NOMAD_H
 
 #include "common/clock.h"
+#include "common/list.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/cluster/link/link.h"
 #include "supervisor/cluster/rpc/rpc.h"
@@ -14,12 +15,11 @@
 #include "supervisor/service/service_table.h"
 #include "supervisor/source/source_api.h"
 
-struct nomad;
 struct nomad_alloc;
+struct nomad_claiming;
 struct nomad_invalid;
 struct nomad_job;
 struct nomad_signing;
-struct nomad_wait;
 struct acl_known;
 struct sd_event_source;
 
@@ -34,25 +34,32 @@ enum watch_state {
 struct nomad {
 	struct source base;
 
-	/* nomad_node.c */
+	/* nomad_register.c */
 	bool registered; /* registered once with this id; durable */
 	bool ready;      /* registered since this process started */
 	bool denied;     /* the token was refused: the next registration has no token */
 	bool unknown;    /* the servers did not know the node, so they may have lost other state */
 	char *identity;  /* JWT; NULL: none */
 	bool renew_identity;
+	enum node_eligibility eligibility; /* as the servers have set it */
 	struct dirty node_row;
 	struct node sent; /* the node as last registered */
 	uint64_t register_call, register_at_ms;
 	struct sd_event_source *register_timer;
 	unsigned register_failures;
-	struct text beat;
-	uint64_t beats; /* a beat was answered */
-	uint64_t beat_ms;
-	enum node_eligibility eligibility;
+	/* Called after each registration. first: of this process. anew: the servers do not have
+	 * what this node reported to them earlier. */
+	void (*on_registered)(struct nomad *n, bool first, bool anew);
+
+	/* nomad_events.c */
 	MODEL_LIST(struct node_event) events;
 	uint64_t events_call;
 	struct sd_event_source *events_timer;
+
+	/* nomad_node.c */
+	struct text beat; /* the body of the last beat */
+	uint64_t beats;   /* number of answered beats */
+	uint64_t beat_ms; /* time of the last one */
 
 	/* nomad_watch.c */
 	enum watch_state watch;
@@ -68,27 +75,29 @@ struct nomad {
 	size_t wanted_at, wanted_n; /* ids in the current GetAllocs */
 
 	/* nomad_allocs.c */
-	struct nomad_job *jobs;
-	struct nomad_invalid *invalid;
-	struct nomad_alloc *first_done, *last_done;
+	LIST_HEAD(, nomad_job) jobs;
+	LIST_HEAD(, nomad_invalid) invalid;
+	TAILQ_HEAD(, nomad_alloc) done; /* ended allocs that may be destroyed, oldest first */
 	unsigned n_done;
 
-	struct nomad_wait *claims;      /* nomad_claims.c */
-	struct acl_known *tokens;       /* acl_token.c */
-	struct nomad_signing *signings; /* nomad_sign.c */
+	LIST_HEAD(, nomad_claiming) claims;  /* nomad_claims.c */
+	LIST_HEAD(, nomad_signing) signings; /* nomad_sign.c */
+	TAILQ_HEAD(, acl_known) tokens;      /* acl_token.c: the last used first */
+	unsigned n_queries;                  /* nomad_api.c: blocking queries at the servers */
 
 	/* nomad_services.c */
 	struct service_table services;      /* services of allocs */
 	struct service_table services_gone; /* services to be deregistered, or being deregistered */
 	uint64_t services_call;             /* Upsert */
-	struct deferred services_tell;
+	struct deferred services_send;
 	struct sd_event_source *services_timer;
 	unsigned services_failures;
 	size_t services_sent; /* services in that call */
 	bool services_single; /* a batch was refused: services are sent one by one */
 
 	/* nomad_update.c */
-	struct nomad_alloc *pending;
+	LIST_HEAD(, nomad_alloc) pending; /* allocs that have changed, the last first */
+	struct text update_body;          /* of the alloc whose hash is computed */
 	uint64_t update_call, update_sent_ms;
 	struct sd_event_source *update_timer;
 	uint64_t update_due_ms; /* time of the timer; 0: off */
@@ -98,7 +107,7 @@ struct nomad {
 static inline struct nomad *
 nomad_of(struct source *s)
 {
-	return (struct nomad *)(void *)s;
+	return container_of(s, struct nomad, base);
 }
 
 static inline struct nomad *
@@ -110,17 +119,27 @@ nomad_of_sup(struct sup *sup)
 /* nomad_call.c */
 /* Returns a delay between base and twice base, doubled for each failure up to max. */
 uint64_t nomad_retry_ms(unsigned *failures, uint64_t base_ms, uint64_t max_ms);
-/* Calls fn(nomad) once, ms from now. *timer belongs to the caller; an existing timer is moved. */
+/* Calls fn(nomad) once, ms from now, also if the machine is suspended meanwhile. *timer belongs to
+ * the caller; an existing timer is moved. */
 void nomad_after(struct nomad *n, struct sd_event_source **timer, uint64_t ms,
     int (*fn)(struct sd_event_source *s, uint64_t usec, void *nomad));
 const char *nomad_region(const struct nomad *n);
+/* Returns the token of the node's own calls; "": none. */
 const char *nomad_token(const struct nomad *n);
-/* Fills in region and token. If memory is short, they stay empty and the servers refuse the call.
- */
+/* Fill in region and token. */
 void nomad_query(struct nomad *n, struct rpc_query *q);
 void nomad_write(struct nomad *n, struct rpc_write *w);
+/* For a request that is not freed by its type's function. */
+void nomad_write_done(struct rpc_write *w);
 /* Encodes req and calls link_call(). */
 uint64_t nomad_call(struct nomad *n, const char *method, const struct type *type, const void *req,
     unsigned deadline_ms, unsigned flags, link_cb *cb, void *arg);
+/* Ends a server's streaming request with an error, which has an HTTP status. */
+void nomad_stream_fail(struct sup *sup, uint64_t stream, int status, const char *message);
+/* Decodes the answer of a call into *rep; r, body, len and e are the arguments of its link_cb.
+ * Returns 0, or negative with *ret_e: r with *e if the call has failed, else what is wrong with the
+ * answer. The caller frees *rep in each case. */
+int nomad_decode(int r, const void *body, size_t len, const struct err *e, const struct type *type,
+    void *rep, struct err *ret_e);
 
 #endif

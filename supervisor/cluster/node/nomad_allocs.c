@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 #include "model/task_event.h"
@@ -34,8 +35,7 @@ write_job(struct sup *sup, struct dirty *d, struct err *e)
 	if (j->gone)
 		return STORE_EXEC(sup->store, STMT_JOB_DELETE, e, SV_TEXT(str(job->namespace)),
 		    SV_TEXT(str(job->id)), SV_INT(j->ref->key));
-	if (model_to_text(&job_type, job, MODEL_COMPACT, &json) < 0)
-		return err_set(e, -ENOMEM, "write job %s", str(job->id));
+	model_to_text(&job_type, job, MODEL_COMPACT, &json);
 	r = STORE_EXEC(sup->store, STMT_JOB_PUT, e, SV_TEXT(str(job->namespace)),
 	    SV_TEXT(str(job->id)), SV_INT(j->ref->key), SV_INT(1), SV_TEXT(json.text));
 	text_done(&json);
@@ -56,11 +56,12 @@ on_job_written(struct sup *sup, struct dirty *d)
 static struct nomad_job *
 job_find(struct nomad *n, const char *namespace, const char *id, uint64_t key)
 {
-	struct nomad_job *j = n->jobs;
+	struct nomad_job *j;
 
-	while (j && (j->ref->key != key || !str_eq(j->ref->job.id, id) ||
-			!str_eq(j->ref->job.namespace, namespace)))
-		j = j->next;
+	LIST_FOREACH (j, &n->jobs, link)
+		if (j->ref->key == key && str_eq(j->ref->job.id, id) &&
+		    str_eq(j->ref->job.namespace, namespace))
+			break;
 	return j;
 }
 
@@ -68,20 +69,14 @@ job_find(struct nomad *n, const char *namespace, const char *id, uint64_t key)
 static struct nomad_job *
 job_add(struct nomad *n, struct job *job, uint64_t key)
 {
-	struct nomad_job *j = calloc(1, sizeof *j);
+	struct nomad_job *j = mem_new(struct nomad_job);
 
-	if (j)
-		j->ref = job_ref_new(job);
-	if (!j || !j->ref) {
-		free(j);
-		return NULL;
-	}
+	j->ref = job_ref_new(job);
 	j->ref->key = key;
 	j->row.write = write_job;
 	j->row.point = CRASH_ROW_NOMAD_JOB;
 	j->row.written = on_job_written;
-	j->next = n->jobs;
-	n->jobs = j;
+	LIST_INSERT_HEAD(&n->jobs, j, link);
 	return j;
 }
 
@@ -98,34 +93,36 @@ job_take(struct nomad *n, struct job *job)
 		return j;
 	job_complete(job);
 	j = job_add(n, job, key);
-	if (j)
-		turn_write(n->base.sup, &j->row);
+	turn_write(n->base.sup, &j->row);
 	return j;
+}
+
+/* Removes a job to which no alloc refers. */
+static void
+job_remove_unused(struct nomad *n, struct nomad_job *j)
+{
+	if (j->n_allocs > 0)
+		return;
+	LIST_REMOVE(j, link);
+	j->gone = true;
+	turn_write(n->base.sup, &j->row);
 }
 
 static void
 job_leave(struct nomad *n, struct nomad_job *j)
 {
-	struct nomad_job **at = &n->jobs;
-
-	if (--j->n_allocs > 0)
-		return;
-	while (*at != j)
-		at = &(*at)->next;
-	*at = j->next;
-	j->gone = true;
-	turn_write(n->base.sup, &j->row);
+	j->n_allocs--;
+	job_remove_unused(n, j);
 }
 
 /* Accepting allocs. */
 
+/* Adds what this room keeps of an alloc. */
 static struct nomad_alloc *
-alloc_meet(struct nomad *n, struct sup_alloc *sa, struct nomad_job *j)
+attach_alloc(struct sup_alloc *sa, struct nomad_job *j)
 {
-	struct nomad_alloc *na = calloc(1, sizeof *na);
+	struct nomad_alloc *na = mem_new(struct nomad_alloc);
 
-	if (!na)
-		return NULL;
 	na->sa = sa;
 	na->job = j;
 	na->acked_status = CLIENT_PENDING;
@@ -154,8 +151,6 @@ keep_health(struct alloc *from, struct alloc *to)
 		return;
 	if (!to->deployment_status)
 		to->deployment_status = deployment_status_new();
-	if (!to->deployment_status)
-		return;
 	to->deployment_status->healthy = from->deployment_status->healthy;
 	to->deployment_status->timestamp = from->deployment_status->timestamp;
 }
@@ -167,8 +162,8 @@ reset_client_fields(struct alloc *a)
 
 	alloc_init(&empty);
 	empty.client_status = CLIENT_PENDING;
-	(void)str_set(&empty.id, a->id);
-	(void)str_set(&empty.node_id, a->node_id);
+	str_set(&empty.id, a->id);
+	str_set(&empty.node_id, a->node_id);
 	keep_client_fields(&empty, a);
 	alloc_done(&empty);
 }
@@ -179,7 +174,9 @@ check_alloc(struct nomad *n, const struct alloc *a, struct err *e)
 	const struct task_group *group;
 	struct id id;
 
-	if (id_from_uuid(str(a->id), &id) && alloc_is_unreadable(n->base.sup, &id))
+	if (!id_from_uuid(str(a->id), &id))
+		return err_say(e, -EINVAL, "its id is not a UUID");
+	if (alloc_is_unreadable(n->base.sup, &id))
 		return err_say(e, -EUCLEAN, "its row in this node's state.db cannot be read");
 	if (!a->job)
 		return err_say(e, -EINVAL, "it came without its job");
@@ -203,21 +200,15 @@ static void
 add_alloc(struct nomad *n, struct alloc *a, struct nomad_job *j)
 {
 	struct sup_alloc *sa;
-	struct nomad_alloc *na;
 	/* It may have ended already, if this node has lost its state. */
 	bool over = alloc_client_terminal(a);
 
 	if (!over)
 		reset_client_fields(a);
 	sa = alloc_add(n->base.sup, a, job_ref_get(j->ref));
-	na = sa ? alloc_meet(n, sa, j) : NULL;
-	if (!na) {
-		log_error("out of memory for an allocation");
-		return;
-	}
-	na->seen = n->list_number;
+	attach_alloc(sa, j)->seen = n->list_number;
 	if (over)
-		sa->client_json = strdup("{\"done\":true}");
+		client_alloc_set_done(n->base.sup, sa);
 	else
 		client_alloc_run(n->base.sup, sa);
 }
@@ -266,7 +257,7 @@ update_alloc(struct nomad *n, struct nomad_alloc *na, struct alloc *a, struct no
 void
 nomad_alloc_put(struct nomad *n, struct alloc *a)
 {
-	struct sup_alloc *sa = NULL;
+	struct sup_alloc *sa;
 	struct job job;
 	struct nomad_job *j;
 	struct err e = { 0 };
@@ -276,8 +267,8 @@ nomad_alloc_put(struct nomad *n, struct alloc *a)
 		nomad_alloc_put_invalid(n, a, &e);
 		return;
 	}
-	if (id_from_uuid(str(a->id), &id))
-		sa = alloc_find(n->base.sup, &id);
+	(void)id_from_uuid(str(a->id), &id);
+	sa = alloc_find(n->base.sup, &id);
 	if (!sa && n->base.sup->draining)
 		return; /* this agent is ending: the next one will get it */
 	job = *a->job;
@@ -286,18 +277,11 @@ nomad_alloc_put(struct nomad *n, struct alloc *a)
 	a->job = NULL;
 	j = job_take(n, &job);
 	job_done(&job);
-	if (!j) {
-		log_error("out of memory for a job");
-		return;
-	}
 	if (!sa)
 		add_alloc(n, a, j);
 	else if (nomad_alloc_of(sa) && !nomad_alloc_of(sa)->removed)
 		update_alloc(n, nomad_alloc_of(sa), a, j);
-	if (j->n_allocs == 0) { /* there was not enough memory for its alloc */
-		j->n_allocs = 1;
-		job_leave(n, j);
-	}
+	job_remove_unused(n, j); /* it is new, but its alloc is being removed */
 }
 
 static void
@@ -309,18 +293,27 @@ fail_tasks(struct alloc *a, const struct alloc *from)
 		struct task_state *s =
 		    map_put(task_state, &a->task_states, str(group->tasks.v[i].name));
 
-		if (!s)
-			return;
 		s->state = TASK_STATE_DEAD;
 		s->failed = true;
 		s->finished_at = clock_real_ns();
 	}
 }
 
+static struct nomad_invalid *
+find_invalid(struct nomad *n, const char *id)
+{
+	struct nomad_invalid *inv;
+
+	LIST_FOREACH (inv, &n->invalid, link)
+		if (str_eq(inv->update.id, id))
+			break;
+	return inv;
+}
+
 void
 nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 {
-	struct nomad_invalid *inv = n->invalid;
+	struct nomad_invalid *inv;
 	char text[ERR_MSG_SIZE + 64];
 	struct id id;
 
@@ -328,25 +321,21 @@ nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 		log_warn("allocation %.36s: cannot decode its new version: %s", str(a->id), e->msg);
 		return;
 	}
-	while (inv && !str_eq(inv->update.id, a->id))
-		inv = inv->next;
+	inv = find_invalid(n, a->id);
 	if (!inv) {
-		inv = calloc(1, sizeof *inv);
-		if (!inv)
-			return;
+		inv = mem_new(struct nomad_invalid);
 		alloc_init(&inv->update);
-		inv->next = n->invalid;
-		n->invalid = inv;
+		LIST_INSERT_HEAD(&n->invalid, inv, link);
 	}
 	(void)snprintf(text, sizeof text, "Unable to add allocation due to error: %s", e->msg);
 	log_error("allocation %.8s: %s", a->id, text);
 	inv->alloc_modify_index = a->alloc_modify_index;
 	inv->seen = n->list_number;
-	inv->told = alloc_server_terminal(a) || alloc_client_terminal(a);
-	(void)str_set(&inv->update.id, a->id);
-	(void)str_set(&inv->update.node_id, node_get(n->base.sup)->id);
+	inv->reported = alloc_server_terminal(a) || alloc_client_terminal(a);
+	str_set(&inv->update.id, a->id);
+	str_set(&inv->update.node_id, node_get(n->base.sup)->id);
 	inv->update.client_status = CLIENT_FAILED;
-	(void)str_set(&inv->update.client_description, text);
+	str_set(&inv->update.client_description, text);
 	fail_tasks(&inv->update, a);
 	if (*str(a->deployment_id) && !inv->update.deployment_status)
 		inv->update.deployment_status = deployment_status_new();
@@ -368,6 +357,7 @@ nomad_allocs_begin_list(struct nomad *n)
 bool
 nomad_alloc_is_news(struct nomad *n, const char *id, uint64_t alloc_modify_index)
 {
+	struct nomad_invalid *inv;
 	struct sup_alloc *sa;
 	struct id bytes;
 
@@ -378,13 +368,11 @@ nomad_alloc_is_news(struct nomad *n, const char *id, uint64_t alloc_modify_index
 		nomad_alloc_of(sa)->seen = n->list_number;
 		return sa->a.alloc_modify_index < alloc_modify_index;
 	}
-	for (struct nomad_invalid *inv = n->invalid; inv; inv = inv->next) {
-		if (!str_eq(inv->update.id, id))
-			continue;
-		inv->seen = n->list_number;
-		return inv->alloc_modify_index < alloc_modify_index;
-	}
-	return true;
+	inv = find_invalid(n, id);
+	if (!inv)
+		return true;
+	inv->seen = n->list_number;
+	return inv->alloc_modify_index < alloc_modify_index;
 }
 
 unsigned
@@ -403,26 +391,22 @@ nomad_allocs_lacking(const struct nomad *n)
 }
 
 static void
-invalid_free(struct nomad_invalid *inv)
+free_invalid(struct nomad_invalid *inv)
 {
+	LIST_REMOVE(inv, link);
 	alloc_done(&inv->update);
 	free(inv);
 }
 
+/* Forgets those that the last list does not contain. */
 static void
 forget_invalid(struct nomad *n)
 {
-	struct nomad_invalid **at = &n->invalid;
+	struct nomad_invalid *inv, *next;
 
-	while (*at) {
-		struct nomad_invalid *inv = *at;
-
-		if (inv->seen == n->list_number || inv->sending) {
-			at = &inv->next;
-			continue;
-		}
-		*at = inv->next;
-		invalid_free(inv);
+	LIST_FOREACH_SAFE (inv, &n->invalid, link, next) {
+		if (inv->seen != n->list_number && !inv->sending)
+			free_invalid(inv);
 	}
 }
 
@@ -431,14 +415,13 @@ unlink_done(struct nomad *n, struct nomad_alloc *na)
 {
 	if (!na->done)
 		return;
-	*(na->prev_done ? &na->prev_done->next_done : &n->first_done) = na->next_done;
-	*(na->next_done ? &na->next_done->prev_done : &n->last_done) = na->prev_done;
+	TAILQ_REMOVE(&n->done, na, done_link);
 	na->done = false;
 	n->n_done--;
 }
 
 static void
-destroy(struct nomad *n, struct nomad_alloc *na)
+destroy_alloc(struct nomad *n, struct nomad_alloc *na)
 {
 	unlink_done(n, na);
 	if (na->destroyed)
@@ -466,7 +449,7 @@ nomad_allocs_remove_others(struct nomad *n)
 		if (na->destroyed && !sa->runner)
 			nomad_alloc_destroyed(&n->base, sa);
 		else
-			destroy(n, na);
+			destroy_alloc(n, na);
 	}
 }
 
@@ -479,13 +462,10 @@ note_done(struct nomad *n, struct nomad_alloc *na)
 	if (na->done || na->destroyed)
 		return;
 	na->done = true;
-	na->prev_done = n->last_done;
-	na->next_done = NULL;
-	*(n->last_done ? &n->last_done->next_done : &n->first_done) = na;
-	n->last_done = na;
+	TAILQ_INSERT_TAIL(&n->done, na, done_link);
 	n->n_done++;
 	if ((uint64_t)n->n_done > n->base.sup->config->gc_max_allocs)
-		destroy(n, n->first_done);
+		destroy_alloc(n, TAILQ_FIRST(&n->done));
 }
 
 void
@@ -496,7 +476,7 @@ nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
 
 	if (!na)
 		return;
-	nomad_update_look(n, na);
+	nomad_update_check(n, na);
 	if (client_alloc_ended(sa))
 		note_done(n, na);
 }
@@ -516,10 +496,10 @@ nomad_alloc_collect_oldest(struct source *s)
 {
 	struct nomad *n = nomad_of(s);
 
-	if (!n->first_done)
+	if (TAILQ_EMPTY(&n->done))
 		return false;
 	turn_durable(s->sup);
-	destroy(n, n->first_done);
+	destroy_alloc(n, TAILQ_FIRST(&n->done));
 	return true;
 }
 
@@ -532,12 +512,12 @@ nomad_alloc_collect(struct source *s, struct sup_alloc *sa)
 	if (!na || na->destroyed || !client_alloc_ended(sa))
 		return false;
 	turn_durable(n->base.sup);
-	destroy(n, na);
+	destroy_alloc(n, na);
 	return true;
 }
 
 static void
-alloc_leave(struct nomad *n, struct nomad_alloc *na)
+detach_alloc(struct nomad *n, struct nomad_alloc *na)
 {
 	unlink_done(n, na);
 	nomad_update_forget(n, na);
@@ -561,7 +541,7 @@ nomad_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 	if (!na->removed)
 		return;
 	j = na->job;
-	alloc_leave(n, na);
+	detach_alloc(n, na);
 	alloc_forget(s->sup, sa);
 	job_leave(n, j);
 }
@@ -582,10 +562,7 @@ load_job(void *arg, const struct store_row *row, struct err *e)
 		    why.msg);
 		return 0;
 	}
-	if (!job_add(n, &job, (uint64_t)store_col_int(row, 2))) {
-		job_done(&job);
-		return err_set(e, -ENOMEM, "read state.db");
-	}
+	(void)job_add(n, &job, (uint64_t)store_col_int(row, 2));
 	return 0;
 }
 
@@ -601,7 +578,7 @@ int
 nomad_allocs_load(struct nomad *n, struct err *e)
 {
 	struct sup *sup = n->base.sup;
-	struct nomad_job *next;
+	struct nomad_job *j, *next;
 	int r = store_each(sup->store, STMT_JOB_ALL, NULL, 0, load_job, n, e);
 
 	if (r < 0 || (r = alloc_table_load(sup, job_of_row, e)) < 0)
@@ -609,21 +586,15 @@ nomad_allocs_load(struct nomad *n, struct err *e)
 	alloc_foreach(sup, sa)
 	{
 		const struct job *job = &sa->job->job;
-		struct nomad_job *j = job_find(n, str(job->namespace), str(job->id), sa->job->key);
 
-		if (!alloc_meet(n, sa, j))
-			return err_set(e, -ENOMEM, "read state.db");
-		nomad_alloc_of(sa)->claimed = true;
+		j = job_find(n, str(job->namespace), str(job->id), sa->job->key);
+		attach_alloc(sa, j)->claimed = true;
 		/* A list that is older than an alloc we already have is ignored. */
 		if (sa->a.alloc_modify_index > n->watch_index)
 			n->watch_index = sa->a.alloc_modify_index;
 	}
-	for (struct nomad_job *j = n->jobs; j; j = next) {
-		next = j->next;
-		if (j->n_allocs == 0) {
-			j->n_allocs = 1;
-			job_leave(n, j);
-		}
+	LIST_FOREACH_SAFE (j, &n->jobs, link, next) {
+		job_remove_unused(n, j);
 	}
 	return 0;
 }
@@ -634,20 +605,16 @@ nomad_allocs_free(struct nomad *n)
 	alloc_foreach(n->base.sup, sa)
 	{
 		if (nomad_alloc_of(sa))
-			alloc_leave(n, nomad_alloc_of(sa));
+			detach_alloc(n, nomad_alloc_of(sa));
 	}
-	while (n->jobs) {
-		struct nomad_job *j = n->jobs;
+	while (!LIST_EMPTY(&n->jobs)) {
+		struct nomad_job *j = LIST_FIRST(&n->jobs);
 
-		n->jobs = j->next;
+		LIST_REMOVE(j, link);
 		turn_forget_write(n->base.sup, &j->row);
 		job_ref_put(j->ref);
 		free(j);
 	}
-	while (n->invalid) {
-		struct nomad_invalid *inv = n->invalid;
-
-		n->invalid = inv->next;
-		invalid_free(inv);
-	}
+	while (!LIST_EMPTY(&n->invalid))
+		free_invalid(LIST_FIRST(&n->invalid));
 }

@@ -7,9 +7,9 @@
 
 /* A job that came with an alloc, and its row. It exists while an alloc refers to it. */
 struct nomad_job {
-	struct nomad_job *next;
+	LIST_ENTRY(nomad_job) link;
 	struct job_ref *ref;
-	unsigned n_allocs;
+	unsigned n_allocs; /* allocs that refer to it */
 	struct dirty row;
 	bool gone;
 };
@@ -18,28 +18,28 @@ struct nomad_job {
 struct nomad_alloc {
 	struct sup_alloc *sa;
 	struct nomad_job *job;
-	struct job_ref *runs_by;  /* the job version that its runner uses */
-	struct nomad_alloc *next; /* link in the list of pending updates */
-	bool pending;             /* it is in the list of pending updates */
-	bool sending;             /* it is part of the call in progress */
-	bool acked;               /* an update was sent to the servers ... */
-	uint64_t acked_digest;    /* ... with this hash */
-	uint64_t sending_digest;
+	struct job_ref *runs_by; /* the job version that its runner uses */
+	LIST_ENTRY(nomad_alloc) pending_link;
+	bool pending;        /* it is in the list of pending updates */
+	bool sending;        /* it is part of the call in progress */
+	bool acked;          /* an update was sent to the servers ... */
+	uint64_t acked_hash; /* ... with this hash */
+	uint64_t sending_hash;
 	enum client_status acked_status, sending_status;
 	unsigned seen;  /* number of the last list that contained it */
 	bool removed;   /* the servers have removed it: it is being destroyed */
 	bool claimed;   /* one of its volumes may be claimed */
 	bool destroyed; /* client_alloc_destroy() was called for it */
-	struct nomad_alloc *prev_done, *next_done;
-	bool done; /* link in the list of allocs that may be destroyed */
+	TAILQ_ENTRY(nomad_alloc) done_link;
+	bool done; /* it is in the list of allocs that may be destroyed */
 };
 
 /* An alloc that could not be accepted. It is reported to the servers and not requested again. */
 struct nomad_invalid {
-	struct nomad_invalid *next;
+	LIST_ENTRY(nomad_invalid) link;
 	struct alloc update;
 	uint64_t alloc_modify_index;
-	bool told, sending;
+	bool reported, sending;
 	unsigned seen; /* number of the last list that contained it */
 };
 
@@ -51,18 +51,21 @@ nomad_alloc_of(struct sup_alloc *sa)
 
 int nomad_allocs_load(struct nomad *n, struct err *e);
 /* To be called after the restore: reports allocs that had ended before this supervisor started,
- * because they have no runner and their last update may not have been sent. */
+ * because their last update may not have been sent. */
 void nomad_allocs_start(struct nomad *n);
-/* Handles one entry of a new list. Returns true if the alloc must be pulled. */
+/* Begins a new list. */
 void nomad_allocs_begin_list(struct nomad *n);
+/* Handles one entry of the list. Returns true if the alloc must be pulled. */
 bool nomad_alloc_is_news(struct nomad *n, const char *id, uint64_t alloc_modify_index);
 /* Returns how many allocs that are wanted here are missing in the list. */
 unsigned nomad_allocs_lacking(const struct nomad *n);
 /* Adds a new alloc or a newer version; takes over the contents of *a. */
 void nomad_alloc_put(struct nomad *n, struct alloc *a);
+/* Reports an alloc that cannot be run as failed, with the reason *e. */
 void nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e);
 /* Handles the end of a list: allocs that are not in it were removed by the servers. */
 void nomad_allocs_remove_others(struct nomad *n);
+/* source_ops.alloc_updated and alloc_destroyed. */
 void nomad_alloc_updated(struct source *s, struct sup_alloc *sa);
 void nomad_alloc_destroyed(struct source *s, struct sup_alloc *sa);
 /* Removes the alloc from the node; false if it has not ended or nothing is left. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_call.c: what all calls of this node to the servers have in common. Runs in: supervisor. */
-#include <errno.h>
 #include <stdlib.h>
 #include <systemd/sd-event.h>
 
-#include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/rpc/rpc_stream.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/node/node_state.h"
 
 uint64_t
@@ -23,10 +23,7 @@ void
 nomad_after(struct nomad *n, struct sd_event_source **timer, uint64_t ms,
     int (*fn)(struct sd_event_source *s, uint64_t usec, void *nomad))
 {
-	*timer = sd_event_source_disable_unref(*timer);
-	if (sd_event_add_time_relative(
-		n->base.sup->event, timer, CLOCK_BOOTTIME, ms * 1000, 0, fn, n) < 0)
-		log_error("out of memory for a timer of the link to the servers");
+	sup_timer_set(n->base.sup, timer, CLOCK_BOOTTIME, ms * 1000, fn, n);
 }
 
 const char *
@@ -37,8 +34,8 @@ nomad_region(const struct nomad *n)
 	return region[0] ? region : "global";
 }
 
-/* Returns the node's token: none before the first registration, then the node's secret or the
- * identity that the servers issued. */
+/* No token before the first registration, then the node's secret or the identity that the servers
+ * issued. */
 const char *
 nomad_token(const struct nomad *n)
 {
@@ -50,15 +47,24 @@ nomad_token(const struct nomad *n)
 void
 nomad_query(struct nomad *n, struct rpc_query *q)
 {
-	(void)str_set(&q->region, nomad_region(n));
-	(void)str_set(&q->auth_token, nomad_token(n));
+	str_set(&q->region, nomad_region(n));
+	str_set(&q->auth_token, nomad_token(n));
 }
 
 void
 nomad_write(struct nomad *n, struct rpc_write *w)
 {
-	(void)str_set(&w->region, nomad_region(n));
-	(void)str_set(&w->auth_token, nomad_token(n));
+	str_set(&w->region, nomad_region(n));
+	str_set(&w->auth_token, nomad_token(n));
+}
+
+void
+nomad_write_done(struct rpc_write *w)
+{
+	free(w->region);
+	free(w->namespace);
+	free(w->auth_token);
+	*w = (struct rpc_write){ 0 };
 }
 
 uint64_t
@@ -72,4 +78,27 @@ nomad_call(struct nomad *n, const char *method, const struct type *type, const v
 	call = link_call(n->base.sup, method, body.text, body.len, deadline_ms, flags, cb, arg);
 	text_done(&body);
 	return call;
+}
+
+int
+nomad_decode(int r, const void *body, size_t len, const struct err *e, const struct type *type,
+    void *rep, struct err *ret_e)
+{
+	model_init(type, rep);
+	if (r < 0) {
+		*ret_e = *e;
+		return r;
+	}
+	return model_from_msgpack(type, body, len, rep, WIRE_MEMORY_MAX, ret_e);
+}
+
+void
+nomad_stream_fail(struct sup *sup, uint64_t stream, int status, const char *message)
+{
+	struct text frame = { 0 };
+
+	rpc_frame_error(&frame, status, message);
+	link_stream_write(sup, stream, frame.text, frame.len);
+	link_stream_close(sup, stream);
+	text_done(&frame);
 }

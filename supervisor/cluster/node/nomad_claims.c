@@ -5,27 +5,28 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
-#include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/cluster/node/nomad_register.h"
+#include "supervisor/cluster/rpc/rpc_claim.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/volumes.h"
-#include "supervisor/cluster/rpc/rpc_claim.h"
 
-/* A server calls the controller before it answers; the controller may be a plugin on this node. */
+/* A server calls the plugin's controller before it answers, which may take minutes. */
 #define CLAIM_DEADLINE_MS   300000
 #define CLAIM_RETRY_MS      2000
 #define CLAIM_RETRY_MAX     60000
-#define CLAIM_LIMIT_MS      (24 * 3600 * 1000ull)
+#define CLAIM_LIMIT_MS      (24 * 3600 * 1000ull) /* a claim fails for good after this time */
 #define RELEASE_DEADLINE_MS 300000
 
 /* One claim in progress. */
-struct nomad_wait {
-	struct nomad_wait *next;
+struct nomad_claiming {
+	LIST_ENTRY(nomad_claiming) link;
 	struct nomad *n;
 	struct sup_alloc *sa;
 	const struct volume_request *vr; /* points into the job version with which sa started */
@@ -36,43 +37,33 @@ struct nomad_wait {
 	struct sd_event_source *timer;
 };
 
-static void ask_claim(struct nomad_wait *w);
+static void ask_claim(struct nomad_claiming *w);
 
 static void
-volume_id(const struct sup_alloc *sa, const struct volume_request *vr, char **ret)
+get_volume_id(const struct sup_alloc *sa, const struct volume_request *vr, char **ret)
 {
 	volume_request_source(vr, alloc_name_index(str(sa->a.name)), ret);
 }
 
 static void
-wait_unlink(struct nomad_wait *w)
-{
-	struct nomad_wait **at = &w->n->claims;
-
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
-}
-
-static void
-wait_free(struct nomad_wait *w)
+free_claim(struct nomad_claiming *w)
 {
 	w->timer = sd_event_source_disable_unref(w->timer);
 	free(w);
 }
 
 static void
-wait_end(struct nomad_wait *w, int r, const struct csi_volume *volume, const struct err *e)
+end_claim(struct nomad_claiming *w, int r, const struct csi_volume *volume, const struct err *e)
 {
-	wait_unlink(w);
+	LIST_REMOVE(w, link);
 	w->cb(w->n->base.sup, w->arg, r, volume, e);
-	wait_free(w);
+	free_claim(w);
 }
 
 /* Returns true for errors that may pass: another alloc still has the volume, or the plugin or a
  * server is unreachable. */
 static bool
-may_come(int r, const struct err *e)
+is_temporary(int r, const struct err *e)
 {
 	static const char *const texts[] = { "volume max claims reached",
 		"CSI client error (retryable)", "no servers", "No cluster leader",
@@ -87,9 +78,9 @@ may_come(int r, const struct err *e)
 }
 
 static int
-on_wait_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+on_retry_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 {
-	struct nomad_wait *w = userdata;
+	struct nomad_claiming *w = userdata;
 
 	w->timer = sd_event_source_disable_unref(w->timer);
 	ask_claim(w);
@@ -97,29 +88,24 @@ on_wait_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 }
 
 static void
-try_later(struct nomad_wait *w, const struct err *e)
+try_later(struct nomad_claiming *w, const struct err *e)
 {
 	uint64_t ms = nomad_retry_ms(&w->failures, CLAIM_RETRY_MS, CLAIM_RETRY_MAX);
 
 	log_info("allocation %.8s: claim volume %s: %s; retrying", w->sa->a.id, str(w->vr->source),
 	    e->msg);
-	(void)sd_event_add_time_relative(
-	    w->n->base.sup->event, &w->timer, CLOCK_MONOTONIC, ms * 1000, 0, on_wait_time, w);
+	sup_timer_set(w->n->base.sup, &w->timer, CLOCK_MONOTONIC, ms * 1000, on_retry_time, w);
 }
 
 static void
 on_claimed(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
 	cleanup_done(rpc_claim_rep) struct rpc_claim_rep rep;
-	struct nomad_wait *w = arg;
+	struct nomad_claiming *w = arg;
 	struct err why = { 0 };
 
 	w->call = 0;
-	rpc_claim_rep_init(&rep);
-	if (r == 0) {
-		r = model_from_msgpack(&rpc_claim_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &why);
-		e = &why;
-	}
+	r = nomad_decode(r, body, len, e, &rpc_claim_rep_type, &rep, &why);
 	if (r == 0 && !rep.volume)
 		r = err_say(&why, -EBADMSG, "the servers' answer contains no volume");
 	if (r == 0) {
@@ -128,31 +114,30 @@ on_claimed(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 		turn_durable(sup);
 		rep.volume->publish_context = rep.publish_context;
 		rep.publish_context = context;
-		wait_end(w, 0, rep.volume, NULL);
+		end_claim(w, 0, rep.volume, NULL);
 		return;
 	}
-	if (nomad_node_check_unknown(w->n, r, e) ||
-	    (may_come(r, e) && clock_ms() - w->begun_ms < CLAIM_LIMIT_MS)) {
-		try_later(w, e);
+	if (nomad_register_if_unknown(w->n, r, &why) ||
+	    (is_temporary(r, &why) && clock_ms() - w->begun_ms < CLAIM_LIMIT_MS)) {
+		try_later(w, &why);
 		return;
 	}
-	(void)err_say(
-	    &why, r, "could not claim volume %s: %.400s", str(w->vr->source), strdupa(e->msg));
-	wait_end(w, r, NULL, &why);
+	(void)err_prefix(&why, "could not claim volume %s", str(w->vr->source));
+	end_claim(w, r, NULL, &why);
 }
 
 static void
-ask_claim(struct nomad_wait *w)
+ask_claim(struct nomad_claiming *w)
 {
 	struct nomad *n = w->n;
 	struct rpc_claim_req req;
 
 	rpc_claim_req_init(&req);
 	nomad_write(n, &req.write);
-	(void)str_set(&req.write.namespace, w->sa->job->job.namespace);
-	volume_id(w->sa, w->vr, &req.volume_id);
-	(void)str_set(&req.alloc_id, w->sa->a.id);
-	(void)str_set(&req.node_id, node_get(n->base.sup)->id);
+	str_set(&req.write.namespace, w->sa->job->job.namespace);
+	get_volume_id(w->sa, w->vr, &req.volume_id);
+	str_set(&req.alloc_id, w->sa->a.id);
+	str_set(&req.node_id, node_get(n->base.sup)->id);
 	req.claim = w->vr->read_only ? CLAIM_READ : CLAIM_WRITE;
 	req.access_mode = w->vr->access_mode;
 	req.attachment_mode = w->vr->attachment_mode;
@@ -168,8 +153,7 @@ nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request 
 {
 	cleanup_done(csi_volume) struct csi_volume known;
 	struct nomad *n = nomad_of(s);
-	struct nomad_wait *w;
-	struct err e = { 0 };
+	struct nomad_claiming *w;
 
 	/* A volume that was mounted before a restart of the agent already has its claim, so no
 	 * server is needed. */
@@ -178,16 +162,11 @@ nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request 
 		cb(s->sup, arg, 0, &known, NULL);
 		return;
 	}
-	w = calloc(1, sizeof *w);
-	if (!w) {
-		cb(s->sup, arg, err_set(&e, -ENOMEM, "claim volume %s", str(vr->source)), NULL, &e);
-		return;
-	}
-	*w = (struct nomad_wait){
+	w = mem_new(struct nomad_claiming);
+	*w = (struct nomad_claiming){
 		.n = n, .sa = sa, .vr = vr, .cb = cb, .arg = arg, .begun_ms = clock_ms()
 	};
-	w->next = n->claims;
-	n->claims = w;
+	LIST_INSERT_HEAD(&n->claims, w, link);
 	if (nomad_alloc_of(sa))
 		nomad_alloc_of(sa)->claimed = true;
 	/* Before the first beat a server may not know how to reach the plugins of this node. */
@@ -198,12 +177,12 @@ nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request 
 void
 nomad_claims_begin(struct nomad *n)
 {
-	for (struct nomad_wait *w = n->claims, *next; w; w = next) {
-		next = w->next;
+	struct nomad_claiming *w;
+
+	LIST_FOREACH (w, &n->claims, link) {
 		if (w->call || w->timer)
 			continue;
-		w->begun_ms =
-		    clock_ms(); /* a failure to reach any server does not count as an attempt */
+		w->begun_ms = clock_ms(); /* time without a server does not count */
 		ask_claim(w);
 	}
 }
@@ -211,15 +190,16 @@ nomad_claims_begin(struct nomad *n)
 void
 nomad_claim_cancel(struct source *s, struct sup_alloc *sa)
 {
-	struct nomad_wait *w = nomad_of(s)->claims;
+	struct nomad_claiming *w;
 	struct err e = { 0 };
 
-	while (w && w->sa != sa)
-		w = w->next;
+	LIST_FOREACH (w, &nomad_of(s)->claims, link)
+		if (w->sa == sa)
+			break;
 	if (!w)
 		return;
 	link_cancel(s->sup, w->call);
-	wait_end(w, err_say(&e, -ECANCELED, "the allocation is to be stopped"), NULL, &e);
+	end_claim(w, err_say(&e, -ECANCELED, "the allocation is to be stopped"), NULL, &e);
 }
 
 /* Releasing. */
@@ -254,24 +234,22 @@ nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_reques
 		return;
 	turn_durable(s->sup);
 	nomad_write(n, &req.write);
-	volume_id(sa, vr, &req.volume_id);
-	(void)str_setf(&what, "allocation %.8s: release volume %s", sa->a.id, str(vr->source));
-	(void)str_set(&req.write.namespace, sa->job->job.namespace);
+	get_volume_id(sa, vr, &req.volume_id);
+	str_setf(&what, "allocation %.8s: release volume %s", sa->a.id, str(vr->source));
+	str_set(&req.write.namespace, sa->job->job.namespace);
 	(void)nomad_call(n, "CSIVolume.Unpublish", &rpc_unpublish_req_type, &req,
 	    RELEASE_DEADLINE_MS, LINK_REPEAT, on_released, what);
 	free(req.volume_id);
-	free(req.write.region);
-	free(req.write.namespace);
-	free(req.write.auth_token);
+	nomad_write_done(&req.write);
 }
 
 void
 nomad_claims_free(struct nomad *n)
 {
-	while (n->claims) {
-		struct nomad_wait *w = n->claims;
+	while (!LIST_EMPTY(&n->claims)) {
+		struct nomad_claiming *w = LIST_FIRST(&n->claims);
 
-		n->claims = w->next;
-		wait_free(w);
+		LIST_REMOVE(w, link);
+		free_claim(w);
 	}
 }

@@ -13,7 +13,7 @@
 
 struct block {
 	const char *what;
-	size_t offset; /* offset of a json_t * */
+	size_t offset; /* of its json_t * in struct task */
 };
 
 static const struct block task_blocks[] = {
@@ -26,7 +26,7 @@ static const struct block task_blocks[] = {
 };
 
 static int
-lacks(struct err *e, const char *what)
+refuse_feature(struct err *e, const char *what)
 {
 	return err_say(e, -EINVAL, "drover does not support %s yet", what);
 }
@@ -39,7 +39,7 @@ check_network(const struct network_resource *net, struct err *e)
 		return err_say(
 		    e, -EINVAL, "drover does not support networks of mode \"%s\" yet", net->mode);
 	if (net->dns)
-		return lacks(e, "networks with dns");
+		return refuse_feature(e, "networks with dns");
 	return 0;
 }
 
@@ -64,7 +64,7 @@ check_resources(struct source *s, const struct resources *res, struct err *e)
 			return r;
 	}
 	if (res && res->devices.n)
-		return lacks(e, "devices");
+		return refuse_feature(e, "devices");
 	if (res && res->cores > 0 &&
 	    node_get(s->sup)->node_resources.cpu.reservable_cpu_cores.n == 0)
 		return err_say(e, -EINVAL, "cores: this node has no cores to reserve");
@@ -77,7 +77,7 @@ check_services(const struct service *v, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!str_eq(v[i].provider, SERVICE_PROVIDER_NOMAD))
-			return lacks(e, "services of provider \"consul\"");
+			return refuse_feature(e, "services of provider \"consul\"");
 	return 0;
 }
 
@@ -107,15 +107,15 @@ check_task(struct source *s, const struct task *task, struct err *e)
 	for (size_t i = 0; i < ELEMENTSOF(task_blocks); i++)
 		if (!json_says_nothing(*(
 			json_t *const *)(const void *)((const char *)task + task_blocks[i].offset)))
-			return lacks(e, task_blocks[i].what);
+			return refuse_feature(e, task_blocks[i].what);
 	if (*str(task->kind))
-		return lacks(e, "Consul Connect proxies");
+		return refuse_feature(e, "Consul Connect proxies");
 	if (task->dispatch_payload && *str(task->dispatch_payload->file) &&
 	    (r = payload_file_check(task->dispatch_payload->file, e)) < 0)
 		return r;
 	for (size_t i = 0; i < task->volume_mounts.n; i++)
 		if (task->volume_mounts.v[i].propagation_mode > PROPAGATION_PRIVATE)
-			return lacks(e, "volume mounts with propagation");
+			return refuse_feature(e, "volume mounts with propagation");
 	r = check_services(task->services.v, task->services.n, e);
 	return r < 0 ? r : check_resources(s, task->resources, e);
 }

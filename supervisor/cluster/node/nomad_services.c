@@ -12,7 +12,7 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
-#include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/core/store.h"
 
 #define CALL_DEADLINE_MS 30000
@@ -23,20 +23,21 @@
 struct nomad_service {
 	struct source_service base;
 	struct dirty row;
-	bool told, sending; /* the servers have this version; the call in progress has it */
-	bool refused;       /* the servers refused this version */
-	bool forgotten;     /* to be freed after its row is deleted */
+	bool registered; /* the servers have this version */
+	bool sending;    /* the call in progress has it */
+	bool refused;    /* the servers refused this version */
+	bool deleted;    /* to be freed after its row is deleted */
 	uint64_t call;
 };
 
-static void remove_one(struct nomad *n, struct source_service *s);
+static void deregister_service(struct nomad *n, struct source_service *s);
 
 /* Rows. */
 
 static struct nomad_service *
 own(struct source_service *s)
 {
-	return (struct nomad_service *)(void *)s;
+	return container_of(s, struct nomad_service, base);
 }
 
 static struct source_service *
@@ -52,12 +53,9 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 	struct text t = { 0 };
 	int r;
 
-	if (own(s)->forgotten)
+	if (own(s)->deleted)
 		return STORE_EXEC(sup->store, STMT_SERVICE_DELETE, e, SV_TEXT(s->reg.id));
-	if (model_to_text(&service_registration_type, &s->reg, MODEL_COMPACT, &t) < 0 || t.failed) {
-		text_done(&t);
-		return err_set(e, -ENOMEM, "write service %s", s->reg.id);
-	}
+	model_to_text(&service_registration_type, &s->reg, MODEL_COMPACT, &t);
 	r = STORE_EXEC(sup->store, STMT_SERVICE_PUT, e, SV_TEXT(s->reg.id), SV_TEXT(s->workload),
 	    SV_TEXT(t.text));
 	text_done(&t);
@@ -69,19 +67,17 @@ on_written(struct sup *sup, struct dirty *d)
 {
 	struct source_service *s = of_row(d);
 
-	if (own(s)->forgotten)
+	if (own(s)->deleted)
 		service_table_remove(&nomad_of_sup(sup)->services_gone, s);
 }
 
 static struct source_service *
-add(struct nomad *n, struct service_table *t, struct sup_alloc *sa, const char *workload,
+add_service(struct nomad *n, struct service_table *t, struct sup_alloc *sa, const char *workload,
     struct service_registration *reg)
 {
 	struct source_service *s =
 	    service_table_add(t, sizeof(struct nomad_service), sa, workload, reg);
 
-	if (!s)
-		return NULL;
 	own(s)->row.write = write_row;
 	own(s)->row.point = CRASH_ROW_SERVICE;
 	own(s)->row.written = on_written;
@@ -106,10 +102,8 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	}
 	if (id_from_uuid(str(reg.alloc_id), &id))
 		sa = alloc_find(n->base.sup, &id);
-	if (!add(n, sa ? &n->services : &n->services_gone, sa, store_col_text(row, 1), &reg)) {
-		service_registration_done(&reg);
-		return err_set(e, -ENOMEM, "read state.db");
-	}
+	(void)add_service(
+	    n, sa ? &n->services : &n->services_gone, sa, store_col_text(row, 1), &reg);
 	return 0;
 }
 
@@ -130,7 +124,7 @@ on_retry(struct sd_event_source *source, uint64_t usec, void *arg)
 	for (struct source_service *s = n->services.first; s; s = s->next)
 		own(s)->refused = false;
 	for (struct source_service *s = n->services_gone.first; s; s = s->next)
-		remove_one(n, s);
+		deregister_service(n, s);
 	nomad_services_soon(n);
 	return 0;
 }
@@ -148,7 +142,7 @@ find_gone(struct nomad *n, const char *id)
 {
 	struct source_service *s = n->services_gone.first;
 
-	while (s && (own(s)->forgotten || !str_eq(s->reg.id, id)))
+	while (s && (own(s)->deleted || !str_eq(s->reg.id, id)))
 		s = s->next;
 	return s;
 }
@@ -162,10 +156,10 @@ is_there(struct nomad *n, const char *id)
 	return false;
 }
 
-/* The servers do not have the service any more, so it is removed here too; if it is wanted again,
- * the new one keeps its row. */
+/* Removes a service that the servers do not have any more. If it is to be registered again, the new
+ * one keeps its row. */
 static void
-forget(struct nomad *n, struct source_service *s)
+delete_service(struct nomad *n, struct source_service *s)
 {
 	struct sup *sup = n->base.sup;
 
@@ -175,12 +169,13 @@ forget(struct nomad *n, struct source_service *s)
 		nomad_services_soon(n);
 		return;
 	}
-	own(s)->forgotten = true;
+	own(s)->deleted = true;
 	turn_write(sup, &own(s)->row);
 }
 
 static void
-on_removed(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+on_deregistered(
+    struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
 	struct nomad *n = nomad_of_sup(sup);
 	struct source_service *s = arg;
@@ -191,7 +186,7 @@ on_removed(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 				   strstr(e->msg, "Permission denied")))
 		r = 0;
 	if (r == 0) {
-		forget(n, s);
+		delete_service(n, s);
 		return;
 	}
 	log_info("deregister service %s: %s; retrying", str(s->reg.service_name), e->msg);
@@ -199,29 +194,30 @@ on_removed(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 }
 
 static void
-remove_one(struct nomad *n, struct source_service *s)
+deregister_service(struct nomad *n, struct source_service *s)
 {
 	struct rpc_service_delete_req req;
 
-	/* While its registration is in progress, on_told() handles it later. */
-	if (own(s)->call || own(s)->forgotten || own(s)->sending || !n->ready)
+	/* While its registration is in progress, on_registered() handles it later. */
+	if (own(s)->call || own(s)->deleted || own(s)->sending || !n->ready)
 		return;
 	rpc_service_delete_req_init(&req);
 	nomad_write(n, &req.write);
-	(void)str_set(&req.write.namespace, s->reg.namespace);
-	(void)str_set(&req.id, s->reg.id);
+	str_set(&req.write.namespace, s->reg.namespace);
+	str_set(&req.id, s->reg.id);
 	own(s)->call = nomad_call(n, "ServiceRegistration.DeleteByID", &rpc_service_delete_req_type,
-	    &req, CALL_DEADLINE_MS, LINK_REPEAT, on_removed, s);
+	    &req, CALL_DEADLINE_MS, LINK_REPEAT, on_deregistered, s);
 	rpc_service_delete_req_done(&req);
 }
 
-/* Removes the service from the alloc's list; the row stays until the servers have answered. */
+/* Removes the service from its alloc and deregisters it; the row stays until the servers have
+ * answered. */
 static void
-drop(struct nomad *n, struct source_service *s)
+drop_service(struct nomad *n, struct source_service *s)
 {
 	service_table_detach(s);
 	service_table_move(&n->services, &n->services_gone, s);
-	remove_one(n, s);
+	deregister_service(n, s);
 }
 
 /* Registration. */
@@ -229,35 +225,35 @@ drop(struct nomad *n, struct source_service *s)
 static bool
 is_wanted(struct nomad *n, struct source_service *s)
 {
-	return !own(s)->told && !own(s)->refused && !find_gone(n, s->reg.id);
+	return !own(s)->registered && !own(s)->refused && !find_gone(n, s->reg.id);
 }
 
 /* Deregisters services that were dropped during their registration. */
 static void
-end_sending(struct nomad *n, bool told, bool refused)
+end_sending(struct nomad *n, bool registered, bool refused)
 {
 	for (struct source_service *s = n->services.first; s; s = s->next) {
 		if (!own(s)->sending)
 			continue;
 		own(s)->sending = false;
-		own(s)->told |= told;
+		own(s)->registered |= registered;
 		own(s)->refused |= refused;
 	}
 	for (struct source_service *s = n->services_gone.first; s; s = s->next) {
 		if (!own(s)->sending)
 			continue;
 		own(s)->sending = false;
-		remove_one(n, s);
+		deregister_service(n, s);
 	}
 }
 
 /* A server refuses a whole batch because of one service. Then each is sent alone, and the refused
  * one waits while the others are registered. */
 static void
-on_told(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+on_registered(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
 	struct nomad *n = nomad_of_sup(sup);
-	bool unknown = r < 0 && nomad_node_check_unknown(n, r, e);
+	bool unknown = r < 0 && nomad_register_if_unknown(n, r, e);
 	bool invalid = r == -EREMOTEIO && !unknown && !strstr(e->msg, "Permission denied");
 	bool alone = n->services_sent == 1;
 
@@ -276,7 +272,7 @@ on_told(struct sup *sup, void *arg, int r, const void *body, size_t len, const s
 
 /* Sends all services that the servers do not have in one call. */
 static void
-tell(struct sup *sup, struct deferred *d)
+send_services(struct sup *sup, struct deferred *d)
 {
 	struct nomad *n = nomad_of_sup(sup);
 	struct rpc_services_req req;
@@ -292,59 +288,53 @@ tell(struct sup *sup, struct deferred *d)
 		if (!is_wanted(n, s))
 			continue;
 		copy = list_add(service_registration, &req.services);
-		if (!copy || service_registration_copy(&s->reg, copy) < 0)
-			abort();
+		service_registration_copy(&s->reg, copy);
 		own(s)->sending = true;
 		count++;
 	}
 	n->services_sent = count;
 	if (count > 0)
-		n->services_call = nomad_call(n, "ServiceRegistration.Upsert",
-		    &rpc_services_req_type, &req, CALL_DEADLINE_MS, LINK_REPEAT, on_told, NULL);
+		n->services_call =
+		    nomad_call(n, "ServiceRegistration.Upsert", &rpc_services_req_type, &req,
+			CALL_DEADLINE_MS, LINK_REPEAT, on_registered, NULL);
 	rpc_services_req_done(&req);
 }
 
 void
 nomad_services_soon(struct nomad *n)
 {
-	n->services_tell.run = tell;
-	turn_defer(n->base.sup, &n->services_tell);
+	n->services_send.run = send_services;
+	turn_defer(n->base.sup, &n->services_send);
 }
 
 void
 nomad_services_all(struct nomad *n)
 {
 	for (struct source_service *s = n->services.first; s; s = s->next)
-		own(s)->told = own(s)->refused = false;
+		own(s)->registered = own(s)->refused = false;
 	for (struct source_service *s = n->services_gone.first; s; s = s->next)
-		remove_one(n, s);
+		deregister_service(n, s);
 	nomad_services_soon(n);
 }
 
-static int
-put(struct nomad *n, struct sup_alloc *sa, const char *workload,
+static void
+put_service(struct nomad *n, struct sup_alloc *sa, const char *workload,
     const struct service_registration *reg)
 {
 	struct source_service *s = service_table_find(sa, reg->id);
 	struct service_registration copy;
 
-	if (s && own(s)->told && model_equal(&service_registration_type, &s->reg, reg))
-		return 0;
-	if (service_registration_copy(reg, &copy) < 0)
-		return -ENOMEM;
+	if (s && own(s)->registered && model_equal(&service_registration_type, &s->reg, reg))
+		return;
+	service_registration_copy(reg, &copy);
 	if (s) {
 		service_registration_done(&s->reg);
 		s->reg = copy;
 	} else {
-		s = add(n, &n->services, sa, workload, &copy);
+		s = add_service(n, &n->services, sa, workload, &copy);
 	}
-	if (!s) {
-		service_registration_done(&copy);
-		return -ENOMEM;
-	}
-	own(s)->told = own(s)->refused = own(s)->sending = false;
+	own(s)->registered = own(s)->refused = own(s)->sending = false;
 	turn_write(n->base.sup, &own(s)->row);
-	return 0;
 }
 
 void
@@ -357,12 +347,10 @@ nomad_services_set(struct source *source, struct sup_alloc *sa, const char *work
 	for (struct source_service *s = sa->services; s; s = next) {
 		next = s->next_of_alloc;
 		if (service_is_replaced(s, workload, v, n))
-			drop(nomad, s);
+			drop_service(nomad, s);
 	}
 	for (size_t i = 0; i < n; i++)
-		if (put(nomad, sa, workload, &v[i]) < 0)
-			log_error(
-			    "service %s: out of memory to register it", str(v[i].service_name));
+		put_service(nomad, sa, workload, &v[i]);
 	if (n > 0)
 		nomad_services_soon(nomad);
 }
@@ -376,7 +364,7 @@ nomad_services_start(struct nomad *n)
 	for (struct source_service *s = n->services.first; s; s = next) {
 		next = s->next;
 		if (client_alloc_ended(s->sa))
-			drop(n, s);
+			drop_service(n, s);
 	}
 }
 
@@ -386,7 +374,7 @@ nomad_services_free(struct nomad *n)
 	struct service_table *const tables[] = { &n->services, &n->services_gone };
 
 	n->services_timer = sd_event_source_disable_unref(n->services_timer);
-	turn_forget_deferred(n->base.sup, &n->services_tell);
+	turn_forget_deferred(n->base.sup, &n->services_send);
 	for (size_t i = 0; i < ELEMENTSOF(tables); i++)
 		while (tables[i]->first) {
 			turn_forget_write(n->base.sup, &own(tables[i]->first)->row);

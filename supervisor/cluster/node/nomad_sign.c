@@ -7,17 +7,18 @@
 #include <string.h>
 
 #include "common/duration.h"
+#include "common/mem.h"
 #include "supervisor/cluster/node/nomad.h"
-#include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/rpc/rpc_alloc.h"
 
 #define SIGN_DEADLINE_MS 15000
 #define SIGN_QUERY_NS    (5 * NS_PER_S) /* how long a server may wait until it has the alloc */
-#define TOKEN_MAX        16384
+#define TOKEN_MAX        16384          /* bytes */
 
 /* One call in progress. */
 struct nomad_signing {
-	struct nomad_signing *next;
+	LIST_ENTRY(nomad_signing) link;
 	struct nomad *n;
 	struct sup_alloc *sa;
 	sign_cb *cb;
@@ -28,13 +29,9 @@ struct nomad_signing {
 };
 
 static void
-drop(struct nomad_signing *w)
+free_signing(struct nomad_signing *w)
 {
-	struct nomad_signing **at = &w->n->signings;
-
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
+	LIST_REMOVE(w, link);
 	free(w);
 }
 
@@ -56,9 +53,10 @@ is_token(const char *jwt)
 	return at - jwt <= TOKEN_MAX;
 }
 
-/* The answer may have the tokens in any order but must have each exactly once. */
+/* Stores one token of the answer, which may have them in any order but must have each exactly once.
+ */
 static int
-take(struct nomad_signing *w, const struct rpc_identity *one, struct err *e)
+take_token(struct nomad_signing *w, const struct rpc_identity *one, struct err *e)
 {
 	for (size_t i = 0; i < w->n_tokens; i++) {
 		struct source_token *t = &w->tokens[i];
@@ -91,14 +89,14 @@ read_answer(struct nomad_signing *w, const struct rpc_sign_rep *rep, struct err 
 		    refused, w->n_tokens, refused > 1 ? "s were" : " was",
 		    str(rep->rejections.v[0].reason));
 	for (size_t i = 0; r == 0 && i < rep->signed_identities.n; i++)
-		r = take(w, &rep->signed_identities.v[i], e);
+		r = take_token(w, &rep->signed_identities.v[i], e);
 	if (r == 0 && rep->signed_identities.n != w->n_tokens)
 		return err_say(e, -EBADMSG, "expected %zu signed identities but received %zu",
 		    w->n_tokens, rep->signed_identities.n);
 	return r;
 }
 
-/* The server does not have the method and will not have it later. */
+/* Returns true if the server does not have the method, so that a retry is useless. */
 static bool
 is_final(int r, const struct err *e)
 {
@@ -112,17 +110,13 @@ on_signed(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 	struct nomad_signing *w = arg;
 	struct err why = { 0 };
 
-	rpc_sign_rep_init(&rep);
-	if (r < 0 && !nomad_node_check_unknown(w->n, r, e) && is_final(r, e))
+	if (r < 0 && !nomad_register_if_unknown(w->n, r, e) && is_final(r, e))
 		r = -EKEYREJECTED;
-	if (r == 0) {
-		r = model_from_msgpack(&rpc_sign_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &why);
-		if (r == 0)
-			r = read_answer(w, &rep, &why);
-		e = &why;
-	}
-	w->cb(sup, w->arg, r, w->tokens, r < 0 ? 0 : w->n_tokens, e);
-	drop(w);
+	r = nomad_decode(r, body, len, e, &rpc_sign_rep_type, &rep, &why);
+	if (r == 0)
+		r = read_answer(w, &rep, &why);
+	w->cb(sup, w->arg, r, w->tokens, r < 0 ? 0 : w->n_tokens, &why);
+	free_signing(w);
 }
 
 void
@@ -130,15 +124,11 @@ nomad_sign(struct source *s, struct sup_alloc *sa, const struct source_token *wa
     sign_cb *cb, void *arg)
 {
 	struct nomad *nomad = nomad_of(s);
-	struct nomad_signing *w = calloc(1, sizeof *w + n * sizeof w->tokens[0]);
+	struct nomad_signing *w = mem_zeroed(1, sizeof *w + n * sizeof w->tokens[0]);
 	struct rpc_sign_req req;
 
-	if (!w)
-		abort();
-	*w = (struct nomad_signing){
-		.next = nomad->signings, .n = nomad, .sa = sa, .cb = cb, .arg = arg, .n_tokens = n
-	};
-	nomad->signings = w;
+	*w = (struct nomad_signing){ .n = nomad, .sa = sa, .cb = cb, .arg = arg, .n_tokens = n };
+	LIST_INSERT_HEAD(&nomad->signings, w, link);
 	rpc_sign_req_init(&req);
 	nomad_query(nomad, &req.query);
 	req.query.allow_stale = true;
@@ -148,11 +138,9 @@ nomad_sign(struct source *s, struct sup_alloc *sa, const struct source_token *wa
 		struct rpc_identity *one = list_add(rpc_identity, &req.identities);
 
 		w->tokens[i] = wanted[i];
-		if (!one)
-			abort();
-		(void)str_set(&one->alloc_id, sa->a.id);
-		(void)str_set(&one->workload_identifier, wanted[i].task);
-		(void)str_set(&one->identity_name, wanted[i].name);
+		str_set(&one->alloc_id, sa->a.id);
+		str_set(&one->workload_identifier, wanted[i].task);
+		str_set(&one->identity_name, wanted[i].name);
 	}
 	w->call = nomad_call(nomad, "Alloc.SignIdentities", &rpc_sign_req_type, &req,
 	    SIGN_DEADLINE_MS, LINK_REPEAT, on_signed, w);
@@ -162,20 +150,19 @@ nomad_sign(struct source *s, struct sup_alloc *sa, const struct source_token *wa
 void
 nomad_sign_cancel(struct source *s, struct sup_alloc *sa)
 {
-	struct nomad_signing *next;
+	struct nomad_signing *w, *next;
 
-	for (struct nomad_signing *w = nomad_of(s)->signings; w; w = next) {
-		next = w->next;
+	LIST_FOREACH_SAFE (w, &nomad_of(s)->signings, link, next) {
 		if (w->sa != sa)
 			continue;
 		link_cancel(s->sup, w->call);
-		drop(w);
+		free_signing(w);
 	}
 }
 
 void
 nomad_sign_free(struct nomad *n)
 {
-	while (n->signings)
-		drop(n->signings);
+	while (!LIST_EMPTY(&n->signings))
+		free_signing(LIST_FIRST(&n->signings));
 }

@@ -12,16 +12,16 @@
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
-#include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/cluster/rpc/rpc_alloc.h"
 
-#define URGENT_MS    100
-#define TYPICAL_MS   1000
+#define URGENT_MS    100  /* delay of the call after a change of status */
+#define TYPICAL_MS   1000 /* after other changes */
 #define DEADLINE_MS  30000
 #define RETRY_MS     1000
 #define RETRY_MAX_MS 10000
-#define BATCH_MAX    256
+#define BATCH_MAX    256 /* allocs in one call */
 
 static int on_update_time(struct sd_event_source *s, uint64_t usec, void *userdata);
 
@@ -37,17 +37,17 @@ send_within(struct nomad *n, uint64_t ms)
 	nomad_after(n, &n->update_timer, ms, on_update_time);
 }
 
-/* Computes a hash over an update; an unchanged update is not sent again. */
+/* Computes an FNV-1a hash of an update; an unchanged update is not sent again. */
 static uint64_t
-digest(const struct alloc *a)
+hash_update(struct nomad *n, const struct alloc *a)
 {
-	static struct text t;
+	struct text *t = &n->update_body;
 	uint64_t h = 0xcbf29ce484222325;
 
-	t.len = 0;
-	model_to_msgpack(&alloc_update_type, a, MODEL_COMPACT, &t);
-	for (size_t i = 0; i < t.len; i++)
-		h = (h ^ (uint8_t)t.text[i]) * 0x100000001b3;
+	t->len = 0;
+	model_to_msgpack(&alloc_update_type, a, MODEL_COMPACT, t);
+	for (size_t i = 0; i < t->len; i++)
+		h = (h ^ (uint8_t)t->text[i]) * 0x100000001b3;
 	return h;
 }
 
@@ -57,17 +57,16 @@ add_pending(struct nomad *n, struct nomad_alloc *na)
 	if (na->pending)
 		return;
 	na->pending = true;
-	na->next = n->pending;
-	n->pending = na;
+	LIST_INSERT_HEAD(&n->pending, na, pending_link);
 }
 
 void
-nomad_update_look(struct nomad *n, struct nomad_alloc *na)
+nomad_update_check(struct nomad *n, struct nomad_alloc *na)
 {
 	const struct alloc *a = &na->sa->a;
 	bool urgent = a->client_status != na->acked_status;
 
-	if (na->acked && !urgent && digest(a) == na->acked_digest)
+	if (na->acked && !urgent && hash_update(n, a) == na->acked_hash)
 		return;
 	add_pending(n, na);
 	send_within(n, urgent ? URGENT_MS : TYPICAL_MS);
@@ -92,20 +91,15 @@ nomad_update_all(struct nomad *n)
 		add_pending(n, na);
 	}
 	n->update_failures = 0;
-	if (n->pending)
+	if (!LIST_EMPTY(&n->pending))
 		send_within(n, 0);
 }
 
 void
 nomad_update_forget(struct nomad *n, struct nomad_alloc *na)
 {
-	struct nomad_alloc **at = &n->pending;
-
-	if (!na->pending)
-		return;
-	while (*at != na)
-		at = &(*at)->next;
-	*at = na->next;
+	if (na->pending)
+		LIST_REMOVE(na, pending_link);
 	na->pending = false;
 }
 
@@ -114,6 +108,8 @@ nomad_update_forget(struct nomad *n, struct nomad_alloc *na)
 static void
 note_acked(struct nomad *n)
 {
+	struct nomad_invalid *inv;
+
 	alloc_foreach(n->base.sup, sa)
 	{
 		struct nomad_alloc *na = nomad_alloc_of(sa);
@@ -122,11 +118,11 @@ note_acked(struct nomad *n)
 			continue;
 		na->sending = false;
 		na->acked = true;
-		na->acked_digest = na->sending_digest;
+		na->acked_hash = na->sending_hash;
 		na->acked_status = na->sending_status;
 	}
-	for (struct nomad_invalid *inv = n->invalid; inv; inv = inv->next) {
-		inv->told |= inv->sending;
+	LIST_FOREACH (inv, &n->invalid, link) {
+		inv->reported |= inv->sending;
 		inv->sending = false;
 	}
 }
@@ -134,6 +130,8 @@ note_acked(struct nomad *n)
 static void
 note_failed(struct nomad *n)
 {
+	struct nomad_invalid *inv;
+
 	alloc_foreach(n->base.sup, sa)
 	{
 		struct nomad_alloc *na = nomad_alloc_of(sa);
@@ -143,7 +141,7 @@ note_failed(struct nomad *n)
 		na->sending = false;
 		add_pending(n, na);
 	}
-	for (struct nomad_invalid *inv = n->invalid; inv; inv = inv->next)
+	LIST_FOREACH (inv, &n->invalid, link)
 		inv->sending = false;
 }
 
@@ -151,10 +149,12 @@ static void
 on_update_done(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
 	struct nomad *n = nomad_of_sup(sup);
+	const struct nomad_invalid *inv;
+	const struct nomad_alloc *na;
 
 	n->update_call = 0;
 	if (r < 0) {
-		if (!nomad_node_check_unknown(n, r, e) && r != -ENETUNREACH)
+		if (!nomad_register_if_unknown(n, r, e) && r != -ENETUNREACH)
 			log_warn("report the state of allocations: %s", e->msg);
 		note_failed(n);
 		send_within(n, nomad_retry_ms(&n->update_failures, RETRY_MS, RETRY_MAX_MS));
@@ -163,53 +163,51 @@ on_update_done(struct sup *sup, void *arg, int r, const void *body, size_t len, 
 	n->update_failures = 0;
 	note_acked(n);
 	/* Allocs that changed during the call are in the list, without a timer. */
-	for (struct nomad_alloc *na = n->pending; na; na = na->next)
+	LIST_FOREACH (na, &n->pending, pending_link)
 		send_within(
 		    n, na->sa->a.client_status != na->acked_status ? URGENT_MS : TYPICAL_MS);
-	for (const struct nomad_invalid *inv = n->invalid; inv; inv = inv->next)
-		if (!inv->told)
+	LIST_FOREACH (inv, &n->invalid, link)
+		if (!inv->reported)
 			send_within(n, URGENT_MS);
 }
 
-static int
+static void
 add_update(struct rpc_update_req *req, const struct alloc *a)
 {
 	struct alloc *copy = list_add(alloc, &req->allocs);
 
-	if (!copy || model_copy(&alloc_update_type, a, copy) < 0)
-		return -ENOMEM;
+	model_copy(&alloc_update_type, a, copy);
 	if (!copy->network_status)
 		copy->network_status = alloc_network_status_new();
 	for (size_t i = 0; alloc_client_terminal(a) && i < copy->task_states.n; i++)
 		if (copy->task_states.v[i].value.finished_at == 0)
 			copy->task_states.v[i].value.finished_at = clock_real_ns();
-	return 0;
 }
 
 /* Removes up to BATCH_MAX allocs from the list. */
 static size_t
 fill_update(struct nomad *n, struct rpc_update_req *req)
 {
+	struct nomad_invalid *inv;
 	size_t count = 0;
 
-	for (struct nomad_invalid *inv = n->invalid; inv; inv = inv->next) {
-		if (inv->told || add_update(req, &inv->update) < 0)
+	LIST_FOREACH (inv, &n->invalid, link) {
+		if (inv->reported)
 			continue;
+		add_update(req, &inv->update);
 		inv->sending = true;
 		count++;
 	}
-	while (n->pending && count < BATCH_MAX) {
-		struct nomad_alloc *na = n->pending;
+	while (!LIST_EMPTY(&n->pending) && count < BATCH_MAX) {
+		struct nomad_alloc *na = LIST_FIRST(&n->pending);
 		const struct alloc *a = &na->sa->a;
 
-		n->pending = na->next;
-		na->pending = false;
-		na->sending_digest = digest(a);
+		nomad_update_forget(n, na);
+		na->sending_hash = hash_update(n, a);
 		na->sending_status = a->client_status;
-		if (na->acked && na->sending_digest == na->acked_digest)
+		if (na->acked && na->sending_hash == na->acked_hash)
 			continue;
-		if (add_update(req, a) < 0)
-			break;
+		add_update(req, a);
 		na->sending = true;
 		count++;
 	}
@@ -239,5 +237,6 @@ on_update_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 void
 nomad_update_free(struct nomad *n)
 {
+	text_done(&n->update_body);
 	n->update_timer = sd_event_source_disable_unref(n->update_timer);
 }

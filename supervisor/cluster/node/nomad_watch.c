@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_watch.c: finds out which allocs this node must run: a blocking query for a list of ids and
- * indexes, then a query for those that are new. An older answer than the last is ignored. A list
- * that is empty, or that lacks running allocs after a restart of the index, must be confirmed. Runs
- * in: supervisor. */
+ * indexes, then queries for the allocs that are new. An older answer than the last is ignored. A
+ * list that is empty, or that lacks running allocs after the index was reset, must be confirmed.
+ * Runs in: supervisor. */
 #include "supervisor/cluster/node/nomad_watch.h"
 
 #include <errno.h>
@@ -10,15 +10,15 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/duration.h"
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
-#include "supervisor/cluster/node/nomad_node.h"
+#include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/node/nomad_update.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/cluster/rpc/rpc_alloc.h"
 
-#define NS_PER_MS      1000000
 #define LIST_MS        300000 /* time of the blocking query */
 #define LIST_SLACK_MS  40000  /* jitter that servers add, and time to answer */
 #define PULL_MS        30000
@@ -59,14 +59,14 @@ static void
 on_failure(struct nomad *n, const char *what, int r, const struct err *e)
 {
 	drop_list(n);
-	if (!nomad_node_check_unknown(n, r, e) && r != -ENETUNREACH)
+	if (!nomad_register_if_unknown(n, r, e) && r != -ENETUNREACH)
 		log_warn("%s: %s", what, e->msg);
 	watch_later(n, nomad_retry_ms(&n->watch_failures, RETRY_MS, RETRY_MAX_MS));
 }
 
 /* The whole list is processed: allocs that are not in it were removed by the servers. */
 static void
-finish(struct nomad *n)
+finish_list(struct nomad *n)
 {
 	nomad_allocs_remove_others(n);
 	n->watch_index = n->list.meta.index;
@@ -123,24 +123,18 @@ static void
 on_pulled(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
 	struct nomad *n = nomad_of_sup(sup);
-	struct rpc_allocs_rep rep;
+	cleanup_done(rpc_allocs_rep) struct rpc_allocs_rep rep;
 	struct err why = { 0 };
 	bool complete;
 
 	n->watch_call = 0;
-	rpc_allocs_rep_init(&rep);
-	if (r == 0) {
-		r = model_from_msgpack(
-		    &rpc_allocs_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &why);
-		e = &why;
-	}
+	r = nomad_decode(r, body, len, e, &rpc_allocs_rep_type, &rep, &why);
 	if (r < 0) {
-		on_failure(n, "fetch allocations", r, e);
+		on_failure(n, "fetch allocations", r, &why);
 		return;
 	}
 	turn_durable(sup);
 	complete = take_allocs(n, &rep);
-	rpc_allocs_rep_done(&rep);
 	if (!complete) {
 		/* An alloc is missing because it was collected since, or the server is behind. The
 		 * list is requested again, with the same index. */
@@ -160,7 +154,7 @@ pull_next(struct nomad *n)
 	uint64_t index = 0;
 
 	if (left == 0) {
-		finish(n);
+		finish_list(n);
 		return;
 	}
 	rpc_allocs_req_init(&req);
@@ -169,7 +163,7 @@ pull_next(struct nomad *n)
 	for (size_t i = 0; i < n->wanted_n; i++) {
 		const struct int_pair *pair = &n->list.allocs.v[n->wanted_at + i];
 
-		(void)strings_add(&req.alloc_ids, pair->key);
+		strings_add(&req.alloc_ids, pair->key);
 		if ((uint64_t)pair->value > index)
 			index = (uint64_t)pair->value;
 	}
@@ -251,7 +245,7 @@ ignore_old(struct nomad *n, uint64_t index)
 		log_warn("a server answered with index %llu after %llu: ignored",
 		    (unsigned long long)index, (unsigned long long)n->watch_index);
 		if (n->watch_failures == 0) /* finds out whether only this server is behind */
-			nomad_node_register_again(n);
+			nomad_register_again(n);
 	}
 	if (clock_ms() - n->watch_asked_ms < STALE_PAUSE_MS)
 		watch_later(n, nomad_retry_ms(&n->watch_failures, RETRY_MS, RETRY_MAX_MS));
@@ -263,25 +257,19 @@ static void
 on_list(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
 	struct nomad *n = nomad_of_sup(sup);
-	struct rpc_client_allocs_rep rep;
+	cleanup_done(rpc_client_allocs_rep) struct rpc_client_allocs_rep rep;
 	struct err why = { 0 };
 
 	n->watch_call = 0;
-	rpc_client_allocs_rep_init(&rep);
-	if (r == 0) {
-		r = model_from_msgpack(
-		    &rpc_client_allocs_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &why);
-		e = &why;
-	}
+	r = nomad_decode(r, body, len, e, &rpc_client_allocs_rep_type, &rep, &why);
 	if (r < 0) {
-		on_failure(n, "list this node's allocations", r, e);
+		on_failure(n, "list this node's allocations", r, &why);
 	} else if (rep.meta.index < n->watch_index ||
 		   (rep.meta.index == n->watch_index && !n->watch_fresh && n->watch_synced)) {
 		ignore_old(n, rep.meta.index);
 	} else {
 		begin_list(n, &rep);
 	}
-	rpc_client_allocs_rep_done(&rep);
 }
 
 /* The first list after a start and the confirmation of an empty list are requested from the leader;
@@ -295,8 +283,8 @@ ask_list(struct nomad *n)
 
 	rpc_node_req_init(&req);
 	nomad_query(n, &req.query);
-	(void)str_set(&req.node_id, node->id);
-	(void)str_set(&req.secret_id, node->secret_id);
+	str_set(&req.node_id, node->id);
+	str_set(&req.secret_id, node->secret_id);
 	req.query.allow_stale = blocks;
 	req.query.min_query_index = blocks ? n->watch_index : 0;
 	req.query.max_query_time = blocks ? (int64_t)LIST_MS * NS_PER_MS : 0;

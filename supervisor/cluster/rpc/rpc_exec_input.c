@@ -19,7 +19,7 @@ is_key(const struct mp_item *key, const char *name)
 }
 
 static int64_t
-number(const struct mp_item *v)
+get_number(const struct mp_item *v)
 {
 	return v->kind == MP_UINT && v->uinteger <= INT32_MAX ? (int64_t)v->uinteger : 0;
 }
@@ -95,9 +95,9 @@ take_input_value(void *obj, const struct mp_item *key, const struct mp_item *v)
 	} else if (is_key(key, "Close") && v->kind == MP_BOOL) {
 		in->close = v->boolean;
 	} else if (is_key(key, "Height")) {
-		in->height = number(v);
+		in->height = get_number(v);
 	} else if (is_key(key, "Width")) {
-		in->width = number(v);
+		in->width = get_number(v);
 	}
 }
 
@@ -128,7 +128,7 @@ take_frame_value(void *obj, const struct mp_item *key, const struct mp_item *v)
 		f->message = v->bytes;
 		f->message_len = v->len;
 	} else if (is_key(key, "Code")) {
-		f->code = number(v);
+		f->code = get_number(v);
 	}
 }
 

@@ -190,14 +190,14 @@ MODEL_TYPE(rpc_csi_controller_req, rpc_csi_controller_req_fields, .name = "reque
 #undef S
 
 static int
-append(void *arg, const char *bytes, size_t len)
+append_text(void *arg, const char *bytes, size_t len)
 {
 	text_append(arg, bytes, len);
 	return 0;
 }
 
 static void
-pack(msgpack_packer *p, const void *bytes, size_t len)
+pack_bytes(msgpack_packer *p, const void *bytes, size_t len)
 {
 	(void)msgpack_pack_v4raw(p, len);
 	(void)msgpack_pack_v4raw_body(p, bytes, len);
@@ -208,12 +208,12 @@ rpc_frame_data(struct text *t, const void *data, size_t len)
 {
 	msgpack_packer p;
 
-	msgpack_packer_init(&p, t, append);
+	msgpack_packer_init(&p, t, append_text);
 	(void)msgpack_pack_map(&p, 2);
-	pack(&p, "Error", 5);
+	pack_bytes(&p, "Error", 5);
 	(void)msgpack_pack_nil(&p);
-	pack(&p, "Payload", 7);
-	pack(&p, data, len);
+	pack_bytes(&p, "Payload", 7);
+	pack_bytes(&p, data, len);
 }
 
 void
@@ -221,15 +221,15 @@ rpc_frame_error(struct text *t, int code, const char *message)
 {
 	msgpack_packer p;
 
-	msgpack_packer_init(&p, t, append);
+	msgpack_packer_init(&p, t, append_text);
 	(void)msgpack_pack_map(&p, 2);
-	pack(&p, "Error", 5);
+	pack_bytes(&p, "Error", 5);
 	(void)msgpack_pack_map(&p, 2);
-	pack(&p, "Message", 7);
-	pack(&p, message, strlen(message));
-	pack(&p, "Code", 4);
+	pack_bytes(&p, "Message", 7);
+	pack_bytes(&p, message, strlen(message));
+	pack_bytes(&p, "Code", 4);
 	(void)msgpack_pack_fix_int16(&p, (int16_t)code);
-	pack(&p, "Payload", 7);
+	pack_bytes(&p, "Payload", 7);
 	(void)msgpack_pack_nil(&p);
 }
 
@@ -238,26 +238,26 @@ rpc_exec_input_put(struct text *t, const struct rpc_exec_input *in)
 {
 	msgpack_packer p;
 
-	msgpack_packer_init(&p, t, append);
+	msgpack_packer_init(&p, t, append_text);
 	(void)msgpack_pack_map(&p, 3);
-	pack(&p, "Setup", 5);
+	pack_bytes(&p, "Setup", 5);
 	(void)msgpack_pack_nil(&p);
-	pack(&p, "Stdin", 5);
+	pack_bytes(&p, "Stdin", 5);
 	if (in->has_stdin) {
 		(void)msgpack_pack_map(&p, 2);
-		pack(&p, "Data", 4);
-		pack(&p, in->data, in->len);
-		pack(&p, "Close", 5);
+		pack_bytes(&p, "Data", 4);
+		pack_bytes(&p, in->data, in->len);
+		pack_bytes(&p, "Close", 5);
 		(void)(in->close ? msgpack_pack_true(&p) : msgpack_pack_false(&p));
 	} else {
 		(void)msgpack_pack_nil(&p);
 	}
-	pack(&p, "TtySize", 7);
+	pack_bytes(&p, "TtySize", 7);
 	if (in->has_size) {
 		(void)msgpack_pack_map(&p, 2);
-		pack(&p, "Height", 6);
+		pack_bytes(&p, "Height", 6);
 		(void)msgpack_pack_int64(&p, in->height);
-		pack(&p, "Width", 5);
+		pack_bytes(&p, "Width", 5);
 		(void)msgpack_pack_int64(&p, in->width);
 	} else {
 		(void)msgpack_pack_nil(&p);

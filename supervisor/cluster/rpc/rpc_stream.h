@@ -43,7 +43,7 @@ int rpc_frame_parse(const void *data, size_t len, struct rpc_frame *ret, struct 
 int rpc_exec_input_parse(const void *data, size_t len, struct rpc_exec_input *ret, struct err *e);
 
 /* Append one frame of a stream: bytes (none: the heartbeat of a plain stream), or the error that
- * ends it, with an HTTP status. t->failed is set if memory runs out. */
+ * ends it, with an HTTP status. */
 void rpc_frame_data(struct text *t, const void *data, size_t len);
 void rpc_frame_error(struct text *t, int code, const char *message);
 /* Append one object for a command on another node; an object without fields is a heartbeat. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api.c: which handler the local source has for each path; evaluations, and stopping an
- * alloc. Runs in: supervisor. */
+/* local_api.c: the table of handlers, evaluations over the API, and stopping an alloc. Runs in:
+ * supervisor. */
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/http/api_paths.h"
 #include "supervisor/api/api_routes.h"
@@ -26,7 +26,8 @@ local_api_list_evals(struct sup *sup, struct api_req *req)
 	struct api_list list;
 
 	api_list_begin(&list, req);
-	for (struct local_eval *ev = local_eval_newest(local_of_sup(sup)); ev; ev = ev->prev) {
+	for (struct local_eval *ev = local_eval_newest(local_of_sup(sup)); ev;
+	     ev = LIST_NEXT(ev, older)) {
 		if (api_prefix_fits(req, ev->ev.id) &&
 		    api_namespace_fits(req, str(ev->ev.namespace)))
 			api_list_add(&list, &eval_type, &ev->ev);
@@ -47,13 +48,24 @@ void
 local_api_get_eval_allocs(struct sup *sup, struct api_req *req)
 {
 	struct local_eval *ev = find_eval(sup, req);
+
+	if (ev)
+		local_api_reply_allocs(req, ev->job, ev->ev.id, NULL);
+}
+
+void
+local_api_reply_allocs(
+    struct api_req *req, struct local_job *j, const char *eval_id, const char *deployment_id)
+{
+	struct local_alloc *la = j ? LIST_FIRST(&j->allocs) : NULL;
 	struct api_list list;
 
-	if (!ev)
-		return;
 	api_list_begin(&list, req);
-	for (struct local_alloc *la = ev->job ? ev->job->allocs : NULL; la; la = la->next) {
-		if (str_eq(la->sa->a.eval_id, ev->ev.id))
+	for (; la; la = LIST_NEXT(la, of_job)) {
+		const struct alloc *a = &la->sa->a;
+
+		if ((!eval_id || str_eq(a->eval_id, eval_id)) &&
+		    (!deployment_id || str_eq(a->deployment_id, deployment_id)))
 			api_list_add_alloc(&list, la->sa);
 	}
 	api_list_reply(&list, req);
@@ -70,8 +82,9 @@ local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_ev
 		warnings, "LastContact", 0, "KnownLeader", 1));
 }
 
-/* Answers as soon as the request is durable; the evaluation ends when the replacement has
- * its place. */
+/* Answers as soon as the request is durable; the evaluation is closed when the replacement is
+ * placed.
+ */
 void
 local_api_stop_alloc(struct sup *sup, struct api_req *req)
 {
@@ -91,12 +104,8 @@ local_api_stop_alloc(struct sup *sup, struct api_req *req)
 		return;
 	}
 	ev = local_eval_new(l, la->job, "alloc-stop");
-	if (!ev) {
-		api_reply_error(req, 500, "no memory to stop the allocation");
-		return;
-	}
 	if (no_delay)
-		local_alloc_hurry(l, la);
+		local_alloc_skip_delay(l, la);
 	local_alloc_stop(l, la, "alloc was stopped by an operator");
 	local_reconcile_slot(l, la->slot, ev);
 	local_api_reply_eval(sup, req, ev, local_job_wanted(la->job)->job_modify_index, "");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_api.h: the handlers of what only a server can answer; their routes are in local_api.c. Runs
- * in: supervisor. */
+/* local_api.h: the handlers of paths that only a server answers. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_API_LOCAL_API_H
 #define DROVER_SUPERVISOR_SERVER_API_LOCAL_API_H
 
@@ -15,53 +14,45 @@
 #include "supervisor/http/api_paths.def"
 #undef API_PATH
 
-/* NULL: the local source has no handler for this line of api_paths.def. */
+/* Returns the handler of this line of api_paths.def, or NULL if the embedded server has none. */
 api_handler *local_api_handler(unsigned path);
 
 /* local_api_jobs.c */
-struct local_job *local_api_find_job(struct sup *sup, struct api_req *req); /* NULL: answered */
-/* Could this node's source run it? 0 or -EINVAL with all that is wrong. */
+/* Returns the job of the path; NULL if there is none, which was answered. */
+struct local_job *local_api_find_job(struct sup *sup, struct api_req *req);
+/* Checks whether the embedded server can run the job. Returns 0, or -EINVAL with all faults. */
 int local_api_check_job(struct local *l, const struct job *job, struct err *e);
-/* The body's job (initialised), completed and checked. *warn: what of it has no effect. 0 or -errno
- * with all that is wrong. */
+/* Reads the body's job into *ret (initialised), completes and checks it. *warn gets its parts that
+ * have no effect. Returns 0, or -errno with all faults. */
 int local_api_read_job(
     struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn, struct err *e);
-/* Makes *job (completed, checked; emptied) what is wanted, and answers. */
+/* Registers *job (completed, checked; emptied) and answers. */
 void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
     const char *warnings);
 
-/* local_api_ask.c */
-
 /* local_api_system.c */
-/* Why the path of a request's target, which Nomad has, is not here; NULL: Nomad has none either. */
+/* Returns why this path of the servers' API is not supported; NULL if servers do not have it
+ * either. */
 const char *local_elsewhere(const char *target);
-/* local_api_drain.c */
-
-/* local_api_plan.c */
-
-/* local_api_deployments.c */
-
-/* local_api_change.c */
-
-/* local_api_children.c */
-
 /* local_api_index.c */
 api_index *local_index_of(struct sup *sup, unsigned path);
 
-/* local_api.c. ev may be NULL. */
+/* local_api.c. Answers with the allocs of j (NULL: none) that belong to this evaluation and this
+ * deployment (NULL: any). */
+void local_api_reply_allocs(
+    struct api_req *req, struct local_job *j, const char *eval_id, const char *deployment_id);
+/* Answers with an evaluation, which may be NULL. */
 void local_api_reply_eval(struct sup *sup, struct api_req *req, const struct local_eval *ev,
     uint64_t job_index, const char *warnings);
 
-/* local_api_services.c */
-
 /* local_api_volumes.c */
-/* {"Volumes":[…]}, the volume as the API shows it. */
+/* Answers with the volume: {"Volumes":[…]}. */
 void local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_volume *lv);
-/* 400, 404, 409 or 500 for a negative errno. */
+/* Returns the status for a negative errno: 400, 404, 409 or 500. */
 int local_api_volume_status(int r);
 
 /* local_api_controller.c */
-/* Makes lv as large as vol wants it, for the nodes that use it too, and answers. */
+/* Expands lv to the size of vol, also where it is mounted, and answers. */
 void local_api_expand_volume(
     struct sup *sup, struct api_req *req, struct local_volume *lv, const struct csi_volume *vol);
 

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_change.c: a job becomes an older version of itself, or has another count. Runs in:
- * supervisor. */
+/* local_api_change.c: rolls a job back to an older version, or changes the count of a group. Runs
+ * in: supervisor. */
 #include <errno.h>
 #include <string.h>
 
 #include "supervisor/server/api/local_api.h"
 
-/* --- revert --- */
-
 static const struct job *
 find_version(const struct local_job *j, json_int_t version)
 {
-	for (const struct local_version *v = j->versions; v; v = v->older) {
+	const struct local_version *v;
+
+	SLIST_FOREACH (v, &j->versions, older)
 		if (version >= 0 && v->ref->job.version == (uint64_t)version)
 			return &v->ref->job;
-	}
 	return NULL;
 }
 
-/* 0, or the status that e is for. */
+/* Returns 0, or the status of the answer with the sentence. */
 static int
 choose_version(
     struct api_req *req, const struct local_job *j, const struct job **ret, struct err *e)
@@ -40,7 +39,7 @@ choose_version(
 	}
 	*ret = find_version(j, json_integer_value(version));
 	if (!*ret) {
-		(void)err_say(e, -ENOENT, "job \"%.140s\" has no version %lld any more", wanted->id,
+		(void)err_say(e, -ENOENT, "job \"%.140s\" has no version %lld", wanted->id,
 		    (long long)json_integer_value(version));
 		return 404;
 	}
@@ -68,19 +67,14 @@ local_api_revert_job(struct sup *sup, struct api_req *req)
 		api_reply_error(req, status, "%s", e.msg);
 		return;
 	}
-	if (job_copy(old, &job) < 0) {
-		api_reply_error(req, 500, "no memory to revert the job");
-		return;
-	}
+	job_copy(old, &job);
 	job.stop = false;
-	/* Its volumes and drivers may be others than then. */
+	/* The node's volumes and drivers may have changed since. */
 	if (local_api_check_job(local_of_sup(sup), &job, &e) < 0)
 		api_reply_error(req, 400, "%s", e.msg);
 	else
 		local_api_put_job(sup, req, &job, "job-register", "");
 }
-
-/* --- scale --- */
 
 static const char *
 target_group(const json_t *body, const struct job *job)
@@ -91,9 +85,9 @@ target_group(const json_t *body, const struct job *job)
 	return name ? name : job->task_groups.n == 1 ? job->task_groups.v[0].name : "";
 }
 
-/* The job with the count that the body asks for. 0 or -errno. */
+/* Copies the job, with the count that the body asks for. Returns 0 or -EINVAL. */
 static int
-scaled_copy(struct api_req *req, const struct job *job, struct job *ret, struct err *e)
+copy_scaled(struct api_req *req, const struct job *job, struct job *ret, struct err *e)
 {
 	const json_t *body = api_body(req, e), *count = json_object_get(body, "Count");
 	const char *name = target_group(body, job);
@@ -106,8 +100,7 @@ scaled_copy(struct api_req *req, const struct job *job, struct job *ret, struct 
 		return err_say(e, -EINVAL, "task group \"%.140s\" does not exist in the job", name);
 	if (!json_is_integer(count) || json_integer_value(count) < 0)
 		return err_say(e, -EINVAL, "Count: expected a number of 0 or more");
-	if (job_copy(job, ret) < 0)
-		return err_set(e, -ENOMEM, "scale the job");
+	job_copy(job, ret);
 	for (size_t i = 0; i < ret->task_groups.n; i++) {
 		if (strcmp(ret->task_groups.v[i].name, name) == 0)
 			ret->task_groups.v[i].count = json_integer_value(count);
@@ -126,11 +119,11 @@ local_api_scale_job(struct sup *sup, struct api_req *req)
 	job_init(&job);
 	if (!j)
 		return;
-	r = scaled_copy(req, local_job_wanted(j), &job, &e);
+	r = copy_scaled(req, local_job_wanted(j), &job, &e);
 	if (r == 0)
 		r = local_api_check_job(local_of_sup(sup), &job, &e);
 	if (r < 0)
-		api_reply_error(req, r == -ENOMEM ? 500 : 400, "%s", e.msg);
+		api_reply_error(req, 400, "%s", e.msg);
 	else
 		local_api_put_job(sup, req, &job, "job-scaling", "");
 }
@@ -148,8 +141,9 @@ local_api_job_scale(struct sup *sup, struct api_req *req)
 	for (size_t i = 0; i < job->task_groups.n; i++) {
 		const struct task_group *g = &job->task_groups.v[i];
 		json_int_t placed = 0, running = 0, healthy = 0, unhealthy = 0;
+		const struct local_alloc *la;
 
-		for (const struct local_alloc *la = j->allocs; la; la = la->next) {
+		LIST_FOREACH (la, &j->allocs, of_job) {
 			const struct deployment_status *s = la->sa->a.deployment_status;
 
 			if (la->over || strcmp(la->sa->a.task_group, g->name) != 0)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_children.c: jobs that operators have made of others: dispatched ones, and periodic ones
- * that are forced. Runs in: supervisor. */
+/* local_api_children.c: dispatches parameterized jobs, and forces launches of periodic jobs. Runs
+ * in: supervisor. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/id.h"
+#include "common/mem.h"
 #include "model/payload.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/job_children.h"
@@ -18,11 +18,9 @@
 #include "supervisor/server/drive/local_periodic.h"
 #include "supervisor/server/drive/local_register.h"
 
-/* --- dispatch --- */
-
 struct dispatch {
 	struct string_map meta;
-	char *payload; /* packed, base64; NULL: none */
+	char *payload; /* compressed, in base64; NULL: none */
 	size_t payload_len;
 	const char *prefix, *token;
 	int64_t priority; /* 0: the parent's */
@@ -50,29 +48,24 @@ read_meta(const json_t *meta, struct string_map *ret, struct err *e)
 	json_object_foreach ((json_t *)meta, key, value) {
 		if (!json_is_string(value))
 			return err_say(e, -EINVAL, "Meta.%.140s: expected a string", key);
-		if (string_map_append(ret, key, json_string_value(value)) < 0)
-			return err_set(e, -ENOMEM, "dispatch the job");
+		string_map_append(ret, key, json_string_value(value));
 	}
 	return 0;
 }
 
-static int
-pack(const void *data, size_t len, char **ret)
+/* Returns the payload as a job stores it. */
+static char *
+pack_payload(const void *data, size_t len)
 {
-	cleanup_free uint8_t *packed = malloc(PAYLOAD_PACKED_SIZE(len));
-	size_t n;
+	cleanup_free uint8_t *packed = mem_alloc(PAYLOAD_PACKED_SIZE(len));
+	size_t n = payload_pack(data, len, packed);
+	char *text = mem_alloc(BASE64_SIZE(n));
 
-	if (!packed)
-		return -ENOMEM;
-	n = payload_pack(data, len, packed);
-	*ret = malloc(BASE64_SIZE(n));
-	if (!*ret)
-		return -ENOMEM;
-	(void)base64_encode(packed, n, *ret);
-	return 0;
+	(void)base64_encode(packed, n, text);
+	return text;
 }
 
-/* One that is too large is only counted. */
+/* Of a payload that is too large only the size is read. */
 static int
 read_payload(const json_t *payload, struct dispatch *d, struct err *e)
 {
@@ -83,14 +76,11 @@ read_payload(const json_t *payload, struct dispatch *d, struct err *e)
 		return err_say(e, -EINVAL, "Payload: expected base64");
 	if (!text || !*text)
 		return 0;
-	data = malloc(strlen(text) / 4 * 3 + 1);
-	if (!data)
-		return err_set(e, -ENOMEM, "dispatch the job");
+	data = mem_alloc(strlen(text) / 4 * 3 + 1);
 	if (base64_decode(text, data, &d->payload_len) < 0)
 		return err_say(e, -EINVAL, "Payload: expected base64");
-	if (d->payload_len > 0 && d->payload_len <= PAYLOAD_MAX &&
-	    pack(data, d->payload_len, &d->payload) < 0)
-		return err_set(e, -ENOMEM, "dispatch the job");
+	if (d->payload_len > 0 && d->payload_len <= PAYLOAD_MAX)
+		d->payload = pack_payload(data, d->payload_len);
 	return 0;
 }
 
@@ -116,34 +106,32 @@ static const struct local_job *
 find_token(struct local *l, const struct job *parent, const char *token)
 {
 	const struct local_family *f = *token ? local_family_of(l, parent) : NULL;
+	const struct local_job *j;
 
-	for (const struct local_job *j = f ? f->children : NULL; j; j = j->next_sibling)
+	if (!f)
+		return NULL;
+	LIST_FOREACH (j, &f->children, sibling)
 		if (!j->purge && str_eq(local_job_wanted(j)->dispatch_idempotency_token, token))
 			return j;
 	return NULL;
 }
 
-static int
-make_child(const struct job *parent, struct dispatch *d, struct job *ret)
+static void
+make_child(const struct job *parent, const struct dispatch *d, struct job *ret)
 {
-	cleanup_free char *id = NULL;
 	struct id random = id_random();
-	int r;
+	cleanup_free char *id = mem_printf("%s%s%s%s%" PRId64 "-%02x%02x%02x%02x", parent->id,
+	    job_dispatch_infix, d->prefix, *d->prefix ? "-" : "", clock_real_ns() / 1000000000,
+	    random.b[0], random.b[1], random.b[2], random.b[3]);
 
-	r = asprintf(&id, "%s%s%s%s%" PRId64 "-%02x%02x%02x%02x", parent->id, job_dispatch_infix,
-	    d->prefix, *d->prefix ? "-" : "", clock_real_ns() / 1000000000, random.b[0],
-	    random.b[1], random.b[2], random.b[3]);
-	if (r < 0 || job_make_child(parent, id, ret) < 0)
-		return -ENOMEM;
+	job_make_child(parent, id, ret);
 	ret->dispatched = true;
 	if (d->priority > 0)
 		ret->priority = d->priority;
-	r = str_set(&ret->dispatch_idempotency_token, d->token);
-	if (r == 0)
-		r = str_set(&ret->payload, d->payload);
-	for (size_t i = 0; i < d->meta.n && r == 0; i++)
-		r = string_map_set(&ret->meta, d->meta.v[i].key, str(d->meta.v[i].value));
-	return r;
+	str_set(&ret->dispatch_idempotency_token, d->token);
+	str_set(&ret->payload, d->payload);
+	for (size_t i = 0; i < d->meta.n; i++)
+		string_map_set(&ret->meta, d->meta.v[i].key, str(d->meta.v[i].value));
 }
 
 static void
@@ -159,7 +147,7 @@ reply_dispatched(struct sup *sup, struct api_req *req, const struct local_job *c
 		     (json_int_t)job->create_index, "Index", (json_int_t)local_of_sup(sup)->index));
 }
 
-/* 0 with *ret, a job to be registered, or -errno. */
+/* Returns 0 with *ret, a job to be registered, or -errno. */
 static int
 check_dispatch(
     struct local *l, const struct job *parent, struct dispatch *d, struct job *ret, struct err *e)
@@ -174,15 +162,14 @@ check_dispatch(
 	if ((r = job_check_dispatch(parent, d->payload_len, &d->meta, e)) < 0 ||
 	    (r = local_family_check(l, parent, e)) < 0)
 		return r;
-	if (make_child(parent, d, ret) < 0)
-		return err_set(e, -ENOMEM, "dispatch the job");
+	make_child(parent, d, ret);
 	return local_api_check_job(l, ret, e);
 }
 
 static int
 error_status(int r)
 {
-	return r == -ENOMEM ? 500 : r == -EAGAIN ? 429 : 400;
+	return r == -EAGAIN ? 429 : 400;
 }
 
 void
@@ -204,15 +191,13 @@ local_api_dispatch_job(struct sup *sup, struct api_req *req)
 	if (r == 0)
 		r = check_dispatch(l, local_job_wanted(j), &d, &job, &e);
 	known = r == 0 ? find_token(l, local_job_wanted(j), d.token) : NULL;
-	if (r == 0 && !known && local_job_register(l, &job, "job-register", &child, &ev) < 0)
-		r = err_set(&e, -ENOMEM, "dispatch the job");
+	if (r == 0 && !known)
+		local_job_register(l, &job, "job-register", &child, &ev);
 	if (r < 0)
 		api_reply_error(req, error_status(r), "%s", e.msg);
 	else
 		reply_dispatched(sup, req, known ?: child, known ? NULL : ev);
 }
-
-/* --- periodic --- */
 
 void
 local_api_force_job(struct sup *sup, struct api_req *req)

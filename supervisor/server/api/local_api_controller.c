@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * local_api_controller.c: what the API asks of plugins' controllers besides creating and deleting:
- * larger volumes, the volumes that a plugin has, snapshots. Runs in:
- * supervisor.
- */
+/* local_api_controller.c: calls of plugins' controllers over the API: expands volumes, lists a
+ * plugin's volumes, makes and deletes snapshots. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/server/job/local_marks.h"
 
-/* --- larger volumes --- */
-
 struct expansion {
 	struct api_req *req;
 	struct local_volume *lv;
 	int64_t min, max;
-	unsigned waits; /* for so many allocs that use it */
+	unsigned waits; /* for this many allocs that use the volume */
 	int r;
-	struct err why; /* of the first that failed */
+	struct err why; /* the first failure */
 };
 
 static void
@@ -46,7 +42,7 @@ on_expanded_here(struct sup *sup, void *arg, int r, int64_t capacity_bytes, cons
 {
 	struct expansion *x = arg;
 
-	/* One that has it mounted no more, or not yet, has nothing to do. */
+	/* -ENOENT: the alloc does not have it mounted any more, or not yet. */
 	if (r < 0 && r != -ENOENT && x->r == 0) {
 		x->r = r;
 		x->why = *e;
@@ -103,14 +99,12 @@ local_api_expand_volume(
 
 	if (!info || !info->controller_info || !info->controller_info->supports_expand) {
 		api_reply_error(req, 409,
-		    "volume \"%s\" exists already, smaller, and plugin \"%s\" %s", lv->vol.id,
-		    str(lv->vol.plugin_id),
+		    "volume \"%s\" exists already with a smaller size, and plugin \"%s\" %s",
+		    lv->vol.id, str(lv->vol.plugin_id),
 		    info ? "does not expand volumes" : "does not run on this node");
 		return;
 	}
-	x = calloc(1, sizeof *x);
-	if (!x)
-		abort();
+	x = mem_new(struct expansion);
 	*x = (struct expansion){ .req = req,
 		.lv = lv,
 		.min = vol->requested_capacity_min,
@@ -119,11 +113,9 @@ local_api_expand_volume(
 	volume_expand(sup, &lv->vol, x->min, x->max, on_expanded, x);
 }
 
-/* --- lists and snapshots --- */
-
-/* The query's plugin, if it runs here; NULL: it is answered. */
+/* Returns the query's plugin, if its controller runs here; otherwise answers and returns NULL. */
 static const char *
-take_plugin(struct sup *sup, struct api_req *req, const char *id)
+check_plugin(struct sup *sup, struct api_req *req, const char *id)
 {
 	if (!id || !*id)
 		api_reply_error(req, 400, "plugin_id is missing");
@@ -138,20 +130,15 @@ static void
 reply_list(struct api_req *req, int r, const struct type *type, const void *list, const char *name,
     const char *next_token, const struct err *e)
 {
-	json_t *body;
+	cleanup_json json_t *body = NULL;
 
 	if (r < 0) {
 		api_reply_error(req, local_api_volume_status(r), "%s", e->msg);
 		return;
 	}
 	body = model_to_json(type, list, 0);
-	if (!body) {
-		api_reply_error(req, 500, "no memory for the answer");
-		return;
-	}
 	api_reply_json(req, json_pack("{s:O, s:s}", name, json_object_get(body, "Entries"),
 				"NextToken", str(next_token)));
-	json_decref(body);
 }
 
 static void
@@ -177,18 +164,18 @@ next_token(const struct api_req *req)
 void
 local_api_list_external(struct sup *sup, struct api_req *req)
 {
-	const char *plugin = take_plugin(sup, req, api_query(req, "plugin_id"));
+	const char *plugin = check_plugin(sup, req, api_query(req, "plugin_id"));
 
 	if (plugin)
 		volume_list(sup, plugin, per_page(req), next_token(req), on_external, req);
 }
 
-/* The header's "key=value,key=value"; what is none is not taken. */
+/* Reads the secrets of the header, "key=value,key=value"; parts without = are ignored. */
 static void
-take_secrets(const struct api_req *req, struct string_map *ret)
+read_secrets(const struct api_req *req, struct string_map *ret)
 {
 	const char *header = api_header(req, "X-Nomad-CSI-Secrets");
-	cleanup_free char *text = header ? strdup(header) : NULL;
+	cleanup_free char *text = header ? mem_strdup(header) : NULL;
 	char *save = NULL;
 
 	for (char *pair = text ? strtok_r(text, ",", &save) : NULL; pair;
@@ -198,7 +185,7 @@ take_secrets(const struct api_req *req, struct string_map *ret)
 		if (!value)
 			continue;
 		*value++ = '\0';
-		(void)string_map_set(ret, pair, value);
+		string_map_set(ret, pair, value);
 	}
 }
 
@@ -212,17 +199,17 @@ on_snapshots(struct sup *sup, void *arg, int r, const struct rpc_csi_snapshots_r
 void
 local_api_list_snapshots(struct sup *sup, struct api_req *req)
 {
-	const char *plugin = take_plugin(sup, req, api_query(req, "plugin_id"));
+	const char *plugin = check_plugin(sup, req, api_query(req, "plugin_id"));
 	cleanup_done(csi_volume) struct csi_volume vol;
 
 	csi_volume_init(&vol);
 	if (!plugin)
 		return;
-	take_secrets(req, &vol.secrets);
+	read_secrets(req, &vol.secrets);
 	snapshot_list(sup, plugin, per_page(req), next_token(req), &vol.secrets, on_snapshots, req);
 }
 
-/* One snapshot of {"Snapshots":[…]}: of which volume, by its plugin's name of it. */
+/* Reads the snapshot of {"Snapshots":[…]}: copies its volume, and sets *ret_name to its name. */
 static int
 read_snapshot(struct sup *sup, struct api_req *req, struct csi_volume *ret, const char **ret_name,
     struct err *e)
@@ -236,13 +223,12 @@ read_snapshot(struct sup *sup, struct api_req *req, struct csi_volume *ret, cons
 		return -EINVAL;
 	if (json_array_size(list) != 1 || !source)
 		return err_say(e, -EINVAL,
-		    "the body has no list Snapshots with one that has a SourceVolumeID");
+		    "the body has no list Snapshots with one snapshot that has a SourceVolumeID");
 	lv = local_volume_find(local_of_sup(sup), api_namespace(req), source);
 	if (!lv || !*str(lv->vol.external_id))
 		return err_say(e, -ENOENT, "volume not found: %.140s", source);
 	*ret_name = str(json_string_value(json_object_get(s, "Name")));
-	if (csi_volume_copy(&lv->vol, ret) < 0)
-		return err_set(e, -ENOMEM, "make a snapshot of volume \"%s\"", source);
+	csi_volume_copy(&lv->vol, ret);
 	return 0;
 }
 
@@ -258,7 +244,7 @@ local_api_create_snapshot(struct sup *sup, struct api_req *req)
 	r = read_snapshot(sup, req, &vol, &name, &e);
 	if (r < 0)
 		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
-	else if (take_plugin(sup, req, vol.plugin_id))
+	else if (check_plugin(sup, req, vol.plugin_id))
 		snapshot_create(sup, &vol, name, on_snapshots, req);
 }
 
@@ -274,7 +260,7 @@ on_snapshot_deleted(struct sup *sup, void *arg, int r, const struct err *e)
 void
 local_api_delete_snapshot(struct sup *sup, struct api_req *req)
 {
-	const char *plugin = take_plugin(sup, req, api_query(req, "plugin_id"));
+	const char *plugin = check_plugin(sup, req, api_query(req, "plugin_id"));
 	const char *id = str(api_query(req, "snapshot_id"));
 	cleanup_done(csi_volume) struct csi_volume vol;
 
@@ -285,6 +271,6 @@ local_api_delete_snapshot(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 400, "snapshot_id is missing");
 		return;
 	}
-	take_secrets(req, &vol.secrets);
+	read_secrets(req, &vol.secrets);
 	snapshot_delete(sup, plugin, id, &vol.secrets, on_snapshot_deleted, req);
 }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_deployments.c: deployments over the API: listed, shown, promoted, paused, failed. Runs
- * in: supervisor. */
+/* local_api_deployments.c: shows, promotes, pauses and fails deployments over the API. Runs in:
+ * supervisor. */
 #include <errno.h>
 #include <string.h>
 
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
-#include "supervisor/api/alloc_view.h"
 #include "supervisor/server/drive/local_deploy.h"
 #include "supervisor/alloc/client.h"
-
-/* --- showing --- */
 
 static struct local_deployment *
 find_deployment(struct sup *sup, struct api_req *req)
@@ -28,20 +25,17 @@ add_deployment(struct api_list *list, const struct local_deployment *dep)
 {
 	cleanup_done(deployment) struct deployment view;
 
-	deployment_init(&view);
-	if (local_deployment_view(dep, &view) < 0)
-		list->json.failed = true;
-	else
-		api_list_add(list, &deployment_type, &view);
+	local_deployment_view(dep, &view);
+	api_list_add(list, &deployment_type, &view);
 }
 
 static int
 compare_newest(const void *a, const void *b)
 {
-	const struct local_deployment *const *x = a, *const *y = b;
+	uint64_t x = local_deployment_of(*(struct local_key *const *)a)->d.create_index,
+		 y = local_deployment_of(*(struct local_key *const *)b)->d.create_index;
 
-	return ((*x)->d.create_index < (*y)->d.create_index) -
-	       ((*x)->d.create_index > (*y)->d.create_index);
+	return (x < y) - (x > y);
 }
 
 void
@@ -53,9 +47,8 @@ local_api_list_deployments(struct sup *sup, struct api_req *req)
 	struct api_list list;
 
 	api_list_begin(&list, req);
-	if (all)
-		qsort(all, n, sizeof *all, compare_newest);
-	for (size_t i = 0; all && i < n; i++) {
+	qsort(all, n, sizeof *all, compare_newest);
+	for (size_t i = 0; i < n; i++) {
 		const struct local_deployment *dep = local_deployment_of(all[i]);
 
 		if (!dep->job->purge && api_prefix_fits(req, dep->d.id) &&
@@ -69,12 +62,13 @@ void
 local_api_job_deployments(struct sup *sup, struct api_req *req)
 {
 	struct local_job *j = local_api_find_job(sup, req);
+	const struct local_deployment *dep;
 	struct api_list list;
 
 	if (!j)
 		return;
 	api_list_begin(&list, req);
-	for (const struct local_deployment *dep = j->deployments; dep; dep = dep->older)
+	SLIST_FOREACH (dep, &j->deployments, older)
 		add_deployment(&list, dep);
 	api_list_reply(&list, req);
 }
@@ -84,14 +78,11 @@ reply_deployment(struct api_req *req, const struct local_deployment *dep)
 {
 	cleanup_done(deployment) struct deployment view;
 
-	deployment_init(&view);
-	if (local_deployment_view(dep, &view) < 0)
-		api_reply_error(req, 500, "no memory for the deployment");
-	else
-		api_reply_model(req, &deployment_type, &view);
+	local_deployment_view(dep, &view);
+	api_reply_model(req, &deployment_type, &view);
 }
 
-/* null: it has none. */
+/* Answers null if the job has no deployment. */
 void
 local_api_job_deployment(struct sup *sup, struct api_req *req)
 {
@@ -99,8 +90,8 @@ local_api_job_deployment(struct sup *sup, struct api_req *req)
 
 	if (!j)
 		return;
-	if (j->deployments)
-		reply_deployment(req, j->deployments);
+	if (local_deployment_newest(j))
+		reply_deployment(req, local_deployment_newest(j));
 	else
 		api_reply_json(req, json_null());
 }
@@ -118,19 +109,10 @@ void
 local_api_deployment_allocs(struct sup *sup, struct api_req *req)
 {
 	struct local_deployment *dep = find_deployment(sup, req);
-	struct api_list list;
 
-	if (!dep)
-		return;
-	api_list_begin(&list, req);
-	for (struct local_alloc *la = dep->job->allocs; la; la = la->next) {
-		if (str_eq(la->sa->a.deployment_id, dep->d.id))
-			api_list_add_alloc(&list, la->sa);
-	}
-	api_list_reply(&list, req);
+	if (dep)
+		local_api_reply_allocs(req, dep->job, NULL, dep->d.id);
 }
-
-/* --- changing --- */
 
 static struct local_deployment *
 find_active(struct sup *sup, struct api_req *req, const char *verb)
@@ -143,7 +125,8 @@ find_active(struct sup *sup, struct api_req *req, const char *verb)
 	return NULL;
 }
 
-/* The body, if its DeploymentID is the one of the path. NULL: answered. */
+/* Returns the body, if its DeploymentID is the one of the path; otherwise answers and returns NULL.
+ */
 static const json_t *
 read_body(struct api_req *req)
 {
@@ -160,7 +143,7 @@ read_body(struct api_req *req)
 	return NULL;
 }
 
-/* version: what the job was rolled back to; below 0: nothing. */
+/* version: to which the job was rolled back; -1: it was not. */
 static void
 reply_change(struct api_req *req, const struct local_deployment *dep, const struct local_eval *ev,
     int64_t version)
@@ -182,8 +165,7 @@ read_groups(const json_t *body, struct strings *ret, struct err *e)
 	json_array_foreach (groups, i, name) {
 		if (!json_is_string(name))
 			return err_say(e, -EINVAL, "Groups: expected names");
-		if (strings_add(ret, json_string_value(name)) < 0)
-			return err_set(e, -ENOMEM, "promote the deployment");
+		strings_add(ret, json_string_value(name));
 	}
 	return 0;
 }
@@ -195,6 +177,7 @@ local_api_promote_deployment(struct sup *sup, struct api_req *req)
 	const json_t *body = read_body(req);
 	struct local_deployment *dep = body ? find_active(sup, req, "promote") : NULL;
 	struct strings groups = { 0 };
+	const struct strings *chosen = json_is_true(json_object_get(body, "All")) ? NULL : &groups;
 	struct local_eval *ev = NULL;
 	struct err e = { 0 };
 	int r;
@@ -205,15 +188,13 @@ local_api_promote_deployment(struct sup *sup, struct api_req *req)
 	if (r == 0 && dep->d.status == DEPLOYMENT_PAUSED)
 		r = err_say(&e, -EBUSY, "the deployment is paused: resume it first");
 	if (r == 0)
-		r = local_deploy_check(
-		    dep, json_is_true(json_object_get(body, "All")) ? NULL : &groups, &e);
-	if (r == 0 && !(ev = local_eval_new(l, dep->job, "deployment-watcher")))
-		r = err_set(&e, -ENOMEM, "promote the deployment");
-	if (r == 0)
-		r = local_deploy_promote(
-		    l, dep, json_is_true(json_object_get(body, "All")) ? NULL : &groups, ev, &e);
+		r = local_deploy_check(dep, chosen, &e);
+	if (r == 0) {
+		ev = local_eval_new(l, dep->job, "deployment-watcher");
+		r = local_deploy_promote(l, dep, chosen, ev, &e);
+	}
 	if (r < 0)
-		api_reply_error(req, r == -ENOMEM ? 500 : 400, "%s", e.msg);
+		api_reply_error(req, 400, "%s", e.msg);
 	else
 		reply_change(req, dep, ev, -1);
 	strings_done(&groups);
@@ -248,8 +229,6 @@ local_api_fail_deployment(struct sup *sup, struct api_req *req)
 	reply_change(req, dep, ev, version);
 }
 
-/* --- health that an operator has found --- */
-
 static int
 find_alloc(struct sup *sup, const struct local_deployment *dep, const json_t *name,
     struct sup_alloc **ret, struct err *e)
@@ -263,7 +242,7 @@ find_alloc(struct sup *sup, const struct local_deployment *dep, const json_t *na
 	return 0;
 }
 
-/* set false: only checks the list, so that nothing is set if one of both lists is wrong. */
+/* set: false only checks the list, so that nothing is set if one of the two lists is wrong. */
 static int
 set_healths(struct sup *sup, const struct local_deployment *dep, const json_t *ids, bool healthy,
     bool set, struct err *e)

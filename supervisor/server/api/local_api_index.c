@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_index.c: the index at which the answer of each path changed last: of a list, the last
- * of its kind; of an object, its own; of an object that does not exist, the last of its kind too.
- * Runs in: supervisor. */
+/* local_api_index.c: the index at which the answer of each path changed last: for a list, or an
+ * object that does not exist, that of its kind; for an object, its own. Runs in: supervisor. */
 #include <string.h>
 
 #include "supervisor/api/alloc_view.h"
@@ -29,7 +28,7 @@ of_object(struct sup *sup, uint64_t index)
 	return local_changes_since_start(local_of_sup(sup), index);
 }
 
-/* With them come their status and how many of their allocs are in which. */
+/* The list of jobs also has their status and counts of their allocs. */
 static uint64_t
 index_of_jobs(struct sup *sup, const struct api_req *req)
 {
@@ -46,7 +45,7 @@ index_of_job(struct sup *sup, const struct api_req *req)
 	return j ? of_object(sup, j->index) : of_kind(sup, LOCAL_JOBS);
 }
 
-/* A parent's counts its children. */
+/* The summary of a parent counts its children. */
 static uint64_t
 index_of_summary(struct sup *sup, const struct api_req *req)
 {
@@ -71,7 +70,7 @@ index_of_alloc(struct sup *sup, const struct api_req *req)
 	return sa ? of_object(sup, sa->a.modify_index) : of_kind(sup, LOCAL_ALLOCS);
 }
 
-/* The namespaces of jobs and volumes. */
+/* Namespaces exist while a job or volume has them. */
 static uint64_t
 index_of_namespaces(struct sup *sup, const struct api_req *req)
 {
@@ -106,7 +105,7 @@ index_of_eval_allocs(struct sup *sup, const struct api_req *req)
 	return ev && ev->job ? of_object(sup, ev->job->index) : of_kind(sup, LOCAL_ALLOCS);
 }
 
-/* They count allocs. */
+/* Deployments count allocs. */
 static uint64_t
 index_of_deployments(struct sup *sup, const struct api_req *req)
 {
@@ -134,7 +133,7 @@ index_of_services(struct sup *sup, const struct api_req *req)
 	return of_kind(sup, LOCAL_SERVICES);
 }
 
-/* Whether one can be used follows from its plugin. */
+/* Whether a volume is schedulable follows from its plugin, a part of the node. */
 static uint64_t
 index_of_volumes(struct sup *sup, const struct api_req *req)
 {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_jobs.c: jobs over the API: registered, listed, shown, stopped. Runs in: supervisor. */
+/* local_api_jobs.c: registers, shows and stops jobs over the API. Runs in: supervisor. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/id.h"
+#include "common/mem.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/server/api/local_api.h"
-#include "supervisor/api/alloc_view.h"
 #include "supervisor/server/job/job_children.h"
 #include "supervisor/server/job/job_diff.h"
 #include "supervisor/server/job/job_validate.h"
@@ -31,8 +30,6 @@ local_api_find_job(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 404, "job not found");
 	return j;
 }
-
-/* --- showing --- */
 
 static void
 count_alloc(struct group_summary *g, const struct alloc *a)
@@ -60,41 +57,30 @@ count_alloc(struct group_summary *g, const struct alloc *a)
 	}
 }
 
-static int
+static void
 fill_summary(struct job_summary *s, const struct local_job *j)
 {
 	const struct job *job = local_job_wanted(j);
+	const struct local_alloc *la;
 
-	if (str_set(&s->job_id, job->id) < 0 || str_set(&s->namespace, job->namespace) < 0)
-		return -ENOMEM;
+	str_set(&s->job_id, job->id);
+	str_set(&s->namespace, job->namespace);
 	s->create_index = job->create_index;
 	s->modify_index = job->modify_index;
 	local_family_count(j->l, job, &s->children);
-	for (size_t i = 0; i < job->task_groups.n; i++) {
-		if (!map_put(group_summary, &s->summary, job->task_groups.v[i].name))
-			return -ENOMEM;
-	}
-	for (const struct local_alloc *la = j->allocs; la; la = la->next) {
-		struct group_summary *g = map_put(group_summary, &s->summary, la->sa->a.task_group);
-
-		if (!g)
-			return -ENOMEM;
-		count_alloc(g, &la->sa->a);
-	}
+	for (size_t i = 0; i < job->task_groups.n; i++)
+		(void)map_put(group_summary, &s->summary, job->task_groups.v[i].name);
+	LIST_FOREACH (la, &j->allocs, of_job)
+		count_alloc(map_put(group_summary, &s->summary, la->sa->a.task_group), &la->sa->a);
 	for (size_t i = 0; j->blocked && i < j->blocked->ev.queued_allocations.n; i++) {
 		const struct int_pair *queued = &j->blocked->ev.queued_allocations.v[i];
-		struct group_summary *g =
-		    queued->value > 0 ? map_put(group_summary, &s->summary, queued->key) : NULL;
 
-		if (g)
-			g->queued = queued->value;
-		else if (queued->value > 0)
-			return -ENOMEM;
+		if (queued->value > 0)
+			map_put(group_summary, &s->summary, queued->key)->queued = queued->value;
 	}
-	return 0;
 }
 
-static int
+static void
 add_stub(struct api_list *list, const struct local_job *j)
 {
 	cleanup_done(job_stub) struct job_stub stub;
@@ -104,12 +90,11 @@ add_stub(struct api_list *list, const struct local_job *j)
 	job_stub_init(&stub);
 	local_job_describe(j, why);
 	job_stub_fill(&stub, local_job_wanted(j));
-	if (fill_summary(&stub.job_summary, j) < 0 || str_set(&stub.status_description, why) < 0)
-		return -ENOMEM;
+	fill_summary(&stub.job_summary, j);
+	str_set(&stub.status_description, why);
 	stub.status = local_job_status(j);
 	whole.status = stub.status;
 	api_list_add_stub(list, &job_stub_type, &stub, &job_type, &whole);
-	return 0;
 }
 
 void
@@ -121,15 +106,13 @@ local_api_list_jobs(struct sup *sup, struct api_req *req)
 	struct api_list list;
 
 	api_list_begin_named(&list, req);
-	for (size_t i = 0; jobs && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct local_job *j = local_job_of(jobs[i]);
 		const struct job *job = local_job_wanted(j);
 
-		if (j->purge || !api_prefix_fits(req, job->id) ||
-		    !api_namespace_fits(req, job->namespace))
-			continue;
-		if (add_stub(&list, j) < 0)
-			list.json.failed = true;
+		if (!j->purge && api_prefix_fits(req, job->id) &&
+		    api_namespace_fits(req, job->namespace))
+			add_stub(&list, j);
 	}
 	api_list_reply(&list, req);
 }
@@ -142,8 +125,7 @@ local_api_get_job(struct sup *sup, struct api_req *req)
 
 	if (!j)
 		return;
-	if (local_job_print(j, api_model_flags(req), &json) < 0)
-		json.failed = true;
+	local_job_print(j, api_model_flags(req), &json);
 	api_reply_take(req, &json);
 }
 
@@ -184,26 +166,22 @@ void
 local_api_job_allocs(struct sup *sup, struct api_req *req)
 {
 	struct local_job *j = local_api_find_job(sup, req);
-	struct api_list list;
 
-	if (!j)
-		return;
-	api_list_begin(&list, req);
-	for (struct local_alloc *la = j->allocs; la; la = la->next)
-		api_list_add_alloc(&list, la->sa);
-	api_list_reply(&list, req);
+	if (j)
+		local_api_reply_allocs(req, j, NULL, NULL);
 }
 
 void
 local_api_job_evals(struct sup *sup, struct api_req *req)
 {
 	struct local_job *j = local_api_find_job(sup, req);
+	struct local_eval *ev;
 	struct api_list list;
 
 	if (!j)
 		return;
 	api_list_begin(&list, req);
-	for (struct local_eval *ev = j->last_eval; ev; ev = ev->older_of_job)
+	LIST_FOREACH (ev, &j->evals, of_job)
 		api_list_add(&list, &eval_type, &ev->ev);
 	api_list_reply(&list, req);
 }
@@ -217,30 +195,25 @@ local_api_job_summary(struct sup *sup, struct api_req *req)
 	job_summary_init(&summary);
 	if (!j)
 		return;
-	if (fill_summary(&summary, j) < 0)
-		api_reply_error(req, 500, "no memory for the summary");
-	else
-		api_reply_model(req, &job_summary_type, &summary);
+	fill_summary(&summary, j);
+	api_reply_model(req, &job_summary_type, &summary);
 }
 
-/* Each version against the one before; null for none. */
+/* Appends the difference between each version and the one before, as a list. */
 static void
 append_diffs(struct text *t, const struct local_job *j)
 {
-	const struct local_version *v = j ? j->versions : NULL;
+	const struct local_version *v = SLIST_FIRST(&j->versions), *before;
+	const char *sep = "";
 
-	if (!v || !v->older) {
-		text_printf(t, "null");
-		return;
-	}
-	for (const char *sep = "["; v->older; v = v->older, sep = ",") {
-		cleanup_json json_t *diff = job_diff(&v->older->ref->job, &v->ref->job);
-		cleanup_free char *text = diff ? json_dumps(diff, JSON_COMPACT) : NULL;
+	text_printf(t, "[");
+	for (; (before = SLIST_NEXT(v, older)); v = before, sep = ",") {
+		cleanup_json json_t *diff = job_diff(&before->ref->job, &v->ref->job);
+		cleanup_free char *text = mem_need(json_dumps(diff, JSON_COMPACT));
 
-		t->failed |= !text;
-		text_printf(t, "%s%s", sep, text ? text : "null");
+		text_printf(t, "%s%s", sep, text);
 	}
-	text_append(t, "]", 1);
+	text_printf(t, "]");
 }
 
 void
@@ -248,6 +221,7 @@ local_api_job_versions(struct sup *sup, struct api_req *req)
 {
 	struct local_job *j = local_api_find_job(sup, req);
 	struct api_list list = { .flags = api_model_flags(req) };
+	const struct local_version *v;
 	struct err e = { 0 };
 	bool diffs = false;
 
@@ -258,16 +232,17 @@ local_api_job_versions(struct sup *sup, struct api_req *req)
 		return;
 	}
 	text_printf(&list.json, "{\"Versions\":[");
-	for (const struct local_version *v = j->versions; v; v = v->older)
+	SLIST_FOREACH (v, &j->versions, older)
 		api_list_add(&list, &job_type, &v->ref->job);
 	text_printf(&list.json, "],\"Diffs\":");
-	append_diffs(&list.json, diffs ? j : NULL);
+	if (diffs && SLIST_NEXT(SLIST_FIRST(&j->versions), older))
+		append_diffs(&list.json, j);
+	else
+		text_printf(&list.json, "null");
 	text_printf(&list.json, ",\"Index\":%llu,\"KnownLeader\":true,\"LastContact\":0}",
 	    (unsigned long long)local_of_sup(sup)->index);
 	api_reply_take(req, &list.json);
 }
-
-/* --- registering --- */
 
 static void
 check_task(struct local *l, const struct task_group *g, const struct task *t, struct problems *p)
@@ -276,12 +251,12 @@ check_task(struct local *l, const struct task_group *g, const struct task *t, st
 	struct err e = { 0 };
 
 	if (!driver)
-		(void)model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\"",
-		    str(g->name), str(t->name), str(t->driver));
+		model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\"", str(g->name),
+		    str(t->name), str(t->driver));
 	else if (driver->check(l->base.sup->config, t, false, &e) < 0)
-		(void)model_problem(p, "group \"%s\": %s", str(g->name), e.msg);
+		model_problem(p, "group \"%s\": %s", str(g->name), e.msg);
 	else if (t->volume_mounts.n > 0 && !driver->mounts)
-		(void)model_problem(p,
+		model_problem(p,
 		    "group \"%s\", task \"%s\": driver %s cannot mount volumes: use exec",
 		    str(g->name), str(t->name), driver->name);
 }
@@ -297,7 +272,7 @@ check_volume(struct local *l, const struct job *job, const struct task_group *g,
 
 		volume_request_source(vr, i, &id);
 		if (!local_volume_find(l, job->namespace, id))
-			(void)model_problem(
+			model_problem(
 			    p, "group \"%s\": volume \"%s\" does not exist", str(g->name), id);
 	}
 }
@@ -311,7 +286,7 @@ local_api_check_job(struct local *l, const struct job *job, struct err *e)
 	if (r < 0)
 		return r;
 	if (!name_is_component(job->namespace))
-		(void)model_problem(&p, "namespace \"%.140s\" is not a name", job->namespace);
+		model_problem(&p, "namespace \"%.140s\" is not a name", job->namespace);
 	job_validate(job, &p);
 	job_validate_local(job, &p);
 	local_fit_validate(job, &p);
@@ -320,7 +295,7 @@ local_api_check_job(struct local *l, const struct job *job, struct err *e)
 
 		for (size_t k = 0; k < g->tasks.n; k++)
 			check_task(l, g, &g->tasks.v[k], &p);
-		/* Only for a count that is one. */
+		/* Only for a valid count, which is limited. */
 		for (size_t k = 0; k < g->volumes.n && p.list.n == 0; k++)
 			check_volume(l, job, g, &g->volumes.v[k].value, &p);
 	}
@@ -346,7 +321,7 @@ warn_kill_timeouts(const struct sup *sup, const struct job *job, struct problems
 			if (t->kill_timeout <= max_ns)
 				continue;
 			duration_format(t->kill_timeout, wanted);
-			(void)model_problem(warn,
+			model_problem(warn,
 			    "group \"%s\", task \"%s\": kill_timeout of %s is more than the node's "
 			    "max_kill_timeout, which is used: %s",
 			    str(g->name), str(t->name), wanted, max);
@@ -379,8 +354,8 @@ local_api_read_job(
 		r = job_check_size(ret, e);
 	if (r < 0)
 		return r;
-	if (namespace && *namespace && !ret->namespace && str_set(&ret->namespace, namespace) < 0)
-		return err_set(e, -ENOMEM, "read the job");
+	if (namespace && *namespace && !ret->namespace)
+		str_set(&ret->namespace, namespace);
 	if (id && strcmp(id, str(ret->id)) != 0)
 		return err_say(e, -EINVAL, "Job ID \"%.140s\" does not match the id in the path",
 		    str(ret->id));
@@ -392,7 +367,7 @@ local_api_read_job(
 	return r < 0 ? r : local_api_check_job(local_of_sup(sup), ret, e);
 }
 
-/* EnforceIndex: the job is as the caller saw it. 0 or -EEXIST. */
+/* Checks EnforceIndex: the job must have the index that the caller saw. Returns 0 or -EEXIST. */
 static int
 check_index(struct local *l, struct api_req *req, const struct job *job, struct err *e)
 {
@@ -416,10 +391,7 @@ local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const c
 	struct local_eval *ev;
 	struct local_job *j;
 
-	if (local_job_register(local_of_sup(sup), job, trigger, &j, &ev) < 0) {
-		api_reply_error(req, 500, "no memory to register the job");
-		return;
-	}
+	local_job_register(local_of_sup(sup), job, trigger, &j, &ev);
 	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, warnings);
 }
 
@@ -439,13 +411,11 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 	if (r >= 0)
 		r = check_index(l, req, &job, &e);
 	if (r < 0) {
-		api_reply_error(req, r == -ENOMEM ? 500 : r == -EEXIST ? 409 : 400, "%s", e.msg);
+		api_reply_error(req, r == -EEXIST ? 409 : 400, "%s", e.msg);
 		return;
 	}
 	local_api_put_job(sup, req, &job, "job-register", warnings.msg);
 }
-
-/* --- stopping --- */
 
 /* Answers as soon as the request is durable. */
 void
@@ -453,6 +423,7 @@ local_api_delete_job(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
 	struct local_job *j = local_api_find_job(sup, req);
+	struct local_alloc *la;
 	struct local_eval *ev;
 	struct err e = { 0 };
 	bool purge = false, no_delay = false;
@@ -464,11 +435,9 @@ local_api_delete_job(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 400, "%s", e.msg);
 		return;
 	}
-	for (struct local_alloc *la = no_delay ? j->allocs : NULL; la; la = la->next)
-		local_alloc_hurry(l, la);
-	if (local_job_stop(l, j, purge, &ev) < 0) {
-		api_reply_error(req, 500, "no memory to stop the job");
-		return;
-	}
+	LIST_FOREACH (la, &j->allocs, of_job)
+		if (no_delay)
+			local_alloc_skip_delay(l, la);
+	ev = local_job_stop(l, j, purge);
 	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, "");
 }

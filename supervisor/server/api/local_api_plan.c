@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_plan.c: what registering a job would change here, found out without doing it. Runs in:
+/* local_api_plan.c: computes what registering a job would change, without registering it. Runs in:
  * supervisor. */
 #include <errno.h>
 #include <string.h>
@@ -19,14 +19,14 @@ struct counts {
 
 struct plan {
 	struct local *l;
-	const struct job *job; /* as it would be */
+	const struct job *job; /* the new version */
 	struct local_job *now; /* NULL: it is new */
 	json_t *updates, *failed;
-	struct local_usage used; /* also by what it would place */
+	struct local_usage used; /* including the allocs that it would place */
 };
 
 static void
-note_failure(struct plan *p, const char *group, struct alloc_metric *m)
+add_failure(struct plan *p, const char *group, struct alloc_metric *m)
 {
 	json_t *known = json_object_get(p->failed, group), *n;
 
@@ -39,7 +39,7 @@ note_failure(struct plan *p, const char *group, struct alloc_metric *m)
 	(void)json_integer_set(n, json_integer_value(n) + 1);
 }
 
-/* Would it fit, with all that was placed before it? */
+/* Adds an alloc to the used resources if it fits; otherwise adds the failure. */
 static void
 try_place(struct plan *p, const struct task_group *g, int64_t index)
 {
@@ -49,7 +49,7 @@ try_place(struct plan *p, const struct task_group *g, int64_t index)
 	if (local_fit_check(p->l, &p->used, p->job, g->name, index, &m, NULL))
 		local_usage_add(&p->used, g);
 	else
-		note_failure(p, g->name, &m);
+		add_failure(p, g->name, &m);
 }
 
 static void
@@ -84,19 +84,9 @@ count_slot(struct plan *p, struct counts *c, const struct task_group *g,
 	}
 }
 
-static const struct local_group *
-group_now(const struct plan *p, const char *name)
-{
-	for (size_t i = 0; p->now && i < p->now->n_groups; i++) {
-		if (strcmp(p->now->groups[i]->name, name) == 0)
-			return p->now->groups[i];
-	}
-	return NULL;
-}
-
-/* Counts only those allocs as replaced with which the deployment would begin. */
+/* Counts only those allocs as replaced that the deployment would replace at its begin. */
 static void
-begin_deployment(struct plan *p, const struct task_group *g, struct counts *c)
+count_deployment(struct plan *p, const struct task_group *g, struct counts *c)
 {
 	const struct update_strategy *u = g ? g->update : NULL;
 	json_int_t at_once;
@@ -117,7 +107,7 @@ begin_deployment(struct plan *p, const struct task_group *g, struct counts *c)
 static void
 plan_group(struct plan *p, const char *name)
 {
-	const struct local_group *now = group_now(p, name);
+	const struct local_group *now = p->now ? local_group_find(p->now, name) : NULL;
 	const struct task_group *g = job_group(p->job, name);
 	int64_t n_now = now ? (int64_t)now->n_slots : 0,
 		n = g && g->count > n_now ? g->count : n_now;
@@ -126,15 +116,16 @@ plan_group(struct plan *p, const char *name)
 	for (int64_t i = 0; i < n; i++)
 		count_slot(p, &c, g, i < n_now ? now->slots[i] : NULL, i);
 	if (!g && c.stop == 0)
-		return; /* of an older version, and nothing of it is left */
-	begin_deployment(p, g, &c);
+		return; /* a group of an older version, without allocs */
+	count_deployment(p, g, &c);
 	(void)json_object_set_new(p->updates, name,
 	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:i}", "Ignore", c.ignore, "Place",
 		c.place, "Stop", c.stop, "InPlaceUpdate", c.in_place, "DestructiveUpdate",
 		c.destructive, "Migrate", 0, "Canary", c.canary, "Preemptions", 0));
 }
 
-/* Adds to the diff of each group, in the words that the command shows, what happens to it. */
+/* Adds to the diff of each group what happens to its allocs, in the words that the command shows.
+ */
 static void
 annotate_diff(json_t *diff, const json_t *updates)
 {
@@ -202,14 +193,14 @@ local_api_plan_job(struct sup *sup, struct api_req *req)
 	(void)problems_err(&warn, &warnings);
 	problems_done(&warn);
 	if (r < 0) {
-		api_reply_error(req, r == -ENOMEM ? 500 : 400, "%s", e.msg);
+		api_reply_error(req, 400, "%s", e.msg);
 		return;
 	}
 	p.job = &job;
 	p.used = local_usage_now(p.l);
 	p.now = local_job_find(p.l, job.namespace, job.id);
 	old = p.now ? local_job_wanted(p.now) : NULL;
-	/* A job that is as it was makes no new version. */
+	/* An unchanged job makes no new version. */
 	job.version = !old ? 0 : old->version + !model_equal(&job_type, old, &job);
 	p.updates = json_object();
 	p.failed = json_object();

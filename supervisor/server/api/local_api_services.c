@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/api/alloc_view.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/claim/local_services.h"
 
-/* By namespace, name, id. */
+/* Orders services by namespace, name and id. */
 static int
 compare_services(const void *a, const void *b)
 {
@@ -21,26 +22,26 @@ compare_services(const void *a, const void *b)
 	return r ? r : strcmp(str(ra->id), str(rb->id));
 }
 
-/* The services that the request may see, sorted; the caller frees *ret. */
+/* Collects the services that the request may see, sorted; the caller frees *ret. Returns how many.
+ */
 static size_t
 sort_services(struct sup *sup, const struct api_req *req, struct source_service ***ret)
 {
 	const struct service_table *table = local_services_table(local_of_sup(sup));
-	struct source_service **v = calloc(table->n + 1, sizeof *v);
+	struct source_service **v = mem_zeroed(table->n, sizeof *v);
 	size_t n = 0;
 
-	for (struct source_service *s = table->first; v && s; s = s->next)
+	for (struct source_service *s = table->first; s; s = s->next)
 		if (api_namespace_fits(req, str(s->reg.namespace)) &&
 		    api_prefix_fits(req, str(s->reg.service_name)))
 			v[n++] = s;
-	if (n > 0)
-		qsort(v, n, sizeof *v, compare_services);
+	qsort(v, n, sizeof *v, compare_services);
 	*ret = v;
 	return n;
 }
 
-/* One name of one namespace, from v[i] on, with the tags of all its instances. Returns where the
- * next begins. */
+/* Appends one name of one namespace, from v[i] on, with the tags of all its instances. Returns
+ * where the next name begins. */
 static size_t
 append_name(struct text *t, struct source_service **v, size_t i, size_t n)
 {
@@ -52,9 +53,8 @@ append_name(struct text *t, struct source_service **v, size_t i, size_t n)
 	       str_eq(v[i]->reg.namespace, reg->namespace);
 	     i++)
 		for (size_t k = 0; k < v[i]->reg.tags.n; k++)
-			if (!strings_has(&tags, v[i]->reg.tags.v[k]) &&
-			    strings_add(&tags, v[i]->reg.tags.v[k]) < 0)
-				t->failed = true;
+			if (!strings_has(&tags, v[i]->reg.tags.v[k]))
+				strings_add(&tags, v[i]->reg.tags.v[k]);
 	text_printf(t, "{\"ServiceName\":");
 	text_json_string(t, str(reg->service_name));
 	text_printf(t, ",\"Tags\":[");
@@ -67,7 +67,7 @@ append_name(struct text *t, struct source_service **v, size_t i, size_t n)
 	return i;
 }
 
-/* The names of one namespace, from v[i] on. Returns where the next begins. */
+/* Appends the names of one namespace, from v[i] on. Returns where the next namespace begins. */
 static size_t
 append_namespace(struct text *t, struct source_service **v, size_t i, size_t n)
 {
@@ -98,7 +98,6 @@ local_api_list_services(struct sup *sup, struct api_req *req)
 		i = append_namespace(&item, v, i, n);
 		api_list_add_text(&list, &item);
 	}
-	list.json.failed |= !v;
 	api_list_reply(&list, req);
 }
 

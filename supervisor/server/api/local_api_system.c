@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_system.c: what is asked of the whole: prefixes looked for, namespaces, regions, what is
- * over forgotten, and why the rest of a cluster's paths is not here. Runs in: supervisor. */
+/* local_api_system.c: search, namespaces, regions, garbage collection, and the reasons why other
+ * paths of the servers' API are not supported. Runs in: supervisor. */
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
@@ -13,18 +15,16 @@
 
 #define MATCHES_MAX 20
 
-/* --- search --- */
-
 struct search {
 	const char *prefix;
 	const struct api_req *req;
-	json_t *matches, *found; /* of all contexts, of this one */
+	json_t *found; /* the matches of one context */
 	bool more;
 };
 
-/* namespace: NULL where there are none. */
+/* Adds the id if it matches. namespace is NULL for a kind without namespaces. */
 static void
-look_at(struct search *s, const char *id, const char *namespace)
+add_match(struct search *s, const char *id, const char *namespace)
 {
 	if (strncmp(id, s->prefix, strlen(s->prefix)) != 0 ||
 	    (namespace && !api_namespace_fits(s->req, namespace)))
@@ -40,7 +40,7 @@ search_allocs(struct sup *sup, struct search *s)
 {
 	alloc_foreach(sup, sa)
 	{
-		look_at(s, str(sa->a.id), str(sa->a.namespace));
+		add_match(s, str(sa->a.id), str(sa->a.namespace));
 	}
 }
 
@@ -50,19 +50,20 @@ search_deployments(struct sup *sup, struct search *s)
 	size_t n;
 	cleanup_free struct local_key **all = local_deployments_sorted(local_of_sup(sup), &n);
 
-	for (size_t i = 0; all && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct local_deployment *dep = local_deployment_of(all[i]);
 
 		if (!dep->job->purge)
-			look_at(s, dep->d.id, str(dep->d.namespace));
+			add_match(s, dep->d.id, str(dep->d.namespace));
 	}
 }
 
 static void
 search_evals(struct sup *sup, struct search *s)
 {
-	for (const struct local_eval *ev = local_eval_newest(local_of_sup(sup)); ev; ev = ev->prev)
-		look_at(s, ev->ev.id, str(ev->ev.namespace));
+	for (const struct local_eval *ev = local_eval_newest(local_of_sup(sup)); ev;
+	     ev = LIST_NEXT(ev, older))
+		add_match(s, ev->ev.id, str(ev->ev.namespace));
 }
 
 static void
@@ -71,18 +72,18 @@ search_jobs(struct sup *sup, struct search *s)
 	size_t n;
 	cleanup_free struct local_key **all = local_jobs_sorted(local_of_sup(sup), &n);
 
-	for (size_t i = 0; all && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct local_job *j = local_job_of(all[i]);
 
 		if (!j->purge)
-			look_at(s, local_job_wanted(j)->id, local_job_wanted(j)->namespace);
+			add_match(s, local_job_wanted(j)->id, local_job_wanted(j)->namespace);
 	}
 }
 
 static void
 search_nodes(struct sup *sup, struct search *s)
 {
-	look_at(s, str(node_get(sup)->id), NULL);
+	add_match(s, str(node_get(sup)->id), NULL);
 }
 
 static void
@@ -92,7 +93,7 @@ search_plugins(struct sup *sup, struct search *s)
 
 	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
 		if (strcmp(plugin_id(p), last) != 0)
-			look_at(s, plugin_id(p), NULL);
+			add_match(s, plugin_id(p), NULL);
 		last = plugin_id(p);
 	}
 }
@@ -103,10 +104,10 @@ search_volumes(struct sup *sup, struct search *s)
 	size_t n;
 	cleanup_free struct local_key **all = local_volumes_sorted(local_of_sup(sup), &n);
 
-	for (size_t i = 0; all && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct local_volume *lv = local_volume_of(all[i]);
 
-		look_at(s, lv->vol.id, lv->vol.namespace);
+		add_match(s, lv->vol.id, lv->vol.namespace);
 	}
 }
 
@@ -123,7 +124,7 @@ static const struct {
 	{ "volumes", search_volumes },
 };
 
-/* The ids that begin so, of what is asked for or of everything, at most 20 of a kind. */
+/* Answers with the ids that have a prefix, of one kind or of all, at most MATCHES_MAX of each. */
 void
 local_api_search(struct sup *sup, struct api_req *req)
 {
@@ -162,13 +163,10 @@ local_api_search(struct sup *sup, struct api_req *req)
 	}
 	json_decref(matches);
 	json_decref(truncations);
-	api_reply_error(
-	    req, 400, "there is nothing of the kind \"%.40s\" to look for here", wanted);
+	api_reply_error(req, 400, "there is no context \"%.40s\" for a search", wanted);
 }
 
-/* --- namespaces and regions --- */
-
-/* They are not made or kept: one is there while something has it. */
+/* Namespaces are not stored: one exists while a job or a volume has it. */
 static json_t *
 collect_namespaces(struct local *l)
 {
@@ -181,7 +179,7 @@ collect_namespaces(struct local *l)
 		size_t n_keys;
 		cleanup_free struct local_key **keys = lists[i](l, &n_keys);
 
-		for (size_t k = 0; keys && k < n_keys; k++) {
+		for (size_t k = 0; k < n_keys; k++) {
 			size_t len = strcspn(keys[k]->name, "/");
 			char name[256];
 
@@ -247,9 +245,7 @@ local_api_list_regions(struct sup *sup, struct api_req *req)
 	api_reply_json(req, json_pack("[s]", region[0] ? region : "global"));
 }
 
-/* --- what is over --- */
-
-/* Nobody would start anything of it again. */
+/* Returns true if no alloc of the job will ever start again by itself. */
 static bool
 is_finished(const struct local_job *j)
 {
@@ -259,8 +255,8 @@ is_finished(const struct local_job *j)
 	return !j->purge && (job->stop || once) && local_job_status(j) == JOB_DEAD;
 }
 
-/* Allocations that are over, and jobs that were stopped or are done: without waiting for their
- * time. */
+/* Collects allocs that are over, and purges jobs that are stopped or done, without waiting for
+ * their thresholds. */
 void
 local_api_collect_system(struct sup *sup, struct api_req *req)
 {
@@ -272,7 +268,7 @@ local_api_collect_system(struct sup *sup, struct api_req *req)
 	{
 		(void)local_alloc_collect(sup->source, sa);
 	}
-	for (size_t i = 0; jobs && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct local_job *j = local_job_of(jobs[i]);
 
 		if (is_finished(j))
@@ -281,14 +277,12 @@ local_api_collect_system(struct sup *sup, struct api_req *req)
 	api_reply_json(req, json_null());
 }
 
-/* They are counted when somebody asks: nothing can be wrong with them. */
+/* Summaries are counted for each request, so they are always right. */
 void
 local_api_reconcile_summaries(struct sup *sup, struct api_req *req)
 {
 	api_reply_json(req, json_null());
 }
-
-/* --- what is not here --- */
 
 void
 local_api_no_pools(struct sup *sup, struct api_req *req)
@@ -296,53 +290,52 @@ local_api_no_pools(struct sup *sup, struct api_req *req)
 	api_reply_error(req, 501, "%s", local_elsewhere("/v1/node/pools"));
 }
 
-/* Patterns of fnmatch(3): a * is anything, with slashes. */
+/* Patterns of fnmatch(3); a * also matches slashes. */
 static const struct {
 	const char *paths, *why;
 } absent[] = {
-	{ "/v1/acl/*", "there are no ACLs here: the agent works alone, and whoever may open its "
-		       "socket may ask "
-		       "for all" },
-	{ "/v1/agent/*", "the agent works alone: it has no servers, and no other agents" },
-	{ "/v1/client/allocation/*/pause", "tasks have no schedules here" },
-	{ "/v1/client/allocation/*/snapshot", "disks do not move to another node here" },
-	{ "/v1/client/identity*", "the node has no identity here: nobody signs one" },
-	{ "/v1/deployment/unblock/*", "a deployment waits for no other region here" },
-	{ "/v1/evaluations/count", "evaluations are not counted here: list them" },
-	{ "/v1/job/*/stable", "a version is stable here once its deployment has succeeded" },
-	{ "/v1/job/*/submission", "a job's source is not kept here" },
-	{ "/v1/job/*/tag", "versions of a job have no tags here" },
-	{ "/v1/jobs/parse", "drover does not read job files of HCL yet: the command `nomad job "
-			    "run` reads them itself "
-			    "and sends JSON, `nomad job run -output` prints it" },
-	{ "/v1/jobs/statuses", "this is not there yet: list the jobs" },
-	{ "/v1/metrics*", "there are no metrics yet" },
+	{ "/v1/acl/*",
+	    "there are no ACLs: this agent works alone, and anyone who can open its socket has "
+	    "full access" },
+	{ "/v1/agent/*", "this agent works alone: it has no servers and knows no other agents" },
+	{ "/v1/client/allocation/*/pause", "schedules of tasks are not supported" },
+	{ "/v1/client/allocation/*/snapshot",
+	    "this is the only node: disks do not move to another" },
+	{ "/v1/client/identity*", "the node has no identity: the embedded server signs none" },
+	{ "/v1/deployment/unblock/*", "there is only one region: no deployment waits for another" },
+	{ "/v1/evaluations/count", "counting evaluations is not supported: list them" },
+	{ "/v1/job/*/stable", "a version becomes stable when its deployment succeeds" },
+	{ "/v1/job/*/submission", "the source of a job is not stored" },
+	{ "/v1/job/*/tag", "tags of job versions are not supported" },
+	{ "/v1/jobs/parse",
+	    "drover does not parse job files in HCL: `nomad job run` parses them itself and "
+	    "sends JSON, and `nomad job run -output` prints it" },
+	{ "/v1/jobs/statuses", "job statuses are not supported yet: list the jobs" },
+	{ "/v1/metrics*", "metrics are not supported yet" },
 	{ "/v1/namespace*",
-	    "namespaces are not made here: one is there while a job or a volume has it" },
-	{ "/v1/node/pool*", "there are no node pools here: the agent is the only node" },
-	{ "/v1/node/*/evaluate", "this is the only node: evaluate jobs" },
+	    "namespaces are not made here: one exists while a job or a volume has it" },
+	{ "/v1/node/pool*", "there are no node pools: this is the only node" },
+	{ "/v1/node/*/evaluate", "this is the only node: evaluate jobs instead" },
 	{ "/v1/node/*/purge", "this is the only node: it cannot be purged" },
-	{ "/v1/operator/*", "the agent works alone: it has no servers to look after" },
-	{ "/v1/quota*", "there are no quotas here" },
-	{ "/v1/recommendation*", "there are no recommendations here" },
-	{ "/v1/scaling/*",
-	    "scaling policies are kept in their jobs, and nobody here acts by them" },
-	{ "/v1/search/fuzzy", "only prefixes are looked for here: /v1/search" },
-	{ "/v1/sentinel/*", "there are no policies here" },
-	{ "/v1/status/*", "the agent works alone: it has no servers" },
-	{ "/v1/var/*", "there are no variables here" },
-	{ "/v1/vars", "there are no variables here" },
-	{ "/v1/volume/csi/*/detach",
-	    "an allocation gives its claims back by itself when it is over: stop it" },
-	{ "/v1/volume/host/*", "there are no host volumes but those of the configuration" },
+	{ "/v1/operator/*", "this agent works alone: it has no servers to operate" },
+	{ "/v1/quota*", "there are no quotas" },
+	{ "/v1/recommendation*", "there are no recommendations" },
+	{ "/v1/scaling/*", "scaling policies are stored in their jobs, but have no effect" },
+	{ "/v1/search/fuzzy", "only prefixes can be searched: /v1/search" },
+	{ "/v1/sentinel/*", "there are no policies" },
+	{ "/v1/status/*", "this agent works alone: it has no servers" },
+	{ "/v1/var/*", "there are no variables" },
+	{ "/v1/vars", "there are no variables" },
+	{ "/v1/volume/csi/*/detach", "an allocation releases its claims when it ends: stop it" },
+	{ "/v1/volume/host/*", "host volumes are defined in the configuration" },
 };
 
 const char *
 local_elsewhere(const char *target)
 {
-	cleanup_free char *path = strndup(target, strcspn(target, "?"));
+	cleanup_free char *path = mem_strndup(target, strcspn(target, "?"));
 
-	for (size_t i = 0; path && i < ELEMENTSOF(absent); i++)
+	for (size_t i = 0; i < ELEMENTSOF(absent); i++)
 		if (fnmatch(absent[i].paths, path, 0) == 0)
 			return absent[i].why;
 	return NULL;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_volumes.c: volumes and plugins over the API. Runs in: supervisor.
- */
+/* local_api_volumes.c: volumes and plugins over the API. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/claim/claims.h"
 #include "supervisor/volume/plugins.h"
@@ -29,41 +29,39 @@ query_fits(const struct api_req *req, const char *name, const char *value)
 	return !wanted || !*wanted || str_eq(wanted, value);
 }
 
-/* --- showing --- */
-
-static int
-add_alloc_view(struct local *l, struct csi_volume *view, const char *alloc_id)
+static void
+fill_alloc_stub(struct alloc *ret, const struct sup_alloc *sa)
 {
-	struct sup_alloc *sa;
-	struct alloc *item;
-	struct id id;
-
-	sa = id_from_uuid(alloc_id, &id) ? alloc_find(l->base.sup, &id) : NULL;
-	if (!sa)
-		return 0;
-	item = list_add(alloc, &view->allocations);
-	if (!item || alloc_copy(&sa->a, item) < 0)
-		return -ENOMEM;
-	alloc_fill_stub(item, &sa->job->job);
-	return 0;
+	alloc_copy(&sa->a, ret);
+	alloc_fill_stub(ret, &sa->job->job);
 }
 
-/* A copy of the volume with what the API adds. */
-static int
+static void
+add_alloc_stubs(struct local *l, struct csi_volume *view, const struct strings *ids)
+{
+	for (size_t i = 0; i < ids->n; i++) {
+		struct id id;
+		const struct sup_alloc *sa =
+		    id_from_uuid(ids->v[i], &id) ? alloc_find(l->base.sup, &id) : NULL;
+
+		if (sa)
+			fill_alloc_stub(list_add(alloc, &view->allocations), sa);
+	}
+}
+
+/* Copies the volume, with the fields that only the API shows, into *ret, which must hold nothing.
+ */
+static void
 view_volume(struct local *l, struct local_volume *lv, bool with_allocs, struct csi_volume *ret)
 {
-	int r = csi_volume_copy(&lv->vol, ret);
-
-	if (r < 0)
-		return r;
+	csi_volume_copy(&lv->vol, ret);
 	local_volume_refresh(l, ret);
 	ret->schedulable = ret->schedulable && !lv->busy;
 	csi_volume_fill_view(ret);
-	for (size_t i = 0; r >= 0 && with_allocs && i < ret->read_allocs.n; i++)
-		r = add_alloc_view(l, ret, ret->read_allocs.v[i]);
-	for (size_t i = 0; r >= 0 && with_allocs && i < ret->write_allocs.n; i++)
-		r = add_alloc_view(l, ret, ret->write_allocs.v[i]);
-	return r;
+	if (!with_allocs)
+		return;
+	add_alloc_stubs(l, ret, &ret->read_allocs);
+	add_alloc_stubs(l, ret, &ret->write_allocs);
 }
 
 void
@@ -75,7 +73,7 @@ local_api_list_volumes(struct sup *sup, struct api_req *req)
 	struct api_list list;
 
 	api_list_begin_named(&list, req);
-	for (size_t i = 0; volumes && wants_csi(req) && i < n; i++) {
+	for (size_t i = 0; wants_csi(req) && i < n; i++) {
 		struct local_volume *lv = local_volume_of(volumes[i]);
 		cleanup_done(csi_volume) struct csi_volume view;
 
@@ -84,10 +82,8 @@ local_api_list_volumes(struct sup *sup, struct api_req *req)
 		    !api_namespace_fits(req, lv->vol.namespace) ||
 		    !query_fits(req, "plugin_id", lv->vol.plugin_id))
 			continue;
-		if (view_volume(l, lv, false, &view) < 0)
-			list.json.failed = true;
-		else
-			api_list_add(&list, &csi_volume_stub_type, &view);
+		view_volume(l, lv, false, &view);
+		api_list_add(&list, &csi_volume_stub_type, &view);
 	}
 	api_list_reply(&list, req);
 }
@@ -112,13 +108,9 @@ local_api_get_volume(struct sup *sup, struct api_req *req)
 	csi_volume_init(&view);
 	if (!lv)
 		return;
-	if (view_volume(local_of_sup(sup), lv, true, &view) < 0)
-		api_reply_error(req, 500, "no memory to show the volume");
-	else
-		api_reply_model(req, &csi_volume_view_type, &view);
+	view_volume(local_of_sup(sup), lv, true, &view);
+	api_reply_model(req, &csi_volume_view_type, &view);
 }
-
-/* --- reading volumes out of a request --- */
 
 static int
 check_volume(const struct csi_volume *vol, struct err *e)
@@ -127,16 +119,17 @@ check_volume(const struct csi_volume *vol, struct err *e)
 	int r;
 
 	if (!name_is_component(str(vol->namespace)))
-		(void)model_problem(&p, "namespace \"%.140s\" is not a name", str(vol->namespace));
+		model_problem(&p, "namespace \"%.140s\" is not a name", str(vol->namespace));
 	if (*str(vol->plugin_id) && !name_is_component(vol->plugin_id))
-		(void)model_problem(&p, "plugin id \"%.140s\" is not a name", vol->plugin_id);
+		model_problem(&p, "plugin id \"%.140s\" is not a name", vol->plugin_id);
 	csi_volume_validate(vol, &p);
 	r = problems_err(&p, e);
 	problems_done(&p);
 	return r;
 }
 
-/* {"Volumes":[…]}, the i-th, whose id must be the path's where there is one. */
+/* Reads the i-th volume of {"Volumes":[…]}. If the path has an id, it must be that of the volume.
+ */
 static int
 read_volume(struct api_req *req, size_t i, struct csi_volume *ret, struct err *e)
 {
@@ -146,18 +139,20 @@ read_volume(struct api_req *req, size_t i, struct csi_volume *ret, struct err *e
 
 	if (r < 0)
 		return r;
-	if ((!ret->id && id && str_set(&ret->id, id) < 0) ||
-	    (!ret->namespace && str_set(&ret->namespace, api_namespace(req)) < 0) ||
-	    (!ret->name && str_set(&ret->name, ret->id) < 0) ||
-	    model_defaults(&csi_volume_type, ret) < 0)
-		return err_set(e, -ENOMEM, "read the volume");
+	if (!ret->id && id)
+		str_set(&ret->id, id);
+	if (!ret->namespace)
+		str_set(&ret->namespace, api_namespace(req));
+	if (!ret->name)
+		str_set(&ret->name, ret->id);
+	model_defaults(&csi_volume_type, ret);
 	if (id && strcmp(id, ret->id) != 0)
 		return err_say(
 		    e, -EINVAL, "volume ID \"%.140s\" does not match the id in the path", ret->id);
 	return check_volume(ret, e);
 }
 
-/* How many volumes the body has: at least one, or -EINVAL. */
+/* Returns how many volumes the body has (at least one), or -EINVAL. */
 static int
 count_volumes(struct api_req *req, struct err *e)
 {
@@ -190,7 +185,7 @@ local_api_volume_status(int r)
 	}
 }
 
-/* Refuses changes that are never possible, or not while the volume is in use. */
+/* Refuses changes of a volume in use, and of fields that cannot change. */
 static int
 check_change(const struct local_volume *lv, const struct csi_volume *vol, struct err *e)
 {
@@ -203,33 +198,40 @@ check_change(const struct local_volume *lv, const struct csi_volume *vol, struct
 	if (!str_eq(has->plugin_id, vol->plugin_id) ||
 	    !str_eq(has->external_id, vol->external_id) || !str_eq(has->name, vol->name))
 		return err_say(e, -EEXIST,
-		    "volume \"%s\" exists with another name, plugin or external id, none of which "
-		    "can change",
+		    "volume \"%s\" exists with another name, plugin or external id, which cannot "
+		    "change",
 		    has->id);
 	return 0;
 }
 
-static int
-register_one(struct local *l, struct csi_volume *vol, struct err *e)
+/* Replaces the contents of lv by those of *vol, which is emptied. */
+static void
+replace_volume(struct local *l, struct local_volume *lv, struct csi_volume *vol)
 {
-	struct local_volume *lv = local_volume_find(l, vol->namespace, vol->id);
-	int r;
-
-	if (!*str(vol->external_id))
-		return err_say(e, -EINVAL, "volume \"%s\": ExternalID is missing", vol->id);
-	if (!lv)
-		return local_volume_new(l, vol)
-			   ? 0
-			   : err_set(e, -ENOMEM, "register volume \"%s\"", vol->id);
-	r = check_change(lv, vol, e);
-	if (r < 0)
-		return r;
 	vol->create_index = lv->vol.create_index;
 	vol->create_time = lv->vol.create_time;
 	csi_volume_done(&lv->vol);
 	lv->vol = *vol;
 	csi_volume_init(vol);
 	local_volume_changed(l, lv);
+}
+
+static int
+register_volume(struct local *l, struct csi_volume *vol, struct err *e)
+{
+	struct local_volume *lv = local_volume_find(l, vol->namespace, vol->id);
+	int r;
+
+	if (!*str(vol->external_id))
+		return err_say(e, -EINVAL, "volume \"%s\": ExternalID is missing", vol->id);
+	if (!lv) {
+		(void)local_volume_new(l, vol);
+		return 0;
+	}
+	r = check_change(lv, vol, e);
+	if (r < 0)
+		return r;
+	replace_volume(l, lv, vol);
 	return 0;
 }
 
@@ -246,7 +248,7 @@ local_api_register_volumes(struct sup *sup, struct api_req *req)
 		csi_volume_init(&vol);
 		r = read_volume(req, (size_t)i, &vol, &e);
 		if (r >= 0)
-			r = register_one(l, &vol, &e);
+			r = register_volume(l, &vol, &e);
 	}
 	if (r < 0)
 		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
@@ -255,8 +257,7 @@ local_api_register_volumes(struct sup *sup, struct api_req *req)
 	local_mark_node(l);
 }
 
-/* --- create and delete: the row is durable before the plugin is called --- */
-
+/* A volume that is created or deleted. Its row is durable before the plugin is called. */
 struct volume_op {
 	struct api_req *req;
 	struct local_volume *lv;
@@ -268,16 +269,12 @@ local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_volume
 {
 	cleanup_done(csi_volume) struct csi_volume view;
 
-	csi_volume_init(&view);
-	if (view_volume(local_of_sup(sup), lv, false, &view) < 0) {
-		api_reply_error(req, 500, "no memory to show the volume");
-		return;
-	}
+	view_volume(local_of_sup(sup), lv, false, &view);
 	api_reply_json(
 	    req, json_pack("{s:[o]}", "Volumes", model_to_json(&csi_volume_view_type, &view, 0)));
 }
 
-/* The plugin has said that it makes no such volume. */
+/* Returns true for an error that means: the plugin refused, and made no volume. */
 static bool
 is_refused(int r)
 {
@@ -285,9 +282,9 @@ is_refused(int r)
 	       r == -EOPNOTSUPP || r == -ENOENT;
 }
 
-/* Nothing has been asked: the plugin did not answer, no memory, too many calls. */
+/* Returns true for an error that means: the plugin was not called. */
 static bool
-is_unasked(int r)
+is_uncalled(int r)
 {
 	return r == -EHOSTDOWN || r == -ENOMEM || r == -EBUSY;
 }
@@ -307,10 +304,10 @@ on_created(struct sup *sup, void *arg, int r, const struct err *e)
 		return;
 	}
 	api_reply_error(op->req, r == -EINVAL ? 400 : 500, "create volume \"%s\": %s", lv->vol.id,
-	    r < 0 ? e->msg : "the plugin gave it no id");
-	/* Else nobody knows whether the plugin made it: the row stays, so that it can be created
-	 * again or deleted. */
-	if (op->was_new && (is_refused(r) || is_unasked(r)))
+	    r < 0 ? e->msg : "the plugin returned no id");
+	/* If it is not known whether the plugin made the volume, the row stays, so that the volume
+	 * can be created again or deleted. */
+	if (op->was_new && (is_refused(r) || is_uncalled(r)))
 		local_volume_forget(l, lv);
 	else
 		local_volume_changed(l, lv);
@@ -325,8 +322,7 @@ check_creator(struct local *l, const struct csi_volume *vol, struct err *e)
 	if (!local_plugin_get(l, vol->plugin_id, &plugin))
 		return err_say(e, -EINVAL,
 		    "volume \"%s\": no plugin \"%s\" answers on this node: a task with a "
-		    "csi_plugin "
-		    "of this id must run, and say why it is not healthy in its events",
+		    "csi_plugin block of this id must run; its events say why it is not healthy",
 		    vol->id, vol->plugin_id);
 	for (size_t i = 0; i < plugin.controllers.n; i++) {
 		const struct csi_info *info = &plugin.controllers.v[i].value;
@@ -345,7 +341,8 @@ check_creator(struct local *l, const struct csi_volume *vol, struct err *e)
 	return 0;
 }
 
-/* May lv, which has this id, be created (again)? Only as it was the first time, or larger. */
+/* Checks whether lv, which has the id of *vol, may be created again: only with the same parameters,
+ * or larger. */
 static int
 check_repeat(const struct local_volume *lv, struct csi_volume *vol, bool *ret_larger, struct err *e)
 {
@@ -368,28 +365,22 @@ check_repeat(const struct local_volume *lv, struct csi_volume *vol, bool *ret_la
 	return 0;
 }
 
-/* Finds or makes the row that the creation fills. */
-static int
-begin_creation(struct local *l, struct csi_volume *vol, struct volume_op *op, struct err *e)
+/* Makes the volume's row, and calls the plugin. lv is the present row, of an earlier creation whose
+ * end is unknown, or NULL. CSI allows the same call again. */
+static void
+begin_creation(
+    struct sup *sup, struct api_req *req, struct local_volume *lv, struct csi_volume *vol)
 {
-	struct local_volume *lv = local_volume_find(l, vol->namespace, vol->id);
+	struct volume_op *op = mem_new(struct volume_op);
+	struct local *l = local_of_sup(sup);
 
+	op->req = req;
 	op->was_new = !lv;
-	if (!lv) {
-		lv = local_volume_new(l, vol);
-		if (!lv)
-			return err_set(e, -ENOMEM, "create volume");
-	} else {
-		/* An earlier creation whose end nobody saw: the same again, as the specification of
-		 * CSI wants it. */
-		vol->create_index = lv->vol.create_index;
-		csi_volume_done(&lv->vol);
-		lv->vol = *vol;
-		csi_volume_init(vol);
-		local_volume_changed(l, lv);
-	}
-	op->lv = lv;
-	return 0;
+	if (lv)
+		replace_volume(l, lv, vol);
+	op->lv = lv ?: local_volume_new(l, vol);
+	op->lv->busy = "created";
+	volume_create(sup, &op->lv->vol, on_created, op);
 }
 
 void
@@ -397,7 +388,6 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
 	cleanup_done(csi_volume) struct csi_volume vol;
-	cleanup_free struct volume_op *op = calloc(1, sizeof *op);
 	struct local_volume *lv;
 	bool larger = false;
 	struct err e = { 0 };
@@ -405,9 +395,9 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 
 	csi_volume_init(&vol);
 	if (r > 1)
-		r = err_say(&e, -EINVAL, "one volume is created by one request");
+		r = err_say(&e, -EINVAL, "only one volume can be created by a request");
 	if (r >= 0)
-		r = op ? read_volume(req, 0, &vol, &e) : -ENOMEM;
+		r = read_volume(req, 0, &vol, &e);
 	lv = r >= 0 ? local_volume_find(l, vol.namespace, vol.id) : NULL;
 	if (lv)
 		r = check_repeat(lv, &vol, &larger, &e);
@@ -420,19 +410,13 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 		return;
 	}
 	if (r >= 0)
-		r = str_set(&vol.external_id, NULL);
-	if (r >= 0)
 		r = check_creator(l, &vol, &e);
-	if (r >= 0)
-		r = begin_creation(l, &vol, op, &e);
 	if (r < 0) {
 		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
 		return;
 	}
-	op->req = req;
-	op->lv->busy = "created";
-	volume_create(sup, &op->lv->vol, on_created, op);
-	op = NULL;
+	str_set(&vol.external_id, NULL);
+	begin_creation(sup, req, lv, &vol);
 }
 
 static void
@@ -452,8 +436,8 @@ on_deleted(struct sup *sup, void *arg, int r, const struct err *e)
 	api_reply_text(op->req, 200, "application/json", "", 0);
 }
 
-/* Of a volume whose creation was not seen to end only the plugin knows the id: it is asked again
- * first. */
+/* If the end of the volume's creation is unknown, only the plugin knows its id, so it is created
+ * again before it is deleted. */
 static void
 on_created_to_delete(struct sup *sup, void *arg, int r, const struct err *e)
 {
@@ -467,8 +451,9 @@ on_created_to_delete(struct sup *sup, void *arg, int r, const struct err *e)
 	volume_delete(sup, &op->lv->vol, on_deleted, op);
 }
 
+/* Answers with 409, and returns false, if the volume is in use. */
 static bool
-may_go(struct api_req *req, const struct local_volume *lv)
+check_unused(struct api_req *req, const struct local_volume *lv)
 {
 	if (lv->busy)
 		api_reply_error(req, 409, "volume \"%s\" is being %s", lv->vol.id, lv->busy);
@@ -489,13 +474,9 @@ local_api_delete_volume(struct sup *sup, struct api_req *req)
 	struct local_volume *lv = find_volume(sup, req);
 	struct volume_op *op;
 
-	if (!lv || !may_go(req, lv))
+	if (!lv || !check_unused(req, lv))
 		return;
-	op = calloc(1, sizeof *op);
-	if (!op) {
-		api_reply_error(req, 500, "no memory to delete the volume");
-		return;
-	}
+	op = mem_new(struct volume_op);
 	*op = (struct volume_op){ .req = req, .lv = lv };
 	lv->busy = "deleted";
 	turn_write(sup, &lv->row);
@@ -519,16 +500,14 @@ local_api_deregister_volume(struct sup *sup, struct api_req *req)
 		return;
 	}
 	if (!force || lv->busy || !local_volume_abandon(local_of_sup(sup), lv)) {
-		if (!may_go(req, lv))
+		if (!check_unused(req, lv))
 			return;
 		local_volume_forget(local_of_sup(sup), lv);
 	}
 	api_reply_text(req, 200, "application/json", "", 0);
 }
 
-/* --- plugins --- */
-
-/* Is p the first instance of its id? */
+/* Returns true if p is the first instance with its id. */
 static bool
 is_first(struct sup *sup, struct plugin *p)
 {
@@ -571,10 +550,9 @@ local_api_get_plugin(struct sup *sup, struct api_req *req)
 	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
 		struct sup_alloc *sa =
 		    strcmp(plugin_id(p), plugin.id) == 0 ? alloc_find(sup, plugin_alloc(p)) : NULL;
-		struct alloc *item = sa ? list_add(alloc, &plugin.allocations) : NULL;
 
-		if (item && alloc_copy(&sa->a, item) == 0)
-			alloc_fill_stub(item, &sa->job->job);
+		if (sa)
+			fill_alloc_stub(list_add(alloc, &plugin.allocations), sa);
 	}
 	api_reply_model(req, &csi_plugin_type, &plugin);
 }

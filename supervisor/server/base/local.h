@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * local.h: the embedded one-node server: its clock, its index, and one part for each of its files.
+ * local.h: the embedded one-node server: its index, and one part for each of its files.
  * A part is defined in its file alone and made by that file's _init(). Everything durable has a
  * row, written at the end of the turn. Runs in: supervisor.
  *
- * Its rooms, each of which knows only those before it: base, feed (what has changed, for who waits
- * or follows), capacity (what allocs use of the node), job (the books: jobs, slots, allocs,
- * evaluations), claim (volumes, services), deploy (deployments and their rules), place (decides
- * about slots, places allocs), drive (what begins by itself, and the pass), api.
+ * Its rooms, each of which knows only those before it: base, feed (the changes, for requests that
+ * wait and for followers of events), capacity (what allocs use of the node), job (the books: jobs,
+ * slots, allocs, evaluations), claim (volumes, services), deploy (deployments and their rules),
+ * place (decides about slots, places allocs), drive (actions that start by themselves, and the
+ * pass), api.
  */
 #ifndef DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
 #define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
 
+#include "common/list.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/source/source.h"
+
+struct sd_event_source;
 
 struct local {
 	struct source base;
@@ -23,6 +27,7 @@ struct local {
 	/* feed/ */
 	struct local_changes *changes;
 	struct local_kept *kept;
+	struct local_streams *streams;
 	/* capacity/ */
 	struct local_used *used;
 	struct local_cores *cores;
@@ -49,7 +54,7 @@ struct local {
 static inline struct local *
 local_of(struct source *s)
 {
-	return (struct local *)(void *)s;
+	return container_of(s, struct local, base);
 }
 
 static inline struct local *
@@ -58,10 +63,10 @@ local_of_sup(struct sup *sup)
 	return local_of(sup->source);
 }
 
-/* A new index for something that changes in this turn. */
+/* Returns a new index for an object that changes in this turn. */
 uint64_t local_index_next(struct local *l);
-int local_index_init(struct local *l);
-/* Goes on behind every index that was ever given out. 0 or -errno. */
+void local_index_init(struct local *l);
+/* Continues after every index that was used before the restart. Returns 0 or -errno. */
 int local_index_load(struct local *l, struct err *e);
 void local_index_free(struct local *l);
 

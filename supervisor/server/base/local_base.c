@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_base.c: the clock and the index of the one-node server. Runs in: supervisor. */
+/* local_base.c: the index of the one-node server. Runs in: supervisor. */
 #include "supervisor/server/base/local.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include "common/cleanup.h"
 #include "supervisor/core/store.h"
 
-/* Changes of the client raise the index without writing it; there are fewer than this between two
- * writes. */
+/* Changes by the client raise the index without writing it. There are fewer of them than this
+ * between two writes. */
 #define INDEX_GAP 100000
 
 uint64_t
@@ -30,13 +30,12 @@ write_index(struct sup *sup, struct dirty *d, struct err *e)
 	return store_meta_put(sup->store, "local_index", text, e);
 }
 
-int
+void
 local_index_init(struct local *l)
 {
 	l->index = 1;
 	l->index_row.write = write_index;
 	l->index_row.point = CRASH_ROW_INDEX;
-	return 0;
 }
 
 int

@@ -1,98 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_map.c: things by name. Runs in: supervisor. */
+/* local_map.c: a map of named objects. Runs in: supervisor. */
 #include "supervisor/server/base/local_map.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS_FIRST 64
+#include "common/list.h"
+#include "common/mem.h"
 
-/* FNV-1a. Collisions cannot be an attack: only operators choose the names. */
-static uint64_t
-hash_name(const char *name)
+static struct local_key *
+key_of(struct hash_link *link)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 0x100000001b3ull;
-	return h;
-}
-
-static struct local_key **
-bucket_of(const struct local_map *m, uint64_t hash)
-{
-	return &m->buckets[hash & (m->n_buckets - 1)];
+	return container_of(link, struct local_key, link);
 }
 
 struct local_key *
 local_map_find(const struct local_map *m, const char *name)
 {
-	uint64_t hash = hash_name(name);
+	struct hash_link *link = hash_first(&m->table, hash_string(name));
 
-	if (m->n == 0)
-		return NULL;
-	for (struct local_key *k = *bucket_of(m, hash); k; k = k->next) {
-		if (k->hash == hash && strcmp(k->name, name) == 0)
-			return k;
-	}
-	return NULL;
+	while (link && strcmp(key_of(link)->name, name) != 0)
+		link = hash_next(link);
+	return link ? key_of(link) : NULL;
 }
 
-static int
-grow_map(struct local_map *m)
-{
-	struct local_map bigger = { .n_buckets = m->n_buckets ? m->n_buckets * 2 : BUCKETS_FIRST,
-		.n = m->n };
-
-	bigger.buckets = calloc(bigger.n_buckets, sizeof *bigger.buckets);
-	if (!bigger.buckets)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->n_buckets; i++) {
-		struct local_key *k = m->buckets[i];
-
-		while (k) {
-			struct local_key *next = k->next, **bucket = bucket_of(&bigger, k->hash);
-
-			k->next = *bucket;
-			*bucket = k;
-			k = next;
-		}
-	}
-	free(m->buckets);
-	*m = bigger;
-	return 0;
-}
-
-int
+/* Names are chosen by operators, so nobody attacks the hash. */
+void
 local_map_add(struct local_map *m, struct local_key *key, const char *name)
 {
-	struct local_key **bucket;
-
-	if (m->n >= m->n_buckets && grow_map(m) < 0 && m->n_buckets == 0)
-		return -ENOMEM;
 	key->name = name;
-	key->hash = hash_name(name);
-	bucket = bucket_of(m, key->hash);
-	key->next = *bucket;
-	*bucket = key;
-	m->n++;
-	return 0;
+	hash_add(&m->table, &key->link, hash_string(name));
 }
 
 void
 local_map_remove(struct local_map *m, struct local_key *key)
 {
-	struct local_key **at;
-
-	if (m->n == 0)
-		return;
-	for (at = bucket_of(m, key->hash); *at && *at != key;)
-		at = &(*at)->next;
-	if (!*at)
-		return;
-	*at = key->next;
-	m->n--;
+	hash_remove(&m->table, &key->link);
 }
 
 static int
@@ -104,24 +47,27 @@ compare_names(const void *a, const void *b)
 }
 
 struct local_key **
-local_map_sorted(const struct local_map *m)
+local_map_sorted(const struct local_map *m, size_t *ret_n)
 {
-	struct local_key **list = m->n ? calloc(m->n, sizeof *list) : NULL;
+	struct local_key **list = mem_zeroed(m->table.n, sizeof *list);
 	size_t n = 0;
 
-	if (!list)
-		return NULL;
-	for (size_t i = 0; i < m->n_buckets; i++) {
-		for (struct local_key *k = m->buckets[i]; k; k = k->next)
-			list[n++] = k;
-	}
+	for (struct hash_link *link = NULL; (link = hash_each(&m->table, link));)
+		list[n++] = key_of(link);
 	qsort(list, n, sizeof *list, compare_names);
+	*ret_n = n;
 	return list;
 }
 
 void
-local_map_done(struct local_map *m)
+local_map_done(
+    struct local_map *m, struct local *l, void (*drop)(struct local *l, struct local_key *key))
 {
-	free(m->buckets);
-	*m = (struct local_map){ 0 };
+	struct hash_link *link = hash_each(&m->table, NULL), *next;
+
+	for (; drop && link; link = next) {
+		next = hash_each(&m->table, link);
+		drop(l, key_of(link));
+	}
+	hash_done(&m->table);
 }

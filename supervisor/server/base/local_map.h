@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_map.h: a hash table of named objects, linked through the objects. Runs in: supervisor. */
+/* local_map.h: a map of named objects, which embed their entry. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_BASE_LOCAL_MAP_H
 #define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_MAP_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "common/hash.h"
 
-/* Embedded. name belongs to the object. */
+struct local;
+
+/* Embedded in the object, to which the name belongs. */
 struct local_key {
-	struct local_key *next;
+	struct hash_link link;
 	const char *name;
-	uint64_t hash;
 };
 
-/* Zero is an empty one. */
+/* All zeros is an empty map. */
 struct local_map {
-	struct local_key **buckets;
-	size_t n_buckets, n;
+	struct hash_table table;
 };
 
-struct local_key *local_map_find(const struct local_map *m, const char *name);
-/* The name must be new. 0 or -ENOMEM. */
-int local_map_add(struct local_map *m, struct local_key *key, const char *name);
+struct local_key *local_map_find(const struct local_map *m, const char *name); /* or NULL */
+/* Adds key under a name that is not in the map yet. */
+void local_map_add(struct local_map *m, struct local_key *key, const char *name);
 void local_map_remove(struct local_map *m, struct local_key *key);
-/* Every key, sorted by name: an array of m->n that the caller frees; NULL: no memory, or empty. */
-struct local_key **local_map_sorted(const struct local_map *m);
-void local_map_done(struct local_map *m); /* does not free the objects */
+/* Returns all keys, sorted by name: an array of *ret_n that the caller frees. */
+struct local_key **local_map_sorted(const struct local_map *m, size_t *ret_n);
+/* Frees the map. Calls drop, if it is not NULL, for each key, which it may free. */
+void local_map_done(
+    struct local_map *m, struct local *l, void (*drop)(struct local *l, struct local_key *key));
 
 #endif

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_cores.c: which processors tasks have reserved. Runs in: supervisor. */
+/* local_cores.c: which cores of the node are reserved by tasks. Runs in: supervisor. */
 #include "supervisor/server/capacity/local_cores.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "common/mem.h"
 #include "supervisor/node/node_state.h"
 
 struct local_cores {
 	struct core_set used;
 };
 
-int
+void
 local_cores_init(struct local *l)
 {
-	l->cores = calloc(1, sizeof *l->cores);
-	return l->cores ? 0 : -ENOMEM;
+	l->cores = mem_new(struct local_cores);
 }
 
 void
@@ -52,7 +51,7 @@ local_cores_mark(struct local *l, const struct alloc *a, bool used)
 	}
 }
 
-int
+bool
 local_cores_fill(struct local *l, int64_t n, struct core_set *used, struct alloc_cpu *ret)
 {
 	const struct node *node = node_get(l->base.sup);
@@ -62,9 +61,8 @@ local_cores_fill(struct local *l, int64_t n, struct core_set *used, struct alloc
 		if (core_set_has(used, all->v[i]))
 			continue;
 		used->has[all->v[i]] = 1;
-		if (ints_add(&ret->reserved_cores, all->v[i]) < 0)
-			return -ENOMEM;
+		ints_add(&ret->reserved_cores, all->v[i]);
 	}
 	ret->cpu_shares = n * local_core_mhz(node);
-	return (int64_t)ret->reserved_cores.n == n ? 0 : -ENOSPC;
+	return (int64_t)ret->reserved_cores.n == n;
 }

@@ -1,82 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_ports.c: which alloc has which port of which address of the node: static ones are refused
- * while another has them, dynamic ones are chosen. Runs in: supervisor. */
+/* local_ports.c: which alloc has which port of which address of the node. A static port is refused
+ * while another alloc has it; dynamic ports are chosen here. Runs in: supervisor. */
 #include "supervisor/server/capacity/local_ports.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/port_list.h"
 #include "supervisor/node/node_state.h"
 
 #define PORTS 65536
 
-/* The ports of one address; made when the first of them is taken. */
+/* The ports of one address; made when the first port of it is reserved. */
 struct local_address {
-	struct local_address *next;
+	SLIST_ENTRY(local_address) entry;
 	char *ip;
 	struct sup_alloc *holder[PORTS];
 };
 
 struct local_ports {
-	struct local_address *addresses;
-	unsigned next_dynamic;
+	SLIST_HEAD(, local_address) addresses;
+	unsigned next_dynamic; /* 0: a random start has to be chosen */
 };
 
-int
+/* A group that gets ports. */
+struct fill {
+	struct local_ports *ports;
+	const struct node *node;
+	const char *node_ip;
+	struct alloc_shared_resources *shared; /* what the group gets */
+	struct local_shortage *shortage;       /* may be NULL */
+	struct err *e;
+};
+
+void
 local_ports_init(struct local *l)
 {
-	l->ports = calloc(1, sizeof *l->ports);
-	return l->ports ? 0 : -ENOMEM;
+	l->ports = mem_new(struct local_ports);
 }
 
 static struct local_address *
-find_address(const struct local *l, const char *ip)
+find_address(const struct local_ports *ports, const char *ip)
 {
-	struct local_address *p = l->ports->addresses;
+	struct local_address *at;
 
-	while (p && !str_eq(p->ip, ip))
-		p = p->next;
-	return p;
+	SLIST_FOREACH (at, &ports->addresses, entry)
+		if (str_eq(at->ip, ip))
+			return at;
+	return NULL;
+}
+
+static struct local_address *
+add_address(struct local_ports *ports, const char *ip)
+{
+	struct local_address *at = mem_new(struct local_address);
+
+	str_set(&at->ip, ip);
+	SLIST_INSERT_HEAD(&ports->addresses, at, entry);
+	return at;
+}
+
+static bool
+is_port(int64_t port)
+{
+	return port > 0 && port < PORTS;
 }
 
 static struct sup_alloc *
-holder_of(const struct local *l, const char *ip, int64_t port)
+holder_of(const struct local_ports *ports, const char *ip, int64_t port)
 {
-	const struct local_address *p = find_address(l, ip);
+	const struct local_address *at = find_address(ports, ip);
 
-	return p && port > 0 && port < PORTS ? p->holder[port] : NULL;
-}
-
-static struct local_address *
-add_address(struct local *l, const char *ip)
-{
-	struct local_address *p = calloc(1, sizeof *p);
-
-	if (!p || str_set(&p->ip, ip) < 0) {
-		free(p);
-		return NULL;
-	}
-	p->next = l->ports->addresses;
-	l->ports->addresses = p;
-	return p;
+	return at && is_port(port) ? at->holder[port] : NULL;
 }
 
 void
 local_ports_free(struct local *l)
 {
-	while (l->ports && l->ports->addresses) {
-		struct local_address *p = l->ports->addresses;
+	struct local_address *at;
 
-		l->ports->addresses = p->next;
-		free(p->ip);
-		free(p);
+	while ((at = SLIST_FIRST(&l->ports->addresses))) {
+		SLIST_REMOVE_HEAD(&l->ports->addresses, entry);
+		free(at->ip);
+		free(at);
 	}
 	free(l->ports);
 }
 
-/* One for each group: its first such port. */
+/* Adds one warning for the group: for its first port that a canary would find taken. */
 static void
 warn_group(const struct task_group *group, struct problems *p)
 {
@@ -88,7 +101,7 @@ warn_group(const struct task_group *group, struct problems *p)
 
 			if (port->value <= 0 || port->ignore_collision)
 				continue;
-			(void)model_problem(p,
+			model_problem(p,
 			    "group \"%s\": an update with canaries fails at its progress_deadline: "
 			    "the allocation that a canary is to replace has the static port "
 			    "%.80s=%lld until then (take a dynamic port, or canary = 0)",
@@ -110,37 +123,37 @@ local_ports_warn(const struct job *job, struct problems *p)
 	}
 }
 
-void
-local_ports_take(struct local *l, struct sup_alloc *sa)
+/* Sets the holder of the alloc's ports from one value to another. */
+static void
+change_holder(
+    struct local *l, const struct sup_alloc *sa, const struct sup_alloc *from, struct sup_alloc *to)
 {
 	const struct alloc_resources *res = sa->a.allocated_resources;
 
 	for (size_t i = 0; res && i < res->shared.ports.n; i++) {
 		const struct alloc_port *port = &res->shared.ports.v[i];
-		struct local_address *p = find_address(l, str(port->host_ip));
+		struct local_address *at = find_address(l->ports, str(port->host_ip));
 
-		if (!p)
-			p = add_address(l, str(port->host_ip));
-		if (p && port->value > 0 && port->value < PORTS && !p->holder[port->value])
-			p->holder[port->value] = sa;
+		if (!at && to)
+			at = add_address(l->ports, str(port->host_ip));
+		if (at && is_port(port->value) && at->holder[port->value] == from)
+			at->holder[port->value] = to;
 	}
 }
 
 void
-local_ports_give_back(struct local *l, struct sup_alloc *sa)
+local_ports_reserve(struct local *l, struct sup_alloc *sa)
 {
-	const struct alloc_resources *res = sa->a.allocated_resources;
-
-	for (size_t i = 0; res && i < res->shared.ports.n; i++) {
-		const struct alloc_port *port = &res->shared.ports.v[i];
-		struct local_address *p = find_address(l, str(port->host_ip));
-
-		if (p && port->value > 0 && port->value < PORTS && p->holder[port->value] == sa)
-			p->holder[port->value] = NULL;
-	}
+	change_holder(l, sa, NULL, sa);
 }
 
-/* The first address of this name. NULL: the node has no such network. */
+void
+local_ports_release(struct local *l, struct sup_alloc *sa)
+{
+	change_holder(l, sa, sa, NULL);
+}
+
+/* Returns the first address with this name, or NULL if the node has no such network. */
 static const struct node_address *
 find_node_address(const struct node *node, const char *network)
 {
@@ -164,42 +177,41 @@ is_reserved(const struct node *node, const struct node_address *at, int64_t port
 }
 
 static bool
-is_own(const struct alloc_shared_resources *shared, const char *ip, int64_t port)
+is_own(const struct fill *f, const char *ip, int64_t port)
 {
-	for (size_t i = 0; i < shared->ports.n; i++)
-		if (shared->ports.v[i].value == port && str_eq(shared->ports.v[i].host_ip, ip))
+	for (size_t i = 0; i < f->shared->ports.n; i++)
+		if (f->shared->ports.v[i].value == port &&
+		    str_eq(f->shared->ports.v[i].host_ip, ip))
 			return true;
 	return false;
 }
 
-static int
-add_alloc_port(struct alloc_shared_resources *shared, const struct port *p, int64_t value,
-    const char *ip, struct err *e)
+static void
+add_alloc_port(const struct fill *f, const struct port *p, int64_t value, const char *ip)
 {
-	struct alloc_port *port = list_add(alloc_port, &shared->ports);
+	struct alloc_port *port = list_add(alloc_port, &f->shared->ports);
 
-	if (!port || str_set(&port->label, p->label) < 0 || str_set(&port->host_ip, ip) < 0)
-		return err_set(e, -ENOMEM, "give out port %s", str(p->label));
+	str_set(&port->label, p->label);
+	str_set(&port->host_ip, ip);
 	port->value = value;
 	port->to = p->to == -1 ? value : p->to;
 	port->ignore_collision = p->ignore_collision;
-	return 0;
 }
 
 static int
-report_collision(const struct port *p, struct err *e, const char *holder, const char *has_it)
+report_collision(const struct fill *f, const struct port *p, const char *holder, const char *has_it)
 {
-	return err_say(e, -EADDRINUSE, "network: reserved port collision %.100s=%lld (%.200s %s)",
-	    str(p->label), (long long)p->value, holder, has_it);
+	return err_say(f->e, -EADDRINUSE,
+	    "network: reserved port collision %.100s=%lld (%.200s %s)", str(p->label),
+	    (long long)p->value, holder, has_it);
 }
 
 static void
-note_shortage(struct local *l, struct local_shortage *shortage, enum local_shortage_kind kind,
-    const char *ip, int64_t port)
+set_shortage(const struct fill *f, enum local_shortage_kind kind, const char *ip, int64_t port)
 {
-	if (shortage)
-		*shortage = (struct local_shortage){
-			.kind = kind, .at = find_address(l, ip), .port = port
+	if (f->shortage)
+		*f->shortage = (struct local_shortage){
+			.kind = kind, .at = find_address(f->ports, ip), .port = port
 		};
 }
 
@@ -212,98 +224,101 @@ local_port_holder(const struct local_shortage *shortage)
 }
 
 static int
-add_static(struct local *l, struct alloc_shared_resources *shared, struct port *p,
-    const struct node_address *at, struct local_shortage *shortage, struct err *e)
+add_static(const struct fill *f, struct port *p, const struct node_address *at)
 {
-	const struct sup_alloc *holder = holder_of(l, str(at->address), p->value);
+	const char *ip = str(at->address);
+	const struct sup_alloc *holder = holder_of(f->ports, ip, p->value);
 
-	if (is_own(shared, str(at->address), p->value) && !p->ignore_collision)
-		return report_collision(p, e, "the same group", "has it twice");
-	if (is_reserved(node_get(l->base.sup), at, p->value))
-		return report_collision(p, e, "the node's configuration", "reserves it");
+	if (is_own(f, ip, p->value) && !p->ignore_collision)
+		return report_collision(f, p, "the same group", "has it twice");
+	if (is_reserved(f->node, at, p->value))
+		return report_collision(f, p, "the node's configuration", "reserves it");
 	if (holder && !p->ignore_collision) {
-		note_shortage(l, shortage, LOCAL_SHORT_PORT, str(at->address), p->value);
-		return report_collision(p, e, str(holder->a.name), "has it");
+		set_shortage(f, LOCAL_SHORT_PORT, ip, p->value);
+		return report_collision(f, p, str(holder->a.name), "has it");
 	}
-	return add_alloc_port(shared, p, p->value, str(at->address), e);
+	add_alloc_port(f, p, p->value, ip);
+	return 0;
 }
 
-/* How many of the free dynamic ports the group has been given already. */
+/* Counts the dynamic ports that only this group has: they would be free if it had none. */
 static int64_t
-own_dynamic(const struct local *l, const struct alloc_shared_resources *shared, const char *ip,
-    int64_t low, int64_t high)
+count_own_dynamic(const struct fill *f, const char *ip, int64_t low, int64_t high)
 {
 	int64_t n = 0;
 
-	for (size_t i = 0; i < shared->ports.n; i++) {
-		const struct alloc_port *port = &shared->ports.v[i];
+	for (size_t i = 0; i < f->shared->ports.n; i++) {
+		const struct alloc_port *port = &f->shared->ports.v[i];
 
 		n += port->value >= low && port->value <= high && str_eq(port->host_ip, ip) &&
-		     !holder_of(l, ip, port->value);
+		     !holder_of(f->ports, ip, port->value);
 	}
 	return n;
 }
 
-/* A free one, each time another: what has just ended may still be asked for by its old port. Agents
- * on one machine begin at different places: neither knows what the other gives out. */
-static int
-add_dynamic(struct local *l, struct alloc_shared_resources *shared, struct port *p,
-    const struct node_address *at, struct local_shortage *shortage, struct err *e)
+/* Two agents on one machine do not know each other's ports, so they start at random ones. */
+static unsigned
+next_dynamic(struct local_ports *ports)
 {
-	const struct node *node = node_get(l->base.sup);
-	int64_t low = node->node_resources.min_dynamic_port,
-		high = node->node_resources.max_dynamic_port;
 	struct id id;
 
-	if (!l->ports->next_dynamic) {
+	if (!ports->next_dynamic) {
 		id = id_random_uuid();
-		(void)memcpy(&l->ports->next_dynamic, id.b, sizeof l->ports->next_dynamic);
+		(void)memcpy(&ports->next_dynamic, id.b, sizeof ports->next_dynamic);
 	}
-	for (int64_t i = low; i <= high; i++) {
-		int64_t port = low + l->ports->next_dynamic++ % (high - low + 1);
+	return ports->next_dynamic++;
+}
 
-		if (port == 0 || holder_of(l, str(at->address), port) ||
-		    is_own(shared, str(at->address), port) || is_reserved(node, at, port))
+/* Chooses the next free port after the last one that was chosen: clients may still use the old port
+ * of an alloc that has just ended. */
+static int
+add_dynamic(const struct fill *f, struct port *p, const struct node_address *at)
+{
+	int64_t low = f->node->node_resources.min_dynamic_port,
+		high = f->node->node_resources.max_dynamic_port;
+	const char *ip = str(at->address);
+
+	for (int64_t i = low; i <= high; i++) {
+		int64_t port = low + next_dynamic(f->ports) % (high - low + 1);
+
+		if (port == 0 || holder_of(f->ports, ip, port) || is_own(f, ip, port) ||
+		    is_reserved(f->node, at, port))
 			continue;
 		p->value = port;
-		return add_alloc_port(shared, p, port, str(at->address), e);
+		add_alloc_port(f, p, port, ip);
+		return 0;
 	}
-	note_shortage(l, shortage, LOCAL_SHORT_DYNAMIC_PORTS, str(at->address),
-	    own_dynamic(l, shared, str(at->address), low, high));
-	return err_say(e, -EADDRINUSE,
+	set_shortage(f, LOCAL_SHORT_DYNAMIC_PORTS, ip, count_own_dynamic(f, ip, low, high));
+	return err_say(f->e, -EADDRINUSE,
 	    "network: dynamic port selection failed: none of %lld to %lld is free at %s for "
 	    "%.100s",
-	    (long long)low, (long long)high, str(at->address), str(p->label));
+	    (long long)low, (long long)high, ip, str(p->label));
 }
 
 static int
-add_port(struct local *l, struct alloc_shared_resources *shared, struct port *p, bool dynamic,
-    struct local_shortage *shortage, struct err *e)
+add_port(const struct fill *f, struct port *p, bool dynamic)
 {
-	const struct node_address *at =
-	    find_node_address(node_get(l->base.sup), str(p->host_network));
+	const struct node_address *at = find_node_address(f->node, str(p->host_network));
 
 	if (!at)
-		return err_say(e, -ENOENT, "missing host network \"%.100s\" for port \"%.100s\"",
+		return err_say(f->e, -ENOENT, "missing host network \"%.100s\" for port \"%.100s\"",
 		    str(p->host_network), str(p->label));
-	return (dynamic ? add_dynamic : add_static)(l, shared, p, at, shortage, e);
+	return (dynamic ? add_dynamic : add_static)(f, p, at);
 }
 
-/* Fills in the network as the task sees it: as its group asked for, with the ports that it got. */
+/* Adds a network as its tasks see it: as the group asked for it, with the ports that it got. */
 static int
-fill_network(struct local *l, struct alloc_shared_resources *shared,
-    const struct network_resource *asked, struct local_shortage *shortage, struct err *e)
+fill_network(const struct fill *f, const struct network_resource *asked)
 {
-	struct network_resource *net = list_add(network_resource, &shared->networks);
+	struct network_resource *net = list_add(network_resource, &f->shared->networks);
 	int r = 0;
 
-	if (!net || network_resource_copy(asked, net) < 0 ||
-	    str_set(&net->ip, node_ip(l->base.sup)) < 0)
-		return err_set(e, -ENOMEM, "give out ports");
+	network_resource_copy(asked, net);
+	str_set(&net->ip, f->node_ip);
 	for (size_t i = 0; i < net->reserved_ports.n && r == 0; i++)
-		r = add_port(l, shared, &net->reserved_ports.v[i], false, shortage, e);
+		r = add_port(f, &net->reserved_ports.v[i], false);
 	for (size_t i = 0; i < net->dynamic_ports.n && r == 0; i++)
-		r = add_port(l, shared, &net->dynamic_ports.v[i], true, shortage, e);
+		r = add_port(f, &net->dynamic_ports.v[i], true);
 	return r;
 }
 
@@ -311,9 +326,11 @@ int
 local_ports_fill(struct local *l, struct alloc_shared_resources *shared,
     const struct task_group *group, struct local_shortage *shortage, struct err *e)
 {
+	const struct fill f = { l->ports, node_get(l->base.sup), node_ip(l->base.sup), shared,
+		shortage, e };
 	int r = 0;
 
 	for (size_t i = 0; i < group->networks.n && r == 0; i++)
-		r = fill_network(l, shared, &group->networks.v[i], shortage, e);
+		r = fill_network(&f, &group->networks.v[i]);
 	return r;
 }

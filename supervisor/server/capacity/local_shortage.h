@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_shortage.h: why a slot could not be placed, as far as something can be done about it. Runs
- * in: supervisor. */
+/* local_shortage.h: why a slot could not be placed, and so what it waits for. Runs in: supervisor.
+ */
 #ifndef DROVER_SUPERVISOR_SERVER_CAPACITY_LOCAL_SHORTAGE_H
 #define DROVER_SUPERVISOR_SERVER_CAPACITY_LOCAL_SHORTAGE_H
 
@@ -10,19 +10,19 @@ struct local_address;
 
 enum local_shortage_kind {
 	LOCAL_SHORT_OTHER,         /* a constraint, a driver or a volume: the node must change */
-	LOCAL_SHORT_USAGE,         /* the node has not so much left */
+	LOCAL_SHORT_USAGE,         /* the node has too few resources left */
 	LOCAL_SHORT_PORT,          /* this static port is taken */
-	LOCAL_SHORT_DYNAMIC_PORTS, /* more dynamic ports are needed than are free */
+	LOCAL_SHORT_DYNAMIC_PORTS, /* too few dynamic ports are free */
 };
 
 struct local_shortage {
 	enum local_shortage_kind kind;
-	struct local_usage usage;
-	const struct local_address *at; /* of the ports. NULL: no alloc has had one of it */
-	int64_t port;                   /* its number; or of dynamic ones, how many were free */
+	struct local_usage usage;       /* LOCAL_SHORT_USAGE: what the slot needs */
+	const struct local_address *at; /* of the ports; NULL: no alloc has had a port of it */
+	int64_t port; /* the static port's number; or how many dynamic ports were free */
 };
 
-/* Do the two wait for the same? */
+/* Returns true if slots with these shortages wait for the same thing. */
 static inline bool
 local_shortage_equal(const struct local_shortage *a, const struct local_shortage *b)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_usage.c: how much of the node allocs use. Runs in: supervisor. */
+/* local_usage.c: how much of the node is used by allocs. Runs in: supervisor. */
 #include "supervisor/server/capacity/local_usage.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "common/mem.h"
 #include "common/number.h"
 #include "supervisor/server/capacity/local_cores.h"
 
@@ -12,11 +12,10 @@ struct local_used {
 	struct local_usage now;
 };
 
-int
+void
 local_usage_init(struct local *l)
 {
-	l->used = calloc(1, sizeof *l->used);
-	return l->used ? 0 : -ENOMEM;
+	l->used = mem_new(struct local_used);
 }
 
 void
@@ -32,7 +31,7 @@ local_usage_now(const struct local *l)
 }
 
 void
-local_usage_take(struct local *l, const struct local_usage *usage)
+local_usage_reserve(struct local *l, const struct local_usage *usage)
 {
 	struct local_usage *now = &l->used->now;
 
@@ -43,7 +42,7 @@ local_usage_take(struct local *l, const struct local_usage *usage)
 }
 
 void
-local_usage_give_back(struct local *l, const struct local_usage *usage)
+local_usage_release(struct local *l, const struct local_usage *usage)
 {
 	struct local_usage *now = &l->used->now;
 
@@ -54,9 +53,9 @@ local_usage_give_back(struct local *l, const struct local_usage *usage)
 }
 
 static void
-add_wish(int64_t *sum, int64_t wish)
+add_demand(int64_t *sum, int64_t demand)
 {
-	*sum = number_add(*sum, wish > 0 ? wish : 0);
+	*sum = number_add(*sum, demand > 0 ? demand : 0);
 }
 
 void
@@ -67,12 +66,12 @@ local_usage_add(struct local_usage *usage, const struct task_group *group)
 
 		if (!res)
 			continue;
-		add_wish(&usage->cpu, res->cpu);
-		add_wish(&usage->cores, res->cores);
-		add_wish(&usage->memory_mb, res->memory_mb);
-		add_wish(&usage->memory_mb, res->secrets_mb);
+		add_demand(&usage->cpu, res->cpu);
+		add_demand(&usage->cores, res->cores);
+		add_demand(&usage->memory_mb, res->memory_mb);
+		add_demand(&usage->memory_mb, res->secrets_mb);
 	}
-	add_wish(&usage->disk_mb, group_disk_mb(group));
+	add_demand(&usage->disk_mb, group_disk_mb(group));
 }
 
 bool

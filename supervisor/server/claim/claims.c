@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* claims.c: claims on a volume: taken, released, found to be over. Runs in: supervisor. */
+/* claims.c: takes and releases claims of a volume, and finds those that are over. Runs in:
+ * supervisor. */
 #include "supervisor/server/claim/claims.h"
 
 #include <string.h>
 
+#include "common/mem.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 
@@ -41,7 +43,7 @@ volume_write_schedulable(const struct csi_volume *vol)
 	return false;
 }
 
-/* All maps of claims look alike. */
+/* Returns the id of the first alloc in a map of claims, or NULL. */
 static const char *
 first_holder(const void *claims)
 {
@@ -50,7 +52,7 @@ first_holder(const void *claims)
 	return m->n ? *(char *const *)m->v : NULL;
 }
 
-/* Who stands in the way of one more reader or writer; NULL: nobody. */
+/* Returns the alloc that prevents one more reader or writer, or NULL. */
 static const char *
 blocking_alloc(const struct csi_volume *vol, bool write, const char **ret_what)
 {
@@ -123,7 +125,7 @@ is_capable(const struct csi_volume *vol, const struct csi_claim *claim)
 	return vol->requested_capabilities.n == 0;
 }
 
-/* The first claim on a free volume has to be one that the volume was made for. */
+/* The modes of the first claim on a free volume must be among its capabilities. */
 static int
 check_capability(const struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
 {
@@ -142,7 +144,7 @@ holds_claim(const struct csi_volume *vol, const struct csi_claim *claim)
 	return model_map_get(&csi_claim_type, claims, claim->alloc_id);
 }
 
-/* The volume as a free one would become by this claim; only the modes matter to the rules. */
+/* Returns a shallow copy of the volume with the modes that it would have with this claim. */
 static struct csi_volume
 with_modes(const struct csi_volume *vol, const struct csi_claim *claim)
 {
@@ -182,34 +184,26 @@ volume_claim_check(const struct csi_volume *vol, const struct csi_claim *claim, 
 	return 0;
 }
 
-static int
+static void
 put_claim(void *claims, const struct csi_claim *claim)
 {
 	struct csi_claim copy, *at;
 
-	if (csi_claim_copy(claim, &copy) < 0)
-		return -ENOMEM;
+	csi_claim_copy(claim, &copy);
 	at = model_map_put(&csi_claim_type, claims, claim->alloc_id);
-	if (!at) {
-		csi_claim_done(&copy);
-		return -ENOMEM;
-	}
 	csi_claim_done(at);
 	*at = copy;
-	return 0;
 }
 
-/* A volume that was registered without capabilities gets the pair of its first claim as its only
- * one. */
-static int
-note_modes(struct csi_volume *vol, const struct csi_claim *claim)
+/* A volume that was registered without capabilities gets the modes of its first claim as its only
+ * capability. */
+static void
+set_modes(struct csi_volume *vol, const struct csi_claim *claim)
 {
 	struct csi_capability *c;
 
 	if (vol->requested_capabilities.n == 0) {
 		c = list_add(csi_capability, &vol->requested_capabilities);
-		if (!c)
-			return -ENOMEM;
 		c->access_mode = claim->access_mode;
 		c->attachment_mode = claim->attachment_mode;
 	}
@@ -217,7 +211,6 @@ note_modes(struct csi_volume *vol, const struct csi_claim *claim)
 		vol->access_mode = claim->access_mode;
 	if (!vol->attachment_mode)
 		vol->attachment_mode = claim->attachment_mode;
-	return 0;
 }
 
 static int
@@ -231,14 +224,8 @@ take_claim(struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
 	r = volume_claim_check(vol, claim, e);
 	if (r < 0)
 		return r;
-	r = put_claim(write ? (void *)&vol->write_claims : &vol->read_claims, claim);
-	if (r == 0)
-		r = note_modes(vol, claim);
-	if (r < 0) {
-		(void)map_remove(csi_claim, write ? (void *)&vol->write_claims : &vol->read_claims,
-		    claim->alloc_id);
-		return err_set(e, r, "claim volume %s", str(vol->id));
-	}
+	put_claim(write ? (void *)&vol->write_claims : &vol->read_claims, claim);
+	set_modes(vol, claim);
 	(void)map_remove(
 	    csi_claim, write ? (void *)&vol->read_claims : &vol->write_claims, claim->alloc_id);
 	(void)map_remove(csi_claim, &vol->past_claims, claim->alloc_id);
@@ -261,19 +248,16 @@ int
 volume_claim(struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
 {
 	cleanup_free char *id = NULL; /* claim may be one of the volume's own */
-	int r;
 
 	if (claim->state == CLAIM_TAKEN && claim->mode != CLAIM_GC)
 		return take_claim(vol, claim, e);
 	if (claim->state == CLAIM_READY_TO_FREE) {
-		id = strdup(str(claim->alloc_id));
-		if (!id)
-			return err_set(e, -ENOMEM, "release a claim of volume %s", str(vol->id));
+		id = mem_strdup(str(claim->alloc_id));
 		forget_claims(vol, id);
-		return 0;
+	} else {
+		put_claim(&vol->past_claims, claim);
 	}
-	r = put_claim(&vol->past_claims, claim);
-	return r < 0 ? err_set(e, r, "claim volume %s", str(vol->id)) : 0;
+	return 0;
 }
 
 const struct csi_claim *
@@ -284,42 +268,4 @@ volume_find_claim(const struct csi_volume *vol, const char *alloc_id)
 	if (!c)
 		c = map_get(csi_claim, &vol->read_claims, alloc_id);
 	return c ? c : map_get(csi_claim, &vol->past_claims, alloc_id);
-}
-
-static int
-find_in(struct csi_volume *vol, const void *claims, bool (*ended)(void *arg, const char *alloc_id),
-    void *arg)
-{
-	const struct any_list *m = claims;
-	int made = 0;
-	size_t i;
-
-	for (i = 0; i < m->n; i++) {
-		const char *entry = m->v + i * map_entry_size(&csi_claim_type),
-			   *id = *(char *const *)entry;
-		struct csi_claim over =
-		    *(const struct csi_claim *)(entry + MAP_VALUE_OFFSET); /* borrowed strings */
-
-		if (map_get(csi_claim, &vol->past_claims, id) || !ended(arg, id))
-			continue;
-		over.alloc_id = (char *)id;
-		over.state = CLAIM_UNPUBLISHING;
-		if (put_claim(&vol->past_claims, &over) < 0)
-			return -ENOMEM;
-		made++;
-	}
-	return made;
-}
-
-int
-volume_find_past_claims(
-    struct csi_volume *vol, bool (*ended)(void *arg, const char *alloc_id), void *arg)
-{
-	int readers, writers;
-
-	readers = find_in(vol, &vol->read_claims, ended, arg);
-	if (readers < 0)
-		return readers;
-	writers = find_in(vol, &vol->write_claims, ended, arg);
-	return writers < 0 ? writers : readers + writers;
 }

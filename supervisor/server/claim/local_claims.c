@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_claims.c: which allocs have a claim of which CSI volume. Runs in: supervisor. */
+/* local_claims.c: the claims that allocs hold on CSI volumes. Runs in: supervisor. */
 #include "supervisor/server/claim/local_claims.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/volume/volumes.h"
 
-static int
-make_claim(struct local *l, const char *alloc_id, const struct csi_volume *vol,
+static void
+fill_claim(struct local *l, const char *alloc_id, const struct csi_volume *vol,
     const struct volume_request *vr, struct csi_claim *ret)
 {
 	const struct node *node = node_get(l->base.sup);
@@ -25,16 +25,14 @@ make_claim(struct local *l, const char *alloc_id, const struct csi_volume *vol,
 	ret->access_mode = vr->access_mode;
 	ret->attachment_mode = vr->attachment_mode;
 	ret->state = CLAIM_TAKEN;
-	if (str_set(&ret->alloc_id, alloc_id) < 0 || str_set(&ret->node_id, node->id) < 0 ||
-	    str_set(&ret->external_node_id, info && info->node_info ? info->node_info->id : NULL) <
-		0)
-		return -ENOMEM;
-	return 0;
+	str_set(&ret->alloc_id, alloc_id);
+	str_set(&ret->node_id, node->id);
+	str_set(&ret->external_node_id, info && info->node_info ? info->node_info->id : NULL);
 }
 
-/* The volume of a request, in a state in which it may be claimed; NULL with *e. */
+/* Returns the volume of a request, up to date; NULL, with *e, if it cannot be claimed. */
 static struct local_volume *
-usable_volume(struct local *l, const char *namespace, const struct volume_request *vr,
+find_usable_volume(struct local *l, const char *namespace, const struct volume_request *vr,
     int64_t index, struct err *e)
 {
 	cleanup_free char *id = NULL;
@@ -58,7 +56,7 @@ int
 local_claim_check(struct local *l, const char *namespace, int64_t index,
     const struct volume_request *vr, struct err *e)
 {
-	struct local_volume *lv = usable_volume(l, namespace, vr, index, e);
+	struct local_volume *lv = find_usable_volume(l, namespace, vr, index, e);
 	cleanup_done(csi_claim) struct csi_claim claim;
 	const struct csi_info *info;
 
@@ -72,12 +70,12 @@ local_claim_check(struct local *l, const char *namespace, int64_t index,
 	if (!info->healthy)
 		return err_say(e, -EAGAIN, "CSI plugin %s of volume %s is unhealthy: %s",
 		    str(lv->vol.plugin_id), lv->vol.id, str(info->health_description));
-	if (make_claim(l, "", &lv->vol, vr, &claim) < 0)
-		return err_set(e, -ENOMEM, "check volume %s", lv->vol.id);
+	fill_claim(l, "", &lv->vol, vr, &claim);
 	return volume_claim_check(&lv->vol, &claim, e);
 }
 
-/* Which requests of sa's group are for the same volume as vr, as bits; *ret_self is vr's own. */
+/* Returns a bit for each request of sa's group that is for the same volume as vr; *ret_self is the
+ * bit of vr itself. */
 static uint64_t
 requests_of_volume(const struct sup_alloc *sa, const struct volume_request *vr, uint64_t *ret_self)
 {
@@ -102,7 +100,7 @@ take_claim(struct local *l, struct sup_alloc *sa, const struct volume_request *v
 {
 	struct local_alloc *la = local_alloc_of(sa);
 	struct local_volume *lv =
-	    usable_volume(l, sa->job->job.namespace, vr, alloc_name_index(sa->a.name), e);
+	    find_usable_volume(l, sa->job->job.namespace, vr, alloc_name_index(sa->a.name), e);
 	cleanup_done(csi_claim) struct csi_claim claim;
 	bool had;
 	uint64_t self;
@@ -112,8 +110,7 @@ take_claim(struct local *l, struct sup_alloc *sa, const struct volume_request *v
 	if (!lv)
 		return e->code;
 	had = volume_find_claim(&lv->vol, sa->a.id) != NULL;
-	if (make_claim(l, sa->a.id, &lv->vol, vr, &claim) < 0)
-		return err_set(e, -ENOMEM, "claim volume %s", lv->vol.id);
+	fill_claim(l, sa->a.id, &lv->vol, vr, &claim);
 	r = volume_claim(&lv->vol, &claim, e);
 	if (r < 0)
 		return r;
@@ -135,9 +132,10 @@ local_claims_reserve(struct local *l, struct sup_alloc *sa)
 		struct local_volume *lv;
 		struct err e = { 0 };
 
-		/* It fitted just now; if not even so, the alloc's own claim says why. */
 		if (vr->type != VOLUME_CSI)
 			continue;
+		/* The check before the placement succeeded. If this fails nevertheless, so does the
+		 * alloc's own claim, which reports it. */
 		if (take_claim(l, sa, vr, &lv, &e) < 0)
 			log_warn("allocation %s: %s", sa->a.id, e.msg);
 		else
@@ -146,7 +144,7 @@ local_claims_reserve(struct local *l, struct sup_alloc *sa)
 }
 
 void
-local_claim_take(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
+local_claim_acquire(struct source *s, struct sup_alloc *sa, const struct volume_request *vr,
     claim_cb *cb, void *arg)
 {
 	struct local_volume *lv = NULL;
@@ -167,11 +165,7 @@ free_claim(struct local *l, struct local_alloc *la, struct local_volume *lv)
 	csi_claim_init(&claim);
 	if (!held)
 		return;
-	if (csi_claim_copy(held, &claim) < 0) {
-		log_error(
-		    "volume %s: no memory to release the claim of %s", lv->vol.id, la->sa->a.id);
-		return;
-	}
+	csi_claim_copy(held, &claim);
 	claim.state = CLAIM_READY_TO_FREE;
 	if (volume_claim(&lv->vol, &claim, &e) < 0) {
 		log_error(
@@ -226,7 +220,7 @@ local_claims_release_all(struct local *l, struct local_alloc *la)
 	}
 }
 
-/* The alloc that has the i-th claim, of writers and then readers. */
+/* Returns the alloc that has the i-th claim: writers come first, then readers. */
 static const char *
 claim_key(const struct csi_volume *v, size_t i)
 {
@@ -234,7 +228,7 @@ claim_key(const struct csi_volume *v, size_t i)
 				     : v->read_claims.v[i - v->write_claims.n].key;
 }
 
-/* NULL: it is not known any more. */
+/* Returns NULL if the alloc is not known any more. */
 static struct local_alloc *
 find_claimer(struct local *l, const char *alloc_id)
 {
@@ -251,8 +245,7 @@ local_volume_abandon(struct local *l, struct local_volume *lv)
 	struct local_alloc *la;
 
 	csi_volume_init(&before);
-	if (csi_volume_copy(&lv->vol, &before) < 0)
-		return false;
+	csi_volume_copy(&lv->vol, &before);
 	for (size_t i = 0; i < before.write_claims.n + before.read_claims.n; i++) {
 		la = find_claimer(l, claim_key(&before, i));
 		if (la && !la->over)
@@ -264,7 +257,7 @@ local_volume_abandon(struct local *l, struct local_volume *lv)
 			free_claim(l, la, lv);
 	}
 	local_volume_forget(l, lv);
-	/* Their successors wait for the next of its name from now on. */
+	/* Their successors now wait for a new volume with this name. */
 	for (size_t i = 0; i < before.write_claims.n + before.read_claims.n; i++) {
 		la = find_claimer(l, claim_key(&before, i));
 		if (la && la->slot->current == la)
@@ -273,15 +266,13 @@ local_volume_abandon(struct local *l, struct local_volume *lv)
 	return true;
 }
 
-/* --- at start --- */
-
 void
 local_claims_load(struct local *l)
 {
 	size_t n;
 	cleanup_free struct local_key **all = local_volumes_sorted(l, &n);
 
-	for (size_t i = 0; all && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct csi_volume *vol = &local_volume_of(all[i])->vol;
 
 		for (size_t k = 0; k < vol->write_claims.n + vol->read_claims.n; k++) {

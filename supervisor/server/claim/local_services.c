@@ -2,10 +2,9 @@
 /* local_services.c: the registered services. Runs in: supervisor. */
 #include "supervisor/server/claim/local_services.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/feed/local_events.h"
 
@@ -18,11 +17,10 @@ struct local_services {
 	struct service_table table;
 };
 
-int
+void
 local_services_init(struct local *l)
 {
-	l->services = calloc(1, sizeof *l->services);
-	return l->services ? 0 : -ENOMEM;
+	l->services = mem_new(struct local_services);
 }
 
 const struct service_table *
@@ -31,14 +29,10 @@ local_services_table(const struct local *l)
 	return &l->services->table;
 }
 
-/* --- events --- */
-
 static const struct service_registration *
 registration_of(const struct local_news *n)
 {
-	return &((const struct local_service *)(const void *)((const char *)n -
-							      offsetof(struct local_service, news)))
-		    ->base.reg;
+	return &container_of(n, struct local_service, news)->base.reg;
 }
 
 static void
@@ -52,10 +46,10 @@ get_head(struct local *l, const struct local_news *n, struct event_head *ret)
 		.keys = { reg->id, reg->job_id, reg->service_name } };
 }
 
-static int
+static void
 print_event(struct local *l, const struct local_news *n, struct text *t)
 {
-	return model_to_text(&service_registration_type, registration_of(n), 0, t);
+	model_to_text(&service_registration_type, registration_of(n), 0, t);
 }
 
 static const struct local_news_type service_news = { "Service", get_head, print_event };
@@ -63,15 +57,15 @@ static const struct local_news_type service_news = { "Service", get_head, print_
 static struct local_news *
 news_of(struct source_service *s)
 {
-	return &((struct local_service *)(void *)s)->news;
+	return &container_of(s, struct local_service, base)->news;
 }
 
 static void
-note_change(struct local *l, struct source_service *s)
+record_change(struct local *l, struct source_service *s)
 {
 	uint64_t index = s->reg.modify_index;
 
-	local_changes_note(l, LOCAL_SERVICES, index);
+	local_changes_record(l, LOCAL_SERVICES, index);
 	local_changes_put(l, news_of(s), &service_news, index);
 }
 
@@ -81,13 +75,11 @@ local_service_remove(struct local *l, struct source_service *s)
 	uint64_t index = local_index_next(l);
 
 	local_event_keep(l, news_of(s), &service_news, "ServiceDeregistration", index);
-	local_changes_note(l, LOCAL_SERVICES, index);
+	local_changes_record(l, LOCAL_SERVICES, index);
 	service_table_remove(&l->services->table, s);
 }
 
-/* --- registering --- */
-
-static int
+static void
 put_service(struct local *l, struct sup_alloc *sa, const char *workload,
     const struct service_registration *reg)
 {
@@ -95,9 +87,8 @@ put_service(struct local *l, struct sup_alloc *sa, const char *workload,
 	struct service_registration copy;
 
 	if (s && model_equal(&service_registration_type, &s->reg, reg))
-		return 0;
-	if (service_registration_copy(reg, &copy) < 0)
-		return -ENOMEM;
+		return;
+	service_registration_copy(reg, &copy);
 	copy.create_index = copy.modify_index = local_index_next(l);
 	if (s) {
 		copy.create_index = s->reg.create_index;
@@ -108,9 +99,7 @@ put_service(struct local *l, struct sup_alloc *sa, const char *workload,
 		    &l->services->table, sizeof(struct local_service), sa, workload, &copy);
 		service_registration_done(&copy);
 	}
-	if (s)
-		note_change(l, s);
-	return s ? 0 : -ENOMEM;
+	record_change(l, s);
 }
 
 void
@@ -126,14 +115,17 @@ local_services_set(struct source *source, struct sup_alloc *sa, const char *work
 			local_service_remove(l, s);
 	}
 	for (size_t i = 0; i < n; i++)
-		if (put_service(l, sa, workload, &v[i]) < 0)
-			log_error("service %s: no memory to register it", str(v[i].service_name));
+		put_service(l, sa, workload, &v[i]);
 }
 
 void
 local_services_free(struct local *l)
 {
-	while (l->services && l->services->table.first)
-		service_table_remove(&l->services->table, l->services->table.first);
+	struct source_service *s;
+
+	while ((s = l->services->table.first)) {
+		local_changes_remove(l, news_of(s));
+		service_table_remove(&l->services->table, s);
+	}
 	free(l->services);
 }

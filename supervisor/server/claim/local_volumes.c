@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_volumes.c: CSI volumes and what follows for them from their plugins. Runs in: supervisor.
- */
+/* local_volumes.c: CSI volumes, and their fields that follow from their plugins. Runs in:
+ * supervisor. */
 #include "supervisor/server/claim/local_volumes.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/feed/local_changes.h"
@@ -21,31 +19,25 @@ struct local_volumes {
 	struct local_map map;
 };
 
-int
+void
 local_volumes_init(struct local *l)
 {
-	l->volumes = calloc(1, sizeof *l->volumes);
-	return l->volumes ? 0 : -ENOMEM;
+	l->volumes = mem_new(struct local_volumes);
 }
 
 struct local_key **
 local_volumes_sorted(const struct local *l, size_t *ret_n)
 {
-	*ret_n = l->volumes->map.n;
-	return local_map_sorted(&l->volumes->map);
+	return local_map_sorted(&l->volumes->map, ret_n);
 }
 
 struct local_volume *
 local_volume_find(struct local *l, const char *namespace, const char *id)
 {
-	cleanup_free char *name = NULL;
+	cleanup_free char *name = mem_printf("%s/%s", namespace, id);
 
-	if (asprintf(&name, "%s/%s", namespace, id) < 0)
-		return NULL;
 	return local_volume_of(local_map_find(&l->volumes->map, name));
 }
-
-/* --- rows --- */
 
 static void
 free_volume(struct local_volume *lv)
@@ -55,20 +47,17 @@ free_volume(struct local_volume *lv)
 	free(lv);
 }
 
+static void
+drop_volume(struct local *l, struct local_key *key)
+{
+	turn_forget_write(l->base.sup, &local_volume_of(key)->row);
+	free_volume(local_volume_of(key));
+}
+
 void
 local_volumes_free(struct local *l)
 {
-	for (size_t i = 0; l->volumes && i < l->volumes->map.n_buckets; i++) {
-		struct local_key *next;
-
-		for (struct local_key *k = l->volumes->map.buckets[i]; k; k = next) {
-			next = k->next;
-			turn_forget_write(l->base.sup, &local_volume_of(k)->row);
-			free_volume(local_volume_of(k));
-		}
-	}
-	if (l->volumes)
-		local_map_done(&l->volumes->map);
+	local_map_done(&l->volumes->map, l, drop_volume);
 	free(l->volumes);
 }
 
@@ -82,8 +71,7 @@ write_volume(struct sup *sup, struct dirty *d, struct err *e)
 	if (lv->gone)
 		return STORE_EXEC(sup->store, STMT_VOLUME_DELETE, e, SV_TEXT(lv->vol.namespace),
 		    SV_TEXT(lv->vol.id));
-	if (model_to_text(&csi_volume_type, &lv->vol, MODEL_COMPACT, &json) < 0)
-		return err_set(e, -ENOMEM, "write volume %s", lv->vol.id);
+	model_to_text(&csi_volume_type, &lv->vol, MODEL_COMPACT, &json);
 	r = STORE_EXEC(sup->store, STMT_VOLUME_PUT, e, SV_TEXT(lv->vol.namespace),
 	    SV_TEXT(lv->vol.id), SV_TEXT(json.text));
 	text_done(&json);
@@ -102,22 +90,13 @@ on_volume_written(struct sup *sup, struct dirty *d)
 static struct local_volume *
 insert_volume(struct local *l, struct csi_volume *vol)
 {
-	struct local_volume *lv = calloc(1, sizeof *lv);
+	struct local_volume *lv = mem_new(struct local_volume);
 
-	if (!lv)
-		return NULL;
 	lv->row.write = write_volume;
 	lv->row.point = CRASH_ROW_VOLUME;
 	lv->row.written = on_volume_written;
-	if (asprintf(&lv->name, "%s/%s", vol->namespace, vol->id) < 0) {
-		free(lv);
-		return NULL;
-	}
-	if (local_map_add(&l->volumes->map, &lv->key, lv->name) < 0) {
-		free(lv->name);
-		free(lv);
-		return NULL;
-	}
+	lv->name = mem_printf("%s/%s", vol->namespace, vol->id);
+	local_map_add(&l->volumes->map, &lv->key, lv->name);
 	lv->vol = *vol;
 	csi_volume_init(vol);
 	return lv;
@@ -127,7 +106,7 @@ void
 local_volume_changed(struct local *l, struct local_volume *lv)
 {
 	lv->vol.modify_index = local_index_next(l);
-	local_changes_note(l, LOCAL_VOLUMES, lv->vol.modify_index);
+	local_changes_record(l, LOCAL_VOLUMES, lv->vol.modify_index);
 	lv->vol.modify_time = clock_real_ns();
 	turn_write(l->base.sup, &lv->row);
 	turn_durable(l->base.sup);
@@ -138,8 +117,6 @@ local_volume_new(struct local *l, struct csi_volume *vol)
 {
 	struct local_volume *lv = insert_volume(l, vol);
 
-	if (!lv)
-		return NULL;
 	local_volume_changed(l, lv);
 	lv->vol.create_index = lv->vol.modify_index;
 	lv->vol.create_time = lv->vol.modify_time;
@@ -151,28 +128,21 @@ local_volume_forget(struct local *l, struct local_volume *lv)
 {
 	local_map_remove(&l->volumes->map, &lv->key);
 	lv->gone = true;
-	local_changes_note(l, LOCAL_VOLUMES, local_index_next(l));
+	local_changes_record(l, LOCAL_VOLUMES, local_index_next(l));
 	turn_write(l->base.sup, &lv->row);
 	turn_durable(l->base.sup);
 }
 
-/* --- plugins --- */
-
-static int
+static void
 put_info(void *map, const char *node_id, const struct csi_info *info)
 {
-	struct csi_info *slot = map_put(csi_info, map, node_id), copy;
+	struct csi_info *slot = map_put(csi_info, map, node_id);
 
-	if (!slot || csi_info_copy(info, &copy) < 0)
-		return -ENOMEM;
-	/* Several instances of one plugin on one node: the healthy one counts. */
-	if (slot->plugin_id && slot->healthy && !copy.healthy) {
-		csi_info_done(&copy);
-		return 0;
-	}
+	/* Of several instances of one plugin on one node a healthy one is shown. */
+	if (slot->plugin_id && slot->healthy && !info->healthy)
+		return;
 	csi_info_done(slot);
-	*slot = copy;
-	return 0;
+	csi_info_copy(info, slot);
 }
 
 static void
@@ -180,10 +150,10 @@ add_instance(struct csi_plugin *plugin, const struct csi_info *info, void *map, 
 {
 	if (!info)
 		return;
-	(void)str_set(&plugin->provider, info->provider);
-	(void)str_set(&plugin->version, info->provider_version);
+	str_set(&plugin->provider, info->provider);
+	str_set(&plugin->version, info->provider_version);
 	plugin->controller_required |= info->requires_controller_plugin;
-	(void)put_info(map, node_id, info);
+	put_info(map, node_id, info);
 }
 
 bool
@@ -194,7 +164,7 @@ local_plugin_get(struct local *l, const char *id, struct csi_plugin *ret)
 	bool found = false;
 
 	csi_plugin_init(ret);
-	(void)str_set(&ret->id, id);
+	str_set(&ret->id, id);
 	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
 		if (strcmp(plugin_id(p), id) != 0)
 			continue;
@@ -214,8 +184,8 @@ local_volume_refresh(struct local *l, struct csi_volume *vol)
 	cleanup_done(csi_plugin) struct csi_plugin plugin;
 
 	if (local_plugin_get(l, str(vol->plugin_id), &plugin)) {
-		(void)str_set(&vol->provider, plugin.provider);
-		(void)str_set(&vol->provider_version, plugin.version);
+		str_set(&vol->provider, plugin.provider);
+		str_set(&vol->provider_version, plugin.version);
 		vol->controller_required = plugin.controller_required;
 	}
 	vol->controllers_healthy = plugin.controllers_healthy;
@@ -225,8 +195,6 @@ local_volume_refresh(struct local *l, struct csi_volume *vol)
 	vol->schedulable = *str(vol->external_id) && vol->nodes_healthy > 0 &&
 			   (!csi_plugin_needs_attach(&plugin) || vol->controllers_healthy > 0);
 }
-
-/* --- at start --- */
 
 static int
 load_volume(void *arg, const struct store_row *row, struct err *e)
@@ -238,11 +206,10 @@ load_volume(void *arg, const struct store_row *row, struct err *e)
 
 	csi_volume_init(&vol);
 	if (model_from_text(&csi_volume_type, json, strlen(json), &vol, &why) < 0) {
-		log_error("state.db: volume %s is left alone: %s", store_col_text(row, 1), why.msg);
+		log_error("state.db: volume %s is ignored: %s", store_col_text(row, 1), why.msg);
 		return 0;
 	}
-	if (!insert_volume(l, &vol))
-		return err_set(e, -ENOMEM, "read the volumes of state.db");
+	(void)insert_volume(l, &vol);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_volumes.h: CSI volumes and what follows for them from their plugins. Runs in: supervisor.
- */
+/* local_volumes.h: CSI volumes, and their fields that follow from their plugins. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_CLAIM_LOCAL_VOLUMES_H
 #define DROVER_SUPERVISOR_SERVER_CLAIM_LOCAL_VOLUMES_H
 
@@ -11,32 +11,35 @@
 struct local_volume {
 	struct local_key key; /* "<namespace>/<id>" */
 	char *name;
-	struct csi_volume vol; /* no external_id: its creation has not been seen to end */
+	struct csi_volume vol; /* without external_id: the end of its creation is unknown */
 	struct dirty row;
-	const char *busy; /* "created", "deleted": a call to the plugin is on its way. NULL: none */
-	bool gone;
+	const char *busy; /* "created", "deleted", …: the plugin is being called; or NULL */
+	bool gone;        /* the row is being deleted; then this is freed */
 };
 
-int local_volumes_init(struct local *l);
+void local_volumes_init(struct local *l);
 void local_volumes_free(struct local *l);
 int local_volumes_load(struct local *l, struct err *e);
 
-struct local_volume *local_volume_find(struct local *l, const char *namespace, const char *id);
-/* All volumes, sorted by name; the caller frees the array of *ret_n. NULL: none, or no memory. */
+struct local_volume *local_volume_find(
+    struct local *l, const char *namespace, const char *id); /* or NULL */
+/* Returns all volumes, sorted by name; the caller frees the array of *ret_n. */
 struct local_key **local_volumes_sorted(const struct local *l, size_t *ret_n);
 static inline struct local_volume *
 local_volume_of(struct local_key *key)
 {
-	return (struct local_volume *)(void *)key;
+	return key ? container_of(key, struct local_volume, key) : NULL;
 }
-/* Takes over *vol. NULL: no memory. */
+/* Takes over *vol. */
 struct local_volume *local_volume_new(struct local *l, struct csi_volume *vol);
 /* Writes it under a new index, durably. */
 void local_volume_changed(struct local *l, struct local_volume *lv);
 void local_volume_forget(struct local *l, struct local_volume *lv);
-/* Sets what follows from the plugin: schedulable, provider, counts. */
+/* Sets the fields that follow from the plugin: schedulable, provider, counts. */
 void local_volume_refresh(struct local *l, struct csi_volume *vol);
-/* The plugin as the API shows it, without allocations. False: no instance of it is known. */
+/* Fills in the plugin as the API shows it, without allocations. Returns false if it has no
+ * instance.
+ */
 bool local_plugin_get(struct local *l, const char *id, struct csi_plugin *ret);
 
 #endif

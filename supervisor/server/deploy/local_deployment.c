@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_deployment.c: the deployments of jobs, their rows and their beginning. Runs in: supervisor.
- */
+/* local_deployment.c: deployments: their rows, their begin and their end. Runs in: supervisor. */
 #include "supervisor/server/deploy/local_deployment.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
@@ -11,8 +9,8 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/id.h"
-#include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/deploy/local_rollout.h"
 #include "supervisor/server/feed/local_changes.h"
@@ -27,11 +25,10 @@ struct local_deployments {
 	struct local_map map;
 };
 
-int
+void
 local_deployments_init(struct local *l)
 {
-	l->deployments = calloc(1, sizeof *l->deployments);
-	return l->deployments ? 0 : -ENOMEM;
+	l->deployments = mem_new(struct local_deployments);
 }
 
 struct local_deployment *
@@ -43,19 +40,22 @@ local_deployment_find(struct local *l, const char *id)
 struct local_key **
 local_deployments_sorted(const struct local *l, size_t *ret_n)
 {
-	*ret_n = l->deployments->map.n;
-	return local_map_sorted(&l->deployments->map);
+	return local_map_sorted(&l->deployments->map, ret_n);
+}
+
+struct local_deployment *
+local_deployment_newest(const struct local_job *j)
+{
+	return SLIST_FIRST(&j->deployments);
 }
 
 struct local_deployment *
 local_deployment_active(const struct local_job *j)
 {
-	struct local_deployment *dep = j->deployments;
+	struct local_deployment *dep = local_deployment_newest(j);
 
 	return dep && deployment_is_active(&dep->d) ? dep : NULL;
 }
-
-/* --- rows --- */
 
 static void
 free_deployment(struct local_deployment *dep)
@@ -74,8 +74,7 @@ write_deployment(struct sup *sup, struct dirty *d, struct err *e)
 
 	if (dep->gone)
 		return STORE_EXEC(sup->store, STMT_DEPLOYMENT_DELETE, e, SV_TEXT(dep->d.id));
-	if (model_to_text(&deployment_type, &dep->d, MODEL_COMPACT, &json) < 0)
-		return err_set(e, -ENOMEM, "write deployment %s", dep->d.id);
+	model_to_text(&deployment_type, &dep->d, MODEL_COMPACT, &json);
 	r = STORE_EXEC(sup->store, STMT_DEPLOYMENT_PUT, e, SV_TEXT(dep->d.id), SV_TEXT(json.text));
 	text_done(&json);
 	return r;
@@ -89,8 +88,6 @@ on_deployment_written(struct sup *sup, struct dirty *d)
 	if (dep->gone)
 		free_deployment(dep);
 }
-
-/* --- events --- */
 
 static const struct local_deployment *
 deployment_of(const struct local_news *n)
@@ -109,15 +106,13 @@ get_head(struct local *l, const struct local_news *n, struct event_head *ret)
 		.keys = { d->id, d->job_id } };
 }
 
-static int
+static void
 print_event(struct local *l, const struct local_news *n, struct text *t)
 {
 	cleanup_done(deployment) struct deployment view;
-	int r;
 
-	deployment_init(&view);
-	r = local_deployment_view(deployment_of(n), &view);
-	return r < 0 ? r : model_to_text(&deployment_type, &view, 0, t);
+	local_deployment_view(deployment_of(n), &view);
+	model_to_text(&deployment_type, &view, 0, t);
 }
 
 static const struct local_news_type deployment_news = { "Deployment", get_head, print_event };
@@ -129,28 +124,25 @@ local_deployment_changed(struct local *l, struct local_deployment *dep)
 	dep->d.modify_time = clock_real_ns();
 	turn_write(l->base.sup, &dep->row);
 	local_job_touch(dep->job, dep->d.modify_index);
-	local_changes_note(l, LOCAL_DEPLOYMENTS, dep->d.modify_index);
+	local_changes_record(l, LOCAL_DEPLOYMENTS, dep->d.modify_index);
 	local_changes_put(l, &dep->news, &deployment_news, dep->d.modify_index);
 }
 
-/* The newest of the job. */
-static int
+/* Adds dep as the newest deployment of the job. */
+static void
 insert_deployment(struct local *l, struct local_deployment *dep, struct local_job *j)
 {
-	if (local_map_add(&l->deployments->map, &dep->key, dep->d.id) < 0)
-		return -ENOMEM;
+	local_map_add(&l->deployments->map, &dep->key, dep->d.id);
 	dep->row.write = write_deployment;
 	dep->row.point = CRASH_ROW_DEPLOYMENT;
 	dep->row.written = on_deployment_written;
 	dep->job = j;
-	dep->older = j->deployments;
-	j->deployments = dep;
-	return 0;
+	SLIST_INSERT_HEAD(&j->deployments, dep, older);
 }
 
-/* It is in no list of its job any more. */
+/* Deletes the row of dep, which was removed from its job. */
 static void
-drop_deployment(struct local *l, struct local_deployment *dep)
+delete_row(struct local *l, struct local_deployment *dep)
 {
 	local_map_remove(&l->deployments->map, &dep->key);
 	local_changes_remove(l, &dep->news);
@@ -160,52 +152,49 @@ drop_deployment(struct local *l, struct local_deployment *dep)
 	turn_write(l->base.sup, &dep->row);
 }
 
+/* Deletes the oldest deployments of a job that has at least one. */
 static void
 trim_deployments(struct local *l, struct local_job *j)
 {
-	struct local_deployment **at = &j->deployments;
+	struct local_deployment *last = local_deployment_newest(j), *dep;
 
-	for (unsigned n = 0; *at && n < KEPT_OF_JOB; n++)
-		at = &(*at)->older;
-	while (*at) {
-		struct local_deployment *dep = *at;
-
-		*at = dep->older;
-		drop_deployment(l, dep);
+	for (unsigned n = 1; n < KEPT_OF_JOB && SLIST_NEXT(last, older); n++)
+		last = SLIST_NEXT(last, older);
+	while ((dep = SLIST_NEXT(last, older))) {
+		SLIST_REMOVE(&j->deployments, dep, local_deployment, older);
+		delete_row(l, dep);
 	}
 }
 
 void
 local_deployments_forget(struct local *l, struct local_job *j)
 {
-	while (j->deployments) {
-		struct local_deployment *dep = j->deployments;
+	struct local_deployment *dep;
 
-		j->deployments = dep->older;
-		drop_deployment(l, dep);
+	while ((dep = local_deployment_newest(j))) {
+		SLIST_REMOVE_HEAD(&j->deployments, older);
+		delete_row(l, dep);
 	}
+}
+
+static void
+drop_deployment(struct local *l, struct local_key *key)
+{
+	struct local_deployment *dep = local_deployment_of(key);
+
+	local_changes_remove(l, &dep->news);
+	turn_forget_write(l->base.sup, &dep->row);
+	free_deployment(dep);
 }
 
 void
 local_deployments_free(struct local *l)
 {
-	for (size_t i = 0; l->deployments && i < l->deployments->map.n_buckets; i++) {
-		struct local_key *next;
-
-		for (struct local_key *k = l->deployments->map.buckets[i]; k; k = next) {
-			next = k->next;
-			turn_forget_write(l->base.sup, &local_deployment_of(k)->row);
-			free_deployment(local_deployment_of(k));
-		}
-	}
-	if (l->deployments)
-		local_map_done(&l->deployments->map);
+	local_map_done(&l->deployments->map, l, drop_deployment);
 	free(l->deployments);
 }
 
-/* --- beginning --- */
-
-/* How many allocs of the group would the job's new version replace? */
+/* Returns how many allocs of the group the new version of the job replaces. */
 static int64_t
 count_outdated(const struct local_job *j, const struct job *job, const struct task_group *g)
 {
@@ -220,15 +209,13 @@ count_outdated(const struct local_job *j, const struct job *job, const struct ta
 	return n;
 }
 
-static int
+static void
 fill_group(struct deployment *d, const struct local_job *j, const struct job *job,
     const struct task_group *group)
 {
 	const struct update_strategy *u = group->update;
 	struct deployment_group *g = map_put(deployment_group, &d->groups, group->name);
 
-	if (!g)
-		return -ENOMEM;
 	g->auto_revert = u->auto_revert == OPT_TRUE;
 	g->auto_promote = u->auto_promote == OPT_TRUE;
 	g->progress_deadline = u->progress_deadline;
@@ -237,7 +224,6 @@ fill_group(struct deployment *d, const struct local_job *j, const struct job *jo
 		g->require_progress_by = d->create_time + g->progress_deadline;
 	if (u->canary > 0 && count_outdated(j, job, group) > 0)
 		g->desired_canaries = u->canary < group->count ? u->canary : group->count;
-	return 0;
 }
 
 const char *
@@ -263,7 +249,7 @@ is_deployed(const struct job *job, const struct task_group *g)
 	       g->update->max_parallel > 0;
 }
 
-static int
+static void
 fill_deployment(struct deployment *d, const struct local_job *j, const struct job *job)
 {
 	struct id id = id_random_uuid();
@@ -277,69 +263,55 @@ fill_deployment(struct deployment *d, const struct local_job *j, const struct jo
 	d->eval_priority = job->priority;
 	d->status = DEPLOYMENT_RUNNING;
 	d->create_time = clock_real_ns();
-	if (str_set(&d->id, text) < 0 || str_set(&d->namespace, job->namespace) < 0 ||
-	    str_set(&d->job_id, job->id) < 0)
-		return -ENOMEM;
+	str_set(&d->id, text);
+	str_set(&d->namespace, job->namespace);
+	str_set(&d->job_id, job->id);
 	for (size_t i = 0; i < job->task_groups.n; i++) {
 		const struct task_group *g = &job->task_groups.v[i];
 
-		if (is_deployed(job, g) && fill_group(d, j, job, g) < 0)
-			return -ENOMEM;
+		if (is_deployed(job, g))
+			fill_group(d, j, job, g);
 	}
-	return 0;
 }
 
-/* 0: the job's newest version has no groups that are deployed. */
-static int
+/* Begins the deployment of the wanted version, if one of its groups has an update block in effect.
+ */
+static void
 begin_deployment(struct local *l, struct local_job *j)
 {
 	const struct job *job = local_job_wanted(j);
 	struct local_deployment *dep;
 	bool some = false;
-	int r;
 
 	for (size_t i = 0; i < job->task_groups.n; i++)
 		some |= is_deployed(job, &job->task_groups.v[i]);
 	if (!some)
-		return 0;
-	dep = calloc(1, sizeof *dep);
-	if (!dep)
-		return -ENOMEM;
+		return;
+	dep = mem_new(struct local_deployment);
 	deployment_init(&dep->d);
-	r = fill_deployment(&dep->d, j, job);
-	if (r == 0)
-		r = str_set(&dep->d.status_description, local_deployment_describe(dep));
-	if (r == 0)
-		r = insert_deployment(l, dep, j);
-	if (r < 0) {
-		free_deployment(dep);
-		return r;
-	}
+	fill_deployment(&dep->d, j, job);
+	str_set(&dep->d.status_description, local_deployment_describe(dep));
+	insert_deployment(l, dep, j);
 	local_deployment_changed(l, dep);
 	dep->d.create_index = dep->d.modify_index;
 	trim_deployments(l, j);
 	local_mark_deployment(l, j);
-	return 0;
 }
 
 void
-local_deployment_follow(struct local *l, struct local_job *j)
+local_deployment_replace(struct local *l, struct local_job *j)
 {
 	struct local_deployment *before = local_deployment_active(j);
-	int r;
 
 	if (before)
 		local_deployment_finish(l, before, DEPLOYMENT_CANCELLED,
 		    local_job_wanted(j)->stop ? "Cancelled because job is stopped"
 					      : "Cancelled due to newer version of job");
-	r = begin_deployment(l, j);
-	if (r < 0)
-		log_error("job %s: its new version is not deployed step by step: %s", j->name,
-		    strerror(-r));
+	begin_deployment(l, j);
 }
 
-int
-local_deployment_mark(const struct local_slot *slot, const struct job *job, struct alloc *a)
+void
+local_deployment_assign(const struct local_slot *slot, const struct job *job, struct alloc *a)
 {
 	struct local_deployment *dep = local_deployment_active(slot->job);
 
@@ -348,44 +320,41 @@ local_deployment_mark(const struct local_slot *slot, const struct job *job, stru
 		dep = NULL;
 	deployment_status_free(a->deployment_status);
 	a->deployment_status = NULL;
-	if (str_set(&a->deployment_id, dep ? dep->d.id : NULL) < 0)
-		return -ENOMEM;
+	str_set(&a->deployment_id, dep ? dep->d.id : NULL);
 	if (!slot->canary)
-		return 0;
+		return;
 	a->deployment_status = deployment_status_new();
-	if (!a->deployment_status)
-		return -ENOMEM;
 	a->deployment_status->canary = true;
-	return 0;
 }
 
-/* --- showing, ending --- */
-
-static int
+static void
 count_alloc(struct deployment *d, const struct alloc *a)
 {
 	const struct deployment_status *s = a->deployment_status;
 	struct deployment_group *g;
 
 	if (!str_eq(a->deployment_id, d->id))
-		return 0;
+		return;
 	g = map_get(deployment_group, &d->groups, a->task_group);
 	if (!g)
-		return 0;
+		return;
 	g->placed++;
 	if (!s)
-		return 0;
+		return;
 	g->healthy += s->healthy == OPT_TRUE;
 	g->unhealthy += s->healthy == OPT_FALSE;
 	if (s->healthy == OPT_TRUE && g->progress_deadline > 0 &&
 	    s->timestamp + g->progress_deadline > g->require_progress_by)
 		g->require_progress_by = s->timestamp + g->progress_deadline;
-	return s->canary ? strings_add(&g->placed_canaries, a->id) : 0;
+	if (s->canary)
+		strings_add(&g->placed_canaries, a->id);
 }
 
-static int
+static void
 count_allocs(const struct local_deployment *dep, struct deployment *d)
 {
+	const struct local_alloc *la;
+
 	for (size_t i = 0; i < d->groups.n; i++) {
 		struct deployment_group *g = &d->groups.v[i].value;
 
@@ -393,62 +362,49 @@ count_allocs(const struct local_deployment *dep, struct deployment *d)
 		if (local_rollout_has_canaries(g))
 			strings_done(&g->placed_canaries);
 	}
-	for (const struct local_alloc *la = dep->job->allocs; la; la = la->next) {
-		if (count_alloc(d, &la->sa->a) < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	LIST_FOREACH (la, &dep->job->allocs, of_job)
+		count_alloc(d, &la->sa->a);
 }
 
-int
+void
 local_deployment_view(const struct local_deployment *dep, struct deployment *ret)
 {
-	if (deployment_copy(&dep->d, ret) < 0)
-		return -ENOMEM;
-	if (!deployment_is_active(ret) || count_allocs(dep, ret) == 0)
-		return 0;
-	deployment_done(ret);
-	return -ENOMEM;
+	deployment_copy(&dep->d, ret);
+	if (deployment_is_active(ret))
+		count_allocs(dep, ret);
 }
 
 void
 local_deployment_finish(struct local *l, struct local_deployment *dep, enum deployment_state status,
     const char *description)
 {
-	(void)count_allocs(dep, &dep->d);
+	count_allocs(dep, &dep->d);
 	dep->d.status = status;
-	(void)str_set(&dep->d.status_description, description);
+	str_set(&dep->d.status_description, description);
 	dep->deadline = sd_event_source_disable_unref(dep->deadline);
 	local_deployment_changed(l, dep);
 	log_info("job %s: deployment %.8s of version %llu: %s", dep->job->name, dep->d.id,
 	    (unsigned long long)dep->d.job_version, description);
 }
 
-/* --- at start --- */
-
 static int
 load_deployment(void *arg, const struct store_row *row, struct err *e)
 {
 	struct local *l = arg;
 	const char *json = store_col_text(row, 0);
-	struct local_deployment *dep = calloc(1, sizeof *dep);
-	struct local_job *j;
+	struct local_deployment *dep = mem_new(struct local_deployment);
+	struct local_job *j = NULL;
 	struct err why = { 0 };
 
-	if (!dep)
-		return err_set(e, -ENOMEM, "read the deployments of state.db");
 	deployment_init(&dep->d);
-	if (model_from_text(&deployment_type, json, strlen(json), &dep->d, &why) < 0 ||
-	    !dep->d.id) {
-		log_error("state.db: a deployment is left alone: %s", why.msg);
+	if (model_from_text(&deployment_type, json, strlen(json), &dep->d, &why) < 0 || !dep->d.id)
+		log_error("state.db: a deployment is ignored: %s", why.msg);
+	else
+		j = local_job_find_any(l, str(dep->d.namespace), str(dep->d.job_id));
+	if (j)
+		insert_deployment(l, dep, j);
+	else
 		free_deployment(dep);
-		return 0;
-	}
-	j = local_job_find_any(l, str(dep->d.namespace), str(dep->d.job_id));
-	if (!j || insert_deployment(l, dep, j) < 0) {
-		free_deployment(dep);
-		return j ? err_set(e, -ENOMEM, "read the deployments of state.db") : 0;
-	}
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_rollout.c: how far a deployment is, by the job's slots, and what it permits next. Runs
+/* local_rollout.c: the progress of a deployment, by the job's slots, and what it permits next. Runs
  * in: supervisor. */
 #include "supervisor/server/deploy/local_rollout.h"
 
@@ -17,7 +17,7 @@ local_rollout_has_canaries(const struct deployment_group *g)
 enum local_gate
 local_rollout_gate(const struct local_job *j, const struct job *wanted, const char *group)
 {
-	const struct local_deployment *dep = j->deployments;
+	const struct local_deployment *dep = local_deployment_newest(j);
 	const struct deployment_group *g;
 
 	if (!dep || dep->d.job_version != wanted->version)
@@ -69,7 +69,7 @@ get_standing_facts(const struct local_alloc *la, const struct deployment *d)
 		return (struct local_standing_facts){ 0 };
 	return (struct local_standing_facts){
 		.exists = true,
-		.told_to_stop = alloc_server_terminal(a),
+		.stopped = alloc_server_terminal(a),
 		.deployed = str_eq(a->deployment_id, d->id),
 		.ended = alloc_client_terminal(a),
 		.is_replaced = will_be_replaced(la),
@@ -96,11 +96,13 @@ count_slot(const struct local_slot *slot, const struct deployment *d, struct loc
 		p->last_healthy_ns = a->deployment_status->timestamp;
 }
 
-/* Also one that has a successor by now. */
+/* Returns true if an alloc of the deployment was found unhealthy, also if it was replaced since. */
 static bool
 had_unhealthy(const struct local_deployment *dep, const char *group)
 {
-	for (const struct local_alloc *la = dep->job->allocs; la; la = la->next) {
+	const struct local_alloc *la;
+
+	LIST_FOREACH (la, &dep->job->allocs, of_job) {
 		const struct alloc *a = &la->sa->a;
 
 		if (str_eq(a->deployment_id, dep->d.id) && strcmp(a->task_group, group) == 0 &&
@@ -126,7 +128,7 @@ local_rollout_count(const struct local_deployment *dep, const char *group,
 		if ((size_t)i < slots->n_canaries)
 			count_slot(slots->canaries[i], &dep->d, ret);
 	}
-	/* Without a deadline the first that is unhealthy ends it. */
+	/* Without a deadline the first unhealthy alloc fails the deployment. */
 	if (g->progress_deadline <= 0 && had_unhealthy(dep, group))
 		ret->hopeless = true;
 }
@@ -137,11 +139,13 @@ local_rollout_budget(const struct local_job *j, const struct local_group *g)
 	const struct job *wanted = local_job_wanted(j);
 	const struct task_group *group = job_group(wanted, g->name);
 	struct local_budget_facts f = { .gate = local_rollout_gate(j, wanted, g->name) };
+	const struct local_deployment *dep;
 	struct local_progress p;
 
 	if (f.gate == LOCAL_GATE_ROLLING) {
-		local_rollout_count(j->deployments, g->name,
-		    map_get(deployment_group, &j->deployments->d.groups, g->name), &p);
+		dep = local_deployment_newest(j);
+		local_rollout_count(
+		    dep, g->name, map_get(deployment_group, &dep->d.groups, g->name), &p);
 		f.max_parallel = group && group->update ? group->update->max_parallel : 0;
 		f.turning = p.turning;
 		f.unhealthy = p.unhealthy;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_rules.c: the rules of a deployment, as functions of facts alone. Runs in: supervisor. */
+/* local_rules.c: the rules of a deployment, as functions of facts. Runs in: supervisor. */
 #include "supervisor/server/deploy/local_rules.h"
 
 enum local_gate
@@ -38,7 +38,7 @@ local_rule_budget(const struct local_budget_facts *f)
 enum local_standing
 local_rule_standing(const struct local_standing_facts *f)
 {
-	if (!f->exists || f->told_to_stop)
+	if (!f->exists || f->stopped)
 		return LOCAL_STANDING_TURNING;
 	if (!f->deployed)
 		return LOCAL_STANDING_OLD;
@@ -54,7 +54,7 @@ void
 local_rule_add_group(struct local_outlook *o, const struct local_group_facts *f, int64_t now_ns)
 {
 	bool canaries = f->desired_canaries > 0;
-	/* Operators have time to promote. */
+	/* Waiting for an operator to promote takes no time from the deadline. */
 	bool waits = canaries && f->healthy_canaries >= f->desired_canaries;
 	bool timed = f->has_deadline && !waits, late = timed && f->deadline_ns <= now_ns;
 

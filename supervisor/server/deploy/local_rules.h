@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_rules.h: the rules of a deployment: what follows from the facts, without any effect. Runs
- * in: supervisor. */
+/* local_rules.h: the rules of a deployment, as decisions from facts without effects. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_DEPLOY_LOCAL_RULES_H
 #define DROVER_SUPERVISOR_SERVER_DEPLOY_LOCAL_RULES_H
 
@@ -9,14 +9,13 @@
 
 #include "model/deployment.h"
 
-/* --- what may happen to the allocs of a group --- */
-
+/* What a deployment permits for the allocs of a group. */
 enum local_gate {
-	LOCAL_GATE_OPEN,    /* anything */
-	LOCAL_GATE_ROLLING, /* max_parallel at a time are replaced */
-	LOCAL_GATE_SHUT,    /* it has failed: what runs stays of its version */
-	LOCAL_GATE_WAITING, /* paused, or waits for its canaries: also, nothing is placed where
-			       nothing was */
+	LOCAL_GATE_OPEN,    /* all changes */
+	LOCAL_GATE_ROLLING, /* max_parallel allocs are replaced at a time */
+	LOCAL_GATE_SHUT,    /* it has failed: running allocs keep their version */
+	LOCAL_GATE_WAITING, /* paused, or waits for its canaries: as SHUT, and new slots stay
+			       empty */
 };
 
 /* canaries: the group waits for its canaries to be promoted. */
@@ -26,61 +25,59 @@ struct local_budget_facts {
 	enum local_gate gate;
 	int64_t max_parallel;
 	int64_t turning; /* allocs that are being replaced */
-	bool unhealthy;  /* one of the new allocs is */
+	bool unhealthy;  /* one of the new allocs is unhealthy */
 };
 
-/* How many more running allocs of the group may be replaced now. */
+/* Returns how many more running allocs of the group may be replaced now. */
 int64_t local_rule_budget(const struct local_budget_facts *f);
 
-/* --- how far a slot is --- */
-
+/* The progress of a slot. */
 enum local_standing {
 	LOCAL_STANDING_OLD,      /* its alloc is not of the deployment */
-	LOCAL_STANDING_TURNING,  /* it is to have a healthy alloc of it */
+	LOCAL_STANDING_TURNING,  /* it is to get a healthy alloc of the deployment */
 	LOCAL_STANDING_HEALTHY,  /* it has one */
-	LOCAL_STANDING_HOPELESS, /* it will not have one: nothing replaces its alloc by itself */
+	LOCAL_STANDING_HOPELESS, /* it will not get one: its alloc is not replaced by itself */
 };
 
-/* The slot's newest alloc. */
+/* Facts about the slot's newest alloc. */
 struct local_standing_facts {
-	bool exists;        /* the rest is about it */
-	bool told_to_stop;  /* DesiredStatus stop or evict */
-	bool deployed;      /* it is of the deployment */
+	bool exists;
+	bool stopped;       /* DesiredStatus stop or evict */
+	bool deployed;      /* it belongs to the deployment */
 	bool ended;         /* ClientStatus is terminal */
-	bool is_replaced;   /* of one that ended: a successor follows by itself */
-	bool a_task_failed; /* of one that has not: whether there is another try is known later */
+	bool is_replaced;   /* if ended: it will be replaced by itself */
+	bool a_task_failed; /* if not ended: it is about to fail, and may be replaced then */
 	enum opt_bool healthy;
 };
 
 enum local_standing local_rule_standing(const struct local_standing_facts *f);
 
-/* --- the next step of a deployment that runs --- */
-
+/* The next step of a running deployment. */
 enum local_step {
 	LOCAL_STEP_SUCCEED,
 	LOCAL_STEP_FAIL_UNHEALTHY,
 	LOCAL_STEP_FAIL_LATE,
 	LOCAL_STEP_PROMOTE,
-	LOCAL_STEP_REPLACE, /* as many allocs as the budget permits, perhaps none */
+	LOCAL_STEP_REPLACE, /* as many allocs as the budget permits, which may be 0 */
 };
 
-/* One group. */
+/* Facts about one group. */
 struct local_group_facts {
-	int64_t desired, desired_canaries; /* desired_canaries 0: it waits for no canaries */
+	int64_t desired, desired_canaries; /* desired_canaries is 0 if it waits for none */
 	int64_t healthy, healthy_canaries; /* slots with a healthy alloc of the deployment */
-	bool hopeless;                     /* one slot will never have one */
+	bool hopeless;                     /* one slot will never get one */
 	bool auto_promote, auto_revert;
 	bool has_deadline;
 	int64_t deadline_ns;
 };
 
-/* All groups together: begin with LOCAL_OUTLOOK, add each. */
+/* Facts about all groups together: start with LOCAL_OUTLOOK and add each group. */
 struct local_outlook {
 	bool complete, hopeless, late;
-	bool revert;         /* when it fails: one of those that let it fail asks for it */
-	bool canaries;       /* some want to be promoted */
-	bool promotable;     /* all of them are healthy, and no operator has to promote them */
-	int64_t deadline_ns; /* the next one; INT64_MAX: none */
+	bool revert;         /* a group that makes it fail has auto_revert */
+	bool canaries;       /* a group waits for the promotion of its canaries */
+	bool promotable;     /* all canaries are healthy and have auto_promote */
+	int64_t deadline_ns; /* the next deadline of a group; INT64_MAX: none */
 };
 
 #define LOCAL_OUTLOOK                                                                              \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_client.c: what the client reports of its allocs: the books are changed and marked. Runs in:
+/* local_client.c: reports of the client about its allocs: changes the books and marks. Runs in:
  * supervisor. */
 #include "supervisor/server/drive/local_client.h"
 
@@ -10,7 +10,8 @@
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_marks.h"
 
-/* By its executor, or kept from starting after a restart (alloc/hook_lease.c). */
+/* Returns true if the executor stopped the task because of its lease, or alloc/hook_lease.c did not
+ * let it start after a restart of the agent. */
 static bool
 is_lease_event(const struct task_event *ev)
 {
@@ -32,9 +33,9 @@ local_alloc_stopped_by_lease(const struct alloc *a)
 	return false;
 }
 
-/* Does its deployment have to know? */
+/* Returns true if the change may let the deployment take its next step. */
 static bool
-is_news(const struct alloc *a)
+concerns_deployment(const struct alloc *a)
 {
 	return *str(a->deployment_id) &&
 	       (alloc_client_terminal(a) ||
@@ -58,18 +59,17 @@ local_alloc_updated(struct source *s, struct sup_alloc *sa)
 
 	if (!la || la->destroyed)
 		return;
-	/* The client has written the row of what it changed: the index alone is not worth another
-	 * commit. */
+	/* The client writes the alloc's row; the row of the index alone is not worth a commit. */
 	sa->a.modify_index = ++l->index;
 	local_alloc_changed(l, la);
-	if (is_news(&sa->a))
+	if (concerns_deployment(&sa->a))
 		local_mark_deployment(l, la->job);
 	if (!alloc_client_terminal(&sa->a))
 		return;
 	local_mark_job(l, la->job);
 	local_alloc_end(l, la);
 	if (la->slot->current != la)
-		local_alloc_done(l, la);
+		local_alloc_retire(l, la);
 	else
 		local_mark_slot(l, la->slot);
 }
@@ -84,7 +84,7 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 
 	if (!la)
 		return;
-	/* The destruction was requested for a collection, or by the supervisor before this one. */
+	/* It was destroyed only to free its disk space, now or before a restart: it stays known. */
 	if (!la->destroyed && (la->collected || !la->done)) {
 		la->collected = true;
 		local_claims_release_all(l, la);
@@ -97,7 +97,7 @@ local_alloc_destroyed(struct source *s, struct sup_alloc *sa)
 	local_alloc_end(l, la);
 	local_alloc_remove(l, la);
 	alloc_forget(s->sup, sa);
-	/* A job that was purged and is registered again waits for it. */
+	/* If the job was purged and registered again, the slot waits for this alloc. */
 	if (slot->waits)
 		local_mark_slot(l, slot);
 	local_mark_job(l, j);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_client.h: what the client reports of its allocs (struct source_ops). Runs in: supervisor.
+/* local_client.h: reports of the client about its allocs (struct source_ops). Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_SERVER_DRIVE_LOCAL_CLIENT_H
 #define DROVER_SUPERVISOR_SERVER_DRIVE_LOCAL_CLIENT_H

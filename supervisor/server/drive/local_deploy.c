@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * local_deploy.c: drives the deployments that go on: the next allocs are replaced when those before
- * are healthy, canaries are promoted, a version that does not become healthy is stopped and the
- * last stable one registered again. Runs in: supervisor.
+ * local_deploy.c: takes the steps of active deployments: replaces the next allocs when the ones
+ * before are healthy, promotes canaries, and fails a version that does not become healthy, after
+ * which the last stable version may be registered again. Runs in: supervisor.
  */
 #include "supervisor/server/drive/local_deploy.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <systemd/sd-event.h>
 
 #include "common/clock.h"
-#include "common/duration.h"
 #include "common/log.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/server/deploy/local_rollout.h"
 #include "supervisor/server/drive/local_register.h"
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/server/place/local_reconcile.h"
 
-/* --- failing --- */
-
-/* Registers the last stable version again. True: *description says so; else why not. */
+/* Registers the last stable version again. Returns whether it did; description says so, or why not.
+ */
 static bool
 revert_job(struct local *l, struct local_job *j, const char *why, char *description, size_t size,
     int64_t *ret_version)
@@ -36,7 +34,7 @@ revert_job(struct local *l, struct local_job *j, const char *why, char *descript
 		return false;
 	}
 	*ret_version = (int64_t)stable->version;
-	/* Else it would go back and forth for ever. */
+	/* It would fail again, and be rolled back again, without end. */
 	if (model_equal(&job_type, stable, local_job_wanted(j))) {
 		(void)snprintf(description, size,
 		    "%s - not rolling back to stable job version %lld as current job has same "
@@ -44,10 +42,8 @@ revert_job(struct local *l, struct local_job *j, const char *why, char *descript
 		    why, (long long)*ret_version);
 		return false;
 	}
-	if (job_copy(stable, &job) < 0 || !local_job_change(l, &job)) {
-		(void)snprintf(description, size, "%s - no memory to roll back", why);
-		return false;
-	}
+	job_copy(stable, &job);
+	(void)local_job_change(l, &job);
 	(void)snprintf(description, size, "%s - rolling back to job version %lld", why,
 	    (long long)*ret_version);
 	return true;
@@ -65,17 +61,13 @@ local_deploy_fail(struct local *l, struct local_deployment *dep, const char *why
 	local_deployment_finish(l, dep, DEPLOYMENT_FAILED, why);
 	if (wants_revert) {
 		reverted = revert_job(l, j, why, description, sizeof description, ret_version);
-		(void)str_set(&dep->d.status_description, description);
+		str_set(&dep->d.status_description, description);
 		log_info("job %s: %s", j->name, description);
 	}
 	ev = local_eval_new(l, j, "deployment-watcher");
-	if (!ev)
-		log_error("job %s: no memory for an evaluation", j->name);
 	local_reconcile_job(l, j, ev, reverted);
 	return ev;
 }
-
-/* --- going on --- */
 
 static int64_t
 deadline_of(const struct deployment_group *g, const struct local_progress *p)
@@ -114,12 +106,11 @@ set_deadline(struct local *l, struct local_deployment *dep, int64_t at_ns)
 {
 	int64_t left = at_ns - clock_real_ns();
 
-	dep->deadline = sd_event_source_disable_unref(dep->deadline);
 	if (at_ns == INT64_MAX)
-		return;
-	if (sd_event_add_time_relative(l->base.sup->event, &dep->deadline, CLOCK_MONOTONIC,
-		left > 0 ? (uint64_t)left / 1000 + 1 : 0, 0, on_deadline, dep) < 0)
-		log_error("no memory to watch the deadline of a deployment");
+		dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	else
+		sup_timer_set(l->base.sup, &dep->deadline, CLOCK_MONOTONIC,
+		    left > 0 ? (uint64_t)left / 1000 + 1 : 0, on_deadline, dep);
 }
 
 static void
@@ -193,9 +184,9 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* The time in which the agent was not there does not count: not all of it, at least. */
+/* A deadline that passed while the agent did not run starts again. */
 static void
-forgive_deadline(struct local *l, struct local_deployment *dep)
+restart_deadline(struct local *l, struct local_deployment *dep)
 {
 	int64_t now = clock_real_ns();
 
@@ -216,14 +207,12 @@ local_deploy_resume(struct local *l, struct local_job *j)
 
 	if (!dep)
 		return;
-	forgive_deadline(l, dep);
+	restart_deadline(l, dep);
 	local_mark_deployment(l, j);
 }
 
-/* --- promoting, pausing --- */
-
 static bool
-is_meant(const struct strings *groups, const char *name)
+is_selected(const struct strings *groups, const char *name)
 {
 	return !groups || strings_has(groups, name);
 }
@@ -237,7 +226,7 @@ local_deploy_check(const struct local_deployment *dep, const struct strings *gro
 		const struct deployment_group *g = &dep->d.groups.v[i].value;
 		struct local_progress p;
 
-		if (!is_meant(groups, dep->d.groups.v[i].key) || !local_rollout_has_canaries(g))
+		if (!is_selected(groups, dep->d.groups.v[i].key) || !local_rollout_has_canaries(g))
 			continue;
 		local_rollout_count(dep, dep->d.groups.v[i].key, g, &p);
 		if (p.canaries < g->desired_canaries)
@@ -272,20 +261,18 @@ local_deploy_promote(struct local *l, struct local_deployment *dep, const struct
 
 	if (r < 0)
 		return r;
-	/* Which allocs were the canaries is known of them until they are so no more. */
-	deployment_init(&view);
-	if (local_deployment_view(dep, &view) < 0)
-		return err_set(e, -ENOMEM, "promote the deployment");
+	/* The allocs say which of them are canaries only until the promotion. */
+	local_deployment_view(dep, &view);
 	deployment_done(&dep->d);
 	dep->d = view;
 	dep->key.name = dep->d.id;
 	for (size_t i = 0; i < dep->d.groups.n; i++) {
 		struct deployment_group *g = &dep->d.groups.v[i].value;
 
-		if (is_meant(groups, dep->d.groups.v[i].key) && local_rollout_has_canaries(g))
+		if (is_selected(groups, dep->d.groups.v[i].key) && local_rollout_has_canaries(g))
 			promote_group(l, dep, dep->d.groups.v[i].key, g);
 	}
-	(void)str_set(&dep->d.status_description, local_deployment_describe(dep));
+	str_set(&dep->d.status_description, local_deployment_describe(dep));
 	local_deployment_changed(l, dep);
 	log_info("job %s: deployment %.8s is promoted", dep->job->name, dep->d.id);
 	local_reconcile_job(l, dep->job, ev, false);
@@ -297,7 +284,7 @@ void
 local_deploy_pause(struct local *l, struct local_deployment *dep, bool pause)
 {
 	dep->d.status = pause ? DEPLOYMENT_PAUSED : DEPLOYMENT_RUNNING;
-	(void)str_set(&dep->d.status_description,
+	str_set(&dep->d.status_description,
 	    pause ? "Deployment is paused" : local_deployment_describe(dep));
 	for (size_t i = 0; i < dep->d.groups.n; i++) {
 		struct deployment_group *g = &dep->d.groups.v[i].value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_launch.c: whether a periodic job is launched now, as a function of facts alone. Runs in:
+/* local_launch.c: whether a periodic job is launched now, as a function of facts. Runs in:
  * supervisor. */
 #include "supervisor/server/drive/local_launch.h"
 
@@ -24,7 +24,7 @@ local_launch_is_stale(int64_t next_s, int64_t now_s)
 }
 
 int64_t
-local_launch_since(int64_t looked_s, int64_t now_s)
+local_launch_since(int64_t checked_s, int64_t now_s)
 {
-	return looked_s < now_s ? looked_s : now_s;
+	return checked_s < now_s ? checked_s : now_s;
 }

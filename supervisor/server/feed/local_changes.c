@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_changes.c: at which index what changed last. Runs in: supervisor. */
+/* local_changes.c: at which index each kind of objects changed last. Runs in: supervisor. */
 #include "supervisor/server/feed/local_changes.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "common/mem.h"
 #include "supervisor/api/api_node.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/node/node_state.h"
@@ -22,29 +22,26 @@ static void
 on_committed(struct sup *sup, struct deferred *d)
 {
 	api_wait_check(sup);
-	local_event_streams_wake();
+	local_event_streams_wake(local_of_sup(sup));
 }
 
-int
+void
 local_changes_init(struct local *l)
 {
-	l->changes = calloc(1, sizeof *l->changes);
-	if (!l->changes)
-		return -ENOMEM;
+	l->changes = mem_new(struct local_changes);
+	TAILQ_INIT(&l->changes->news);
 	l->changes->wake.run = on_committed;
 	local_changes_load(l);
-	return 0;
 }
 
 void
 local_changes_free(struct local *l)
 {
-	if (l->changes)
-		turn_forget_deferred(l->base.sup, &l->changes->wake);
+	turn_forget_deferred(l->base.sup, &l->changes->wake);
 	free(l->changes);
 }
 
-/* The last changes before the restart may have had indexes that no row has. */
+/* The last changes before a restart may have had indexes that are in no row. */
 void
 local_changes_load(struct local *l)
 {
@@ -56,7 +53,7 @@ local_changes_load(struct local *l)
 }
 
 void
-local_changes_note(struct local *l, enum local_kind kind, uint64_t index)
+local_changes_record(struct local *l, enum local_kind kind, uint64_t index)
 {
 	struct local_changes *c = l->changes;
 
@@ -93,10 +90,8 @@ local_changes_remove(struct local *l, struct local_news *n)
 struct local_news *
 local_changes_newest(const struct local *l)
 {
-	return l->changes->news.newest;
+	return TAILQ_LAST(&l->changes->news, local_news_list);
 }
-
-/* --- the node --- */
 
 static void
 get_node_head(struct local *l, const struct local_news *n, struct event_head *ret)
@@ -106,11 +101,10 @@ get_node_head(struct local *l, const struct local_news *n, struct event_head *re
 	};
 }
 
-static int
+static void
 print_node(struct local *l, const struct local_news *n, struct text *t)
 {
 	api_node_print(l->base.sup, 0, t);
-	return 0;
 }
 
 static const struct local_news_type node_news = { "Node", get_node_head, print_node };
@@ -120,6 +114,6 @@ local_node_changed(struct local *l)
 {
 	uint64_t index = local_index_next(l);
 
-	local_changes_note(l, LOCAL_NODES, index);
+	local_changes_record(l, LOCAL_NODES, index);
 	local_changes_put(l, &l->changes->node, &node_news, index);
 }

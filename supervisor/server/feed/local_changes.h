@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * local_changes.h: at which index what changed last. Requests that wait and streams of events are
- * woken after the commit of a change. Runs in: supervisor.
+ * local_changes.h: at which index each kind of objects changed last, and the list of changed
+ * objects. Requests that wait and followers of events are woken after the commit of a change. Runs
+ * in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_SERVER_FEED_LOCAL_CHANGES_H
 #define DROVER_SUPERVISOR_SERVER_FEED_LOCAL_CHANGES_H
@@ -9,7 +10,6 @@
 #include "supervisor/server/base/local.h"
 #include "supervisor/server/base/local_news.h"
 
-/* The kinds of objects, each with the index of its last change. */
 enum local_kind {
 	LOCAL_JOBS,
 	LOCAL_ALLOCS,
@@ -21,25 +21,26 @@ enum local_kind {
 	LOCAL_KINDS
 };
 
-int local_changes_init(struct local *l);
+void local_changes_init(struct local *l);
 void local_changes_free(struct local *l);
-/* The index was read from state.db. */
+/* To be called when the index was read from state.db. */
 void local_changes_load(struct local *l);
 
-/* Something of this kind has changed at this index. */
-void local_changes_note(struct local *l, enum local_kind kind, uint64_t index);
+/* Records that an object of this kind has changed at this index. */
+void local_changes_record(struct local *l, enum local_kind kind, uint64_t index);
 uint64_t local_changes_last(const struct local *l, enum local_kind kind);
-/* The index of an object of this index, for a request that may be older than this process: whatever
- * was here before the agent's start counts as changed then. */
+/* Returns the index of an object for a request, which may be older than this process: at least that
+ * of the agent's start, because earlier changes are not known. */
 uint64_t local_changes_since_start(const struct local *l, uint64_t index);
 
-/* n says the same from this index on, as an event. Its thing lives until the removal. */
+/* Puts the object of n into the list of changed objects, at this index. It must be removed before
+ * the object is freed. */
 void local_changes_put(
     struct local *l, struct local_news *n, const struct local_news_type *type, uint64_t index);
 void local_changes_remove(struct local *l, struct local_news *n);
-struct local_news *local_changes_newest(const struct local *l);
+struct local_news *local_changes_newest(const struct local *l); /* or NULL */
 
-/* The node has changed. */
+/* Records that the node has changed. */
 void local_node_changed(struct local *l);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * local_event_stream.c: /v1/event/stream: lines of JSON, one per change, and "{}" every ten
- * seconds. A line is made after the commit of what it tells, when the one before has been taken;
- * who takes nothing for 30 s is cut off (http.c). Runs in: supervisor.
+ * local_event_stream.c: /v1/event/stream: lines of JSON, one for each change, and "{}" every ten
+ * seconds. A line is made after the commit of its change, when the follower has read the lines
+ * before; a follower that reads nothing for 30 s is cut off (http.c). Runs in: supervisor.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
-#include "common/list.h"
+#include "common/mem.h"
 #include "supervisor/http/api_list.h"
 #include "supervisor/http/api.h"
 #include "supervisor/http/api_router.h"
@@ -18,32 +18,45 @@
 #include "supervisor/server/feed/local_events.h"
 
 #define BEAT_USEC   10000000
-#define FILL        65536 /* bytes are made ahead, and one line more */
-#define FIRST_LINES 100   /* without an index it begins with these, as servers do */
+#define FILL        65536 /* bytes that are made ahead, plus at most one line */
+#define FIRST_LINES 100   /* a stream without an index begins with these, as on servers */
 
 struct topic {
 	char *name, *key; /* "*": any */
 };
 
+/* One follower. */
 struct events {
 	struct api_stream base;
+	LIST_ENTRY(events) entry;
 	struct deferred fill;
-	struct events *prev, *next;
 	struct local *l;
 	sd_event_source *beat;
 	char *namespace;
 	struct topic topics[API_QUERY_MAX];
 	size_t n_topics;
-	uint64_t told; /* up to this index */
-	bool whole;    /* there was no more when it was filled */
+	uint64_t printed; /* the index up to which lines were made */
+	bool whole;       /* lines of all changes were made */
 	struct text out;
-	size_t at; /* of it has been taken */
+	size_t at; /* bytes of out that were read */
 };
 
-/* There is one local source. */
-static struct events *streams;
+struct local_streams {
+	LIST_HEAD(, events) all;
+};
 
-/* --- which events a follower gets --- */
+void
+local_event_streams_init(struct local *l)
+{
+	l->streams = mem_new(struct local_streams);
+}
+
+/* The API has ended all streams before. */
+void
+local_event_streams_free(struct local *l)
+{
+	free(l->streams);
+}
 
 static bool
 topic_fits(const struct topic *topic, const struct event_head *h)
@@ -85,29 +98,30 @@ add_topic(struct events *ev, const char *text, struct err *e)
 		    "topic: %.140s",
 		    text);
 	ev->n_topics++;
-	topic->name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
-	topic->key = strdup(colon ? colon + 1 : "*");
-	return topic->name && topic->key ? 0 : err_set(e, -ENOMEM, "read the topics");
+	topic->name = mem_strndup(text, colon ? (size_t)(colon - text) : strlen(text));
+	topic->key = mem_strdup(colon ? colon + 1 : "*");
+	return 0;
 }
 
-/* --- lines --- */
-
+/* Returns the first change after the printed ones, or NULL. */
 static struct local_news *
 next_news(const struct events *ev)
 {
 	struct local_news *n = local_changes_newest(ev->l), *found = NULL;
 
-	for (; n && n->index > ev->told; n = n->older)
+	for (; n && n->index > ev->printed; n = TAILQ_PREV(n, local_news_list, entry))
 		found = n;
 	return found;
 }
 
+/* Removes the bytes that the follower has read from the buffer: all, or those of a follower that
+ * never catches up. */
 static void
-take_back(struct events *ev)
+drop_read_bytes(struct events *ev)
 {
 	if (ev->at < ev->out.len && ev->at < FILL)
 		return;
-	if (ev->at < ev->out.len) { /* the follower never catches up */
+	if (ev->at < ev->out.len) {
 		ev->out.len -= ev->at;
 		memmove(ev->out.text, ev->out.text + ev->at, ev->out.len + 1);
 	} else {
@@ -122,11 +136,11 @@ on_fill(struct sup *sup, struct deferred *d)
 	struct events *ev = container_of(d, struct events, fill);
 	struct local_news *n = next_news(ev);
 
-	take_back(ev);
-	for (; n && ev->out.len - ev->at < FILL; n = n->newer) {
+	drop_read_bytes(ev);
+	for (; n && ev->out.len - ev->at < FILL; n = TAILQ_NEXT(n, entry)) {
 		if (is_wanted(ev, n))
 			local_event_print(ev->l, n, &ev->out);
-		ev->told = n->index;
+		ev->printed = n->index;
 	}
 	ev->whole = !n;
 	if (ev->at < ev->out.len)
@@ -134,10 +148,12 @@ on_fill(struct sup *sup, struct deferred *d)
 }
 
 void
-local_event_streams_wake(void)
+local_event_streams_wake(struct local *l)
 {
-	for (struct events *ev = streams; ev; ev = ev->next)
-		turn_defer(ev->l->base.sup, &ev->fill);
+	struct events *ev;
+
+	LIST_FOREACH (ev, &l->streams->all, entry)
+		turn_defer(l->base.sup, &ev->fill);
 }
 
 static int
@@ -147,23 +163,19 @@ on_beat(sd_event_source *source, uint64_t usec, void *userdata)
 
 	(void)sd_event_source_set_time_relative(source, BEAT_USEC);
 	(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-	take_back(ev);
+	drop_read_bytes(ev);
 	if (ev->out.len == 0)
 		text_append(&ev->out, "{}\n", 3);
 	api_stream_wake(ev->l->base.sup, &ev->base);
 	return 0;
 }
 
-/* --- the stream --- */
-
 static ssize_t
-next(struct api_stream *st, char *buf, size_t max)
+read_lines(struct api_stream *st, char *buf, size_t max)
 {
-	struct events *ev = (struct events *)(void *)st;
+	struct events *ev = container_of(st, struct events, base);
 	size_t n = ev->out.len - ev->at;
 
-	if (ev->out.failed)
-		return -1;
 	n = n < max ? n : max;
 	if (n > 0)
 		memcpy(buf, ev->out.text + ev->at, n);
@@ -174,13 +186,11 @@ next(struct api_stream *st, char *buf, size_t max)
 }
 
 static void
-done(struct api_stream *st)
+on_done(struct api_stream *st)
 {
-	struct events *ev = (struct events *)(void *)st;
+	struct events *ev = container_of(st, struct events, base);
 
-	*(ev->prev ? &ev->prev->next : &streams) = ev->next;
-	if (ev->next)
-		ev->next->prev = ev->prev;
+	LIST_REMOVE(ev, entry);
 	turn_forget_deferred(ev->l->base.sup, &ev->fill);
 	(void)sd_event_source_disable_unref(ev->beat);
 	for (size_t i = 0; i < ev->n_topics; i++) {
@@ -198,58 +208,53 @@ first_index(const struct local *l)
 	const struct local_news *n = local_changes_newest(l);
 
 	for (unsigned i = 0; n && i < FIRST_LINES; i++)
-		n = n->older;
+		n = TAILQ_PREV(n, local_news_list, entry);
 	return n ? n->index : 0;
 }
 
 static int
-read_wish(struct events *ev, const struct api_req *req, struct err *e)
+read_query(struct events *ev, const struct api_req *req, struct err *e)
 {
 	const char *index = api_query(req, "index"), *topic;
 	char *end;
 	int r = 0;
 
 	errno = 0;
-	ev->told = index && *index ? strtoull(index, &end, 10) : 0;
+	ev->printed = index && *index ? strtoull(index, &end, 10) : 0;
 	if (index && *index && (!isdigit((unsigned char)*index) || *end || errno))
 		return err_say(e, -EINVAL, "Unable to parse index: \"%.64s\" is no number", index);
-	/* What is told begins at the index; news are of later ones. */
-	ev->told = ev->told ? ev->told - 1 : first_index(ev->l);
+	/* The query's index is the first that is sent. */
+	ev->printed = ev->printed ? ev->printed - 1 : first_index(ev->l);
 	for (unsigned i = 0; r == 0 && (topic = api_query_nth(req, "topic", i)); i++)
 		r = add_topic(ev, topic, e);
 	if (r == 0 && ev->n_topics == 0)
 		r = add_topic(ev, "*", e);
-	if (r == 0 && str_set(&ev->namespace, api_namespace(req)) < 0)
-		r = err_set(e, -ENOMEM, "read the request");
+	str_set(&ev->namespace, api_namespace(req));
 	return r;
 }
 
 void
 local_api_stream_events(struct sup *sup, struct api_req *req)
 {
-	struct events *ev = calloc(1, sizeof *ev);
+	struct local *l = local_of_sup(sup);
+	struct events *ev = mem_new(struct events);
 	struct err e = { 0 };
 	int r;
 
-	if (!ev) {
-		api_reply_error(req, 500, "no memory to tell of events");
-		return;
-	}
-	ev->base = (struct api_stream){ .next = next, .done = done, .beats = true };
+	ev->base = (struct api_stream){ .next = read_lines, .done = on_done, .beats = true };
 	ev->fill.run = on_fill;
-	ev->l = local_of_sup(sup);
-	ev->next = streams;
-	if (streams)
-		streams->prev = ev;
-	streams = ev;
-	r = read_wish(ev, req, &e);
-	if (r == 0)
+	ev->l = l;
+	LIST_INSERT_HEAD(&l->streams->all, ev, entry);
+	r = read_query(ev, req, &e);
+	if (r == 0) {
 		r = sd_event_add_time_relative(
 		    sup->event, &ev->beat, CLOCK_BOOTTIME, BEAT_USEC, 0, on_beat, ev);
+		if (r < 0)
+			(void)err_set(&e, r, "set the timer of the event stream");
+	}
 	if (r < 0) {
-		api_reply_error(req, r == -EINVAL ? 400 : 500, "%s",
-		    e.msg[0] ? e.msg : "no timer to tell of events");
-		done(&ev->base);
+		api_reply_error(req, r == -EINVAL ? 400 : 500, "%s", e.msg);
+		on_done(&ev->base);
 		return;
 	}
 	text_append(&ev->out, "{}\n", 3);

@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_events.c: changes as lines of the event stream, and the lines of what was removed. Runs in:
+/* local_events.c: changes as lines of the event stream, and the lines of removed objects. Runs in:
  * supervisor. */
 #include "supervisor/server/feed/local_events.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/list.h"
-#include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/server/feed/local_changes.h"
 
+/* The lines of removed objects are dropped, oldest first, beyond one of these. */
 #define KEPT_MAX   500
 #define KEPT_BYTES (4u * 1024 * 1024)
 
-/* Something that was removed, and its line. */
+/* A removed object and its last line. */
 struct kept {
 	struct local_news news;
-	struct kept *later; /* the next that was kept */
+	STAILQ_ENTRY(kept) entry;
 	struct event_head head;
 	char *namespace, *keys[EVENT_KEYS], *line;
 };
 
 struct local_kept {
-	struct kept *first, *last; /* oldest first */
+	STAILQ_HEAD(, kept) oldest_first;
 	unsigned n;
 	size_t bytes;
 };
@@ -41,7 +39,7 @@ get_kept_head(struct local *l, const struct local_news *n, struct event_head *re
 	*ret = kept_of(n)->head;
 }
 
-/* print: NULL, the line is there already. */
+/* Without print: the line exists already. */
 static const struct local_news_type kept_news = { .head = get_kept_head };
 
 void
@@ -68,8 +66,7 @@ print_line(struct local *l, const struct local_news *n, const struct event_head 
 	}
 	text_printf(t, "],\"Index\":%llu,\"Payload\":{\"%s\":", (unsigned long long)index,
 	    n->type->payload);
-	if (n->type->print(l, n, t) < 0)
-		t->failed = true;
+	n->type->print(l, n, t);
 	text_printf(t, "}}]}\n");
 }
 
@@ -86,97 +83,80 @@ local_event_print(struct local *l, const struct local_news *n, struct text *t)
 	print_line(l, n, &h, n->index, t);
 }
 
-/* --- what was removed --- */
-
 static void
-free_kept(struct local *l, struct kept *g)
+free_kept(struct local *l, struct kept *k)
 {
-	local_changes_remove(l, &g->news);
+	local_changes_remove(l, &k->news);
 	for (size_t i = 0; i < EVENT_KEYS; i++)
-		free(g->keys[i]);
-	free(g->namespace);
-	free(g->line);
-	free(g);
+		free(k->keys[i]);
+	free(k->namespace);
+	free(k->line);
+	free(k);
 }
 
 static void
 drop_oldest(struct local *l)
 {
 	struct local_kept *kept = l->kept;
-	struct kept *g = kept->first;
+	struct kept *k = STAILQ_FIRST(&kept->oldest_first);
 
-	kept->first = g->later;
-	if (!g->later)
-		kept->last = NULL;
+	STAILQ_REMOVE_HEAD(&kept->oldest_first, entry);
 	kept->n--;
-	kept->bytes -= strlen(g->line);
-	free_kept(l, g);
+	kept->bytes -= strlen(k->line);
+	free_kept(l, k);
 }
 
-static int
-fill_kept(struct kept *g, const struct event_head *h)
+/* Takes over line. */
+static struct kept *
+new_kept(const struct event_head *h, char *line)
 {
-	g->head = *h;
-	if (str_set(&g->namespace, h->namespace) < 0)
-		return -1;
-	g->head.namespace = g->namespace;
+	struct kept *k = mem_new(struct kept);
+
+	k->line = line;
+	k->head = *h;
+	str_set(&k->namespace, h->namespace);
+	k->head.namespace = k->namespace;
 	for (size_t i = 0; i < EVENT_KEYS; i++) {
-		if (str_set(&g->keys[i], h->keys[i]) < 0)
-			return -1;
-		g->head.keys[i] = g->keys[i];
+		str_set(&k->keys[i], h->keys[i]);
+		k->head.keys[i] = k->keys[i];
 	}
-	return 0;
-}
-
-static void
-append_kept(struct local *l, struct kept *g)
-{
-	struct local_kept *kept = l->kept;
-
-	*(kept->last ? &kept->last->later : &kept->first) = g;
-	kept->last = g;
-	kept->n++;
-	kept->bytes += strlen(g->line);
-	while (kept->n > KEPT_MAX || kept->bytes > KEPT_BYTES)
-		drop_oldest(l);
+	return k;
 }
 
 void
 local_event_keep(struct local *l, struct local_news *n, const struct local_news_type *type,
     const char *event, uint64_t index)
 {
-	struct kept *g = calloc(1, sizeof *g);
+	struct local_kept *kept = l->kept;
 	struct text line = { 0 };
 	struct event_head h;
+	struct kept *k;
 
 	n->type = type;
 	local_event_head(l, n, &h);
 	h.type = event;
 	print_line(l, n, &h, index, &line);
+	k = new_kept(&h, line.text);
 	local_changes_remove(l, n);
-	if (!g || line.failed || fill_kept(g, &h) < 0) {
-		log_error("no memory to report that %s %s was removed", h.topic, str(h.keys[0]));
-		text_done(&line);
-		if (g)
-			free_kept(l, g);
-		return;
-	}
-	g->line = line.text;
-	local_changes_put(l, &g->news, &kept_news, index);
-	append_kept(l, g);
+	local_changes_put(l, &k->news, &kept_news, index);
+	STAILQ_INSERT_TAIL(&kept->oldest_first, k, entry);
+	kept->n++;
+	kept->bytes += strlen(k->line);
+	while (kept->n > KEPT_MAX || kept->bytes > KEPT_BYTES)
+		drop_oldest(l);
 }
 
-int
+void
 local_events_init(struct local *l)
 {
-	l->kept = calloc(1, sizeof *l->kept);
-	return l->kept ? 0 : -ENOMEM;
+	l->kept = mem_new(struct local_kept);
+	STAILQ_INIT(&l->kept->oldest_first);
 }
 
 void
 local_events_free(struct local *l)
 {
-	while (l->kept && l->kept->first)
+	while (l->kept->n > 0)
 		drop_oldest(l);
 	free(l->kept);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* job_children.c: checks jobs from which others are made, and makes their children. Runs in:
+/* job_children.c: checks periodic and parameterized jobs, and makes their children. Runs in:
  * supervisor. */
 #include "supervisor/server/job/job_children.h"
 
@@ -11,11 +11,10 @@
 #include "model/engine/table.h"
 #include "model/payload.h"
 
-#define PARENT_ID_MAX 200 /* its children's are longer */
+#define PARENT_ID_MAX 200 /* the ids of its children are longer */
 #define SPECS_MAX     100
 
-/* Stops at the first bad spec: to find out that a spec never matches takes 0.2 s of the processor.
- */
+/* Stops at the first bad spec: it takes 0.2 s of CPU time to find that a spec never matches. */
 static void
 validate_specs(const struct periodic_config *periodic, struct problems *p)
 {
@@ -26,11 +25,10 @@ validate_specs(const struct periodic_config *periodic, struct problems *p)
 	for (size_t i = 0; p->list.n == 0 && (spec = periodic_spec(periodic, i)) && i < SPECS_MAX;
 	     i++) {
 		if (cron_parse(spec, &c, &e) < 0)
-			(void)model_problem(
-			    p, "periodic: cron expression \"%.140s\": %s", spec, e.msg);
+			model_problem(p, "periodic: cron expression \"%.140s\": %s", spec, e.msg);
 		else if (cron_next(&c, str(periodic->time_zone), (int64_t)time(NULL)) < 0)
-			(void)model_problem(p,
-			    "periodic: cron expression \"%.140s\" means no time that comes", spec);
+			model_problem(
+			    p, "periodic: cron expression \"%.140s\" matches no future time", spec);
 	}
 }
 
@@ -42,16 +40,17 @@ validate_periodic(const struct periodic_config *periodic, struct problems *p)
 	if (periodic->enabled == OPT_FALSE)
 		return;
 	if (!str_eq(periodic->spec_type, "cron"))
-		(void)model_problem(p, "periodic: a type \"%.40s\" of expressions is not known",
+		model_problem(p,
+		    "periodic: expressions of type \"%.40s\" are not supported (use cron)",
 		    str(periodic->spec_type));
 	if (!periodic_spec(periodic, 0))
-		(void)model_problem(p, "periodic: it has no cron expression");
+		model_problem(p, "periodic: the cron expression is missing");
 	if (*str(periodic->spec) && periodic->specs.n > 0)
-		(void)model_problem(p, "periodic: give cron or crons, not both");
+		model_problem(p, "periodic: give cron or crons, not both");
 	if (periodic->specs.n > SPECS_MAX)
-		(void)model_problem(p, "periodic: %d cron expressions are allowed", SPECS_MAX);
+		model_problem(p, "periodic: at most %d cron expressions are allowed", SPECS_MAX);
 	if (cron_zone_check(str(periodic->time_zone), &e) < 0)
-		(void)model_problem(p, "periodic: %s", e.msg);
+		model_problem(p, "periodic: %s", e.msg);
 	else
 		validate_specs(periodic, p);
 }
@@ -61,14 +60,15 @@ validate_parameterized(const struct parameterized_job *j, struct problems *p)
 {
 	if (!str_eq(j->payload, "optional") && !str_eq(j->payload, "required") &&
 	    !str_eq(j->payload, "forbidden"))
-		(void)model_problem(p,
-		    "parameterized: payload is \"optional\", \"required\" or \"forbidden\", not "
+		model_problem(p,
+		    "parameterized: payload must be \"optional\", \"required\" or \"forbidden\", "
+		    "not "
 		    "\"%.40s\"",
 		    str(j->payload));
 	for (size_t i = 0; i < j->meta_optional.n; i++)
 		if (strings_has(&j->meta_required, str(j->meta_optional.v[i])))
-			(void)model_problem(p,
-			    "parameterized: meta key \"%.140s\" is in meta_required and in "
+			model_problem(p,
+			    "parameterized: meta key \"%.140s\" is both in meta_required and in "
 			    "meta_optional",
 			    str(j->meta_optional.v[i]));
 }
@@ -79,13 +79,12 @@ job_parent_validate(const struct job *job, struct problems *p)
 	if (!job->periodic && !job->parameterized)
 		return;
 	if (job->type != JOB_BATCH && job->type != JOB_SYSBATCH)
-		(void)model_problem(p,
-		    "only batch and sysbatch jobs can be periodic or parameterized, and it is a %s "
-		    "job",
+		model_problem(p,
+		    "only batch and sysbatch jobs can be periodic or parameterized, not a %s job",
 		    job_kind_names[job->type]);
 	if (job_is_parent(job) && strlen(str(job->id)) > PARENT_ID_MAX)
-		(void)model_problem(p,
-		    "its id has more than %d characters, and those of its children are longer",
+		model_problem(p,
+		    "the id of a periodic or parameterized job has at most %d characters",
 		    PARENT_ID_MAX);
 	if (job->periodic)
 		validate_periodic(job->periodic, p);
@@ -103,13 +102,17 @@ job_check_change(const struct job *old, const struct job *job, struct err *e)
 				       : 0;
 	}
 	if (old->dispatched != job->dispatched)
-		return err_say(e, -EINVAL, "a job cannot become a dispatched one, nor cease to be");
+		return err_say(e, -EINVAL,
+		    "a dispatched job cannot be replaced by one that is not dispatched, or the "
+		    "reverse");
 	if (!old->periodic != !job->periodic)
 		return err_say(e, -EINVAL,
-		    "a job cannot become periodic, nor cease to be: stop and purge it first");
+		    "a job cannot become periodic, or stop being periodic: stop and purge it "
+		    "first");
 	if (job_is_parameterized(old) != job_is_parameterized(job))
 		return err_say(e, -EINVAL,
-		    "a job cannot become parameterized, nor cease to be: stop and purge it first");
+		    "a job cannot become parameterized, or stop being parameterized: stop and "
+		    "purge it first");
 	return 0;
 }
 
@@ -160,15 +163,11 @@ job_check_dispatch(
 	return r;
 }
 
-int
+void
 job_make_child(const struct job *parent, const char *id, struct job *ret)
 {
-	if (job_copy(parent, ret) < 0)
-		return -ENOMEM;
-	if (str_set(&ret->id, id) < 0 || str_set(&ret->name, id) < 0 ||
-	    str_set(&ret->parent_id, parent->id) < 0) {
-		job_done(ret);
-		return -ENOMEM;
-	}
-	return 0;
+	job_copy(parent, ret);
+	str_set(&ret->id, id);
+	str_set(&ret->name, id);
+	str_set(&ret->parent_id, parent->id);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* job_diff.c: two jobs as trees of JSON, compared by keys and by the names of their groups and
- * tasks. Runs in: supervisor. */
+/* job_diff.c: compares two jobs as trees of JSON, by keys and by the names of groups and tasks.
+ * Runs in: supervisor. */
 #include "supervisor/server/job/job_diff.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #define NAME_SIZE 256
 
-/* Of the job itself. */
+/* Fields of the job itself that are not compared, or compared separately. */
 static const char *const not_compared[] = { "ID", "Status", "StatusDescription", "Stable",
 	"Version", "SubmitTime", "CreateIndex", "ModifyIndex", "JobModifyIndex", "TaskGroups",
 	"NomadTokenID", "ConsulToken", "VaultToken", "Update" };
@@ -62,7 +62,7 @@ add_field(json_t *fields, const char *name, const json_t *a, const json_t *b)
 			"Old", scalar_text(a, old), "New", scalar_text(b, new), "Annotations"));
 }
 
-/* By what two elements of a list are the same one. */
+/* Returns what identifies an element of a list, or NULL. */
 static const char *
 key_of(const json_t *element)
 {
@@ -82,8 +82,8 @@ has_key(const json_t *element, const char *key)
 	return own && strcmp(own, key) == 0;
 }
 
-/* What the i-th element of list is in the other list: the i-th, or of those with its key the same
- * one in order (two constraints may be about one attribute). */
+/* Finds the element of other that corresponds to the i-th of list: the i-th, or among those with
+ * its key the one at the same position (two constraints may have one attribute). */
 static const json_t *
 match(const json_t *other, const json_t *list, size_t i)
 {
@@ -152,7 +152,7 @@ diff_value(json_t *fields, json_t *objects, const char *name, const json_t *a, c
 		diff_scalar_lists(fields, name, a, b);
 }
 
-/* All members but those that skip names, into what Fields and Objects of ret are. */
+/* Adds the differences of all members except those named in skip to Fields and Objects of ret. */
 static void
 diff_members(json_t *ret, const json_t *a, const json_t *b, const char *const *skip, size_t n_skip)
 {
@@ -189,8 +189,7 @@ diff_object(const char *name, const json_t *a, const json_t *b)
 {
 	json_t *ret = new_diff("Name", name, a, b);
 
-	if (ret)
-		diff_members(ret, a, b, NULL, 0);
+	diff_members(ret, a, b, NULL, 0);
 	return ret;
 }
 
@@ -200,14 +199,12 @@ diff_task(const json_t *a, const json_t *b)
 	json_t *ret =
 	    new_diff("Name", str(json_string_value(json_object_get(b ? b : a, "Name"))), a, b);
 
-	if (ret) {
-		diff_members(ret, a, b, NULL, 0);
-		(void)json_object_set_new(ret, "Annotations", json_null());
-	}
+	diff_members(ret, a, b, NULL, 0);
+	(void)json_object_set_new(ret, "Annotations", json_null());
 	return ret;
 }
 
-/* The diffs of those that differ, or are only on one side, as the list `name` of ret. */
+/* Sets the list `name` of ret to the diffs of the elements that differ or are only on one side. */
 static void
 diff_named(json_t *ret, const char *name, const json_t *a, const json_t *b,
     json_t *(*diff)(const json_t *a, const json_t *b))
@@ -236,8 +233,6 @@ diff_group(const json_t *a, const json_t *b)
 	json_t *ret =
 	    new_diff("Name", str(json_string_value(json_object_get(b ? b : a, "Name"))), a, b);
 
-	if (!ret)
-		return NULL;
 	diff_members(ret, a, b, &tasks, 1);
 	diff_named(ret, tasks, json_object_get(a, tasks), json_object_get(b, tasks), diff_task);
 	(void)json_object_set_new(ret, "Updates", json_object());
@@ -248,17 +243,12 @@ json_t *
 job_diff(const struct job *old, const struct job *new)
 {
 	json_t *a = old ? model_to_json(&job_type, old, 0) : NULL;
-	json_t *b = model_to_json(&job_type, new, 0), *ret = NULL;
+	json_t *b = model_to_json(&job_type, new, 0);
+	json_t *ret = new_diff("ID", new->id, a, old && model_equal(&job_type, old, new) ? a : b);
 
-	if (!b || (old && !a))
-		goto out;
-	ret = new_diff("ID", new->id, a, old && model_equal(&job_type, old, new) ? a : b);
-	if (!ret)
-		goto out;
 	diff_members(ret, a, b, not_compared, sizeof not_compared / sizeof not_compared[0]);
 	diff_named(ret, "TaskGroups", json_object_get(a, "TaskGroups"),
 	    json_object_get(b, "TaskGroups"), diff_group);
-out:
 	json_decref(a);
 	json_decref(b);
 	return ret;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_diff.h: what one version of a job changes in another. Runs in: supervisor. */
+/* job_diff.h: the difference between two versions of a job. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_JOB_JOB_DIFF_H
 #define DROVER_SUPERVISOR_SERVER_JOB_JOB_DIFF_H
 
 #include "model/job.h"
 
-/*
- * The difference as the API shows it: {"Type", "ID", "Fields", "Objects", "TaskGroups"}, groups and
- * tasks matched by name; "Type" is Added, Deleted, Edited or None; only what differs is in it. old
- * NULL: the job is new. What a server counts (indexes, times, status) is no difference. A new
- * reference, or NULL (no memory).
- */
+/* Returns the difference as the API shows it, as a new reference: {"Type", "ID", "Fields",
+ * "Objects", "TaskGroups"}, with only what differs; "Type" is Added, Deleted, Edited or None.
+ * Groups and tasks are matched by name. Fields that a server sets (indexes, times, status) are
+ * ignored. old is NULL for a new job. */
 json_t *job_diff(const struct job *old, const struct job *new);
 
-/* Would an alloc of group a have to be replaced to become one of b? Count, update, reschedule and
- * the like do not count. */
+/* Returns true if an alloc of group ga of job a must be replaced to become one of gb of job b;
+ * ret_why then names the first field that differs. Fields such as count, update and reschedule do
+ * not matter. */
 bool group_needs_replacement(const struct job *a, const struct task_group *ga, const struct job *b,
     const struct task_group *gb, char *ret_why, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_services_validate.c: finds what is wrong with the services of a job. Runs in: supervisor. */
+/* job_services_validate.c: finds faults of the services of a job. Runs in: supervisor. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 struct service_check_pass {
 	const struct task_group *group;
 	const struct task *task; /* NULL: a group's services */
-	const char *provider;    /* of the first one */
+	const char *provider;    /* of the first service */
 	struct problems *p;
 };
 
@@ -26,7 +26,7 @@ has_port(const struct network_resource *n, const char *label)
 	return false;
 }
 
-/* One with a reference is found when its alloc starts. */
+/* A port with a reference ("${…}") is resolved when its alloc starts. */
 static bool
 port_is_known(const struct service_check_pass *l, const char *label)
 {
@@ -47,17 +47,17 @@ static void
 check_ports(const struct service_check_pass *l, const struct service *s)
 {
 	if (*str(s->port_label) && !port_is_known(l, s->port_label))
-		(void)model_problem(l->p,
+		model_problem(l->p,
 		    "port \"%.80s\" is neither a number nor a label of the group's network",
 		    s->port_label);
 	for (size_t i = 0; i < s->checks.n; i++) {
 		const struct service_check *c = &s->checks.v[i];
 
 		if (!*str(c->port_label) && !*str(s->port_label))
-			(void)model_problem(
-			    l->p, "check \"%.80s\" has no port, nor has the service", str(c->name));
+			model_problem(l->p, "neither check \"%.80s\" nor its service has a port",
+			    str(c->name));
 		else if (*str(c->port_label) && !port_is_known(l, c->port_label))
-			(void)model_problem(l->p,
+			model_problem(l->p,
 			    "check \"%.80s\": port \"%.80s\" is neither a number nor a label of "
 			    "the "
 			    "group's network",
@@ -79,13 +79,12 @@ check_services(struct service_check_pass *l, const struct service *v, size_t n)
 		if (!l->provider)
 			l->provider = str(v[i].provider);
 		else if (!str_eq(l->provider, v[i].provider))
-			(void)model_problem(
-			    l->p, "all services of a group must have the same provider");
+			model_problem(l->p, "all services of a group must have the same provider");
 		for (size_t k = 0; k < i; k++)
 			if (str_eq(v[k].name, v[i].name) &&
 			    str_eq(v[k].port_label, v[i].port_label))
-				(void)model_problem(
-				    l->p, "there are two of this name with the same port");
+				model_problem(
+				    l->p, "two services have this name and the same port");
 		if (str_eq(v[i].provider, SERVICE_PROVIDER_NOMAD))
 			check_ports(l, &v[i]);
 	}
@@ -109,12 +108,12 @@ services_validate_local(const struct service *v, size_t n, struct problems *p)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!str_eq(v[i].provider, SERVICE_PROVIDER_NOMAD))
-			(void)model_problem(p,
-			    "service \"%.100s\": provider \"consul\" is not there: use provider = "
-			    "\"nomad\"",
+			model_problem(p,
+			    "service \"%.100s\": provider \"consul\" is not supported: use "
+			    "provider = \"nomad\"",
 			    str(v[i].name));
 		else if (str_eq(v[i].address_mode, "alloc") || str_eq(v[i].address_mode, "driver"))
-			(void)model_problem(p,
+			model_problem(p,
 			    "service \"%.100s\": address_mode \"%s\" needs a network of the "
 			    "allocation's own, which is not supported yet",
 			    str(v[i].name), v[i].address_mode);

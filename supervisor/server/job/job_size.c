@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_size.c: how much one job may consist of. Runs in: supervisor. */
+/* job_size.c: limits of the size of one job. Runs in: supervisor. */
 #include <string.h>
 
 #include "model/engine/parts.h"
@@ -10,15 +10,16 @@
  * collide), so the time for a list grows with the square of its length: 1000 take milliseconds.
  */
 #define LIST_MAX 1000
-/* Elements of all its lists: each becomes a struct of some hundred bytes. */
+/* Elements of all lists together: each becomes a struct of some hundred bytes. */
 #define PARTS_MAX 10000
-/* Bytes. A text may be copied into each group (of update), check (of its service) or allocation. */
-#define TEXT_MAX     4096
-#define JOB_NAME_MAX 255 /* of the job: it is put into the names of its services */
-/*
- * Bytes, an element taken for 100. For each allocation the constraints, tasks and ports of its
- * group are looked at, and what it gets is kept: about a second and some hundred megabytes.
+/* Bytes of one text, which may be copied into each group (update), check (its service) or
+ * allocation.
  */
+#define TEXT_MAX     4096
+#define JOB_NAME_MAX 255 /* bytes: the name is put into the names of the job's services */
+/* Bytes of all allocations together, where an element of a list counts as 100. For each allocation
+ * the constraints, tasks and ports of its group are checked, and its resources stored: this limit
+ * takes about a second and some hundred megabytes. */
 #define PLACED_MAX     100000000
 #define BYTES_PER_PART 100
 
@@ -28,7 +29,7 @@ weigh(const struct parts *p)
 	return (int64_t)(p->n * BYTES_PER_PART + p->bytes);
 }
 
-/* What the job consists of beside its groups. */
+/* Returns the weight of the job without its groups. */
 static int64_t
 weigh_head(const struct job *job)
 {
@@ -56,7 +57,7 @@ check_allocs(const struct job *job, struct err *e)
 		if (g->count > left / each)
 			return err_say(e, -EINVAL,
 			    "group \"%.128s\": %lld allocations of %lld bytes (an element of a "
-			    "list is taken for %d) are too many: the product may be %d for all "
+			    "list counts as %d) are too many: at most %d bytes are allowed for all "
 			    "groups together",
 			    str(g->name), (long long)g->count, (long long)each, BYTES_PER_PART,
 			    PLACED_MAX);
@@ -71,14 +72,15 @@ job_check_size(const struct job *job, struct err *e)
 	struct parts all = model_parts(&job_type, job);
 
 	if (all.list.size > LIST_MAX)
-		return err_say(e, -EINVAL, "%s: the list has %zu elements, and %d are allowed",
-		    all.list.name, all.list.size, LIST_MAX);
+		return err_say(e, -EINVAL,
+		    "%s: the list has %zu elements, but at most %d are allowed", all.list.name,
+		    all.list.size, LIST_MAX);
 	if (all.n > PARTS_MAX)
 		return err_say(e, -EINVAL,
-		    "the job's lists have %zu elements in all, and %d are allowed", all.n,
+		    "the job's lists have %zu elements in all, but at most %d are allowed", all.n,
 		    PARTS_MAX);
 	if (all.text.size > TEXT_MAX)
-		return err_say(e, -EINVAL, "%s: the text has %zu bytes, and %d are allowed",
+		return err_say(e, -EINVAL, "%s: the text has %zu bytes, but at most %d are allowed",
 		    all.text.name, all.text.size, TEXT_MAX);
 	if (strlen(str(job->name)) > JOB_NAME_MAX)
 		return err_say(e, -EINVAL, "the job's name has more than %d bytes", JOB_NAME_MAX);

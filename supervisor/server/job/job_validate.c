@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_validate.c: finds what is wrong with a job, and what the one-node server does not run. Runs
- * in: supervisor. */
+/* job_validate.c: finds faults of a job, and what the embedded server does not support. Runs in:
+ * supervisor. */
 #include "supervisor/server/job/job_validate.h"
 
 #include <ctype.h>
@@ -16,15 +16,15 @@
 
 #define JOB_ID_MAX 255
 #define UPDATE_DEADLINE_MAX                                                                        \
-	(100LL * 365 * 86400 * NS_PER_S) /* a time in ns can hold the end of it */
+	(100LL * 365 * 86400 * NS_PER_S) /* its end still fits into a time in ns */
 #define PRIORITY_MAX 32767
 #define PORT_MAX     65535
 #define DISK_MIN_MB  10
 #define CONTEXT_SIZE 160
-/* Of one job: more than a node can run, and few enough to be remembered as pending. */
+/* Of one job: more than a node can run, but few enough to be stored as unplaced slots. */
 #define LOCAL_ALLOCS_MAX  10000
-#define LOCAL_LOGS_MAX    1000 /* what exec-helper takes */
-#define LOCAL_VOLUMES_MAX 64   /* a bit for each: local_volumes.c */
+#define LOCAL_LOGS_MAX    1000 /* the limit of exec-helper */
+#define LOCAL_VOLUMES_MAX 64   /* each has a bit in struct local_alloc */
 
 /* Sentences from here on start with `kind "name": `. The caller restores p->place from here->up. */
 static void
@@ -36,7 +36,8 @@ enter(struct problems *p, struct place *here, char context[CONTEXT_SIZE], const 
 	p->place = here;
 }
 
-/* An id of a job is no path component, but it is part of URLs: no space, no control character, no
+/* A job's id is part of URLs: it may contain slashes, but no space, no control character, and no
+ * empty,
  * "." or ".." part. */
 static bool
 is_job_id(const char *id)
@@ -64,21 +65,22 @@ validate_head(const struct job *job, struct problems *p)
 	size_t i;
 
 	if (!is_job_id(str(job->id)))
-		(void)model_problem(p,
-		    "a job's id has 1 to %d characters, no space, no empty, \".\" or \"..\" part",
+		model_problem(p,
+		    "a job's id must have 1 to %d characters, no space, and no empty, \".\" or "
+		    "\"..\" part",
 		    JOB_ID_MAX);
 	if (job->priority < 1 || job->priority > PRIORITY_MAX)
-		(void)model_problem(p, "priority must be between 1 and %d, not %lld", PRIORITY_MAX,
+		model_problem(p, "priority must be between 1 and %d, not %lld", PRIORITY_MAX,
 		    (long long)job->priority);
 	for (i = 0; i < job->datacenters.n; i++)
 		if (!*str(job->datacenters.v[i]))
-			(void)model_problem(p, "a datacenter's name is empty");
+			model_problem(p, "a datacenter's name is empty");
 	if (job->task_groups.n == 0)
-		(void)model_problem(p, "it has no group");
+		model_problem(p, "the job has no group");
 	job_parent_validate(job, p);
 }
 
-/* Does a volume with this mode serve one alloc at a time only? */
+/* Returns true if a volume with this mode can be used by only one alloc at a time. */
 static bool
 is_for_one(const struct volume_request *v)
 {
@@ -92,21 +94,21 @@ validate_csi_request(
     const struct volume_request *v, const struct task_group *group, struct problems *p)
 {
 	if (v->access_mode == CSI_ACCESS_NONE)
-		(void)model_problem(p, "access_mode is missing");
+		model_problem(p, "access_mode is missing");
 	if (v->attachment_mode == CSI_ATTACHMENT_NONE)
-		(void)model_problem(p, "attachment_mode is missing");
+		model_problem(p, "attachment_mode is missing");
 	if (v->attachment_mode == CSI_BLOCK_DEVICE && v->mount_options)
-		(void)model_problem(p, "block devices cannot have mount_options");
+		model_problem(p, "block devices cannot have mount_options");
 	if ((v->access_mode == CSI_SINGLE_NODE_READER || v->access_mode == CSI_MULTI_NODE_READER) &&
 	    !v->read_only)
-		(void)model_problem(
+		model_problem(
 		    p, "access_mode %s needs read_only = true", csi_access_names[v->access_mode]);
 	if (is_for_one(v) && group->count > 1 && !v->per_alloc)
-		(void)model_problem(p,
+		model_problem(p,
 		    "access_mode %s serves one alloc, but the group's count is %lld: use per_alloc",
 		    csi_access_names[v->access_mode], (long long)group->count);
 	if (*str(v->source) && !name_is_component(v->source))
-		(void)model_problem(p, "source \"%.140s\" cannot be the id of a volume", v->source);
+		model_problem(p, "source \"%.140s\" cannot be the id of a volume", v->source);
 }
 
 static void
@@ -116,19 +118,18 @@ validate_request(const struct volume_request *v, const struct task_group *group,
 	bool everywhere = job->type == JOB_SYSTEM || job->type == JOB_SYSBATCH;
 
 	if (!*str(v->source))
-		(void)model_problem(p, "source is missing");
+		model_problem(p, "source is missing");
 	if (v->type == VOLUME_NONE)
-		(void)model_problem(p, "type must be \"host\" or \"csi\"");
+		model_problem(p, "type must be \"host\" or \"csi\"");
 	if (v->type == VOLUME_HOST && (v->access_mode || v->attachment_mode || v->mount_options))
-		(void)model_problem(
+		model_problem(
 		    p, "host volumes cannot have access_mode, attachment_mode or mount_options");
 	if (v->type == VOLUME_CSI)
 		validate_csi_request(v, group, p);
 	if (v->per_alloc && everywhere)
-		(void)model_problem(
-		    p, "per_alloc cannot be used in a %s job", job_kind_names[job->type]);
+		model_problem(p, "per_alloc cannot be used in a %s job", job_kind_names[job->type]);
 	if (v->per_alloc && group->update && group->update->canary > 0)
-		(void)model_problem(p, "per_alloc cannot be used with canaries");
+		model_problem(p, "per_alloc cannot be used with canaries");
 }
 
 static void
@@ -153,23 +154,23 @@ validate_task_in_group(const struct task *task, const struct task_group *group, 
 
 	for (i = 0; i < task->volume_mounts.n; i++)
 		if (!map_get(volume_request, &group->volumes, task->volume_mounts.v[i].volume))
-			(void)model_problem(p,
+			model_problem(p,
 			    "volume_mount \"%s\": the group has no volume of this name",
 			    str(task->volume_mounts.v[i].volume));
 	if (task->log_config && group->ephemeral_disk && task->log_config->disabled != OPT_TRUE &&
 	    task->log_config->max_file_size_mb > 0 &&
 	    task->log_config->max_files >
 		group->ephemeral_disk->size_mb / task->log_config->max_file_size_mb)
-		(void)model_problem(p,
+		model_problem(p,
 		    "logs: %lld files of %lld MB do not fit the group's ephemeral_disk of %lld MB",
 		    (long long)task->log_config->max_files,
 		    (long long)task->log_config->max_file_size_mb,
 		    (long long)group->ephemeral_disk->size_mb);
 	if (task->dispatch_payload && *str(task->dispatch_payload->file) &&
 	    payload_file_check(task->dispatch_payload->file, &e) < 0)
-		(void)model_problem(p, "%s", e.msg);
+		model_problem(p, "%s", e.msg);
 	if (task->lifecycle && task->leader)
-		(void)model_problem(p, "a task with a lifecycle block cannot be the leader");
+		model_problem(p, "a task with a lifecycle block cannot be the leader");
 }
 
 static void
@@ -186,16 +187,16 @@ validate_tasks(const struct task_group *group, struct problems *p)
 		main_tasks += !task->lifecycle;
 		enter(p, &here, context, "task", task->name);
 		if (group_task(group, task->name) != task)
-			(void)model_problem(p, "the group has two tasks of this name");
+			model_problem(p, "the group has two tasks of this name");
 		validate_task_in_group(task, group, p);
 		p->place = here.up;
 	}
 	if (group->tasks.n == 0)
-		(void)model_problem(p, "it has no task");
+		model_problem(p, "it has no task");
 	else if (main_tasks == 0)
-		(void)model_problem(p, "it has no main task: every task has a lifecycle block");
+		model_problem(p, "it has no main task: every task has a lifecycle block");
 	if (leaders > 1)
-		(void)model_problem(p, "only one task may be the leader");
+		model_problem(p, "only one task may be the leader");
 }
 
 static void
@@ -205,14 +206,14 @@ validate_lease(const struct task_group *group, struct problems *p)
 	int64_t new = group->disconnect ? group->disconnect->stop_on_client_after : MODEL_UNSET;
 
 	if ((old < 0 && old != MODEL_UNSET) || (new < 0 && new != MODEL_UNSET))
-		(void)model_problem(p, "stop_after_client_disconnect may not be below zero");
+		model_problem(p, "stop_after_client_disconnect may not be below zero");
 	else if (old > 0 && new > 0 && old != new)
-		(void)model_problem(p,
+		model_problem(p,
 		    "stop_after_client_disconnect and disconnect.stop_on_client_after differ: "
 		    "give one of them");
 }
 
-/* It is no part of a path, but of names that are printed. */
+/* A group's name is no path component, but it is printed. */
 static bool
 has_control(const char *s)
 {
@@ -227,24 +228,23 @@ validate_group(const struct task_group *group, const struct job *job, struct pro
 	bool everywhere = job->type == JOB_SYSTEM || job->type == JOB_SYSBATCH;
 
 	if (!*str(group->name) || strlen(group->name) > NAME_BYTES_MAX || has_control(group->name))
-		(void)model_problem(p,
-		    "a group's name has 1 to %d characters, none of them a control character",
+		model_problem(p,
+		    "a group's name must have 1 to %d characters and no control character",
 		    NAME_BYTES_MAX);
 	else if (job_group(job, group->name) != group)
-		(void)model_problem(p, "the job has two groups of this name");
+		model_problem(p, "the job has two groups of this name");
 	if (group->count < 0)
-		(void)model_problem(p, "count may not be below zero");
+		model_problem(p, "count may not be below zero");
 	if (everywhere && group->count > 1)
-		(void)model_problem(
-		    p, "count may not be above 1 in a %s job", job_kind_names[job->type]);
+		model_problem(p, "count may not be above 1 in a %s job", job_kind_names[job->type]);
 	if (group->shutdown_delay < 0 && group->shutdown_delay != MODEL_UNSET)
-		(void)model_problem(p, "shutdown_delay may not be below zero");
+		model_problem(p, "shutdown_delay may not be below zero");
 	if (group->ephemeral_disk && group->ephemeral_disk->size_mb < DISK_MIN_MB)
-		(void)model_problem(p, "ephemeral_disk: size must be at least %d MB", DISK_MIN_MB);
+		model_problem(p, "ephemeral_disk: size must be at least %d MB", DISK_MIN_MB);
 	if (group->max_run_duration < 0 && group->max_run_duration != MODEL_UNSET)
-		(void)model_problem(p, "max_run_duration may not be below zero");
+		model_problem(p, "max_run_duration may not be below zero");
 	if (group->max_run_duration > 0 && job->type != JOB_BATCH && job->type != JOB_SYSBATCH)
-		(void)model_problem(p, "max_run_duration is for batch and sysbatch jobs");
+		model_problem(p, "max_run_duration is for batch and sysbatch jobs");
 	validate_lease(group, p);
 	validate_volumes(group, job, p);
 	validate_tasks(group, p);
@@ -293,7 +293,7 @@ static const struct block task_blocks[] = {
 static void
 refuse_block(struct problems *p, const char *name)
 {
-	(void)model_problem(p, "%s is not supported yet by the local source", name);
+	model_problem(p, "%s is not supported by the embedded server yet", name);
 }
 
 static void
@@ -310,8 +310,8 @@ static void
 validate_local_network(const struct network_resource *n, struct problems *p)
 {
 	if (*str(n->mode) && strcmp(n->mode, "host"))
-		(void)model_problem(
-		    p, "network mode \"%.40s\" is not supported yet by the local source", n->mode);
+		model_problem(p,
+		    "network mode \"%.40s\" is not supported by the embedded server yet", n->mode);
 	if (n->dns)
 		refuse_block(p, "network with dns");
 }
@@ -320,10 +320,10 @@ static void
 validate_local_port(const struct port *port, bool dynamic, struct problems *p)
 {
 	if (!*str(port->label) || has_control(port->label))
-		(void)model_problem(p, "network: a port's label is missing");
+		model_problem(p, "network: a port's label is missing");
 	if (!dynamic && (port->value < 1 || port->value > PORT_MAX))
-		(void)model_problem(p, "network: port \"%.80s\": %lld is no port", str(port->label),
-		    (long long)port->value);
+		model_problem(p, "network: port \"%.80s\": %lld is not a port number",
+		    str(port->label), (long long)port->value);
 }
 
 static void
@@ -338,7 +338,7 @@ validate_local_ports(const struct network_resource *n, struct problems *p)
 			    str_eq(n->reserved_ports.v[k].host_network,
 				n->reserved_ports.v[i].host_network) &&
 			    !n->reserved_ports.v[i].ignore_collision)
-				(void)model_problem(p,
+				model_problem(p,
 				    "network: ports \"%.80s\" and \"%.80s\" are the same",
 				    str(n->reserved_ports.v[k].label),
 				    str(n->reserved_ports.v[i].label));
@@ -354,14 +354,14 @@ validate_local_mount(const struct volume_mount *m, struct problems *p)
 		refuse_block(p, "volume_mount with selinux_label");
 }
 
-/* Without a server nobody signs: a task that counts on a token would start without it. */
+/* The embedded server has no keys: a task that needs a token would start without it. */
 static void
 validate_local_identity(const struct workload_identity *w, struct problems *p)
 {
 	if (w && (w->env || w->file))
-		(void)model_problem(p,
-		    "identity \"%.128s\": the local source signs no tokens, so there is none for "
-		    "env or file",
+		model_problem(p,
+		    "identity \"%.128s\": env and file need a token, and the embedded server signs "
+		    "none",
 		    *str(w->name) ? w->name : IDENTITY_DEFAULT);
 }
 
@@ -378,7 +378,7 @@ validate_local_task(const struct task *task, struct problems *p)
 	if (*str(task->kind))
 		refuse_block(p, "kind");
 	if (task->log_config && task->log_config->max_files > LOCAL_LOGS_MAX)
-		(void)model_problem(p, "logs: max_files may not be above %d", LOCAL_LOGS_MAX);
+		model_problem(p, "logs: max_files may not be above %d", LOCAL_LOGS_MAX);
 	for (i = 0; i < task->volume_mounts.n; i++)
 		validate_local_mount(&task->volume_mounts.v[i], p);
 	if (!task->resources)
@@ -388,8 +388,8 @@ validate_local_task(const struct task *task, struct problems *p)
 
 		validate_local_network(n, p);
 		if (n->reserved_ports.n || n->dynamic_ports.n)
-			(void)model_problem(
-			    p, "network with ports belongs into the group, not into resources");
+			model_problem(
+			    p, "a network with ports must be in the group, not in resources");
 	}
 	if (task->resources->devices.n)
 		refuse_block(p, "device");
@@ -401,27 +401,25 @@ static void
 validate_local_update(const struct update_strategy *u, struct problems *p)
 {
 	if (u->max_parallel < 0 || u->canary < 0)
-		(void)model_problem(p, "update: max_parallel and canary may not be below zero");
+		model_problem(p, "update: max_parallel and canary may not be below zero");
 	if (u->max_parallel <= 0)
-		return; /* nothing of it counts: all are replaced at once */
+		return; /* the block is ignored: all are replaced at once */
 	if (!str_eq(u->health_check, "checks") && !str_eq(u->health_check, "task_states") &&
 	    !str_eq(u->health_check, "manual"))
-		(void)model_problem(p,
-		    "update: health_check \"%.40s\" is none of checks, task_states, manual",
+		model_problem(p,
+		    "update: health_check must be checks, task_states or manual, not \"%.40s\"",
 		    str(u->health_check));
 	if (u->min_healthy_time < 0 || u->progress_deadline < 0)
-		(void)model_problem(
+		model_problem(
 		    p, "update: min_healthy_time and progress_deadline may not be below zero");
 	if (u->progress_deadline > UPDATE_DEADLINE_MAX)
-		(void)model_problem(p, "update: progress_deadline may not be above 100 years");
+		model_problem(p, "update: progress_deadline may not be above 100 years");
 	if (u->min_healthy_time >= u->healthy_deadline)
-		(void)model_problem(
-		    p, "update: min_healthy_time must be less than healthy_deadline");
+		model_problem(p, "update: min_healthy_time must be less than healthy_deadline");
 	if (u->progress_deadline > 0 && u->healthy_deadline >= u->progress_deadline)
-		(void)model_problem(
-		    p, "update: healthy_deadline must be less than progress_deadline");
+		model_problem(p, "update: healthy_deadline must be less than progress_deadline");
 	if (u->auto_promote == OPT_TRUE && u->canary == 0)
-		(void)model_problem(p, "update: auto_promote needs a canary count above zero");
+		model_problem(p, "update: auto_promote needs a canary count above zero");
 }
 
 static void
@@ -438,13 +436,13 @@ validate_local_group(const struct task_group *group, struct problems *p)
 	if (group->update)
 		validate_local_update(group->update, p);
 	if (group->networks.n > 1)
-		(void)model_problem(p, "a group has one network block at most");
+		model_problem(p, "a group can have only one network block");
 	for (i = 0; i < group->networks.n; i++) {
 		validate_local_network(&group->networks.v[i], p);
 		validate_local_ports(&group->networks.v[i], p);
 	}
 	if (group->volumes.n > LOCAL_VOLUMES_MAX)
-		(void)model_problem(p, "a group has %d volumes at most", LOCAL_VOLUMES_MAX);
+		model_problem(p, "a group can have at most %d volumes", LOCAL_VOLUMES_MAX);
 	for (i = 0; i < group->volumes.n; i++)
 		if (group->volumes.v[i].value.sticky)
 			refuse_block(p, "volume with sticky");
@@ -455,8 +453,8 @@ validate_local_group(const struct task_group *group, struct problems *p)
 	}
 }
 
-/* An alloc is a struct and a row each, made in one turn: a count without end would be the end of
- * the supervisor. */
+/* Each alloc takes a struct and a row, and all are made in one turn: an unlimited count would
+ * exhaust the supervisor's memory. */
 static void
 validate_local_counts(const struct job *job, struct problems *p)
 {
@@ -470,8 +468,8 @@ validate_local_counts(const struct job *job, struct problems *p)
 			left = count > left ? -1 : left - count;
 	}
 	if (left < 0)
-		(void)model_problem(
-		    p, "the counts of its groups may not be above %d in all", LOCAL_ALLOCS_MAX);
+		model_problem(
+		    p, "the counts of all groups together may not be above %d", LOCAL_ALLOCS_MAX);
 }
 
 void
@@ -498,12 +496,12 @@ warn_group(const struct task_group *group, struct problems *p)
 	const struct disconnect_strategy *d = group->disconnect;
 
 	if (group->migrate)
-		(void)model_problem(p, "migrate has no effect: there is one node");
+		model_problem(p, "migrate has no effect: there is only one node");
 	if (group->max_client_disconnect > 0 || (d && d->lost_after > 0))
-		(void)model_problem(
-		    p, "max_client_disconnect has no effect: the source is on the node itself");
+		model_problem(p, "max_client_disconnect has no effect: the embedded server runs on "
+				 "the node itself");
 	if (!json_says_nothing(group->scaling))
-		(void)model_problem(p, "scaling has no effect yet: only count has");
+		model_problem(p, "scaling has no effect yet: only count is used");
 }
 
 void
@@ -517,7 +515,7 @@ job_warn_local(const struct job *job, struct problems *p)
 	for (i = 0; i < job->task_groups.n; i++)
 		update |= job->task_groups.v[i].update != NULL;
 	if (update && job->type != JOB_SERVICE && job->type != JOB_TYPE_NONE)
-		(void)model_problem(p,
+		model_problem(p,
 		    "update has no effect in a %s job: all allocations that change are replaced at "
 		    "once",
 		    job_kind_names[job->type]);

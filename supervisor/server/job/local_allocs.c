@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_allocs.c: what the local source knows of each alloc, from its placement to its removal.
+/* local_allocs.c: what the server knows of each alloc, from its placement to its removal.
  * Runs in: supervisor. */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/server/capacity/local_cores.h"
 #include "supervisor/server/capacity/local_ports.h"
@@ -17,25 +16,21 @@
 #include "supervisor/server/job/local_reschedule.h"
 
 struct local_allocs {
-	struct local_alloc *first_done, *last_done; /* oldest first */
+	TAILQ_HEAD(, local_alloc) done; /* oldest first */
 	unsigned n_done;
 };
 
-int
+void
 local_allocs_init(struct local *l)
 {
-	l->allocs = calloc(1, sizeof *l->allocs);
-	return l->allocs ? 0 : -ENOMEM;
+	l->allocs = mem_new(struct local_allocs);
+	TAILQ_INIT(&l->allocs->done);
 }
-
-/* --- events --- */
 
 static const struct sup_alloc *
 sa_of(const struct local_news *n)
 {
-	return ((const struct local_alloc *)(const void *)((const char *)n -
-							   offsetof(struct local_alloc, news)))
-	    ->sa;
+	return container_of(n, struct local_alloc, news)->sa;
 }
 
 static void
@@ -50,14 +45,14 @@ get_head(struct local *l, const struct local_news *n, struct event_head *ret)
 		.keys = { a->id, a->job_id, a->deployment_id } };
 }
 
-/* Without its job, which has events of its own, and without the tokens of its tasks. */
-static int
+/* Prints the alloc without its job, which has events of its own, and without its tasks' tokens. */
+static void
 print_event(struct local *l, const struct local_news *n, struct text *t)
 {
 	struct alloc view = sa_of(n)->a;
 
 	view.signed_identities = (struct string_map){ 0 };
-	return model_to_text(&alloc_type, &view, 0, t);
+	model_to_text(&alloc_type, &view, 0, t);
 }
 
 static const struct local_news_type alloc_news = { "Allocation", get_head, print_event };
@@ -70,19 +65,17 @@ local_alloc_changed(struct local *l, struct local_alloc *la)
 	if (la->news.index == index)
 		return;
 	local_job_touch(la->job, index);
-	local_changes_note(l, LOCAL_ALLOCS, index);
+	local_changes_record(l, LOCAL_ALLOCS, index);
 	local_changes_put(l, &la->news, &alloc_news, index);
 }
 
-/* --- the life of one --- */
-
 static void
-take_resources(struct local *l, struct local_alloc *la)
+reserve_resources(struct local *l, struct local_alloc *la)
 {
 	local_usage_add(&la->usage, la->sa->group);
-	local_usage_take(l, &la->usage);
+	local_usage_reserve(l, &la->usage);
 	local_cores_mark(l, &la->sa->a, true);
-	local_ports_take(l, la->sa);
+	local_ports_reserve(l, la->sa);
 }
 
 void
@@ -91,9 +84,9 @@ local_alloc_end(struct local *l, struct local_alloc *la)
 	if (la->over)
 		return;
 	la->over = true;
-	local_usage_give_back(l, &la->usage);
+	local_usage_release(l, &la->usage);
 	local_cores_mark(l, &la->sa->a, false);
-	local_ports_give_back(l, la->sa);
+	local_ports_release(l, la->sa);
 	local_mark_capacity(l);
 }
 
@@ -103,7 +96,8 @@ is_canary(const struct alloc *a)
 	return a->deployment_status && a->deployment_status->canary;
 }
 
-/* A canary that was promoted may be older than what it took the place of. */
+/* Returns true if a is the newer alloc of its slot. A promoted canary may be older than the alloc
+ * that it replaced, which was stopped. */
 static bool
 is_newer(const struct alloc *a, const struct alloc *than)
 {
@@ -115,28 +109,23 @@ is_newer(const struct alloc *a, const struct alloc *than)
 struct local_alloc *
 local_alloc_new(struct local *l, struct sup_alloc *sa, struct local_job *j)
 {
-	struct local_alloc *la = calloc(1, sizeof *la);
-
-	if (!la)
-		return NULL;
-	la->slot = (is_canary(&sa->a) ? local_canary_get : local_slot_get)(
+	struct local_slot *slot = (is_canary(&sa->a) ? local_canary_get : local_slot_get)(
 	    j, sa->a.task_group, alloc_name_index(sa->a.name));
-	if (!la->slot) {
-		free(la);
+	struct local_alloc *la;
+
+	if (!slot)
 		return NULL;
-	}
+	la = mem_new(struct local_alloc);
+	la->slot = slot;
 	la->sa = sa;
 	la->job = j;
-	la->next = j->allocs;
-	if (la->next)
-		la->next->prev = la;
-	j->allocs = la;
-	if (!la->slot->current || is_newer(&sa->a, &la->slot->current->sa->a))
-		la->slot->current = la;
+	LIST_INSERT_HEAD(&j->allocs, la, of_job);
+	if (!slot->current || is_newer(&sa->a, &slot->current->sa->a))
+		slot->current = la;
 	if (alloc_client_terminal(&sa->a))
 		la->over = true;
 	else
-		take_resources(l, la);
+		reserve_resources(l, la);
 	sa->source_data = la;
 	return la;
 }
@@ -146,8 +135,7 @@ unlink_done(struct local *l, struct local_alloc *la)
 {
 	if (!la->done)
 		return;
-	*(la->prev_done ? &la->prev_done->next_done : &l->allocs->first_done) = la->next_done;
-	*(la->next_done ? &la->next_done->prev_done : &l->allocs->last_done) = la->prev_done;
+	TAILQ_REMOVE(&l->allocs->done, la, done_entry);
 	la->done = false;
 	l->allocs->n_done--;
 }
@@ -157,9 +145,7 @@ free_alloc(struct local *l, struct local_alloc *la)
 {
 	unlink_done(l, la);
 	local_changes_remove(l, &la->news);
-	*(la->prev ? &la->prev->next : &la->job->allocs) = la->next;
-	if (la->next)
-		la->next->prev = la->prev;
+	LIST_REMOVE(la, of_job);
 	if (la->slot->current == la)
 		la->slot->current = NULL;
 	job_ref_put(la->runs_by);
@@ -170,12 +156,10 @@ free_alloc(struct local *l, struct local_alloc *la)
 void
 local_allocs_free(struct local *l)
 {
-	if (l->allocs && l->base.sup->allocs) {
-		alloc_foreach(l->base.sup, sa)
-		{
-			if (local_alloc_of(sa))
-				free_alloc(l, local_alloc_of(sa));
-		}
+	alloc_foreach(l->base.sup, sa)
+	{
+		if (local_alloc_of(sa))
+			free_alloc(l, local_alloc_of(sa));
 	}
 	free(l->allocs);
 }
@@ -186,7 +170,7 @@ local_alloc_remove(struct local *l, struct local_alloc *la)
 	uint64_t index = local_index_next(l);
 
 	local_job_touch(la->job, index);
-	local_changes_note(l, LOCAL_ALLOCS, index);
+	local_changes_record(l, LOCAL_ALLOCS, index);
 	free_alloc(l, la);
 }
 
@@ -198,7 +182,7 @@ local_alloc_stop(struct local *l, struct local_alloc *la, const char *why)
 	if (alloc_server_terminal(a))
 		return;
 	a->desired_status = DESIRED_STOP;
-	(void)str_set(&a->desired_description, why);
+	str_set(&a->desired_description, why);
 	a->modify_index = a->alloc_modify_index = local_index_next(l);
 	a->modify_time = clock_real_ns();
 	alloc_changed(l->base.sup, la->sa);
@@ -206,7 +190,7 @@ local_alloc_stop(struct local *l, struct local_alloc *la, const char *why)
 }
 
 void
-local_alloc_succeeded(struct local *l, struct local_alloc *la)
+local_alloc_stop_replaced(struct local *l, struct local_alloc *la)
 {
 	local_alloc_stop(l, la,
 	    la->sa->a.client_status == CLIENT_LOST ? "alloc is lost since its lease has ended"
@@ -214,7 +198,7 @@ local_alloc_succeeded(struct local *l, struct local_alloc *la)
 }
 
 void
-local_alloc_hurry(struct local *l, struct local_alloc *la)
+local_alloc_skip_delay(struct local *l, struct local_alloc *la)
 {
 	struct alloc *a = &la->sa->a;
 
@@ -237,7 +221,7 @@ destroy_alloc(struct local *l, struct local_alloc *la)
 }
 
 void
-local_alloc_done(struct local *l, struct local_alloc *la)
+local_alloc_retire(struct local *l, struct local_alloc *la)
 {
 	if (la->job->purge) {
 		destroy_alloc(l, la);
@@ -246,27 +230,24 @@ local_alloc_done(struct local *l, struct local_alloc *la)
 	if (la->done || la->destroyed)
 		return;
 	la->done = true;
-	la->prev_done = l->allocs->last_done;
-	la->next_done = NULL;
-	*(l->allocs->last_done ? &l->allocs->last_done->next_done : &l->allocs->first_done) = la;
-	l->allocs->last_done = la;
+	TAILQ_INSERT_TAIL(&l->allocs->done, la, done_entry);
 	l->allocs->n_done++;
 	if ((uint64_t)l->allocs->n_done > l->base.sup->config->gc_max_allocs)
-		destroy_alloc(l, l->allocs->first_done);
+		destroy_alloc(l, TAILQ_FIRST(&l->allocs->done));
 }
 
 void
 local_allocs_forget(struct local *l, int64_t before_ns)
 {
-	for (struct local_alloc *la = l->allocs->first_done, *next; la; la = next) {
-		next = la->next_done;
+	struct local_alloc *la, *next;
+
+	TAILQ_FOREACH_SAFE (la, &l->allocs->done, done_entry, next)
 		if (la->n_claims == 0 && local_reschedule_failed_at(&la->sa->a) < before_ns)
 			destroy_alloc(l, la);
-	}
 }
 
-/* One that stands for its slot is known on, so that it is not placed anew; nothing else is left of
- * it. */
+/* An alloc that occupies its slot stays known, so that it is not placed again; only what is left of
+ * it on the node is removed. */
 bool
 local_alloc_collect(struct source *s, struct sup_alloc *sa)
 {
@@ -286,7 +267,9 @@ local_alloc_collect(struct source *s, struct sup_alloc *sa)
 bool
 local_alloc_collect_oldest(struct source *s)
 {
-	for (struct local_alloc *la = local_of(s)->allocs->first_done; la; la = la->next_done)
+	struct local_alloc *la;
+
+	TAILQ_FOREACH (la, &local_of(s)->allocs->done, done_entry)
 		if (local_alloc_collect(s, la->sa))
 			return true;
 	alloc_foreach(s->sup, sa)
@@ -298,13 +281,13 @@ local_alloc_collect_oldest(struct source *s)
 }
 
 void
-local_allocs_release(struct local *l, struct local_job *j)
+local_allocs_retire(struct local *l, struct local_job *j)
 {
-	for (struct local_alloc *la = j->allocs, *next; la; la = next) {
-		next = la->next;
+	struct local_alloc *la, *next;
+
+	LIST_FOREACH_SAFE (la, &j->allocs, of_job, next)
 		if (la->over)
-			local_alloc_done(l, la);
-	}
+			local_alloc_retire(l, la);
 }
 
 int
@@ -322,8 +305,7 @@ local_allocs_load(struct local *l, struct err *e)
 
 		if (j && local_alloc_new(l, sa, j))
 			continue;
-		log_error(
-		    "allocation %s has no place in job %s: it is left alone", sa->a.id, job->id);
+		log_error("allocation %s is not one of job %s: it is ignored", sa->a.id, job->id);
 	}
 	return 0;
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_evals.c: evaluations: why a job was examined, and what came of it. Runs in:
- * supervisor. */
+/* local_evals.c: evaluations: why a job was examined, and with what result. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/id.h"
-#include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/feed/local_events.h"
@@ -18,28 +17,34 @@
 
 struct local_evals {
 	struct local_map map;
-	struct local_eval *first, *last;               /* oldest first */
-	struct local_eval *first_closed, *last_closed; /* oldest first */
+	LIST_HEAD(, local_eval) newest_first;
+	TAILQ_HEAD(, local_eval) closed; /* oldest first */
 	unsigned n_closed;
 };
 
-int
+void
 local_evals_init(struct local *l)
 {
-	l->evals = calloc(1, sizeof *l->evals);
-	return l->evals ? 0 : -ENOMEM;
+	l->evals = mem_new(struct local_evals);
+	TAILQ_INIT(&l->evals->closed);
+}
+
+static struct local_eval *
+eval_of_key(struct local_key *key)
+{
+	return key ? container_of(key, struct local_eval, key) : NULL;
 }
 
 struct local_eval *
 local_eval_find(const struct local *l, const char *id)
 {
-	return (struct local_eval *)(void *)local_map_find(&l->evals->map, id);
+	return eval_of_key(local_map_find(&l->evals->map, id));
 }
 
 struct local_eval *
 local_eval_newest(const struct local *l)
 {
-	return l->evals->last;
+	return LIST_FIRST(&l->evals->newest_first);
 }
 
 static bool
@@ -52,24 +57,15 @@ static void
 link_job(struct local_eval *ev, struct local_job *j)
 {
 	ev->job = j;
-	if (!j)
-		return;
-	ev->older_of_job = j->last_eval;
-	if (j->last_eval)
-		j->last_eval->newer_of_job = ev;
-	j->last_eval = ev;
+	if (j)
+		LIST_INSERT_HEAD(&j->evals, ev, of_job);
 }
 
 static void
 unlink_job(struct local_eval *ev)
 {
-	if (!ev->job)
-		return;
-	*(ev->newer_of_job ? &ev->newer_of_job->older_of_job : &ev->job->last_eval) =
-	    ev->older_of_job;
-	if (ev->older_of_job)
-		ev->older_of_job->newer_of_job = ev->newer_of_job;
-	ev->newer_of_job = ev->older_of_job = NULL;
+	if (ev->job)
+		LIST_REMOVE(ev, of_job);
 	ev->job = NULL;
 }
 
@@ -77,10 +73,7 @@ static void
 link_closed(struct local *l, struct local_eval *ev)
 {
 	ev->closed = true;
-	ev->prev_closed = l->evals->last_closed;
-	*(l->evals->last_closed ? &l->evals->last_closed->next_closed : &l->evals->first_closed) =
-	    ev;
-	l->evals->last_closed = ev;
+	TAILQ_INSERT_TAIL(&l->evals->closed, ev, closed_entry);
 	l->evals->n_closed++;
 }
 
@@ -89,10 +82,7 @@ unlink_closed(struct local *l, struct local_eval *ev)
 {
 	if (!ev->closed)
 		return;
-	*(ev->prev_closed ? &ev->prev_closed->next_closed : &l->evals->first_closed) =
-	    ev->next_closed;
-	*(ev->next_closed ? &ev->next_closed->prev_closed : &l->evals->last_closed) =
-	    ev->prev_closed;
+	TAILQ_REMOVE(&l->evals->closed, ev, closed_entry);
 	ev->closed = false;
 	l->evals->n_closed--;
 }
@@ -104,8 +94,7 @@ unlink_eval(struct local *l, struct local_eval *ev)
 	unlink_closed(l, ev);
 	local_map_remove(&l->evals->map, &ev->key);
 	local_changes_remove(l, &ev->news);
-	*(ev->prev ? &ev->prev->next : &l->evals->first) = ev->next;
-	*(ev->next ? &ev->next->prev : &l->evals->last) = ev->prev;
+	LIST_REMOVE(ev, older);
 }
 
 static void
@@ -127,8 +116,7 @@ write_eval(struct sup *sup, struct dirty *d, struct err *e)
 		return err_say(e, -EINVAL, "evaluation \"%s\" has no id", ev->ev.id);
 	if (ev->gone)
 		return STORE_EXEC(sup->store, STMT_EVAL_DELETE, e, SV_ID(&id));
-	if (model_to_text(&eval_type, &ev->ev, MODEL_COMPACT, &json) < 0)
-		return err_set(e, -ENOMEM, "write evaluation %s", ev->ev.id);
+	model_to_text(&eval_type, &ev->ev, MODEL_COMPACT, &json);
 	r = STORE_EXEC(sup->store, STMT_EVAL_PUT, e, SV_ID(&id), SV_TEXT(json.text));
 	text_done(&json);
 	return r;
@@ -151,22 +139,22 @@ get_head(struct local *l, const struct local_news *n, struct event_head *ret)
 		.keys = { ev->id, ev->job_id, ev->deployment_id } };
 }
 
-static int
+static void
 print_event(struct local *l, const struct local_news *n, struct text *t)
 {
-	return model_to_text(&eval_type, eval_of(n), 0, t);
+	model_to_text(&eval_type, eval_of(n), 0, t);
 }
 
 static const struct local_news_type eval_news = { "Evaluation", get_head, print_event };
 
 static void
-note_written(struct local *l, struct local_eval *ev)
+record_change(struct local *l, struct local_eval *ev)
 {
 	uint64_t index = ev->ev.modify_index;
 
 	if (ev->job)
 		local_job_touch(ev->job, index);
-	local_changes_note(l, LOCAL_EVALS, index);
+	local_changes_record(l, LOCAL_EVALS, index);
 	local_changes_put(l, &ev->news, &eval_news, index);
 }
 
@@ -178,21 +166,23 @@ on_eval_written(struct sup *sup, struct dirty *d)
 	if (ev->gone)
 		free_eval(ev);
 	else
-		note_written(local_of_sup(sup), ev);
+		record_change(local_of_sup(sup), ev);
+}
+
+static void
+drop_eval(struct local *l, struct local_key *key)
+{
+	struct local_eval *ev = eval_of_key(key);
+
+	local_changes_remove(l, &ev->news);
+	turn_forget_write(l->base.sup, &ev->row);
+	free_eval(ev);
 }
 
 void
 local_evals_free(struct local *l)
 {
-	while (l->evals && l->evals->first) {
-		struct local_eval *ev = l->evals->first;
-
-		l->evals->first = ev->next;
-		turn_forget_write(l->base.sup, &ev->row);
-		free_eval(ev);
-	}
-	if (l->evals)
-		local_map_done(&l->evals->map);
+	local_map_done(&l->evals->map, l, drop_eval);
 	free(l->evals);
 }
 
@@ -207,18 +197,15 @@ forget_eval(struct local *l, struct local_eval *ev)
 void
 local_evals_forget(struct local *l, int64_t before_ns)
 {
-	struct local_eval *next;
+	struct local_eval *ev, *next;
 
 	alloc_foreach(l->base.sup, sa)
 	{
-		const char *id = str(sa->a.eval_id);
-		struct local_eval *ev = local_eval_find(l, id);
-
+		ev = local_eval_find(l, str(sa->a.eval_id));
 		if (ev)
 			ev->used = ev->closed;
 	}
-	for (struct local_eval *ev = l->evals->first_closed; ev; ev = next) {
-		next = ev->next_closed;
+	TAILQ_FOREACH_SAFE (ev, &l->evals->closed, closed_entry, next) {
 		if (!ev->used && ev->ev.modify_time < before_ns)
 			forget_eval(l, ev);
 		else
@@ -226,18 +213,14 @@ local_evals_forget(struct local *l, int64_t before_ns)
 	}
 }
 
-static int
+static void
 insert_eval(struct local *l, struct local_eval *ev)
 {
-	if (local_map_add(&l->evals->map, &ev->key, ev->ev.id) < 0)
-		return -ENOMEM;
+	local_map_add(&l->evals->map, &ev->key, ev->ev.id);
 	ev->row.write = write_eval;
 	ev->row.point = CRASH_ROW_EVAL;
 	ev->row.written = on_eval_written;
-	ev->prev = l->evals->last;
-	*(l->evals->last ? &l->evals->last->next : &l->evals->first) = ev;
-	l->evals->last = ev;
-	return 0;
+	LIST_INSERT_HEAD(&l->evals->newest_first, ev, older);
 }
 
 void
@@ -248,7 +231,7 @@ local_eval_changed(struct local *l, struct local_eval *ev)
 	turn_write(l->base.sup, &ev->row);
 }
 
-static int
+static void
 fill_eval(struct eval *ev, const struct job *job, const char *trigger)
 {
 	struct id id = id_random_uuid();
@@ -260,36 +243,24 @@ fill_eval(struct eval *ev, const struct job *job, const char *trigger)
 	ev->status = EVAL_PENDING;
 	ev->job_modify_index = job->modify_index;
 	ev->create_time = clock_real_ns();
-	if (str_set(&ev->id, text) < 0 || str_set(&ev->namespace, job->namespace) < 0 ||
-	    str_set(&ev->job_id, job->id) < 0 || str_set(&ev->triggered_by, trigger) < 0)
-		return -ENOMEM;
-	return 0;
+	str_set(&ev->id, text);
+	str_set(&ev->namespace, job->namespace);
+	str_set(&ev->job_id, job->id);
+	str_set(&ev->triggered_by, trigger);
 }
 
 struct local_eval *
 local_eval_new(struct local *l, struct local_job *j, const char *trigger)
 {
-	struct local_eval *ev = calloc(1, sizeof *ev);
+	struct local_eval *ev = mem_new(struct local_eval);
 
-	if (!ev)
-		return NULL;
 	eval_init(&ev->ev);
-	if (fill_eval(&ev->ev, local_job_wanted(j), trigger) < 0 || insert_eval(l, ev) < 0) {
-		free_eval(ev);
-		return NULL;
-	}
+	fill_eval(&ev->ev, local_job_wanted(j), trigger);
+	insert_eval(l, ev);
 	link_job(ev, j);
 	local_eval_changed(l, ev);
 	ev->ev.create_index = ev->ev.modify_index;
 	return ev;
-}
-
-/* The oldest closed ones go; those that are open stay, however many they are. */
-static void
-trim_closed(struct local *l)
-{
-	while (l->evals->n_closed > CLOSED_KEPT)
-		forget_eval(l, l->evals->first_closed);
 }
 
 void
@@ -299,19 +270,20 @@ local_eval_close(
 	if (!is_open(ev))
 		return;
 	ev->ev.status = status;
-	(void)str_set(&ev->ev.status_description, description);
+	str_set(&ev->ev.status_description, description);
 	link_closed(l, ev);
 	local_eval_changed(l, ev);
-	trim_closed(l);
+	while (l->evals->n_closed > CLOSED_KEPT)
+		forget_eval(l, TAILQ_FIRST(&l->evals->closed));
 }
 
 void
 local_evals_forget_job(struct local *l, struct local_job *j)
 {
-	/* They stay: the client that stopped the job still asks for its evaluation. */
-	while (j->last_eval) {
-		struct local_eval *ev = j->last_eval;
+	struct local_eval *ev;
 
+	/* The client that stopped the job still asks for its evaluation. */
+	while ((ev = LIST_FIRST(&j->evals))) {
 		local_eval_close(l, ev, EVAL_COMPLETE, NULL);
 		unlink_job(ev);
 	}
@@ -322,21 +294,16 @@ load_eval(void *arg, const struct store_row *row, struct err *e)
 {
 	struct local *l = arg;
 	const char *json = store_col_text(row, 1);
-	struct local_eval *ev = calloc(1, sizeof *ev);
+	struct local_eval *ev = mem_new(struct local_eval);
 	struct err why = { 0 };
 
-	if (!ev)
-		return err_set(e, -ENOMEM, "read the evaluations of state.db");
 	eval_init(&ev->ev);
 	if (model_from_text(&eval_type, json, strlen(json), &ev->ev, &why) < 0 || !ev->ev.id) {
-		log_error("state.db: an evaluation is left alone: %s", why.msg);
+		log_error("state.db: an evaluation is ignored: %s", why.msg);
 		free_eval(ev);
 		return 0;
 	}
-	if (insert_eval(l, ev) < 0) {
-		free_eval(ev);
-		return err_set(e, -ENOMEM, "read the evaluations of state.db");
-	}
+	insert_eval(l, ev);
 	link_job(ev, local_job_find(l, str(ev->ev.namespace), str(ev->ev.job_id)));
 	if (!is_open(ev))
 		link_closed(l, ev);

@@ -1,94 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_family.c: the children of jobs, and how long they are kept when their work is over. Runs
- * in: supervisor. */
+/* local_family.c: the children of jobs, and how long dead ones are kept. Runs in: supervisor. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_family.h"
 #include "supervisor/server/job/local_job_view.h"
 #include "model/job_stub.h"
 
-/* Children that are over, on the whole node; none is kept longer than job_gc_threshold. */
+/* Dead children on the whole node. Dead children are kept for job_gc_threshold, or until there are
+ * more than this. */
 #define DEAD_KEPT 1000
-/* Children of one parent, also those that are over: bounds a job that is launched faster than it
- * ends. */
+/* Children of one parent, dead ones included: limits a job that is launched faster than its
+ * children end. */
 #define CHILDREN_MAX 6000
 
 struct local_families {
 	struct local_map map;
-	struct local_job *first_dead, *last_dead; /* oldest first */
+	TAILQ_HEAD(local_dead, local_job) dead; /* oldest first */
 	unsigned n_dead;
 };
 
-int
+void
 local_families_init(struct local *l)
 {
-	l->families = calloc(1, sizeof *l->families);
-	return l->families ? 0 : -ENOMEM;
+	l->families = mem_new(struct local_families);
+	TAILQ_INIT(&l->families->dead);
 }
 
 void
 local_families_free(struct local *l)
 {
-	if (l->families)
-		local_map_done(&l->families->map);
+	local_map_done(&l->families->map, l, NULL);
 	free(l->families);
 }
 
 static struct local_family *
 find_family(const struct local *l, const char *namespace, const char *parent)
 {
-	cleanup_free char *name = NULL;
+	cleanup_free char *name = mem_printf("%s/%s", namespace, parent);
+	struct local_key *key = local_map_find(&l->families->map, name);
 
-	if (asprintf(&name, "%s/%s", namespace, parent) < 0)
-		return NULL;
-	return (struct local_family *)(void *)local_map_find(&l->families->map, name);
+	return key ? container_of(key, struct local_family, key) : NULL;
 }
 
 static struct local_family *
 make_family(struct local *l, const struct job *child)
 {
-	struct local_family *f = find_family(l, child->namespace, child->parent_id);
+	struct local_family *f = mem_new(struct local_family);
 
-	if (f)
-		return f;
-	f = calloc(1, sizeof *f);
-	if (!f)
-		return NULL;
-	if (asprintf(&f->name, "%s/%s", child->namespace, child->parent_id) < 0) {
-		free(f);
-		return NULL;
-	}
-	if (local_map_add(&l->families->map, &f->key, f->name) < 0) {
-		free(f->name);
-		free(f);
-		return NULL;
-	}
+	f->name = mem_printf("%s/%s", child->namespace, child->parent_id);
+	local_map_add(&l->families->map, &f->key, f->name);
 	return f;
 }
 
-int
+void
 local_family_join(struct local *l, struct local_job *j)
 {
 	const struct job *job = local_job_wanted(j);
 	struct local_family *f;
 
 	if (j->family || !*str(job->parent_id))
-		return 0;
-	f = make_family(l, job);
+		return;
+	f = find_family(l, job->namespace, job->parent_id);
 	if (!f)
-		return -ENOMEM;
+		f = make_family(l, job);
 	j->family = f;
-	j->next_sibling = f->children;
-	if (f->children)
-		f->children->prev_sibling = j;
-	f->children = j;
+	LIST_INSERT_HEAD(&f->children, j, sibling);
 	f->n++;
-	return 0;
 }
 
 static void
@@ -96,9 +77,7 @@ unlist_dead(struct local *l, struct local_job *j)
 {
 	if (!j->dead_s)
 		return;
-	*(j->prev_dead ? &j->prev_dead->next_dead : &l->families->first_dead) = j->next_dead;
-	*(j->next_dead ? &j->next_dead->prev_dead : &l->families->last_dead) = j->prev_dead;
-	j->prev_dead = j->next_dead = NULL;
+	TAILQ_REMOVE(&l->families->dead, j, dead);
 	j->dead_s = 0;
 	l->families->n_dead--;
 }
@@ -112,9 +91,7 @@ local_family_leave(struct local *l, struct local_job *j)
 		return;
 	unlist_dead(l, j);
 	j->family = NULL;
-	*(j->prev_sibling ? &j->prev_sibling->next_sibling : &f->children) = j->next_sibling;
-	if (j->next_sibling)
-		j->next_sibling->prev_sibling = j->prev_sibling;
+	LIST_REMOVE(j, sibling);
 	if (--f->n > 0)
 		return;
 	local_map_remove(&l->families->map, &f->key);
@@ -136,7 +113,7 @@ local_family_check(struct local *l, const struct job *parent, struct err *e)
 	if (!f || f->n < CHILDREN_MAX)
 		return 0;
 	return err_say(e, -EAGAIN,
-	    "job \"%.140s\" has %zu children already: no more are made before some of them end",
+	    "job \"%.140s\" has %zu children, which is the limit: wait until some have ended",
 	    parent->id, f->n);
 }
 
@@ -144,9 +121,12 @@ void
 local_family_count(struct local *l, const struct job *parent, struct job_children *ret)
 {
 	const struct local_family *f = local_family_of(l, parent);
+	const struct local_job *j;
 
 	*ret = (struct job_children){ 0 };
-	for (const struct local_job *j = f ? f->children : NULL; j; j = j->next_sibling) {
+	if (!f)
+		return;
+	LIST_FOREACH (j, &f->children, sibling) {
 		enum job_status status = j->purge ? JOB_STATUS_NONE : local_job_status(j);
 
 		ret->pending += status == JOB_PENDING;
@@ -155,15 +135,15 @@ local_family_count(struct local *l, const struct job *parent, struct job_childre
 	}
 }
 
-/* --- the dead --- */
-
-/* When the last of its tasks ended: also after a restart of the agent. */
+/* Returns when the last task of a dead job ended, in s since 1970. The allocs' rows say so too
+ * after a restart of the agent. */
 static int64_t
 died_at(const struct local_job *j)
 {
 	int64_t last = local_job_wanted(j)->submit_time;
+	const struct local_alloc *la;
 
-	for (const struct local_alloc *la = j->allocs; la; la = la->next) {
+	LIST_FOREACH (la, &j->allocs, of_job) {
 		const struct alloc *a = &la->sa->a;
 
 		for (size_t i = 0; i < a->task_states.n; i++)
@@ -176,20 +156,27 @@ died_at(const struct local_job *j)
 static void
 list_dead(struct local *l, struct local_job *j)
 {
-	struct local_job *before = l->families->last_dead;
+	struct local_job *before;
 
 	j->dead_s = died_at(j);
-	while (before && before->dead_s > j->dead_s)
-		before = before->prev_dead;
-	j->prev_dead = before;
-	j->next_dead = before ? before->next_dead : l->families->first_dead;
-	*(before ? &before->next_dead : &l->families->first_dead) = j;
-	*(j->next_dead ? &j->next_dead->prev_dead : &l->families->last_dead) = j;
+	TAILQ_FOREACH_REVERSE (before, &l->families->dead, local_dead, dead)
+		if (before->dead_s <= j->dead_s)
+			break;
+	if (before)
+		TAILQ_INSERT_AFTER(&l->families->dead, before, j, dead);
+	else
+		TAILQ_INSERT_HEAD(&l->families->dead, j, dead);
 	l->families->n_dead++;
 }
 
+static struct local_job *
+oldest_dead(const struct local *l)
+{
+	return TAILQ_FIRST(&l->families->dead);
+}
+
 static void
-forget_dead(struct local *l, struct local_job *j)
+purge_dead(struct local *l, struct local_job *j)
 {
 	unlist_dead(l, j);
 	local_job_purge(l, j);
@@ -207,10 +194,10 @@ local_family_examine(struct local *l, struct local_job *j)
 		return false;
 	}
 	list_dead(l, j);
-	/* Never j itself, whatever the clock says. */
-	while (l->families->n_dead > DEAD_KEPT && l->families->first_dead != j)
-		forget_dead(l, l->families->first_dead);
-	return l->families->first_dead == j;
+	/* j is kept, even if the clock was set back and it is the oldest. */
+	while (l->families->n_dead > DEAD_KEPT && oldest_dead(l) != j)
+		purge_dead(l, oldest_dead(l));
+	return oldest_dead(l) == j;
 }
 
 int64_t
@@ -218,12 +205,12 @@ local_family_collect_at(const struct local *l)
 {
 	int64_t kept_s = (int64_t)(l->base.sup->config->job_gc_ms / 1000);
 
-	return l->families->first_dead ? l->families->first_dead->dead_s + kept_s : 0;
+	return oldest_dead(l) ? oldest_dead(l)->dead_s + kept_s : 0;
 }
 
 void
 local_family_collect(struct local *l, int64_t now_s)
 {
-	while (l->families->first_dead && local_family_collect_at(l) <= now_s)
-		forget_dead(l, l->families->first_dead);
+	while (oldest_dead(l) && local_family_collect_at(l) <= now_s)
+		purge_dead(l, oldest_dead(l));
 }

@@ -10,9 +10,9 @@
 extern const struct local_news_type local_job_news;
 
 enum job_status local_job_status(const struct local_job *j);
-/* Why something of the job is not placed; "" if everything is. */
+/* Writes why a group of the job is not placed; "" if all are placed. */
 void local_job_describe(const struct local_job *j, char ret[LOCAL_JOB_WHY_SIZE]);
-/* Appends it as JSON. 0 or -ENOMEM. */
-int local_job_print(const struct local_job *j, enum model_flags flags, struct text *t);
+/* Appends the job as JSON. */
+void local_job_print(const struct local_job *j, enum model_flags flags, struct text *t);
 
 #endif

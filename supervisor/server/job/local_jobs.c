@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_jobs.c: jobs and their versions. Runs in: supervisor. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/feed/local_events.h"
@@ -27,18 +26,16 @@ struct local_jobs {
 	struct local_map map;
 };
 
-int
+void
 local_jobs_init(struct local *l)
 {
-	l->jobs = calloc(1, sizeof *l->jobs);
-	return l->jobs ? 0 : -ENOMEM;
+	l->jobs = mem_new(struct local_jobs);
 }
 
 struct local_key **
 local_jobs_sorted(const struct local *l, size_t *ret_n)
 {
-	*ret_n = l->jobs->map.n;
-	return local_map_sorted(&l->jobs->map);
+	return local_map_sorted(&l->jobs->map, ret_n);
 }
 
 void
@@ -50,10 +47,8 @@ local_launch_key(const struct job *job, char ret[LOCAL_LAUNCH_KEY_SIZE])
 struct local_job *
 local_job_find_any(struct local *l, const char *namespace, const char *id)
 {
-	cleanup_free char *name = NULL;
+	cleanup_free char *name = mem_printf("%s/%s", namespace, id);
 
-	if (asprintf(&name, "%s/%s", namespace, id) < 0)
-		return NULL;
 	return local_job_of(local_map_find(&l->jobs->map, name));
 }
 
@@ -64,8 +59,6 @@ local_job_find(struct local *l, const char *namespace, const char *id)
 
 	return j && !j->purge ? j : NULL;
 }
-
-/* --- rows --- */
 
 static int
 delete_version(struct sup *sup, const struct local_version *v, struct err *e)
@@ -91,9 +84,10 @@ write_version(struct sup *sup, struct dirty *d, struct err *e)
 
 	if (v->gone)
 		return delete_version(sup, v, e);
-	state = v->job->versions != v ? ROW_OLD : v->job->purge ? ROW_PURGED : ROW_WANTED;
-	if (model_to_text(&job_type, job, MODEL_COMPACT, &json) < 0)
-		return err_set(e, -ENOMEM, "write job %s", job->id);
+	state = SLIST_FIRST(&v->job->versions) != v ? ROW_OLD
+		: v->job->purge                     ? ROW_PURGED
+						    : ROW_WANTED;
+	model_to_text(&job_type, job, MODEL_COMPACT, &json);
 	r = STORE_EXEC(sup->store, STMT_JOB_PUT, e, SV_TEXT(job->namespace), SV_TEXT(job->id),
 	    SV_INT(job->version), SV_INT(state), SV_TEXT(json.text));
 	text_done(&json);
@@ -108,10 +102,10 @@ local_job_touch(struct local_job *j, uint64_t index)
 }
 
 static void
-note_change(struct local *l, struct local_job *j, uint64_t index)
+record_change(struct local *l, struct local_job *j, uint64_t index)
 {
 	local_job_touch(j, index);
-	local_changes_note(l, LOCAL_JOBS, index);
+	local_changes_record(l, LOCAL_JOBS, index);
 	if (j->news.index < index)
 		local_changes_put(l, &j->news, &local_job_news, index);
 }
@@ -122,76 +116,60 @@ on_version_written(struct sup *sup, struct dirty *d)
 	struct local_version *v = container_of(d, struct local_version, row);
 
 	if (!v->gone) {
-		note_change(local_of_sup(sup), v->job, v->ref->job.modify_index);
+		record_change(local_of_sup(sup), v->job, v->ref->job.modify_index);
 		return;
 	}
 	job_ref_put(v->ref);
 	free(v);
 }
 
-/* Takes over ref. NULL: no memory, ref is given back. */
+/* Takes over *job, which is emptied. */
 static struct local_version *
-add_version(struct local_job *j, struct job_ref *ref)
+add_version(struct local_job *j, struct job *job)
 {
-	struct local_version *v = calloc(1, sizeof *v);
+	struct local_version *v = mem_new(struct local_version);
 
-	if (!v) {
-		job_ref_put(ref);
-		return NULL;
-	}
-	v->ref = ref;
+	v->ref = job_ref_new(job);
 	v->job = j;
 	v->row.write = write_version;
 	v->row.point = CRASH_ROW_JOB;
 	v->row.written = on_version_written;
-	v->older = j->versions;
-	j->versions = v;
+	SLIST_INSERT_HEAD(&j->versions, v, older);
 	return v;
 }
 
-/* Its row is deleted; v is freed after the commit. It is in no list any more. */
+/* Deletes the row of v, which was removed from its job. v is freed after the commit. */
 static void
-drop_version(struct local *l, struct local_version *v)
+delete_row(struct local *l, struct local_version *v)
 {
 	v->gone = true;
-	v->older = NULL;
 	turn_write(l->base.sup, &v->row);
 }
-
-/* --- jobs --- */
 
 static struct local_job *
 add_job(struct local *l, const char *namespace, const char *id)
 {
-	struct local_job *j = calloc(1, sizeof *j);
+	struct local_job *j = mem_new(struct local_job);
 
-	if (!j)
-		return NULL;
-	if (asprintf(&j->name, "%s/%s", namespace, id) < 0) {
-		free(j);
-		return NULL;
-	}
+	j->name = mem_printf("%s/%s", namespace, id);
 	j->l = l;
 	STAILQ_INIT(&j->marked_slots);
-	if (local_map_add(&l->jobs->map, &j->key, j->name) < 0) {
-		free(j->name);
-		free(j);
-		return NULL;
-	}
+	local_map_add(&l->jobs->map, &j->key, j->name);
 	return j;
 }
 
+/* Frees the job of key, which was removed from the map. */
 static void
-free_job(struct local *l, struct local_job *j)
+free_job(struct local *l, struct local_key *key)
 {
+	struct local_job *j = local_job_of(key);
+	struct local_version *v;
+
 	local_marks_forget(l, j);
-	local_map_remove(&l->jobs->map, &j->key);
 	local_family_leave(l, j);
 	local_changes_remove(l, &j->news);
-	while (j->versions) {
-		struct local_version *v = j->versions;
-
-		j->versions = v->older;
+	while ((v = SLIST_FIRST(&j->versions))) {
+		SLIST_REMOVE_HEAD(&j->versions, older);
 		turn_forget_write(l->base.sup, &v->row);
 		job_ref_put(v->ref);
 		free(v);
@@ -204,12 +182,7 @@ free_job(struct local *l, struct local_job *j)
 void
 local_jobs_free(struct local *l)
 {
-	for (size_t i = 0; l->jobs && i < l->jobs->map.n_buckets; i++) {
-		while (l->jobs->map.buckets[i])
-			free_job(l, local_job_of(l->jobs->map.buckets[i]));
-	}
-	if (l->jobs)
-		local_map_done(&l->jobs->map);
+	local_map_done(&l->jobs->map, l, free_job);
 	free(l->jobs);
 }
 
@@ -217,40 +190,41 @@ void
 local_job_forget(struct local *l, struct local_job *j)
 {
 	uint64_t index = j->news.index ? j->news.index : local_index_next(l);
+	struct local_version *v;
 
 	log_info("job %s is purged", j->name);
 	/* Followers get the deregistration under the index at which the job was purged. */
 	local_event_keep(l, &j->news, &local_job_news, "JobDeregistered", index);
-	local_changes_note(l, LOCAL_JOBS, index);
+	local_changes_record(l, LOCAL_JOBS, index);
 	local_evals_forget_job(l, j);
-	while (j->versions) {
-		struct local_version *v = j->versions;
-
-		j->versions = v->older;
+	/* Deleting the rows needs only the versions. */
+	while ((v = SLIST_FIRST(&j->versions))) {
+		SLIST_REMOVE_HEAD(&j->versions, older);
 		v->forgotten = true;
-		drop_version(l, v);
+		delete_row(l, v);
 	}
-	/* The versions hold all that deleting their rows takes. */
-	free_job(l, j);
+	local_map_remove(&l->jobs->map, &j->key);
+	free_job(l, &j->key);
 }
 
 void
 local_job_purge(struct local *l, struct local_job *j)
 {
 	j->purge = true;
-	note_change(l, j, local_index_next(l));
-	turn_write(l->base.sup, &j->versions->row);
-	local_allocs_release(l, j);
+	record_change(l, j, local_index_next(l));
+	turn_write(l->base.sup, &SLIST_FIRST(&j->versions)->row);
+	local_allocs_retire(l, j);
 	local_mark_job(l, j);
 }
 
 static struct local_version *
 find_stable(const struct local_job *j)
 {
-	struct local_version *v = j->versions;
+	struct local_version *v;
 
-	while (v && !v->ref->job.stable)
-		v = v->older;
+	SLIST_FOREACH (v, &j->versions, older)
+		if (v->ref->job.stable)
+			break;
 	return v;
 }
 
@@ -265,8 +239,8 @@ local_job_stable(const struct local_job *j)
 void
 local_job_set_stable(struct local *l, struct local_job *j)
 {
-	j->versions->ref->job.stable = true;
-	turn_write(l->base.sup, &j->versions->row);
+	local_job_wanted_ref(j)->job.stable = true;
+	turn_write(l->base.sup, &SLIST_FIRST(&j->versions)->row);
 	local_mark_job(l, j);
 }
 
@@ -274,27 +248,25 @@ void
 local_job_trim(struct local *l, struct local_job *j)
 {
 	const struct local_version *stable = find_stable(j);
-	unsigned kept = 0;
+	struct local_version *kept = SLIST_FIRST(&j->versions), *v;
+	unsigned n_kept = 1;
 
-	for (struct local_version **at = &j->versions; *at;) {
-		struct local_version *v = *at;
-
-		if (kept < VERSIONS_KEPT || v->ref->refs > 1 || v == stable) {
-			kept++;
-			at = &v->older;
+	while ((v = SLIST_NEXT(kept, older))) {
+		if (n_kept < VERSIONS_KEPT || v->ref->refs > 1 || v == stable) {
+			n_kept++;
+			kept = v;
 			continue;
 		}
-		*at = v->older;
-		drop_version(l, v);
+		SLIST_REMOVE(&j->versions, v, local_version, older);
+		delete_row(l, v);
 	}
 }
 
-/* The version that is wanted now gets all of *job but what a server keeps. */
-static int
+/* Makes *job the wanted version, with the fields that a server sets. */
+static void
 put_version(struct local *l, struct local_job *j, struct job *job)
 {
-	struct local_version *old = j->versions, *v;
-	struct job_ref *ref;
+	struct local_version *old = SLIST_FIRST(&j->versions);
 	uint64_t index = local_index_next(l);
 
 	job->version = old ? old->ref->job.version + 1 : 0;
@@ -303,16 +275,10 @@ put_version(struct local *l, struct local_job *j, struct job *job)
 	job->submit_time = clock_real_ns();
 	job->status = JOB_PENDING;
 	job->stable = false;
-	ref = job_ref_new(job);
-	if (!ref)
-		return -ENOMEM;
-	v = add_version(j, ref);
-	if (!v)
-		return -ENOMEM;
-	turn_write(l->base.sup, &v->row);
+	turn_write(l->base.sup, &add_version(j, job)->row);
 	if (old)
 		turn_write(l->base.sup, &old->row);
-	return local_family_join(l, j);
+	local_family_join(l, j);
 }
 
 struct local_job *
@@ -321,30 +287,22 @@ local_job_put(struct local *l, struct job *job, bool *ret_changed)
 	struct local_job *j = local_job_find_any(l, job->namespace, job->id);
 	bool added = !j;
 
-	if (!j)
+	*ret_changed = false;
+	if (added)
 		j = add_job(l, job->namespace, job->id);
-	if (!j)
-		return NULL;
 	if (!added && j->purge) {
 		j->purge = false;
-		turn_write(l->base.sup, &j->versions->row);
+		turn_write(l->base.sup, &SLIST_FIRST(&j->versions)->row);
 	}
 	if (!added && model_equal(&job_type, job, local_job_wanted(j))) {
-		*ret_changed = false;
 		job_done(job);
 		return j;
 	}
-	if (put_version(l, j, job) < 0) {
-		if (added)
-			free_job(l, j);
-		return NULL;
-	}
+	put_version(l, j, job);
 	*ret_changed = true;
 	local_mark_job(l, j);
 	return j;
 }
-
-/* --- at start --- */
 
 static int
 load_version(void *arg, const struct store_row *row, struct err *e)
@@ -354,20 +312,18 @@ load_version(void *arg, const struct store_row *row, struct err *e)
 		   *json = store_col_text(row, 4);
 	cleanup_done(job) struct job job;
 	struct local_job *j;
-	struct job_ref *ref;
 	struct err why = { 0 };
 
 	job_init(&job);
 	if (model_from_text(&job_type, json, strlen(json), &job, &why) < 0) {
-		log_error("state.db: a version of job %s is left alone: %s", id, why.msg);
+		log_error("state.db: a version of job %s is ignored: %s", id, why.msg);
 		return 0;
 	}
 	j = local_job_find_any(l, namespace, id);
 	if (!j)
 		j = add_job(l, namespace, id);
-	ref = j ? job_ref_new(&job) : NULL;
-	if (!ref || !add_version(j, ref) || local_family_join(l, j) < 0)
-		return err_set(e, -ENOMEM, "read the jobs of state.db");
+	(void)add_version(j, &job);
+	local_family_join(l, j);
 	j->purge = store_col_int(row, 3) == ROW_PURGED;
 	return 0;
 }
@@ -382,10 +338,12 @@ struct job_ref *
 local_jobs_ref(struct sup *sup, const char *namespace, const char *id, uint64_t version)
 {
 	struct local_job *j = local_job_find_any(local_of_sup(sup), namespace, id);
+	struct local_version *v;
 
-	for (struct local_version *v = j ? j->versions : NULL; v; v = v->older) {
+	if (!j)
+		return NULL;
+	SLIST_FOREACH (v, &j->versions, older)
 		if (v->ref->job.version == version)
 			return job_ref_get(v->ref);
-	}
 	return NULL;
 }

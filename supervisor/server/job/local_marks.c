@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_marks.c: the marks that the books leave for the pass. Runs in: supervisor. */
+/* local_marks.c: marks on objects that await a decision of the pass. Runs in: supervisor. */
 #include "supervisor/server/job/local_marks.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "common/mem.h"
 #include "supervisor/server/job/local_slots.h"
 
 struct local_marks {
@@ -28,28 +28,23 @@ on_committed(struct sup *sup, struct deferred *d)
 	}
 }
 
-int
+void
 local_marks_init(struct local *l, void (*pass)(struct sup *sup, struct deferred *d))
 {
-	struct local_marks *m = calloc(1, sizeof *m);
+	struct local_marks *m = mem_new(struct local_marks);
 
-	if (!m)
-		return -ENOMEM;
 	STAILQ_INIT(&m->jobs);
 	STAILQ_INIT(&m->deploying);
 	m->pass.run = pass;
 	m->committed.run = on_committed;
 	l->marks = m;
-	return 0;
 }
 
 void
 local_marks_free(struct local *l)
 {
-	if (l->marks) {
-		turn_forget_deferred(l->base.sup, &l->marks->pass);
-		turn_forget_deferred(l->base.sup, &l->marks->committed);
-	}
+	turn_forget_deferred(l->base.sup, &l->marks->pass);
+	turn_forget_deferred(l->base.sup, &l->marks->committed);
 	free(l->marks);
 }
 
@@ -113,7 +108,7 @@ local_mark_timer(struct local *l)
 }
 
 struct local_job *
-local_marks_take_job(struct local *l)
+local_marks_pop_job(struct local *l)
 {
 	struct local_job *j = STAILQ_FIRST(&l->marks->jobs);
 
@@ -125,7 +120,7 @@ local_marks_take_job(struct local *l)
 }
 
 struct local_slot *
-local_marks_take_slot(struct local_job *j)
+local_marks_pop_slot(struct local_job *j)
 {
 	struct local_slot *slot = STAILQ_FIRST(&j->marked_slots);
 
@@ -137,7 +132,7 @@ local_marks_take_slot(struct local_job *j)
 }
 
 bool
-local_marks_take_deployment(struct local_job *j)
+local_marks_clear_deployment(struct local_job *j)
 {
 	bool due = j->deployment_due;
 
@@ -146,7 +141,7 @@ local_marks_take_deployment(struct local_job *j)
 }
 
 bool
-local_marks_take_retry(struct local *l, bool *ret_all)
+local_marks_clear_retry(struct local *l, bool *ret_all)
 {
 	bool marked = l->marks->capacity || l->marks->node;
 
@@ -156,7 +151,7 @@ local_marks_take_retry(struct local *l, bool *ret_all)
 }
 
 bool
-local_marks_take_timer(struct local *l)
+local_marks_clear_timer(struct local *l)
 {
 	bool marked = l->marks->timer;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_outdated.c: how far an alloc is from the wanted version of its job. Runs in: supervisor. */
+/* local_outdated.c: how an alloc is updated to the wanted version of its job. Runs in: supervisor.
+ */
 #include "supervisor/server/job/local_outdated.h"
 
 #include "model/job.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_outdated.h: what has to happen to an alloc when another version of its job is wanted. Runs
- * in: supervisor. */
+/* local_outdated.h: how an alloc is updated when another version of its job is wanted. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_JOB_LOCAL_OUTDATED_H
 #define DROVER_SUPERVISOR_SERVER_JOB_LOCAL_OUTDATED_H
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_reschedule.c: attempts and delays of the reschedule block. Runs in: supervisor. */
-#include <errno.h>
-
 #include "supervisor/server/job/local_reschedule.h"
 
 #define EVENTS_KEPT 5
@@ -30,7 +28,7 @@ count_since(const struct reschedule_tracker *t, int64_t since)
 	return n;
 }
 
-/* The next delay by the delay function, after the attempts so far. */
+/* Returns the next delay by the delay function, after the attempts so far. */
 static int64_t
 next_delay(const struct reschedule_policy *p, const struct reschedule_tracker *t)
 {
@@ -40,7 +38,7 @@ next_delay(const struct reschedule_policy *p, const struct reschedule_tracker *t
 
 	if (p->delay_function == DELAY_CONSTANT)
 		return p->delay;
-	/* Fibonacci begins again with the first delay after it was reset. */
+	/* After a reset, fibonacci starts again with the first delay. */
 	if (p->delay_function == DELAY_EXPONENTIAL)
 		before = last;
 	else if (before > last)
@@ -65,7 +63,7 @@ local_reschedule_delay(const struct reschedule_policy *p, const struct alloc *fa
 	delay = next_delay(p, t);
 	if (p->max_delay > 0 && delay > p->max_delay)
 		delay = p->max_delay;
-	/* It ran for longer than that: the next failure is a first one. */
+	/* It ran for longer than the delay: the sequence starts again. */
 	if (p->delay_function != DELAY_CONSTANT &&
 	    at - t->events.v[t->events.n - 1].reschedule_time > delay)
 		delay = p->delay;
@@ -88,7 +86,7 @@ local_reschedule_at(const struct sup_alloc *sa)
 	return at;
 }
 
-static int
+static void
 copy_events(const struct reschedule_policy *p, const struct alloc *failed,
     struct reschedule_tracker *to, int64_t now_ns)
 {
@@ -99,33 +97,25 @@ copy_events(const struct reschedule_policy *p, const struct alloc *failed,
 		first = n > EVENTS_KEPT - 1 ? n - (EVENTS_KEPT - 1) : 0;
 	for (size_t i = first; i < n; i++) {
 		const struct reschedule_event *old = &from->events.v[i];
-		struct reschedule_event *ev;
 
 		if (p->unlimited != OPT_TRUE && old->reschedule_time <= now_ns - p->interval)
 			continue;
-		ev = list_add(reschedule_event, &to->events);
-		if (!ev || reschedule_event_copy(old, ev) < 0)
-			return -ENOMEM;
+		reschedule_event_copy(old, list_add(reschedule_event, &to->events));
 	}
-	return 0;
 }
 
-int
-local_reschedule_note(const struct reschedule_policy *p, const struct alloc *failed,
+void
+local_reschedule_record(const struct reschedule_policy *p, const struct alloc *failed,
     struct alloc *successor, int64_t now_ns)
 {
 	struct reschedule_event *ev;
 
 	if (!successor->reschedule_tracker)
 		successor->reschedule_tracker = reschedule_tracker_new();
-	if (!successor->reschedule_tracker ||
-	    copy_events(p, failed, successor->reschedule_tracker, now_ns) < 0)
-		return -ENOMEM;
+	copy_events(p, failed, successor->reschedule_tracker, now_ns);
 	ev = list_add(reschedule_event, &successor->reschedule_tracker->events);
-	if (!ev || str_set(&ev->prev_alloc_id, failed->id) < 0 ||
-	    str_set(&ev->prev_node_id, failed->node_id) < 0)
-		return -ENOMEM;
+	str_set(&ev->prev_alloc_id, failed->id);
+	str_set(&ev->prev_node_id, failed->node_id);
 	ev->reschedule_time = now_ns;
 	ev->delay = local_reschedule_delay(p, failed);
-	return 0;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <systemd/sd-event.h>
 
+#include "common/mem.h"
+
 struct local_group *
 local_group_find(const struct local_job *j, const char *name)
 {
@@ -19,51 +21,45 @@ local_group_find(const struct local_job *j, const char *name)
 static struct local_group *
 get_group(struct local_job *j, const char *name)
 {
-	struct local_group *g = local_group_find(j, name), **grown;
+	struct local_group *g = local_group_find(j, name);
 
 	if (g)
 		return g;
-	grown = reallocarray(j->groups, j->n_groups + 1, sizeof *grown);
-	if (!grown)
-		return NULL;
-	j->groups = grown;
-	g = calloc(1, sizeof *g);
-	if (!g || !(g->name = strdup(name))) {
-		free(g);
-		return NULL;
-	}
+	g = mem_new(struct local_group);
+	g->name = mem_strdup(name);
+	TAILQ_INIT(&g->other.slots);
+	j->groups = mem_resize(j->groups, j->n_groups + 1, sizeof(struct local_group *));
 	j->groups[j->n_groups++] = g;
 	return g;
 }
 
-/* All up to that one are made. */
+static struct local_slot *
+new_slot(struct local_job *j, struct local_group *g, size_t index, bool canary)
+{
+	struct local_slot *slot = mem_new(struct local_slot);
+
+	slot->job = j;
+	slot->group = g;
+	slot->index = (int64_t)index;
+	slot->canary = canary;
+	return slot;
+}
+
 static struct local_slot *
 get_slot(struct local_job *j, const char *group, int64_t index, bool canary)
 {
 	struct local_group *g = index < 0 ? NULL : get_group(j, group);
-	struct local_slot ***list, **grown, *slot;
+	struct local_slot ***list;
 	size_t *n;
 
 	if (!g)
 		return NULL;
 	list = canary ? &g->canaries : &g->slots;
 	n = canary ? &g->n_canaries : &g->n_slots;
-	if ((size_t)index >= *n) {
-		grown = reallocarray(*list, (size_t)index + 1, sizeof *grown);
-		if (!grown)
-			return NULL;
-		*list = grown;
-	}
-	while ((size_t)index >= *n) {
-		slot = calloc(1, sizeof *slot);
-		if (!slot)
-			return NULL;
-		slot->job = j;
-		slot->group = g;
-		slot->index = (int64_t)*n;
-		slot->canary = canary;
-		(*list)[(*n)++] = slot;
-	}
+	if ((size_t)index >= *n)
+		*list = mem_resize(*list, (size_t)index + 1, sizeof(struct local_slot *));
+	for (; (size_t)index >= *n; ++*n)
+		(*list)[*n] = new_slot(j, g, *n, canary);
 	return (*list)[index];
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * local_drain.c: the drain of the node. Services end at once: there is no other node to move to.
- * Batch work may come to its end until the deadline; system jobs end when all that has, and plugins
- * last. Its strategy is in state.db until it is over. Runs in: supervisor.
+ * local_drain.c: the drain of the node. Services are stopped at once, because there is no other
+ * node to move to. Batch jobs may finish until the deadline; then system jobs are stopped, and
+ * plugins last. The strategy is in state.db until the drain is over. Runs in: supervisor.
  */
 #include "supervisor/server/place/local_drain.h"
 
@@ -14,8 +14,10 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/core/store.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/job/local_marks.h"
@@ -25,7 +27,7 @@
 static void run_drain(struct local *l);
 
 struct local_drain {
-	bool ineligible; /* an operator wants that nothing is placed */
+	bool ineligible; /* by an operator: nothing is placed */
 	struct dirty row;
 	struct sd_event_source *deadline;
 };
@@ -35,28 +37,23 @@ write_drain(struct sup *sup, struct dirty *d, struct err *e)
 {
 	const struct drain_strategy *drain = node_get(sup)->drain_strategy;
 	struct text t = { 0 };
-	int r = drain ? model_to_text(&drain_strategy_type, drain, MODEL_COMPACT, &t) : 0;
+	int r = store_meta_put(
+	    sup->store, "local_drain", local_of_sup(sup)->drain->ineligible ? "1" : "0", e);
 
-	if (r < 0)
-		r = err_set(e, r, "write down the drain");
-	else
-		r = store_meta_put(
-		    sup->store, "local_drain", local_of_sup(sup)->drain->ineligible ? "1" : "0", e);
+	if (drain)
+		model_to_text(&drain_strategy_type, drain, MODEL_COMPACT, &t);
 	if (r >= 0)
 		r = store_meta_put(sup->store, STRATEGY_KEY, str(t.text), e);
 	text_done(&t);
 	return r;
 }
 
-int
+void
 local_drain_init(struct local *l)
 {
-	l->drain = calloc(1, sizeof *l->drain);
-	if (!l->drain)
-		return -ENOMEM;
+	l->drain = mem_new(struct local_drain);
 	l->drain->row.write = write_drain;
 	l->drain->row.point = CRASH_ROW_DRAIN;
-	return 0;
 }
 
 bool
@@ -83,12 +80,15 @@ local_drain_load(struct local *l, struct err *e)
 		return 0;
 	if (r >= 0)
 		r = model_from_text(&drain_strategy_type, strategy, strlen(strategy), &drain, e);
-	return r < 0 ? r : node_set_drain(l->base.sup, &drain, e);
+	if (r < 0)
+		return r;
+	node_set_drain(l->base.sup, &drain);
+	return 0;
 }
 
-/* The strategy is another, or none. */
+/* The strategy has changed, or has ended. */
 static void
-note_change(struct local *l)
+record_change(struct local *l)
 {
 	turn_write(l->base.sup, &l->drain->row);
 	turn_durable(l->base.sup);
@@ -99,8 +99,8 @@ static void
 end_drain(struct local *l)
 {
 	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
-	(void)node_set_drain(l->base.sup, NULL, NULL);
-	note_change(l);
+	node_set_drain(l->base.sup, NULL);
+	record_change(l);
 }
 
 static void
@@ -120,7 +120,7 @@ on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* The time until its deadline, in ns; INT64_MAX: it has none. */
+/* Returns the time until the deadline, in ns; INT64_MAX if there is none. */
 static int64_t
 left_ns(const struct drain_strategy *drain)
 {
@@ -131,7 +131,7 @@ left_ns(const struct drain_strategy *drain)
 	left = drain->force_deadline - clock_real_ns();
 	if (left < 0)
 		return 0;
-	return left < drain->deadline ? left : drain->deadline; /* whatever the clock was set to */
+	return left < drain->deadline ? left : drain->deadline; /* if the clock was set back */
 }
 
 static void
@@ -140,19 +140,18 @@ run_drain(struct local *l)
 	struct sup *sup = l->base.sup;
 	const struct drain_strategy *drain = node_get(sup)->drain_strategy;
 	int64_t left = left_ns(drain);
-	const struct client_stop wish = { .spares_system = drain->ignore_system_jobs,
+	const struct client_stop stop = { .spares_system = drain->ignore_system_jobs,
 		.lets_finish = left > 0,
 		.why = "node is draining",
 		.done = on_drained };
 
 	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
-	if (sup->draining) /* all ends with the agent; what that leaves is the next one's */
+	if (sup->draining) /* -dev is ending and stops all allocs anyway */
 		return;
-	if (left > 0 && left < INT64_MAX &&
-	    sd_event_add_time_relative(sup->event, &l->drain->deadline, CLOCK_BOOTTIME,
-		(uint64_t)left / 1000, 0, on_deadline, l) < 0)
-		log_error("no memory for the deadline of the drain");
-	client_stop_all(sup, &wish);
+	if (left > 0 && left < INT64_MAX)
+		sup_timer_set(sup, &l->drain->deadline, CLOCK_BOOTTIME, (uint64_t)left / 1000,
+		    on_deadline, l);
+	client_stop_all(sup, &stop);
 }
 
 void
@@ -167,8 +166,6 @@ local_drain_start(struct local *l)
 void
 local_drain_free(struct local *l)
 {
-	if (!l->drain)
-		return;
 	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
 	turn_forget_write(l->base.sup, &l->drain->row);
 	free(l->drain);
@@ -189,27 +186,21 @@ local_set_drain(struct source *s, bool on)
 		local_mark_node(l);
 }
 
-/* --- wishes of operators --- */
-
-int
-local_drain_begin(struct local *l, struct drain_strategy *drain, struct err *e)
+void
+local_drain_begin(struct local *l, struct drain_strategy *drain)
 {
 	const struct drain_strategy *old = node_get(l->base.sup)->drain_strategy;
 	int64_t now = clock_real_ns();
-	int r;
 
 	drain->started_at = old ? old->started_at : now;
 	drain->force_deadline = 0;
 	if (drain->deadline > 0 &&
 	    __builtin_add_overflow(now, drain->deadline, &drain->force_deadline))
 		drain->force_deadline = INT64_MAX;
-	r = node_set_drain(l->base.sup, drain, e);
-	if (r < 0)
-		return r;
+	node_set_drain(l->base.sup, drain);
 	node_set_takes_allocs(l->base.sup, false);
-	note_change(l);
+	record_change(l);
 	run_drain(l);
-	return 0;
 }
 
 void

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_facts.c: what is known of a slot, for the decision about it. Runs in: supervisor. */
+/* local_facts.c: collects the facts about a slot, for the decision about it. Runs in: supervisor.
+ */
 #include "supervisor/server/place/local_facts.h"
 
 #include "common/clock.h"
@@ -8,8 +9,8 @@
 #include "supervisor/server/job/local_outdated.h"
 #include "supervisor/server/job/local_reschedule.h"
 
-/* Does a deployment keep the slot's alloc, which is of another version, and its successors as they
- * are? */
+/* Returns true if the deployment keeps the slot's alloc, which is of another version, and its
+ * replacements at their version for now. */
 static bool
 is_kept(const struct local_slot *slot, const struct job *wanted)
 {
@@ -22,7 +23,7 @@ is_kept(const struct local_slot *slot, const struct job *wanted)
 	case LOCAL_GATE_OPEN:
 		return false;
 	case LOCAL_GATE_ROLLING:
-		/* What is down anyway need not wait. */
+		/* An alloc that ends anyway may be replaced by the new version. */
 		return !ends;
 	case LOCAL_GATE_SHUT:
 	case LOCAL_GATE_WAITING:
@@ -34,7 +35,7 @@ is_kept(const struct local_slot *slot, const struct job *wanted)
 struct job_ref *
 local_facts_next_version(const struct local_slot *slot)
 {
-	struct job_ref *wanted = slot->job->versions->ref;
+	struct job_ref *wanted = local_job_wanted_ref(slot->job);
 	const struct task_group *group = job_group(&wanted->job, slot->group->name);
 
 	if (slot->current && is_kept(slot, &wanted->job) &&
@@ -68,9 +69,9 @@ local_facts_get(const struct local_slot *slot, const struct job *wanted, bool ag
 
 	if (!la)
 		return f;
-	f.told_to_stop = alloc_server_terminal(&la->sa->a);
+	f.stopped = alloc_server_terminal(&la->sa->a);
 	f.ended = alloc_client_terminal(&la->sa->a);
-	/* What has done its work is not asked for again. */
+	/* Completed batch work does not run again. */
 	if (la->sa->a.client_status == CLIENT_COMPLETE &&
 	    (wanted->type == JOB_BATCH || wanted->type == JOB_SYSBATCH))
 		f.again = false;
@@ -81,7 +82,7 @@ local_facts_get(const struct local_slot *slot, const struct job *wanted, bool ag
 		f.held = true;
 		f.outdated = LOCAL_CURRENT;
 	}
-	if (f.wanted && f.ended && !f.told_to_stop) {
+	if (f.wanted && f.ended && !f.stopped) {
 		int64_t at = local_reschedule_at(la->sa);
 
 		f.reschedule = at == LOCAL_RESCHEDULE_NEVER ? LOCAL_AGAIN_NEVER

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_fate.c: what follows an alloc, as a function of facts alone. Runs in: supervisor. */
+/* local_fate.c: whether an alloc is replaced, as a function of facts. Runs in: supervisor. */
 #include "supervisor/server/place/local_fate.h"
 
 enum local_fate

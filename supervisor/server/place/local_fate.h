@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_fate.h: what follows an alloc: another one, and when, or why none does. The decision,
- * without its sentences. Runs in: supervisor. */
+/* local_fate.h: whether an alloc is replaced: when, or why not. The decision, without its
+ * sentences. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_PLACE_LOCAL_FATE_H
 #define DROVER_SUPERVISOR_SERVER_PLACE_LOCAL_FATE_H
 
@@ -8,25 +8,25 @@
 
 struct local_fate_facts {
 	bool current;     /* it is the newest alloc of its slot, and has no successor */
-	bool unplaced;    /* its successor could not be placed */
+	bool unplaced;    /* its replacement could not be placed */
 	bool wanted;      /* DesiredStatus run */
 	bool failed;      /* ClientStatus failed */
-	bool reschedules; /* of one that failed: its policy permits a successor, now or later */
+	bool reschedules; /* if failed: its policy permits a replacement, now or later */
 	bool system;      /* system and sysbatch jobs are not rescheduled */
-	bool policy;      /* it has a policy that permits attempts at all */
-	bool waits;       /* its successor waits for something of it */
-	bool over;        /* its tasks have ended; only its volumes may be held still */
+	bool policy;      /* its policy permits at least one attempt */
+	bool waits;       /* its replacement waits for its end, or for its volumes */
+	bool over;        /* its tasks have ended; only its volumes may still be in use */
 };
 
 enum local_fate {
-	LOCAL_FATE_NONE,        /* nothing is to be said */
-	LOCAL_FATE_UNPLACED,    /* its successor has no place */
-	LOCAL_FATE_LATER,       /* a successor is placed after its policy's delay */
-	LOCAL_FATE_NEVER_TYPE,  /* none: jobs of its type are not rescheduled */
-	LOCAL_FATE_NEVER_RULE,  /* none: its policy permits none */
-	LOCAL_FATE_NEVER_AGAIN, /* none: the attempts of its policy are used up */
-	LOCAL_FATE_ENDS,        /* its successor waits until it has ended */
-	LOCAL_FATE_UNMOUNTS,    /* its successor waits for its volumes */
+	LOCAL_FATE_NONE,        /* there is nothing to say */
+	LOCAL_FATE_UNPLACED,    /* its replacement cannot be placed */
+	LOCAL_FATE_LATER,       /* it is replaced after its policy's delay */
+	LOCAL_FATE_NEVER_TYPE,  /* not replaced: jobs of its type are not rescheduled */
+	LOCAL_FATE_NEVER_RULE,  /* not replaced: its policy permits no attempts */
+	LOCAL_FATE_NEVER_AGAIN, /* not replaced: the attempts of its policy are used up */
+	LOCAL_FATE_ENDS,        /* its replacement waits until it has ended */
+	LOCAL_FATE_UNMOUNTS,    /* its replacement waits for its volumes */
 };
 
 enum local_fate local_fate_decide(const struct local_fate_facts *f);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_fit.c: does an alloc fit on the node beside those that are there? Runs in: supervisor. */
+/* local_fit.c: checks whether an alloc fits on the node beside the other allocs. Runs in:
+ * supervisor. */
 #include "supervisor/server/place/local_fit.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ volumes_can_be_claimed(struct local *l, const struct local_fit *f)
 
 		if (vr->type == VOLUME_CSI &&
 		    local_claim_check(l, f->job->namespace, f->index, vr, &e) < 0)
-			return local_fit_note_filtered(f, "%s", e.msg);
+			return local_fit_add_filtered(f, "%s", e.msg);
 	}
 	return true;
 }
@@ -35,8 +36,8 @@ ports_are_free(struct local *l, const struct local_fit *f, struct local_shortage
 	alloc_resources_init(&tried);
 	r = local_ports_fill(l, &tried.shared, f->group, shortage, &e);
 	if (r == -ENOENT)
-		return local_fit_note_filtered(f, "%s", e.msg);
-	return r == 0 || local_fit_note_exhausted(f, e.msg);
+		return local_fit_add_filtered(f, "%s", e.msg);
+	return r == 0 || local_fit_add_exhausted(f, e.msg);
 }
 
 bool

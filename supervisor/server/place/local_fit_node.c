@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_fit_node.c: does a group fit on a node, by the node's description? Each check counts into
- * the metrics what kept the node out. Runs in: supervisor. */
+/* local_fit_node.c: checks whether a group fits on a node. Each check adds its reason to the
+ * metrics. Runs in: supervisor. */
 #include "supervisor/server/place/local_fit_node.h"
 
 #include <fnmatch.h>
@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-
-/* --- constraints --- */
 
 enum operand { OPERAND_EQUAL, OPERAND_NOT_EQUAL, OPERAND_UNKNOWN };
 
@@ -38,8 +36,8 @@ node_field(const struct node *node, const char *name)
 	return strcmp(name, "pool") == 0 ? str(node->node_pool) : NULL;
 }
 
-/* What a side of a constraint means on this node: itself, or "${attr.x}", "${meta.x}", "${node.x}".
- * NULL: not there. */
+/* Returns the value of one side of a constraint: a text, or "${attr.x}", "${meta.x}" or "${node.x}"
+ * on this node. NULL: the node has no such value. */
 static const char *
 resolve_target(const struct node *node, const char *target)
 {
@@ -75,9 +73,9 @@ check_operands(const struct constraint *list, size_t n, const char *where, struc
 {
 	for (size_t i = 0; i < n; i++) {
 		if (parse_operand(str(list[i].operand)) == OPERAND_UNKNOWN)
-			(void)model_problem(p,
-			    "%s: constraint operand \"%s\" is not supported; there are = and !=",
-			    where, list[i].operand);
+			model_problem(p,
+			    "%s: constraint operand \"%s\" is not supported: use = or !=", where,
+			    list[i].operand);
 	}
 }
 
@@ -102,51 +100,40 @@ local_fit_validate(const struct job *job, struct problems *p)
 	}
 }
 
-/* --- checks --- */
-
 bool
-local_fit_note_filtered(const struct local_fit *f, const char *fmt, ...)
+local_fit_add_filtered(const struct local_fit *f, const char *fmt, ...)
 {
 	char reason[ERR_MSG_SIZE];
-	int64_t *n;
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(reason, sizeof reason, fmt, ap);
 	va_end(ap);
 	f->m->nodes_filtered = 1;
-	n = int_map_at(&f->m->constraint_filtered, reason);
-	if (n)
-		++*n;
+	++*int_map_at(&f->m->constraint_filtered, reason);
 	return false;
 }
 
 bool
-local_fit_note_exhausted(const struct local_fit *f, const char *dimension)
+local_fit_add_exhausted(const struct local_fit *f, const char *dimension)
 {
-	int64_t *n = int_map_at(&f->m->dimension_exhausted, dimension);
-
 	f->m->nodes_exhausted = 1;
-	if (n)
-		++*n;
+	++*int_map_at(&f->m->dimension_exhausted, dimension);
 	return false;
 }
 
 bool
 local_fit_datacenter(const struct local_fit *f)
 {
+	const char *datacenter = *str(f->node->datacenter) ? f->node->datacenter : "dc1";
 	bool in = f->job->datacenters.n == 0;
-	int64_t *n;
 
 	for (size_t i = 0; i < f->job->datacenters.n && !in; i++)
 		in = fnmatch(f->job->datacenters.v[i], str(f->node->datacenter), 0) == 0;
 	if (in && !str_eq(f->job->node_pool, "all") && *str(f->job->node_pool))
 		in = str_eq(
 		    f->job->node_pool, *str(f->node->node_pool) ? f->node->node_pool : "default");
-	n = int_map_at(
-	    &f->m->nodes_available, *str(f->node->datacenter) ? f->node->datacenter : "dc1");
-	if (n)
-		*n = in;
+	*int_map_at(&f->m->nodes_available, datacenter) = in;
 	f->m->nodes_in_pool = in;
 	return in;
 }
@@ -156,7 +143,7 @@ constraints_hold(const struct local_fit *f, const struct constraint *list, size_
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!constraint_holds(f->node, &list[i]))
-			return local_fit_note_filtered(f, "%s %s %s", str(list[i].l_target),
+			return local_fit_add_filtered(f, "%s %s %s", str(list[i].l_target),
 			    *str(list[i].operand) ? list[i].operand : "=", str(list[i].r_target));
 	}
 	return true;
@@ -168,11 +155,11 @@ has_driver(const struct local_fit *f, const char *name)
 	const struct driver_info *info = map_get(driver_info, &f->node->drivers, name);
 
 	if (!info || !info->detected)
-		return local_fit_note_filtered(f, "missing driver %s%s%s", name,
+		return local_fit_add_filtered(f, "missing driver %s%s%s", name,
 		    info && *str(info->health_description) ? ": " : "",
 		    info ? str(info->health_description) : "");
 	if (!info->healthy)
-		return local_fit_note_filtered(
+		return local_fit_add_filtered(
 		    f, "driver %s is unhealthy: %s", name, str(info->health_description));
 	return true;
 }
@@ -199,9 +186,9 @@ has_host_volume(const struct local_fit *f, const struct volume_request *vr)
 	volume_request_source(vr, f->index, &name);
 	v = map_get(host_volume, &f->node->host_volumes, str(name));
 	if (!v)
-		return local_fit_note_filtered(f, "missing host volume %s", str(name));
+		return local_fit_add_filtered(f, "missing host volume %s", str(name));
 	return !v->read_only || vr->read_only ||
-	       local_fit_note_filtered(f, "host volume %s is read-only", name);
+	       local_fit_add_filtered(f, "host volume %s is read-only", name);
 }
 
 static bool
@@ -236,5 +223,5 @@ local_fit_usage(
 	if (!dimension)
 		return true;
 	*ret_shortage = shortage;
-	return local_fit_note_exhausted(f, dimension);
+	return local_fit_add_exhausted(f, dimension);
 }

@@ -6,9 +6,9 @@
 #include "model/alloc.h"
 #include "supervisor/server/job/local_slots.h"
 
-/* Makes and starts the slot's next alloc, of this version of the job; takes over *m. 0 or -ENOMEM.
- */
+/* Makes and starts the slot's next alloc, of this version of the job, after local_fit_check() has
+ * found that it fits. Takes over *m on success. Returns 0 or -errno. */
 int local_place_alloc(struct local *l, struct local_slot *slot, struct job_ref *ref,
-    const char *eval_id, struct alloc_metric *m);
+    const char *eval_id, struct alloc_metric *m, struct err *e);
 
 #endif

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * local_reconcile.c: makes the allocs of a job what its wanted version says, slot by slot
- * (local_slot.h decides, this acts), and keeps what does not fit as a blocked evaluation. When an
- * alloc changes, its own slot is examined, never its whole job. Runs in: supervisor.
+ * local_reconcile.c: makes the allocs of a job match its wanted version, slot by slot: local_slot.h
+ * decides, this acts. Slots that do not fit are recorded in a blocked evaluation. When an alloc
+ * changes, only its slot is examined, not the whole job. Runs in: supervisor.
  */
 #include "supervisor/server/place/local_reconcile.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "supervisor/alloc/client.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/server/deploy/local_rollout.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_marks.h"
@@ -25,9 +22,9 @@
 #include "supervisor/server/place/local_place.h"
 #include "supervisor/server/place/local_unplaced.h"
 
-/* --- slots that wait for their alloc to end --- */
-
-/* One slot less waits under ev: with the last one it is complete, unless others are unplaced. */
+/* Removes a slot that waits under ev. Without waiting slots ev is complete, unless slots are
+ * unplaced.
+ */
 static void
 drop_waiter(struct local *l, struct local_eval *ev)
 {
@@ -58,8 +55,6 @@ wait_for_end(struct local *l, struct local_slot *slot, struct local_eval *ev)
 		drop_waiter(l, before);
 }
 
-/* --- slots whose alloc failed and may be rescheduled later --- */
-
 static int
 on_reschedule(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -81,26 +76,21 @@ reschedule_later(struct local *l, struct local_slot *slot, struct local_eval *ev
 {
 	struct alloc *a = &slot->current->sa->a;
 	int64_t at = local_reschedule_at(slot->current->sa), left = at - clock_real_ns();
-	int r;
 
-	forget_reschedule(slot);
-	r = sd_event_add_time_relative(l->base.sup->event, &slot->reschedule, CLOCK_MONOTONIC,
-	    left > 0 ? (uint64_t)left / 1000 + 1 : 0, 0, on_reschedule, slot);
-	if (r < 0) {
-		log_error("job %s: reschedule %s: %s", slot->job->name, a->id, strerror(-r));
-		return;
-	}
+	sup_timer_set(l->base.sup, &slot->reschedule, CLOCK_MONOTONIC,
+	    left > 0 ? (uint64_t)left / 1000 + 1 : 0, on_reschedule, slot);
 	wait_for_end(l, slot, ev);
 	if (ev->ev.wait_until < at)
 		ev->ev.wait_until = at;
-	if (!str_eq(a->followup_eval_id, ev->ev.id) &&
-	    str_set(&a->followup_eval_id, ev->ev.id) == 0) {
-		a->modify_index = local_index_next(l);
-		alloc_changed(l->base.sup, slot->current->sa);
-	}
+	if (str_eq(a->followup_eval_id, ev->ev.id))
+		return;
+	str_set(&a->followup_eval_id, ev->ev.id);
+	a->modify_index = local_index_next(l);
+	alloc_changed(l->base.sup, slot->current->sa);
 }
 
-/* Durable: the successor counts this attempt, also if it has to wait for its place. */
+/* Stops an alloc that is being rescheduled. The row says so, so that the replacement counts this
+ * attempt even if it is placed after a restart of the agent. */
 static void
 stop_rescheduled(struct local *l, struct local_alloc *la)
 {
@@ -108,46 +98,44 @@ stop_rescheduled(struct local *l, struct local_alloc *la)
 	local_alloc_stop(l, la, "alloc was rescheduled because it failed");
 }
 
-/* --- acting --- */
+/* Records in ev, which is followed by the blocked evaluation, why one slot of the group was not
+ * placed. */
+static void
+add_failure(struct local_eval *ev, const char *group, const struct alloc_metric *m)
+{
+	struct alloc_metric *known = map_get(alloc_metric, &ev->ev.failed_tg_allocs, group);
+
+	if (known)
+		known->coalesced_failures++;
+	else
+		alloc_metric_copy(m, map_put(alloc_metric, &ev->ev.failed_tg_allocs, group));
+	++*int_map_at(&ev->ev.queued_allocations, group);
+}
 
 bool
 local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eval *ev)
 {
-	cleanup_done(alloc_metric) struct alloc_metric m, copy;
+	cleanup_done(alloc_metric) struct alloc_metric m;
 	struct job_ref *ref = local_facts_next_version(slot);
 	struct local_usage used = local_usage_now(l);
 	struct local_shortage shortage;
 	struct local_eval *b;
-	int64_t *n;
+	struct err e = { 0 };
 
 	alloc_metric_init(&m);
-	alloc_metric_init(&copy);
 	if (local_fit_check(l, &used, &ref->job, slot->group->name, slot->index, &m, &shortage)) {
-		int r = local_place_alloc(l, slot, ref, ev->ev.id, &m);
-
-		if (r < 0)
+		if (local_place_alloc(l, slot, ref, ev->ev.id, &m, &e) < 0)
 			log_error("job %s: place %s[%lld]: %s", slot->job->name, slot->group->name,
-			    (long long)slot->index, strerror(-r));
+			    (long long)slot->index, e.msg);
 		local_unplaced_remove(l, slot);
 		return true;
 	}
 	b = local_unplaced_block(l, slot->job, ev);
 	slot->want_version = ref->job.version;
-	if (b)
-		local_unplaced_add(l, slot, &shortage);
-	if (b && b != ev) {
-		struct alloc_metric *known =
-		    map_get(alloc_metric, &ev->ev.failed_tg_allocs, slot->group->name);
-
-		if (known)
-			known->coalesced_failures++;
-		else if (alloc_metric_copy(&m, &copy) == 0)
-			(void)local_unplaced_note(ev, slot->group->name, &copy);
-		n = int_map_at(&ev->ev.queued_allocations, slot->group->name);
-		if (n)
-			++*n;
-	}
-	if (b && local_unplaced_note(b, slot->group->name, &m))
+	local_unplaced_add(l, slot, &shortage);
+	if (b != ev)
+		add_failure(ev, slot->group->name, &m);
+	if (local_unplaced_set_reason(b, slot->group->name, &m))
 		local_eval_changed(l, b);
 	return false;
 }
@@ -156,7 +144,7 @@ static void
 update_in_place(struct local *l, struct local_alloc *la, struct local_eval *ev)
 {
 	struct sup_alloc *sa = la->sa;
-	struct job_ref *old = sa->job, *new = la->job->versions->ref;
+	struct job_ref *old = sa->job, *new = local_job_wanted_ref(la->job);
 
 	sa->job = job_ref_get(new);
 	sa->group = job_group(&new->job, sa->a.task_group);
@@ -164,9 +152,8 @@ update_in_place(struct local *l, struct local_alloc *la, struct local_eval *ev)
 		la->runs_by = old;
 	else
 		job_ref_put(old);
-	(void)str_set(&sa->a.eval_id, ev->ev.id);
-	if (local_deployment_mark(la->slot, &new->job, &sa->a) < 0)
-		log_error("allocation %.8s: no memory for its deployment", sa->a.id);
+	str_set(&sa->a.eval_id, ev->ev.id);
+	local_deployment_assign(la->slot, &new->job, &sa->a);
 	sa->a.modify_index = sa->a.alloc_modify_index = local_index_next(l);
 	alloc_changed(l->base.sup, sa);
 	client_alloc_update(l->base.sup, sa);
@@ -188,7 +175,7 @@ act_on_slot(struct local *l, struct local_slot *slot, const struct local_slot_fa
 	if (!steps.keeps_unplaced)
 		local_unplaced_remove(l, slot);
 	if (steps.releases_alloc)
-		local_alloc_done(l, la);
+		local_alloc_retire(l, la);
 	switch (action) {
 	case LOCAL_SLOT_KEEP:
 		break;
@@ -202,8 +189,8 @@ act_on_slot(struct local *l, struct local_slot *slot, const struct local_slot_fa
 		wait_for_end(l, slot, ev);
 		break;
 	case LOCAL_SLOT_WAIT:
-		/* Durable, where only memory knew that a successor is wanted. */
-		local_alloc_succeeded(l, la);
+		/* The row says that it is replaced, also after a restart of the agent. */
+		local_alloc_stop_replaced(l, la);
 		wait_for_end(l, slot, ev);
 		break;
 	case LOCAL_SLOT_LATER:
@@ -214,7 +201,7 @@ act_on_slot(struct local *l, struct local_slot *slot, const struct local_slot_fa
 		break;
 	case LOCAL_SLOT_PLACE:
 		if (la)
-			local_alloc_succeeded(l, la);
+			local_alloc_stop_replaced(l, la);
 		(void)local_reconcile_place(l, slot, ev);
 		break;
 	}
@@ -225,30 +212,27 @@ finish_eval(struct local *l, struct local_job *j, struct local_eval *ev)
 {
 	const struct local_deployment *dep = local_deployment_active(j);
 
-	/* Who waits for the evaluation follows the deployment next. */
+	/* A client that waits for the evaluation follows this deployment next. */
 	if (ev && dep)
-		(void)str_set(&ev->ev.deployment_id, dep->d.id);
-	if (ev && ev != j->blocked) {
-		if (ev->n_waiting == 0)
-			local_eval_close(l, ev, EVAL_COMPLETE, NULL);
-		else if (str_set(&ev->ev.status_description,
-			     ev->ev.wait_until
-				 ? "waits until failed allocations may be rescheduled"
-				 : "waits for allocations to end before they are replaced") == 0)
-			local_eval_changed(l, ev);
+		str_set(&ev->ev.deployment_id, dep->d.id);
+	if (ev && ev != j->blocked && ev->n_waiting == 0) {
+		local_eval_close(l, ev, EVAL_COMPLETE, NULL);
+	} else if (ev && ev != j->blocked) {
+		str_set(&ev->ev.status_description,
+		    ev->ev.wait_until ? "waits until failed allocations may be rescheduled"
+				      : "waits for allocations to end before they are replaced");
+		local_eval_changed(l, ev);
 	}
 	local_unplaced_unblock(l, j);
 	if (j->blocked)
 		turn_write(l->base.sup, &j->blocked->row);
 }
 
-/* NULL: the action needs none, or there is no memory. */
+/* Returns the evaluation for an action that was not requested; NULL if it needs none. */
 static struct local_eval *
 choose_eval(struct local *l, struct local_slot *slot, const struct local_slot_facts *f,
     enum local_slot_action action)
 {
-	struct local_eval *ev;
-
 	switch (local_slot_choose_eval(action, slot->waits != NULL, slot->job->blocked != NULL)) {
 	case LOCAL_EVAL_NONE:
 		return NULL;
@@ -259,10 +243,7 @@ choose_eval(struct local *l, struct local_slot *slot, const struct local_slot_fa
 	case LOCAL_EVAL_NEW:
 		break;
 	}
-	ev = local_eval_new(l, slot->job, f->told_to_stop ? "alloc-stop" : "alloc-failure");
-	if (!ev)
-		log_error("job %s: no memory for an evaluation", slot->job->name);
-	return ev;
+	return local_eval_new(l, slot->job, f->stopped ? "alloc-stop" : "alloc-failure");
 }
 
 void
@@ -273,15 +254,13 @@ local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval
 
 	if (!ev)
 		ev = choose_eval(l, slot, &f, action);
-	if (!ev && local_slot_needs_eval(action))
-		return;
 	act_on_slot(l, slot, &f, action, ev);
 	if (ev || slot->job->blocked)
 		finish_eval(l, slot->job, ev);
 }
 
-/* Makes the slots that the wanted version counts, and those of its canaries. */
-static int
+/* Makes the slots for the counts of the wanted version, and those of its canaries. */
+static void
 make_slots(struct local_job *j)
 {
 	const struct job *wanted = local_job_wanted(j);
@@ -292,63 +271,56 @@ make_slots(struct local_job *j)
 		const struct deployment_group *dg =
 		    dep ? map_get(deployment_group, &dep->d.groups, g->name) : NULL;
 
-		if (g->count > 0 && !local_slot_get(j, g->name, g->count - 1))
-			return -ENOMEM;
-		if (dg && dg->desired_canaries > 0 &&
-		    !local_canary_get(j, g->name, dg->desired_canaries - 1))
-			return -ENOMEM;
+		if (g->count > 0)
+			(void)local_slot_get(j, g->name, g->count - 1);
+		if (dg && dg->desired_canaries > 0)
+			(void)local_canary_get(j, g->name, dg->desired_canaries - 1);
 	}
-	return 0;
 }
 
-/* Is what the slot waits for on its way already, and nobody asks anew? Which version is to have its
- * place may have changed with the deployment: that one may lack less. */
-static bool
-is_arranged(const struct local_slot *slot, enum local_slot_action action)
+static struct local_slot_state
+get_state(const struct local_slot *slot)
 {
-	return (slot->waits && (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER)) ||
-	       (slot->want && action == LOCAL_SLOT_PLACE &&
-		   slot->want_version == local_facts_next_version(slot)->job.version);
+	return (struct local_slot_state){
+		.waits = slot->waits != NULL,
+		.unplaced = slot->want != NULL,
+		.same_version =
+		    slot->want && slot->want_version == local_facts_next_version(slot)->job.version,
+	};
 }
 
+/* One examination of a job. */
 struct pass {
 	struct local *l;
 	struct local_job *j;
 	struct local_eval *ev; /* made when it is needed */
-	bool asked, again;
+	bool requested;        /* by an operator, with an evaluation */
+	bool again;
 };
 
 static void
 pass_slot(struct pass *p, struct local_slot *slot, int64_t *budget)
 {
 	struct local_slot_facts f = local_facts_get(slot, local_job_wanted(p->j), p->again);
+	struct local_slot_state state = get_state(slot);
 	enum local_slot_action action;
 
-	if (f.held && *budget > 0) {
-		f.outdated = LOCAL_UPDATE_REPLACE;
-		--*budget;
-	}
+	local_slot_spend_budget(&f, budget);
 	action = local_slot_decide(&f);
-	if (!p->asked && is_arranged(slot, action))
+	if (!p->requested && local_slot_is_arranged(&state, action))
 		return;
 	if (!p->ev && local_slot_needs_eval(action))
 		p->ev = local_eval_new(p->l, p->j,
 		    local_deployment_active(p->j) ? "deployment-watcher" : "node-update");
-	if (p->ev || !local_slot_needs_eval(action))
-		act_on_slot(p->l, slot, &f, action, p->ev);
+	act_on_slot(p->l, slot, &f, action, p->ev);
 }
 
 void
 local_reconcile_job(struct local *l, struct local_job *j, struct local_eval *ev, bool again)
 {
-	struct pass p = { .l = l, .j = j, .ev = ev, .asked = ev != NULL, .again = again };
+	struct pass p = { .l = l, .j = j, .ev = ev, .requested = ev != NULL, .again = again };
 
-	if (make_slots(j) < 0) {
-		log_error("job %s: no memory to place it", j->name);
-		if (ev)
-			local_eval_close(l, ev, EVAL_FAILED, "no memory");
-		return;
-	}
+	make_slots(j);
 	for (size_t i = 0; i < j->n_groups; i++) {
 		struct local_group *g = j->groups[i];
 		int64_t budget = local_rollout_budget(j, g), none = 0;
@@ -375,29 +347,28 @@ local_reconcile_promote(struct local *l, struct local_slot *slot, struct local_s
 	la->sa->a.deployment_status->canary = false;
 	la->sa->a.modify_index = la->sa->a.alloc_modify_index = local_index_next(l);
 	alloc_changed(l->base.sup, la->sa);
-	client_alloc_update(l->base.sup, la->sa); /* its services have other tags now */
+	client_alloc_update(l->base.sup, la->sa); /* canary_tags do not apply any more */
 	if (!old)
 		return;
 	local_alloc_stop(l, old, "alloc not needed due to job update");
-	(void)str_set(&old->sa->a.next_allocation, la->sa->a.id);
+	str_set(&old->sa->a.next_allocation, la->sa->a.id);
 	if (old->over)
-		local_alloc_done(l, old);
+		local_alloc_retire(l, old);
 }
 
-/* --- at start --- */
-
-/* The evaluations that were open when the agent ended: per job the newest of each kind goes on. */
+/* Resumes the newest pending and the newest blocked evaluation of the job, and cancels the others
+ * that were open when the agent ended. */
 static struct local_eval *
-take_up_evals(struct local *l, struct local_job *j)
+resume_evals(struct local *l, struct local_job *j)
 {
-	struct local_eval *pending = NULL;
+	struct local_eval *pending = NULL, *ev;
 
-	for (struct local_eval *ev = j->last_eval; ev; ev = ev->older_of_job) {
+	LIST_FOREACH (ev, &j->evals, of_job) {
 		if (ev->ev.status == EVAL_PENDING && !pending) {
 			pending = ev;
 		} else if (ev->ev.status == EVAL_BLOCKED && !j->blocked) {
 			j->blocked = ev;
-			/* They are counted again while the job is compared. */
+			/* They are counted again by local_reconcile_job(). */
 			for (size_t i = 0; i < ev->ev.queued_allocations.n; i++)
 				ev->ev.queued_allocations.v[i].value = 0;
 		} else {
@@ -410,5 +381,5 @@ take_up_evals(struct local *l, struct local_job *j)
 void
 local_reconcile_resume(struct local *l, struct local_job *j)
 {
-	local_reconcile_job(l, j, take_up_evals(l, j), false);
+	local_reconcile_job(l, j, resume_evals(l, j), false);
 }

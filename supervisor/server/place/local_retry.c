@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_retry.c: tries to place the slots again whose shortage may be over. Runs in: supervisor. */
+/* local_retry.c: tries again to place slots whose shortage may be over. Runs in: supervisor. */
 #include "supervisor/server/place/local_retry.h"
 
 #include "supervisor/node/node_state.h"
@@ -8,8 +8,9 @@
 #include "supervisor/server/place/local_reconcile.h"
 #include "supervisor/server/place/local_unplaced.h"
 
-/* So many slots with one shortage get a new reason at once, when something else keeps them. */
-#define TOLD_NEXT 16
+/* How many slots with one shortage are tried when the obstacle is another, so that their
+ * evaluations name it. */
+#define TRIED_FOR_REASON 16
 
 static bool
 has_per_alloc(const struct task_group *g)
@@ -21,7 +22,8 @@ has_per_alloc(const struct task_group *g)
 	return false;
 }
 
-/* What keeps every slot with this shortage from its place. NULL: nothing that is cheap to find. */
+/* Returns the alloc or dimension that prevents the placement of every slot with this shortage.
+ * NULL: only a try can tell. */
 static const void *
 find_obstacle(struct local *l, const struct local_shortage *shortage)
 {
@@ -39,7 +41,7 @@ find_obstacle(struct local *l, const struct local_shortage *shortage)
 	return NULL;
 }
 
-/* Placed, or not for want of something else. */
+/* Returns true if the slot is placed, or its shortage is another now. */
 static bool
 retry_slot(struct local *l, struct local_slot *slot)
 {
@@ -54,17 +56,17 @@ retry_slot(struct local *l, struct local_slot *slot)
 	return true;
 }
 
-/* A slot that is not placed stands for those behind it, except for slots of another version and
- * groups whose allocs have volumes of their own. */
+/* After a slot that cannot be placed, the slots behind it are not tried, except those of another
+ * version and those of groups whose allocs have volumes of their own. */
 static void
 retry_want(struct local *l, struct local_want *want)
 {
 	const struct local_slot *failed = NULL;
 	struct local_slot *next;
 
-	for (struct local_slot *slot = want->first; slot && !find_obstacle(l, &want->shortage);
-	     slot = next) {
-		next = slot->next_wanting;
+	for (struct local_slot *slot = TAILQ_FIRST(&want->slots);
+	     slot && !find_obstacle(l, &want->shortage); slot = next) {
+		next = TAILQ_NEXT(slot, want_entry);
 		if (failed && slot->want_version == failed->want_version)
 			continue;
 		if (retry_slot(l, slot))
@@ -76,14 +78,14 @@ retry_want(struct local *l, struct local_want *want)
 	}
 }
 
-/* Something else keeps the slots now: tries the first ones, so that their evaluations say so. */
+/* The obstacle is another now: tries the first slots, so that their evaluations name it. */
 static void
-try_next(struct local *l, struct local_want *want)
+try_first_slots(struct local *l, struct local_want *want)
 {
-	struct local_slot *slot = want->first, *next;
+	struct local_slot *slot = TAILQ_FIRST(&want->slots), *next;
 
-	for (int i = 0; i < TOLD_NEXT && slot; i++, slot = next) {
-		next = slot->next_wanting;
+	for (int i = 0; i < TRIED_FOR_REASON && slot; i++, slot = next) {
+		next = TAILQ_NEXT(slot, want_entry);
 		(void)retry_slot(l, slot);
 	}
 }
@@ -92,23 +94,23 @@ static void
 retry_wants(struct local *l, struct local_wants *wants)
 {
 	struct local_want *next;
-	const void *kept_by;
+	const void *obstacle;
 
-	for (struct local_want *want = wants->first; want; want = next) {
+	for (struct local_want *want = TAILQ_FIRST(wants); want; want = next) {
 		local_unplaced_hold(l, want);
 		if (!find_obstacle(l, &want->shortage))
 			retry_want(l, want);
-		kept_by = find_obstacle(l, &want->shortage);
-		if (kept_by && kept_by != want->kept_by)
-			try_next(l, want);
-		want->kept_by = kept_by;
-		next = want->next;
+		obstacle = find_obstacle(l, &want->shortage);
+		if (obstacle && obstacle != want->obstacle)
+			try_first_slots(l, want);
+		want->obstacle = obstacle;
+		next = TAILQ_NEXT(want, entry);
 		local_unplaced_hold(l, NULL);
 	}
 }
 
-/* Costs a check for each different shortage, and a try for each slot that is placed, however many
- * slots wait. */
+/* Makes one check for each different shortage and one try for each slot that is placed: the number
+ * of waiting slots does not matter. */
 void
 local_retry_run(struct local *l, bool all)
 {

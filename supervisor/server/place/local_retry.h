@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_retry.h: slots that were not placed are tried again. Runs in: supervisor. */
+/* local_retry.h: tries again to place slots that could not be placed. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_PLACE_LOCAL_RETRY_H
 #define DROVER_SUPERVISOR_SERVER_PLACE_LOCAL_RETRY_H
 
 #include "supervisor/server/base/local.h"
 
-/* Places what waits for resources or a port that are there now. all: also what waits for anything
- * else. */
+/* Places slots that wait for resources or ports which are free now; all: also slots with any other
+ * shortage. */
 void local_retry_run(struct local *l, bool all);
 
 #endif

@@ -2,8 +2,8 @@
 /* local_slot.c: the decision about one slot of a job. Runs in: supervisor. */
 #include "supervisor/server/place/local_slot.h"
 
-/* The alloc has ended, or will, and its successor is wanted: two allocs of one name never run at
- * once. */
+/* The alloc has ended or will end, and is to be replaced. Two allocs with one name never run at the
+ * same time. */
 static enum local_slot_action
 place_or_wait(const struct local_slot_facts *f)
 {
@@ -14,17 +14,16 @@ enum local_slot_action
 local_slot_decide(const struct local_slot_facts *f)
 {
 	if (!f->wanted)
-		return f->exists && !f->told_to_stop && !f->ended ? LOCAL_SLOT_STOP
-								  : LOCAL_SLOT_KEEP;
+		return f->exists && !f->stopped && !f->ended ? LOCAL_SLOT_STOP : LOCAL_SLOT_KEEP;
 	if (!f->exists)
 		return LOCAL_SLOT_PLACE;
-	if (f->told_to_stop)
+	if (f->stopped)
 		return place_or_wait(f);
 	if (f->ended) {
 		if (f->lease_ended || f->again || f->outdated != LOCAL_CURRENT ||
 		    f->reschedule == LOCAL_AGAIN_NOW)
 			return place_or_wait(f);
-		/* What completed, or failed beyond its attempts, stays so until somebody asks. */
+		/* A completed alloc, or one without attempts left, waits for a request. */
 		return f->reschedule == LOCAL_AGAIN_LATER ? LOCAL_SLOT_LATER : LOCAL_SLOT_KEEP;
 	}
 	switch (f->outdated) {
@@ -66,4 +65,21 @@ local_slot_choose_eval(enum local_slot_action action, bool waits, bool blocked)
 	if (action == LOCAL_SLOT_PLACE && blocked)
 		return LOCAL_EVAL_BLOCKED;
 	return local_slot_needs_eval(action) ? LOCAL_EVAL_NEW : LOCAL_EVAL_NONE;
+}
+
+bool
+local_slot_is_arranged(const struct local_slot_state *s, enum local_slot_action action)
+{
+	if (action == LOCAL_SLOT_PLACE)
+		return s->unplaced && s->same_version;
+	return s->waits && (action == LOCAL_SLOT_WAIT || action == LOCAL_SLOT_LATER);
+}
+
+void
+local_slot_spend_budget(struct local_slot_facts *f, int64_t *budget)
+{
+	if (!f->held || *budget <= 0)
+		return;
+	f->outdated = LOCAL_UPDATE_REPLACE;
+	--*budget;
 }

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * local_unplaced.c: the slots that could not be placed, and the blocked evaluation that says why.
- * Runs in: supervisor.
- */
+/* local_unplaced.c: the slots that could not be placed, and the blocked evaluations that say why.
+ * Runs in: supervisor. */
 #include "supervisor/server/place/local_unplaced.h"
 
-#include <errno.h>
 #include <stdlib.h>
+
+#include "common/mem.h"
 
 struct local_unplaced {
 	struct local_wants capacity, other;
-	struct local_want *held; /* stays in its list though it may be empty */
+	struct local_want *held; /* stays in its list, even if it is empty */
 };
 
-int
+void
 local_unplaced_init(struct local *l)
 {
-	l->unplaced = calloc(1, sizeof *l->unplaced);
-	return l->unplaced ? 0 : -ENOMEM;
+	l->unplaced = mem_new(struct local_unplaced);
+	TAILQ_INIT(&l->unplaced->capacity);
+	TAILQ_INIT(&l->unplaced->other);
 }
 
-/* The slots are freed by their jobs. */
+/* The slots are freed with their jobs. */
 void
 local_unplaced_free(struct local *l)
 {
-	while (l->unplaced && l->unplaced->capacity.first) {
-		struct local_want *want = l->unplaced->capacity.first;
+	struct local_want *want;
 
-		l->unplaced->capacity.first = want->next;
+	while ((want = TAILQ_FIRST(&l->unplaced->capacity))) {
+		TAILQ_REMOVE(&l->unplaced->capacity, want, entry);
 		free(want);
 	}
 	free(l->unplaced);
@@ -45,19 +45,16 @@ local_unplaced_other(struct local *l)
 	return &l->unplaced->other;
 }
 
-/* Keeps the count of the blocked evaluation up to date: counting all slots each time would be slow.
+/* Keeps the count of the blocked evaluation up to date: to count all slots each time would be slow.
  */
 static void
 change_queued(const struct local_slot *slot, int by)
 {
 	struct local_eval *b = slot->job->blocked;
-	int64_t *n = b ? int_map_at(&b->ev.queued_allocations, slot->group->name) : NULL;
 
-	if (n)
-		*n += by;
+	if (b)
+		*int_map_at(&b->ev.queued_allocations, slot->group->name) += by;
 }
-
-/* --- what is wanted --- */
 
 static struct local_wants *
 wants_of(struct local *l, const struct local_want *want)
@@ -67,26 +64,11 @@ wants_of(struct local *l, const struct local_want *want)
 }
 
 static void
-link_want(struct local *l, struct local_want *want)
-{
-	struct local_wants *wants = wants_of(l, want);
-
-	want->prev = wants->last;
-	want->next = NULL;
-	*(wants->last ? &wants->last->next : &wants->first) = want;
-	wants->last = want;
-}
-
-static void
 trim_want(struct local *l, struct local_want *want)
 {
-	struct local_wants *wants = wants_of(l, want);
-
-	if (want->first || want == l->unplaced->held)
+	if (!TAILQ_EMPTY(&want->slots) || want == l->unplaced->held)
 		return;
-	*(want->prev ? &want->prev->next : &wants->first) = want->next;
-	*(want->next ? &want->next->prev : &wants->last) = want->prev;
-	want->prev = want->next = NULL;
+	TAILQ_REMOVE(wants_of(l, want), want, entry);
 	if (want->shortage.kind != LOCAL_SHORT_OTHER)
 		free(want);
 }
@@ -94,28 +76,26 @@ trim_want(struct local *l, struct local_want *want)
 static struct local_want *
 get_other(struct local *l, struct local_group *group)
 {
-	if (!group->other.first && &group->other != l->unplaced->held)
-		link_want(l, &group->other);
+	if (TAILQ_EMPTY(&group->other.slots) && &group->other != l->unplaced->held)
+		TAILQ_INSERT_TAIL(&l->unplaced->other, &group->other, entry);
 	return &group->other;
 }
 
-/* Jobs that are alike share one, so there are few. Without memory they wait for anything. */
+/* Similar jobs share one, so there are few. */
 static struct local_want *
 get_want(struct local *l, struct local_group *group, const struct local_shortage *shortage)
 {
-	struct local_want *want = l->unplaced->capacity.first;
+	struct local_want *want;
 
 	if (shortage->kind == LOCAL_SHORT_OTHER)
 		return get_other(l, group);
-	while (want && !local_shortage_equal(&want->shortage, shortage))
-		want = want->next;
-	if (want)
-		return want;
-	want = calloc(1, sizeof *want);
-	if (!want)
-		return get_other(l, group);
+	TAILQ_FOREACH (want, &l->unplaced->capacity, entry)
+		if (local_shortage_equal(&want->shortage, shortage))
+			return want;
+	want = mem_new(struct local_want);
 	want->shortage = *shortage;
-	link_want(l, want);
+	TAILQ_INIT(&want->slots);
+	TAILQ_INSERT_TAIL(&l->unplaced->capacity, want, entry);
 	return want;
 }
 
@@ -127,11 +107,7 @@ local_unplaced_remove(struct local *l, struct local_slot *slot)
 	if (!want)
 		return;
 	change_queued(slot, -1);
-	*(slot->prev_wanting ? &slot->prev_wanting->next_wanting : &want->first) =
-	    slot->next_wanting;
-	*(slot->next_wanting ? &slot->next_wanting->prev_wanting : &want->last) =
-	    slot->prev_wanting;
-	slot->prev_wanting = slot->next_wanting = NULL;
+	TAILQ_REMOVE(&want->slots, slot, want_entry);
 	slot->want = NULL;
 	slot->job->n_unplaced--;
 	trim_want(l, want);
@@ -147,9 +123,7 @@ local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_
 	local_unplaced_remove(l, slot);
 	change_queued(slot, 1);
 	slot->want = want;
-	slot->prev_wanting = want->last;
-	*(want->last ? &want->last->next_wanting : &want->first) = slot;
-	want->last = slot;
+	TAILQ_INSERT_TAIL(&want->slots, slot, want_entry);
 	slot->job->n_unplaced++;
 }
 
@@ -181,7 +155,7 @@ local_unplaced_hold(struct local *l, struct local_want *want)
 }
 
 bool
-local_unplaced_note(struct local_eval *ev, const char *group, struct alloc_metric *m)
+local_unplaced_set_reason(struct local_eval *ev, const char *group, struct alloc_metric *m)
 {
 	struct alloc_metric *known = map_get(alloc_metric, &ev->ev.failed_tg_allocs, group);
 
@@ -196,10 +170,6 @@ local_unplaced_note(struct local_eval *ev, const char *group, struct alloc_metri
 	} else {
 		known = map_put(alloc_metric, &ev->ev.failed_tg_allocs, group);
 	}
-	if (!known) {
-		alloc_metric_done(m);
-		return false;
-	}
 	*known = *m;
 	alloc_metric_init(m);
 	return true;
@@ -212,15 +182,13 @@ local_unplaced_block(struct local *l, struct local_job *j, struct local_eval *ev
 
 	if (!b) {
 		b = local_eval_new(l, j, "queued-allocs");
-		if (!b)
-			return NULL;
 		b->ev.status = EVAL_BLOCKED;
-		(void)str_set(&b->ev.status_description, "created to place remaining allocations");
-		(void)str_set(&b->ev.previous_eval, ev->ev.id);
+		str_set(&b->ev.status_description, "created to place remaining allocations");
+		str_set(&b->ev.previous_eval, ev->ev.id);
 		j->blocked = b;
 	}
 	if (ev != b)
-		(void)str_set(&ev->ev.blocked_eval, b->ev.id);
+		str_set(&ev->ev.blocked_eval, b->ev.id);
 	return b;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_why.c: what a deployment waits for, and what becomes of an alloc that has ended, or is to:
- * whether another follows, when, or why none does. Runs in: supervisor. */
+/* local_why.c: says whether an alloc that has ended, or is to end, is replaced: when, or why not;
+ * and what its deployment waits for. Runs in: supervisor. */
 #include "supervisor/server/place/local_why.h"
 
 #include "common/clock.h"
 #include "common/duration.h"
-#include "supervisor/alloc/alloc_why.h"
+#include "supervisor/alloc/causes.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_reschedule.h"
@@ -38,8 +38,8 @@ add_delay(const struct sup_alloc *sa, struct causes *c)
 	char text[DURATION_SIZE];
 
 	duration_format(left > 0 ? left / NS_PER_S * NS_PER_S : 0, text);
-	causes_add(c, 0, "",
-	    "Another is placed in its stead in %s: its reschedule policy has a delay.", text);
+	causes_add(
+	    c, 0, "", "A replacement is placed in %s: its reschedule policy has a delay.", text);
 }
 
 static void
@@ -49,7 +49,7 @@ add_attempts(const struct reschedule_policy *p, struct causes *c)
 
 	duration_format(p->interval, interval);
 	causes_add(c, 0, "",
-	    "None is placed in its stead: its reschedule policy allows no more than %lld in %s.",
+	    "No replacement is placed: its reschedule policy allows no more than %lld in %s.",
 	    (long long)p->attempts, interval);
 }
 
@@ -60,33 +60,32 @@ add_fate(const struct sup_alloc *sa, enum local_fate fate, struct causes *c)
 	case LOCAL_FATE_NONE:
 		break;
 	case LOCAL_FATE_UNPLACED:
-		causes_add(c, 0, "", "There is no place yet for another in its stead.");
+		causes_add(c, 0, "", "Its replacement cannot be placed yet.");
 		break;
 	case LOCAL_FATE_LATER:
 		add_delay(sa, c);
 		break;
 	case LOCAL_FATE_NEVER_TYPE:
-		causes_add(c, 0, "", "None is placed in its stead: %s jobs are not rescheduled.",
+		causes_add(c, 0, "", "No replacement is placed: %s jobs are not rescheduled.",
 		    job_kind_names[sa->job->job.type]);
 		break;
 	case LOCAL_FATE_NEVER_RULE:
 		causes_add(
-		    c, 0, "", "None is placed in its stead: its reschedule policy allows none.");
+		    c, 0, "", "No replacement is placed: its reschedule policy allows none.");
 		break;
 	case LOCAL_FATE_NEVER_AGAIN:
 		add_attempts(sa->group->reschedule_policy, c);
 		break;
 	case LOCAL_FATE_ENDS:
-		causes_add(c, 0, "", "Another waits for its place until it has ended.");
+		causes_add(c, 0, "", "Its replacement is placed when it has ended.");
 		break;
 	case LOCAL_FATE_UNMOUNTS:
-		causes_add(
-		    c, 0, "", "Another waits for its place until its volumes are given back.");
+		causes_add(c, 0, "", "Its replacement is placed when its volumes are released.");
 		break;
 	}
 }
 
-/* Adds what its deployment waits for, of an alloc that runs. */
+/* Adds what the deployment of a running alloc waits for. */
 static void
 add_deployment(struct local *l, const struct alloc *a, struct causes *c)
 {
@@ -99,8 +98,7 @@ add_deployment(struct local *l, const struct alloc *a, struct causes *c)
 	if (dep->d.status == DEPLOYMENT_PAUSED)
 		causes_add(c, 0, "", "Its deployment %s is paused.", dep->d.id);
 	else if (!s || (!s->canary && s->healthy == OPT_UNSET))
-		causes_add(c, 0, "",
-		    "It has not been found healthy yet, which deployment %s waits for.", dep->d.id);
+		causes_add(c, 0, "", "Deployment %s waits until it is found healthy.", dep->d.id);
 }
 
 void

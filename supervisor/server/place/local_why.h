@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_why.h: what becomes of an alloc. Runs in: supervisor. */
+/* local_why.h: says whether an alloc is replaced, and when. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_PLACE_LOCAL_WHY_H
 #define DROVER_SUPERVISOR_SERVER_PLACE_LOCAL_WHY_H
 

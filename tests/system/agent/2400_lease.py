@@ -280,7 +280,7 @@ def test_a_deleted_lease_file_stops_nothing():
         for n, change in enumerate((take_away, put_another)):
             held = os.open(page, os.O_RDONLY)  # so that its inode is not reused
             change(page)
-            node.wait_log("for it to be made anew; tasks go on", times=n + 1)
+            node.wait_log("processes restart to make a new one; tasks continue", times=n + 1)
             case.until(lambda: os.path.exists(page) and node.last_beat() > 0, 10, "the new page to be renewed")
             os.close(held)
             node.wait_ready()
@@ -295,7 +295,7 @@ def test_a_deleted_lease_file_stops_nothing():
         supervisor = node.processes()["supervisor"]
         os.rename(node.runtime, node.runtime + "-away")
         node.moved = node.runtime + "-away"
-        node.wait_log("is not there any more: what runs goes on")
+        node.wait_log("was removed: running tasks continue")
         node.register(api.job("late", group={"StopAfterClientDisconnect": limit}))
         time.sleep(3)
         case.equal([a["ClientStatus"] for a in node.allocs("late")], ["pending"], "state of a task without a page")
@@ -346,7 +346,7 @@ def test_restored_allocs_run_only_within_their_lease():
         case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "lost", 15, "its alloc to be lost")
         text = "\n".join(node.events(alloc))
         print("    event: " + text.splitlines()[-1])
-        case.contains(text, "stop_after_client_disconnect of 12s has passed without an answered heartbeat; it is not run")
+        case.contains(text, "stop_after_client_disconnect of 12s has passed without an answered heartbeat; the task is not started")
         new = replaced(node, alloc)
         # With a new page, as after a boot, all tasks with a lease wait for the first beat.
         kill_all(node, [node.run_of(new), node.run_of(hour)])

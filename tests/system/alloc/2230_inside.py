@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of a whole agent, seen from inside by a probe: the clean state, and what must not be within reach."""
+"""Tasks of a whole agent, inspected from inside by a probe: their initial state, and files, devices and processes that they must not
+reach."""
 import errno
 import json
 import os
@@ -11,13 +12,13 @@ from lib import agent, api, binary, build_dir, case, helper, runs, trace
 
 MS_BIND = 4096
 NOBODY = "65534"
-# raw_exec as root is plain root, so that is not asked; the limits of the executor path are 1000 and 1010's.
+# raw_exec as root is unrestricted, so its reach is not tested. Limits of an executor alone: 1000 and 1010.
 AGENT_ENV = {"SECRET_OF_THE_AGENT": "sesame", "NOMAD_TOKEN": "sesame", "LD_PRELOAD": "", "NOTIFY_SOCKET": "/run/x", "LISTEN_PID": "1",
              "INVOCATION_ID": "sesame", "HOME": "/sesame"}
 
 
 class Node(api.Node):
-    """An agent with directories to look into: /shared (chroot_env, with a mount below it), a host volume, the same read-only."""
+    """An agent with directories for the probe: /shared (chroot_env, with a mount below it), a host volume, the same read-only."""
 
     def __init__(self):
         self.top = case.directory()
@@ -58,7 +59,7 @@ plugin "exec" {
                 helper.umount(path + "/below")
 
     def probe(self, name, driver, tries=(), path="/vol/inside", **more):
-        """What the probe said; its alloc is .alloc. The task is purged."""
+        """Runs the probe as a task and purges it. Returns the probe's output; .alloc is its alloc."""
         made = api.job(name, path, list(tries), driver=driver, **more)
         group = made["Job"]["TaskGroups"][0]
         if driver == "exec":
@@ -77,7 +78,7 @@ plugin "exec" {
 
 
 def launchers_limits(pid):
-    """[(soft, hard)] as hexadecimal digits, in the order of their numbers."""
+    """Returns [(soft, hard)] as hexadecimal digits, in the order of their numbers."""
     order = ("Max cpu time", "Max file size", "Max data size", "Max stack size", "Max core file size", "Max resident set",
              "Max processes", "Max open files", "Max locked memory", "Max address space", "Max file locks", "Max pending signals",
              "Max msgqueue size", "Max nice priority", "Max realtime priority", "Max realtime timeout")
@@ -91,7 +92,7 @@ def launchers_limits(pid):
 
 
 def check_clean(node, p, uid):
-    """What holds for every task."""
+    """Checks what is true for every task."""
     case.equal(sorted(fd for fd in p["fds"] if fd), ["0", "1", "2"], "descriptors")
     case.equal(p["fds"]["0"], "/dev/null", "stdin")
     case.equal([p["fds"][fd].startswith("pipe:") for fd in "12"], [True, True], "stdout and stderr are pipes")
@@ -108,32 +109,32 @@ def check_clean(node, p, uid):
     env = dict(e.split("=", 1) for e in p["env"])
     case.equal(sorted(n for n in env if not n.startswith("NOMAD_")), ["HOME", "LOGNAME", "PATH", "SHELL", "USER"], "environment")
     case.equal([e for e in p["env"] if "sesame" in e or e.startswith(("NOTIFY", "LISTEN", "LD_", "INVOCATION", "NOMAD_TOKEN"))], [],
-               "the agent's variables")
+               "variables of the agent")
 
 
 def refused(p, *wanted):
-    """Every try failed, with one of these errnos."""
+    """Checks that every access failed with one of these errnos."""
     names = tuple(getattr(errno, w) for w in wanted)
     bad = {t: errno.errorcode.get(n, n) for t, n in p["tries"].items() if t and n not in names}
-    case.equal(bad, {}, "tries that were not refused by %s" % " or ".join(wanted))
+    case.equal(bad, {}, "accesses that were not refused with %s" % " or ".join(wanted))
 
 
 def within_reach_of_root(node):
-    """What lies on the host that no task but root's may open: tries for the probe."""
+    """Returns accesses for the probe: files of the host that only tasks of root may open."""
     d = node.data
     paths = ["state", "state/state.db", "lock", "logs", "run", "rt/x", "csi/monolith", "rt/drover.sock"]
     return ["read:%s/%s" % (d, p) for p in paths[:-1]] + ["connect:%s/rt/drover.sock" % d, "write:%s/rt/lease" % d,
             "write:%s/instance" % d, "new:%s/alloc" % d, "read:/etc/shadow", "read:%s/agent.hcl" % node.top]
 
 
-def test_raw_exec_as_root():
+def test_raw_exec_as_root_is_not_restricted():
     with Node() as node:
         p = node.probe("rawroot", "raw_exec", path=node.volume + "/inside")
         check_clean(node, p, "0")
         case.equal(p["cwd"], "%s/alloc/%s/t" % (node.data, p["alloc"]), "cwd")
         status = trace.status(os.getpid())
         for name in ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb"):
-            case.equal(p["status"][name], status[name], name + ": plain root")
+            case.equal(p["status"][name], status[name], name + ": as of root")
         case.equal((p["status"]["NoNewPrivs"], p["status"]["Seccomp"], p["status"]["Groups"].split()), ("0", "0", ["0"]))
         check_keyring(p, 0)
         case.equal(p["ns"], {**{n: os.readlink("/proc/self/ns/" + n) for n in p["ns"] if n}, "": ""}, "the host's namespaces")
@@ -158,21 +159,21 @@ def test_a_program_of_32_bits_is_named_in_the_event():
                             if e["Type"] == "Terminated"][0]
             node.purge("old-" + driver)
         if ends["raw-exec"]["ExitCode"] != 7:
-            case.skip("a kernel that runs none")
+            case.skip("this kernel does not run 32-bit programs")
         case.equal(ends["exec"]["Signal"], 31)
-        case.contains(ends["exec"]["DisplayMessage"], 'Exit Message: "SIGSYS: ended by a filter')
+        case.contains(ends["exec"]["DisplayMessage"], 'Exit Message: "SIGSYS: killed by a system call filter')
 
 
 def check_keyring(p, uid):
-    """A session keyring of its own."""
+    """Checks that the task has its own session keyring."""
     case.equal(p["keyring_errno"], 0, "errno of keyctl")
     assert p["keyring_is"].startswith("keyring;%d;" % uid), p["keyring_is"]
     own = helper.libc.syscall(250, 0, -3, 0)  # keyctl(KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING)
-    assert p["keyring"] != own, "the keyring of whoever started the agent"
+    assert p["keyring"] != own, "the keyring is that of the process that started the agent"
     case.contains(p["keyring_is"], ";_ses", "name of the keyring")
 
 
-def test_raw_exec_as_nobody():
+def test_raw_exec_as_nobody_has_only_the_access_of_its_user():
     with Node() as node:
         helpers = [node.wait_process(name) for name in ("supervisor", "exec-helper", "mount-helper", "file-helper", "heartbeat")]
         kills = ["kill:%d" % pid for pid in [node.pid, *helpers]]
@@ -195,14 +196,14 @@ def test_exec_is_confined():
         case.equal([p["status"][n] for n in ("CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd")], ["0000000020000420"] * 5)
         case.equal([p["status"][n] for n in ("NoNewPrivs", "Seccomp", "Seccomp_filters")], ["1", "2", "1"])
         case.equal(p["keyring_errno"], errno.EPERM, "keyctl")
-        case.equal(p["pid"], 2, "its executor is pid 1")
+        case.equal(p["pid"], 2, "the parent pid, which is the executor")
         for name in ("mnt", "pid", "ipc", "cgroup"):
             assert p["ns"][name] != os.readlink("/proc/self/ns/" + name), name
         case.equal([line for line in p["cgroup"].splitlines() if not line.endswith(":/") and "/drover" in line], [],
-                   "names of the host's cgroups that it sees")
+                   "names of cgroups of the host that the task sees")
 
 
-def test_exec_every_mount_and_what_it_lets_through():
+def test_exec_can_write_only_its_own_mounts():
     with Node() as node:
         p = node.probe("mounts", "exec")
         own = {"/alloc", "/local", "/secrets", "/tmp", "/dev/shm", "/vol", "/vol/below"}
@@ -211,14 +212,14 @@ def test_exec_every_mount_and_what_it_lets_through():
             found[point] = result
             words = options.split(",")
             case.contains(words, "nosuid", point)
-            # Below the task's own there are the template's mounts, on which nothing can be seen any more.
+            # A mount of the template that is hidden by a mount of the task counts as the task's.
             if point in own:
                 case.equal(result, 0, "making a file in " + point)
                 continue
             if not point.startswith(("/dev/", "/proc")):
-                case.equal("ro" in words, True, point + " is read-only: " + options)
+                case.equal("ro" in words, True, "whether %s is read-only: %s" % (point, options))
             if point == "/etc/ssl/private":
-                case.equal(result, errno.EACCES, "looking into the mask " + point)
+                case.equal(result, errno.EACCES, "opening the mask " + point)
             elif result >= 0 and "ro" in words and not point.startswith("/proc"):
                 case.equal(errno.errorcode.get(result), "EROFS", "making a file in " + point)
             elif result >= 0:
@@ -228,11 +229,11 @@ def test_exec_every_mount_and_what_it_lets_through():
         print("    %d mounts, each written into" % (len(p["mounts"]) - 1))
 
 
-def test_exec_no_set_uid_no_device_no_secret_of_the_host():
+def test_exec_reaches_no_set_uid_programs_devices_or_secrets_of_the_host():
     with Node() as node:
         places = ("/vol", "/vol/below", "/ro", "/ro/below", "/local/ro/below", "/shared", "/shared/below")
         p = node.probe("suid", "exec", ["exec:%s/suid" % d for d in places])
-        case.equal({t: r for t, r in p["tries"].items() if r}, {}, "a set-user-id program gave root")
+        case.equal({t: r for t, r in p["tries"].items() if r}, {}, "set-user-id programs that gave root")
         p = node.probe("devices", "exec", ["%s:%s/null" % (how, d) for d in places for how in ("read", "write")] +
                        ["node:%s/n" % d for d in ("/tmp", "/vol", "/alloc/data", "/dev/shm")])
         refused(p, "EACCES", "EPERM", "EROFS")
@@ -244,25 +245,26 @@ def test_exec_no_set_uid_no_device_no_secret_of_the_host():
                        [t for t in within_reach_of_root(node) if node.top in t or node.data in t])
         for name in ("read:/proc/kcore", "read:/proc/keys", "read:/proc/timer_list"):
             assert name not in p["tries"]
-        # A mask is /dev/null: what it takes is lost, and what it gives is nothing.
+        # The mask is /dev/null: writes are discarded.
         case.contains((0, errno.ENOENT), p["tries"].pop("write:/proc/sysrq-trigger"), "writing into the mask of sysrq-trigger")
         refused(p, "EACCES", "EPERM", "EROFS", "ENOENT")
         p = node.probe("logs", "exec", ["read:/alloc/logs", "later:/alloc/logs/t.stdout.0"])
         case.equal(p["tries"], {"read:/alloc/logs": 0, "later:/alloc/logs/t.stdout.0": 0, "": 0}, "the logs")
 
 
-def test_exec_cannot_end_what_watches_it():
-    """It has CAP_KILL, for users of its own; its executor is pid 1, which no signal from inside reaches."""
+def test_exec_cannot_signal_its_executor_or_the_agent():
+    """The task has CAP_KILL, for its own processes of other users; its executor is pid 1, which no signal from inside the namespace can
+    kill."""
     with Node() as node:
-        with open(binary("executor"), "rb") as f:  # the sanitizer's handlers make some signals reach it
+        with open(binary("executor"), "rb") as f:  # signals for which the sanitizer has a handler do reach it
             handled = (4, 7, 8, 11) if b"__asan_init" in f.read() else ()
         signals = " ".join(str(n) for n in range(1, 65) if n not in (32, 33) + handled)
         node.register(api.job("killer", "/bin/sh", ["-c", "for s in %s; do kill -$s 1; done; kill -9 -1; sleep 0.3; echo alive" % signals],
                               driver="exec"))
         alloc = node.wait_allocs("killer", [(0, "run", "failed")])[0]
-        case.equal(node.logs(alloc), b"alive\n", "the task's output, by its executor")
+        case.equal(node.logs(alloc), b"alive\n", "the task's output, which its executor writes")
         node.purge("killer")
-        # In the host's pid namespace there are others to reach.
+        # In the host's pid namespace other processes are visible.
         node.register(api.job("victim"))
         node.wait_running("victim")
         pids = [node.pid] + [int(n) for n in os.listdir("/proc") if n.isdigit() and agent.arguments(int(n))[:1] in (
@@ -275,8 +277,8 @@ def test_exec_cannot_end_what_watches_it():
         node.purge("victim")
 
 
-def test_a_task_cannot_move_what_the_agent_looks_for():
-    """CVE-2026-6959: a task that puts links in the place of its log directory, then starts again."""
+def test_a_task_cannot_replace_its_directories_by_links():
+    """CVE-2026-6959: a task replaces its log directory by a link, and is started again."""
     with Node() as node:
         script = ("for d in /alloc/logs /alloc /local /secrets; do mv $d $d.2 2>&1 && echo moved $d; rmdir $d 2>&1 && echo gone $d; done;"
                   " ln -s /etc /local/link; rm -rf /tmp/x; ln -s /etc /tmp/x; echo end; exit 1")
@@ -286,9 +288,10 @@ def test_a_task_cannot_move_what_the_agent_looks_for():
         alloc = node.wait_allocs("mover", [(0, "run", "failed")])[0]
         text = node.logs(alloc).decode()
         case.equal(text.count("end\n"), 3, "starts of the task in\n" + text)
-        case.equal([line for line in text.splitlines() if line.startswith(("moved", "gone"))], [], "what it took away")
+        case.equal([line for line in text.splitlines() if line.startswith(("moved", "gone"))], [], "directories that the task removed")
         node.purge("mover")
-        # From the host's side, as root in raw_exec or a plugin could: the next start fails and says why, and nothing is followed.
+        # A link made on the host, as root in raw_exec or a plugin could: the next start fails with the reason, and the link is not
+        # followed.
         victim = case.directory()
         waits = "while [ ! -e /alloc/data/go ]; do sleep 0.05; done; exit 1"
         made = api.job("linked", "/bin/sh", ["-c", waits], driver="exec", group={

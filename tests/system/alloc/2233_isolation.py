@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the exec driver's settings and limits come to, of the agent's configuration and of a job, out of /proc and cgroups."""
+"""The effect of the exec driver's settings, in the agent's configuration and in jobs, as seen in /proc and cgroups."""
 import os
 import pwd
 import re
@@ -28,7 +28,8 @@ def configured(text):
 
 
 def look(node, name, **config):
-    """{ns: id}, {set: bits}, number of processes that an exec task with this driver configuration sees."""
+    """Runs an exec task with this driver configuration. Returns {namespace: id}, {capability set: bits}, and the number of processes that
+    it sees."""
     made = api.job(name, driver="exec")
     made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"] = {"command": "/bin/sh", "args": ["-c", ALL_IDS], **config}
     node.register(made)
@@ -41,7 +42,7 @@ def look(node, name, **config):
 
 
 def wanting(name, **config):
-    """An exec job with this driver configuration."""
+    """Returns an exec job with this driver configuration."""
     made = api.job(name, driver="exec")
     made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"].update(config)
     return made
@@ -56,12 +57,12 @@ def last_sentence(node, name):
     return [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]]
 
 
-def test_modes_and_capabilities_of_the_task_and_of_the_configuration():
+def test_namespaces_and_capabilities_follow_the_job_and_the_configuration():
     with api.Node() as node:
         ns, caps, seen = look(node, "plain")
-        case.equal((ns["pid"] == hosts("pid"), ns["ipc"] == hosts("ipc")), (False, False), "private by default")
+        case.equal((ns["pid"] == hosts("pid"), ns["ipc"] == hosts("ipc")), (False, False), "namespaces by default")
         case.equal((caps["Bnd"], caps["Amb"]), (bits("kill", "net_bind_service", "audit_write"),) * 2)
-        # The shell and the subshell with ls and grep; no executor, though that is pid 1 there.
+        # The shell and the subshell with ls and grep; not the executor, although that is pid 1 there.
         assert seen <= 4, seen
         for mode in ("pid", "ipc"):
             node.refused(400, 'config.%s_mode "host" is not allowed on this node: plugin "exec" { config { allow_host_%s = true } }'
@@ -78,13 +79,13 @@ def test_modes_and_capabilities_of_the_task_and_of_the_configuration():
             'allow_host_ipc = true\n allow_caps = ["audit_write", "net_raw"] } }')
     with api.Node(configured(text)) as node:
         ns, caps, seen = look(node, "hosts")
-        case.equal((ns["pid"], ns["ipc"]), (hosts("pid"), hosts("ipc")), "the configuration's default")
-        case.equal((caps["Bnd"], caps["Amb"]), (0, 0), "there they would reach others")
-        assert seen <= 4, "it sees %d processes of the host" % seen
+        case.equal((ns["pid"], ns["ipc"]), (hosts("pid"), hosts("ipc")), "namespaces by the default of the configuration")
+        case.equal((caps["Bnd"], caps["Amb"]), (0, 0), "capabilities, which would affect other processes in a host namespace")
+        assert seen <= 4, "it sees only %d processes in the host's namespace" % seen
         _, caps, _ = look(node, "half", pid_mode="private", ipc_mode="private")
-        case.equal((caps["Bnd"], caps["Amb"]), (bits("audit_write"), bits("audit_write")), "no more than it allows")
+        case.equal((caps["Bnd"], caps["Amb"]), (bits("audit_write"), bits("audit_write")), "capabilities that the configuration allows")
         ns, caps, _ = look(node, "private", pid_mode="private", ipc_mode="private", cap_add=["net_raw"], cap_drop=["all"])
-        case.equal((ns["pid"] == hosts("pid"), ns["ipc"] == hosts("ipc")), (False, False), "the task's own word")
+        case.equal((ns["pid"] == hosts("pid"), ns["ipc"] == hosts("ipc")), (False, False), "namespaces that the task requests")
         case.equal((caps["Bnd"], caps["Amb"]), (bits("net_raw"), bits("net_raw")))
         plugin = wanting("plugin", cap_add=["sys_admin"])
         plugin["Job"]["TaskGroups"][0]["Tasks"][0]["CSIPluginConfig"] = {"ID": "p", "Type": "node", "MountDir": "/csi"}
@@ -97,7 +98,7 @@ def test_modes_and_capabilities_of_the_task_and_of_the_configuration():
                      "POST", "/v1/jobs", wanting("much", cap_add=["all"], **modes))
 
 
-def test_spellings_of_capabilities():
+def test_capabilities_can_be_written_in_several_forms():
     """semantics: ((what all have, as far as allowed) - cap_drop) + cap_add; "all", any case, with CAP_ or without."""
     with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as f:
         everything = (2 << int(f.read())) - 1
@@ -105,7 +106,7 @@ def test_spellings_of_capabilities():
     with api.Node(configured('plugin "exec" { config { allow_caps = ["ALL"] } }')) as node:
         cases = [([], ["ALL"], 0), (["Cap_Chown"], ["CAP_KILL", "chown"], have & ~bits("kill") | bits("chown")),
                  (["KILL"], ["all"], bits("kill"))]
-        if trace.status(os.getpid())["CapBnd"] == "%016x" % everything:  # in a container that lacks one nobody can be given all
+        if trace.status(os.getpid())["CapBnd"] == "%016x" % everything:  # in a container without some capability, "all" cannot be granted
             cases += [(["all"], [], everything), (["All"], ["all"], everything)]
         for number, (add, drop, wanted) in enumerate(cases):
             _, caps, _ = look(node, "caps%d" % number, cap_add=add, cap_drop=drop)
@@ -114,7 +115,7 @@ def test_spellings_of_capabilities():
 
 
 def limit(node, run, tree, v2, v1):
-    """A number of the run's cgroup; None where this machine has no such controller."""
+    """Returns a limit of the run's cgroup; None if this machine has no such controller."""
     trees = helper.cgroup_trees()
     parent = "/drover-" + crash.instance(node)
     path = "%s%s/runs/%s/%s" % (trees[tree], parent, run, v1) if tree in trees else "%s%s/tasks/%s/%s" % (trees["v2"], parent, run, v2)
@@ -125,28 +126,28 @@ def limit(node, run, tree, v2, v1):
 
 
 def the_run(node):
-    """The only one there is."""
+    """Returns the only run of the agent."""
     return case.until(lambda: [n[:-4] for n in os.listdir(node.data + "/run") if n.endswith(".rec")], 60, "a run")[0]
 
 
-def test_limits_of_memory_and_processes():
+def test_limits_of_memory_and_processes_are_set():
     with api.Node() as node:
         node.register(api.job("limits", "/bin/sh", ["-c", "echo $NOMAD_MEMORY_LIMIT $NOMAD_MEMORY_MAX_LIMIT; exec sleep 1000"],
                               driver="exec", Resources={"CPU": 20, "MemoryMB": 20, "MemoryMaxMB": 50}))
         node.wait_said(node.wait_running("limits", seconds=60)[0], b"20 50\n")
         run = the_run(node)
-        case.contains((50 << 20, None), limit(node, run, "memory", "memory.max", "memory.limit_in_bytes"), "hard")
-        case.contains((20 << 20, None), limit(node, run, "memory", "memory.low", "memory.soft_limit_in_bytes"), "soft")
-        case.contains((0, None), limit(node, run, "memory", "memory.swap.max", "memory.swappiness"), "swap")
-        case.contains((20, 1, None), limit(node, run, "cpu", "cpu.weight", "cpu.shares"), "share of the processors")
+        case.contains((50 << 20, None), limit(node, run, "memory", "memory.max", "memory.limit_in_bytes"), "hard limit of memory")
+        case.contains((20 << 20, None), limit(node, run, "memory", "memory.low", "memory.soft_limit_in_bytes"), "soft limit of memory")
+        case.contains((0, None), limit(node, run, "memory", "memory.swap.max", "memory.swappiness"), "limit of swap")
+        case.contains((20, 1, None), limit(node, run, "cpu", "cpu.weight", "cpu.shares"), "CPU weight")
         with open("/proc/sys/kernel/pid_max", encoding="ascii") as pids, open("/proc/sys/kernel/threads-max", encoding="ascii") as threads:
             most = min(int(pids.read()), int(threads.read()))
-        case.contains((most * 15 // 100, None), limit(node, run, "pids", "pids.max", "pids.max"), "processes")
-        # However many tasks there are, a quarter is left to others.
-        case.contains((most * 75 // 100, None), limit(node, "..", "pids", "pids.max", "pids.max"), "processes of all tasks")
+        case.contains((most * 15 // 100, None), limit(node, run, "pids", "pids.max", "pids.max"), "limit of processes")
+        # All tasks together leave a quarter of the pids to other processes.
+        case.contains((most * 75 // 100, None), limit(node, "..", "pids", "pids.max", "pids.max"), "limit of processes of all tasks")
 
 
-def test_a_user_without_groups_sees_nothing_of_a_task_in_the_cgroups():
+def test_a_local_user_cannot_read_the_cgroups_of_tasks():
     with api.Node() as node:
         node.register(api.job("hidden", driver="exec"))
         alloc = node.wait_running("hidden", seconds=60)[0]
@@ -156,8 +157,8 @@ def test_a_user_without_groups_sees_nothing_of_a_task_in_the_cgroups():
         assert len(places) >= 1, parents
         found = subprocess.run(["find"] + parents + places, user=65534, group=65534, extra_groups=[], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, check=False).stdout.decode().split()
-        case.equal([p for p in found if p not in parents][:5], [], "the first of what such a user finds")
-        # The supervisor, which has no privilege either, reads its counters.
+        case.equal([p for p in found if p not in parents][:5], [], "the first paths that such a user can find")
+        # The supervisor has no privileges either, but can read the counters.
         usage = node.ask("/v1/client/allocation/%s/stats" % alloc["ID"])
         assert usage["ResourceUsage"]["MemoryStats"]["Usage"] > 0, usage
 
@@ -167,8 +168,8 @@ WHO_AM_I = "grep -E '^(Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|Seccomp_filters|
            "cat /proc/self/oom_score_adj /proc/self/limits; ls /proc/self/fd | grep -cE '^[0-2]$'; ls /proc/self/fd | wc -l; echo end"
 
 
-def test_a_users_task_and_a_session_in_it_are_one_and_the_same():
-    """hashicorp/nomad#9210: a command in a task of nobody's ran as root."""
+def test_a_session_has_the_user_and_privileges_of_its_task():
+    """hashicorp/nomad#9210: a command in a task of user nobody ran as root."""
     with api.Node(configured('plugin "exec" { config { allow_host_pid = true\n allow_host_ipc = true } }')) as node:
         for number, (driver, user, config) in enumerate((("exec", None, {}), ("exec", "games", {"cap_add": ["chown"], "cap_drop": ["kill"]}),
                                                          ("exec", "games", {"pid_mode": "host", "ipc_mode": "host"}),
@@ -194,7 +195,7 @@ def test_a_users_task_and_a_session_in_it_are_one_and_the_same():
             node.purge(name)
 
 
-def test_root_is_no_user_of_an_exec_task():
+def test_exec_tasks_of_root_are_refused():
     with api.Node() as node:
         for user in ("root", "0"):
             node.register(api.job("root", driver="exec", User=user))
@@ -202,7 +203,7 @@ def test_root_is_no_user_of_an_exec_task():
             node.purge("root")
 
 
-def test_the_end_says_what_the_kernel_knows():
+def test_the_end_of_a_task_has_the_signal_and_its_sender():
     with api.Node() as node:
         trees = helper.cgroup_trees()
         if "memory" in trees or "memory" in open(trees["v2"] + "/cgroup.controllers", encoding="ascii").read():
@@ -214,10 +215,10 @@ def test_the_end_says_what_the_kernel_knows():
             case.equal((ended["ExitCode"], ended["Signal"], ended["Details"]["oom_killed"]), (137, 9, "true"))
             node.purge("oom")
         node.register(api.job("killed", "/bin/sh", ["-c", "kill -KILL $$"], driver="raw_exec"))
-        case.contains(last_sentence(node, "killed"), 'Exit Code: 137, Signal: 9, Exit Message: "SIGKILL by no stop of this agent, '
-                      'and the kernel counted no OOM kill"')
+        case.contains(last_sentence(node, "killed"), 'Exit Code: 137, Signal: 9, Exit Message: "SIGKILL, which this agent did not send; '
+                      'the kernel counted no OOM kill"')
         node.purge("killed")
-        # Its stop is no riddle.
+        # The signal of a stop by the agent needs no explanation in the event.
         node.register(api.job("stopped", "/bin/sh", ["-c", "trap '' INT; echo on; while :; do sleep 0.1; done"], KillTimeout=10**8))
         alloc = node.wait_running("stopped", seconds=60)[0]
         node.wait_said(alloc, b"on\n")

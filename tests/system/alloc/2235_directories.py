@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Directories and secrets of tasks in a whole agent: how much, for whom, and what is left when they are gone."""
+"""Directories and secrets of tasks in a whole agent: their size, their owners, and their removal."""
 
 from lib import api, case, crash
 
@@ -16,8 +16,8 @@ def mounts():
         return [line.split()[4] for line in f if "/secrets " in line and node.data in line]
 
 
-def test_secrets_have_the_size_that_the_job_says():
-    """And count as the task's memory, on top of what it asked for, as with servers."""
+def test_secrets_have_the_size_that_the_job_requests():
+    """Their size is added to the memory limit of the task, as with servers."""
     for driver in ("exec", "raw_exec"):
         script = 'stat -f -c "%T %b %S %c" $NOMAD_SECRETS_DIR; echo limit $NOMAD_MEMORY_LIMIT; exec sleep 1000'
         node.register(api.job("size", "/bin/sh", ["-c", script], driver=driver, Resources=SECRETS))
@@ -28,8 +28,8 @@ def test_secrets_have_the_size_that_the_job_says():
         node.purge("size")
 
 
-def test_secrets_of_raw_exec_are_mounted_as_long_as_the_allocation_is_there():
-    """No leak while they are, and nothing left when they are not; a restart of the agent or of the task mounts none anew."""
+def test_secrets_of_raw_exec_stay_mounted_until_the_allocation_is_removed():
+    """The mounts are not reported as leaks, none is left at the end, and a restart of the agent or of the task mounts no second one."""
     node.register(api.job("mounted", User="daemon"))
     alloc = node.wait_running("mounted")[0]
     path = "%s/alloc/%s/t/secrets" % (node.data, alloc["ID"])
@@ -45,7 +45,7 @@ def test_secrets_of_raw_exec_are_mounted_as_long_as_the_allocation_is_there():
     case.equal((mounts(), node.ask("/v1/agent/leaks")), ([], []))
 
 
-def test_a_raw_exec_task_of_another_user_finds_its_directories():
+def test_a_raw_exec_task_of_another_user_can_use_its_directories():
     script = 'set -e; id -un; for d in "$NOMAD_ALLOC_DIR/data" "$NOMAD_ALLOC_DIR/tmp" "$NOMAD_TASK_DIR" "$NOMAD_SECRETS_DIR"; do ' \
              'cd "$d"; echo x > "$0"; cat "$0"; done; cd ../tmp; echo y > z; echo done'
     group = {"Tasks": [api.task(name, "/bin/sh", ["-c", script + "; exec sleep 1000", name], User=name) for name in ("daemon", "games")]}
@@ -57,15 +57,15 @@ def test_a_raw_exec_task_of_another_user_finds_its_directories():
     node.purge("others")
 
 
-def test_a_sticky_disk_goes_to_a_successor_with_another_user():
-    """`local` is the successor's; what is in it stays whose it was."""
+def test_a_sticky_disk_is_given_to_a_successor_with_another_user():
+    """The successor's user gets the directory `local`; the files in it keep their owners."""
     for driver, users in (("raw_exec", ("daemon", "games")), ("exec", ("daemon", "games"))):
         for user in users:
             script = "cd $NOMAD_TASK_DIR && echo %s > %s && ls && stat -c %%U . * && echo done; exec sleep 1000" % (user, user)
             node.register(api.job("sticky", "/bin/sh", ["-c", script], driver=driver, User=user,
                                   group={"EphemeralDisk": {"Sticky": True, "SizeMB": 100}}))
             alloc = case.until(lambda u=user: [a for a in node.wait_running("sticky") if u in str(node.ask("/v1/allocation/" + a["ID"])["Job"])],
-                               case.LEAST_S, "the one of " + user)[0]
+                               case.LEAST_S, "the allocation of user " + user)[0]
             node.wait_said(alloc, b"done")
         case.equal(said(alloc), ["daemon", "games", "games", "daemon", "games", "done"], driver)
         node.purge("sticky")

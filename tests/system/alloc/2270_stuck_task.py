@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A task that hangs in the kernel beyond SIGKILL: nothing else waits for it, and it is reaped once it hangs no more."""
+"""A task that hangs in the kernel, where SIGKILL has no effect: nothing else waits for it, and it is reaped when it no longer hangs."""
 import os
 import subprocess
 import time
@@ -12,7 +12,7 @@ def start_stuck(node, point):
     fuse = subprocess.Popen([build_dir() + "/tests/fuse_hang", point], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
     node.register(api.job("stuck", "/usr/bin/stat", ["-f", point], KillTimeout=10**8))
-    case.equal(fuse.stdout.readline(), b"statfs\n", "what hangs")
+    case.equal(fuse.stdout.readline(), b"statfs\n", "the request that hangs")
     return fuse
 
 
@@ -40,7 +40,7 @@ def test_other_starts_do_not_wait_for_it():
                     took.append(time.monotonic() - began)
                     node.purge(name)
             print("    starts beside it took at most %.0f ms" % (max(took) * 1000))
-            assert min(took) < 8, "each waited for it: %s" % took  # that took 10 s
+            assert min(took) < 8, "each start waited for it: %s" % took  # one that waited would take 10 s
             case.until(lambda: runs(node) == 1, 10, "the other runs to be reaped")
         finally:
             if fuse:
@@ -50,7 +50,7 @@ def test_other_starts_do_not_wait_for_it():
         case.until(lambda: runs(node) == 0, 20, "the end of the stuck run")
 
 
-def test_one_without_a_row_stays_a_leak_and_no_drain_waits_for_it():
+def test_a_stuck_run_without_a_row_is_a_leak_and_delays_no_drain():
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     point, run = case.directory(), os.urandom(16).hex()
@@ -59,20 +59,20 @@ def test_one_without_a_row_stays_a_leak_and_no_drain_waits_for_it():
         case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
         parents = {name: "%s/drover-%s" % (path, crash.instance(node)) for name, path in helper.cgroup_trees().items()}
         cgroup = "%s/tasks/%s" % (parents["v2"], run)
-        # This one looks for what is left from before, too, once: it is to be through when the run is planted. The helpers
+        # A new agent searches for leftovers once. The query makes sure that this is over before the run is created, because the helpers
         # answer in order.
         case.equal(crash.leaks(node), [], "leaks before")
         os.mkdir(cgroup)
         stuck = subprocess.Popen(["/bin/sh", "-ec", "echo 0 >%s/cgroup.procs; exec stat -f %s" % (cgroup, point)],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            case.equal(fuse.stdout.readline(), b"statfs\n", "what hangs")
+            case.equal(fuse.stdout.readline(), b"statfs\n", "the request that hangs")
             killed = node.kill("supervisor")
             node.wait_process("supervisor", other_than=killed)
             node.wait_log("still has processes after it was killed", 20)
             case.equal([(one["Kind"], one["Name"]) for one in crash.leaks(node)], [("run", run)], "leaks")
             node.stop()
-            case.equal("send the signal again to stop waiting" in node.log(), True, "it drained")
+            case.equal("send the signal again to stop waiting" in node.log(), True, "exit code after the drain")
         finally:
             fuse.kill()
             fuse.wait()

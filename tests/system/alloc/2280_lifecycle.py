@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 40
-"""The stages of a group's tasks, and how they are ended: lifecycle blocks, shutdown_delay, and kills in between."""
+"""The stages of a group's tasks: lifecycle blocks, shutdown_delay, and kills of the supervisor in between."""
 import os
 import time
 
@@ -9,11 +9,11 @@ from lib import api, case, stages
 from lib.stages import events, let_go, order, started, task, wait_order
 
 S = 10**9
-CLOCKS = S // 100  # delays are measured by another clock than events, which may be moved meanwhile
+CLOCKS = S // 100  # tolerance: delays are measured by another clock than the times of events, which may be adjusted
 
 
 def start(name, tasks, **group):
-    """Its alloc."""
+    """Registers the job and returns its alloc."""
     node.register(stages.job(name, tasks, **group))
     return case.until(lambda: node.allocs(name), 60, "an allocation")[0]
 
@@ -47,7 +47,7 @@ def test_stages_follow_each_other():
     alloc = start("stages", ALL)
     case.until(lambda: sorted(order(node, alloc)) == ["prestart begins", "side begins"], 60, "prestart tasks to begin")
     wait_state(alloc, "side", "running")
-    case.equal(events(get(alloc), "main"), ["Received"], "the main task waits")
+    case.equal(events(get(alloc), "main"), ["Received"], "tasks of the main stage that have started")
     begun = order(node, alloc)
     let_go(node, alloc, "prestart")
     wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins"], any_of=LATER)
@@ -55,12 +55,12 @@ def test_stages_follow_each_other():
     wait_state(alloc, "poststart", "dead")
     found = get(alloc)
     case.equal(found["TaskStates"]["poststart"]["Failed"], False)
-    case.equal(started(found, "main") <= started(found, "poststart"), True, "poststart tasks follow")
-    case.equal(events(get(alloc), "poststop"), ["Received"], "the poststop task waits")
+    case.equal(started(found, "main") <= started(found, "poststart"), True, "the poststart tasks to begin")
+    case.equal(events(get(alloc), "poststop"), ["Received"], "whether the poststop task has started")
     node.do("DELETE", "/v1/job/stages")
     wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins", "poststart ends", "main is told",
                                      "side is told", "poststop begins"], any_of=LATER)
-    case.equal(get(alloc)["ClientStatus"], "running", "while the poststop task runs")
+    case.equal(get(alloc)["ClientStatus"], "running", "status while the poststop task runs")
     let_go(node, alloc, "poststop")
     found = wait_status(alloc, "complete")
     for name in ("main", "side"):
@@ -76,7 +76,7 @@ def test_a_poststart_sidecar_begins_after_the_main_task_and_ends_after_it():
     wait_order(node, alloc, sorted(begun), any_of=begun)
     wait_state(alloc, "mate", "running")
     found = get(alloc)
-    case.equal(started(found, "main") <= started(found, "mate"), True, "it follows the main task")
+    case.equal(started(found, "main") <= started(found, "mate"), True, "the poststart task to begin")
     node.do("DELETE", "/v1/job/beside")
     wait_order(node, alloc, sorted(begun) + ["main is told", "mate is told", "poststop begins"], any_of=begun)
     let_go(node, alloc, "poststop")
@@ -101,7 +101,7 @@ def test_a_failed_prestart_task_leads_to_poststop():
     node.purge("early")
 
 
-def test_a_stop_during_prestart():
+def test_a_stop_during_prestart_skips_the_main_task():
     alloc = start("halfway", ALL)
     case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
     wait_state(alloc, "side", "running")
@@ -115,7 +115,7 @@ def test_a_stop_during_prestart():
     node.purge("halfway")
 
 
-def test_restarts_wait_for_their_gate_and_count():
+def test_a_task_whose_prestart_task_restarts_waits_for_it():
     alloc = start("again", [task("main"), task("prestart", "prestart")],
                   RestartPolicy={"Attempts": 3, "Interval": 300 * S, "Delay": 10**7, "Mode": "fail"})
     wait_order(node, alloc, ["prestart begins"])
@@ -131,7 +131,7 @@ def test_restarts_wait_for_their_gate_and_count():
     node.purge("again")
 
 
-def test_a_task_runs_on_for_its_shutdown_delay():
+def test_a_task_keeps_running_for_its_shutdown_delay():
     alloc = start("slow", [task("main", ShutdownDelay=S)])
     wait_order(node, alloc, ["main begins"])
     wait_state(alloc, "main", "running")
@@ -141,24 +141,24 @@ def test_a_task_runs_on_for_its_shutdown_delay():
     made = {e["Type"]: e for e in found["TaskStates"]["main"]["Events"]}
     case.equal(made["Waiting for shutdown delay"]["DisplayMessage"],
                "Waiting for shutdown_delay of 1s before killing the task.")
-    case.equal(made["Terminated"]["Time"] - made["Killing"]["Time"] >= S - CLOCKS, True, "it ran on for the delay")
+    case.equal(made["Terminated"]["Time"] - made["Killing"]["Time"] >= S - CLOCKS, True, "whether it kept running for the delay")
     node.purge("slow")
 
 
-def test_an_end_within_the_delay_is_the_end():
+def test_a_task_that_ends_during_its_shutdown_delay_is_not_killed():
     alloc = start("soon", [task("main", ShutdownDelay=1000 * S)])
     wait_order(node, alloc, ["main begins"])
     wait_state(alloc, "main", "running")
     node.do("DELETE", "/v1/job/soon")
-    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 60, "the delay")
-    case.equal(get(alloc)["TaskStates"]["main"]["State"], "running", "its state while it waits")
+    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 60, "the delay to begin")
+    case.equal(get(alloc)["TaskStates"]["main"]["State"], "running", "state of the task during the delay")
     let_go(node, alloc, "main", 1)
     found = wait_status(alloc, "complete")
     case.equal(events(found, "main")[-4:], ["Killing", "Waiting for shutdown delay", "Terminated", "Killed"])
     node.purge("soon")
 
 
-def test_whoever_is_in_a_hurry_waits_for_no_delay():
+def test_a_stop_with_no_shutdown_delay_skips_the_delays():
     tasks = [task("main", ShutdownDelay=1000 * S)]
     alloc = start("hurry", tasks, ShutdownDelay=1000 * S)
     wait_state(alloc, "main", "running")
@@ -166,11 +166,11 @@ def test_whoever_is_in_a_hurry_waits_for_no_delay():
     found = wait_status(alloc, "complete")
     case.equal(events(found, "main")[-4:], ["Killing", "Skipping shutdown delay", "Terminated", "Killed"])
     node.purge("hurry")
-    # One that waits already: first for the group's, where nobody is told yet, then for its own.
+    # A stop while a delay has begun already: first that of the group, during which no task is signalled, then that of the task.
     alloc = start("hurry", tasks)
     wait_state(alloc, "main", "running")
     node.do("DELETE", "/v1/job/hurry")
-    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 60, "the delay")
+    case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 60, "the delay to begin")
     node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
     found = wait_status(alloc, "complete")
     case.equal(events(found, "main")[-4:], ["Killing", "Waiting for shutdown delay", "Terminated", "Killed"])
@@ -178,25 +178,25 @@ def test_whoever_is_in_a_hurry_waits_for_no_delay():
     alloc = start("hurry", tasks, ShutdownDelay=1000 * S)
     wait_state(alloc, "main", "running")
     node.do("DELETE", "/v1/job/hurry")
-    case.until(lambda: node.allocs("hurry")[0]["DesiredStatus"] == "stop", 60, "the wish")
-    case.equal("Killing" in events(get(alloc), "main"), False, "told within the group's delay")
+    case.until(lambda: node.allocs("hurry")[0]["DesiredStatus"] == "stop", 60, "the stop to be recorded")
+    case.equal("Killing" in events(get(alloc), "main"), False, "tasks signalled during the group's delay")
     node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
     wait_status(alloc, "complete")
     node.purge("hurry")
 
 
-def test_a_group_runs_on_for_its_shutdown_delay():
+def test_a_group_keeps_running_for_its_shutdown_delay():
     alloc = start("group", [task("main")], ShutdownDelay=S)
     wait_state(alloc, "main", "running")
     wanted = time.time_ns()
     node.do("DELETE", "/v1/job/group")
     found = wait_status(alloc, "complete")
     killing = next(e for e in found["TaskStates"]["main"]["Events"] if e["Type"] == "Killing")
-    case.equal(killing["Time"] - wanted >= S - CLOCKS, True, "it was told after the delay")
+    case.equal(killing["Time"] - wanted >= S - CLOCKS, True, "whether it was signalled after the delay")
     node.purge("group")
 
 
-def test_a_delay_goes_on_when_the_supervisor_dies():
+def test_a_shutdown_delay_continues_when_the_supervisor_is_killed():
     alloc = start("crash", [task("main", ShutdownDelay=2 * S), task("poststop", "poststop")], ShutdownDelay=2 * S)
     wait_order(node, alloc, ["main begins"])
     wait_state(alloc, "main", "running")
@@ -214,8 +214,8 @@ def test_a_delay_goes_on_when_the_supervisor_dies():
     node.purge("crash")
 
 
-def test_a_delay_that_is_never_over():
-    """The most that 64 bits have, which is later than any time that they have."""
+def test_an_endless_shutdown_delay_can_be_skipped():
+    """The largest delay of 64 bits: its end exceeds the range of time stamps."""
     delay = {"ShutdownDelay": 2**63 - 1}
     for tasks, group, said in (([task("main")], delay, "It is to end, and runs on for the shutdown_delay of its group."),
                                ([task("main", **delay)], {}, "It is to end, and runs on for its shutdown_delay.")):
@@ -226,14 +226,14 @@ def test_a_delay_that_is_never_over():
         why = "/v1/client/allocation/%s/why" % alloc["ID"]
         case.until(lambda: said in [c["Text"] for c in node.ask(why)["Causes"]], 60, said)
         kill_supervisor()
-        case.until(lambda: said in [c["Text"] for c in node.ask(why)["Causes"]], 60, said + " Still.")
+        case.until(lambda: said in [c["Text"] for c in node.ask(why)["Causes"]], 60, said + " after a restart")
         node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
         wait_status(alloc, "complete")
         case.equal(order(node, alloc), ["main begins", "main is told"])
         node.purge("ever")
 
 
-def test_stages_go_on_when_the_supervisor_dies():
+def test_stages_continue_when_the_supervisor_is_killed():
     alloc = start("stages", ALL)
     case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
     begun = order(node, alloc)
@@ -252,7 +252,7 @@ def test_stages_go_on_when_the_supervisor_dies():
     node.purge("stages")
 
 
-def test_a_sticky_disk_goes_to_the_next_allocation():
+def test_a_sticky_disk_is_given_to_the_next_allocation():
     for sticky in (True, False):
         disk = {"Sticky": sticky, "SizeMB": 100}
         alloc = start("disk", [task("main")], EphemeralDisk=disk)
@@ -270,7 +270,7 @@ def test_a_sticky_disk_goes_to_the_next_allocation():
         node.purge("disk")
 
 
-def test_an_allocation_with_too_much_on_its_disk_fails():
+def test_an_allocation_that_exceeds_its_disk_fails():
     good = start("thrifty", [task("main", ShutdownDelay=1000 * S)], EphemeralDisk={"SizeMB": 150})
     alloc = start("greedy", [task("main", ShutdownDelay=1000 * S), task("after", "poststop")],
                   EphemeralDisk={"SizeMB": 100}, ShutdownDelay=1000 * S)
@@ -279,18 +279,18 @@ def test_an_allocation_with_too_much_on_its_disk_fails():
         wait_state(made, name, "running")
         with open("%s/alloc/%s/main/local/big" % (node.data, made["ID"]), "wb") as f:
             os.posix_fallocate(f.fileno(), 0, 110 << 20)
-    # Nor is a delay sat out that has begun, of the task or of its group.
+    # A shutdown_delay of the task or its group that has begun is cut short, too.
     late = [start("late", [task("main", ShutdownDelay=1000 * S)], EphemeralDisk={"SizeMB": 100}),
             start("later", [task("main")], EphemeralDisk={"SizeMB": 100}, ShutdownDelay=1000 * S)]
     for made, name in zip(late, ("late", "later")):
         wait_order(node, made, ["main begins"])
         wait_state(made, "main", "running")
         node.do("DELETE", "/v1/job/" + name)
-    case.until(lambda: "Waiting for shutdown delay" in events(get(late[0]), "main"), 60, "the delay")
+    case.until(lambda: "Waiting for shutdown delay" in events(get(late[0]), "main"), 60, "the delay to begin")
     for made in late:
         with open("%s/alloc/%s/main/local/big" % (node.data, made["ID"]), "wb") as f:
             os.posix_fallocate(f.fileno(), 0, 110 << 20)
-    # It is looked at every 30 s.
+    # Disk usage is checked every 30 s.
     wait_order(node, alloc, ["main begins", "main is told", "after begins"], seconds=120)
     for made in late:
         wait_order(node, made, ["main begins", "main is told"], seconds=120)
@@ -302,13 +302,13 @@ def test_an_allocation_with_too_much_on_its_disk_fails():
     event = next(e for e in found["TaskStates"]["main"]["Events"] if e["Type"] == "Disk Resources Exceeded")
     case.contains(event["DisplayMessage"], "its ephemeral_disk has 100 MiB")
     case.equal((event["Details"]["disk_limit"], found["TaskStates"]["main"]["Failed"]), (str(100 << 20), True))
-    case.equal(get(good)["ClientStatus"], "running", "one that has less than it may")
+    case.equal(get(good)["ClientStatus"], "running", "status of an alloc below its limit")
     node.do("DELETE", "/v1/job/thrifty?no_shutdown_delay=true")
     for name in ("thrifty", "greedy", "late", "later"):
         node.purge(name)
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 

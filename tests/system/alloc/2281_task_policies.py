@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a task that ends or is ended: by its restart policy, its kill_signal and kill_timeout, and by orders that
-meet each other."""
+"""What happens after a task ends or is stopped: restart policy, kill_signal and kill_timeout, and concurrent requests to stop and
+restart."""
 import subprocess
 
 from lib import api, binary, case, crash, stages
@@ -9,7 +9,7 @@ from lib.cluster import processes_of
 from lib.stages import events, let_go, order, task, wait_order
 
 S = 10**9
-# Ends only when it is let go; says each time that it is told to.
+# Ends only when let_go() releases it; records each kill signal.
 DEAF = """
 say() { echo "$1" >> $NOMAD_ALLOC_DIR/data/order; }
 trap 'say told' INT
@@ -57,7 +57,7 @@ def restart(alloc, **body):
     return "PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], body
 
 
-def test_a_service_begins_again_after_success_and_a_batch_does_not():
+def test_a_service_restarts_after_success_and_a_batch_job_does_not():
     alloc = start("again", [task("main")], RestartPolicy=policy(1))
     wait_order(node, alloc, ["main begins"])
     let_go(node, alloc, "main")
@@ -78,8 +78,8 @@ def test_a_service_begins_again_after_success_and_a_batch_does_not():
         node.purge(kind)
 
 
-def test_a_policy_of_its_own():
-    """What a task's block leaves out is its group's."""
+def test_a_task_with_its_own_restart_policy():
+    """Fields that the task's restart block leaves out come from that of the group."""
     tasks = [task("own", RestartPolicy={"Attempts": 1}), task("groups")]
     alloc = start("own", tasks, RestartPolicy=policy(3))
     wait_order(node, alloc, ["own begins", "groups begins"], any_of={"own begins", "groups begins"})
@@ -98,8 +98,8 @@ def test_a_policy_of_its_own():
     node.purge("own")
 
 
-def test_a_policy_that_changes():
-    """In place, for the task that runs."""
+def test_a_restart_policy_that_changes():
+    """The change is made in place, for the running task."""
     for n, attempts in enumerate((0, 2)):
         made = stages.job("changed", [task("main")], RestartPolicy=policy(attempts))
         node.wait_evaluation(node.register(made)["EvalID"])
@@ -111,7 +111,7 @@ def test_a_policy_that_changes():
     node.purge("changed")
 
 
-def test_a_poststop_task_has_one_too():
+def test_a_poststop_task_has_a_restart_policy_too():
     alloc = start("after", [task("main"), task("after", "poststop")], RestartPolicy=policy(1))
     wait_order(node, alloc, ["main begins"])
     node.do("DELETE", "/v1/job/after")
@@ -124,8 +124,9 @@ def test_a_poststop_task_has_one_too():
     node.purge("after")
 
 
-def test_delays_of_a_policy():
-    """A quarter of chance at most is added; beyond the attempts of an interval the rest of it is waited for."""
+def test_delays_of_a_restart_policy():
+    """A random part of at most a quarter is added to a delay. After the attempts of an interval the task waits for the rest of the
+    interval."""
     delay, interval = S // 50, 10 * S
     node.register(api.job("delays", "/bin/sh", ["-c", "exit 3"], group={"RestartPolicy": policy(1, "delay", delay, interval)}))
     alloc = case.until(lambda: node.allocs("delays"), 60, "an allocation")[0]
@@ -136,17 +137,17 @@ def test_delays_of_a_policy():
         return at and [e["Type"] for e in found[at[0]:at[0] + 2]] == ["Restarting", "Started"] and found
     found = case.until(waited, 120, "the task to begin again after the rest of an interval")
     within = [e for e in found if e["RestartReason"] == "Restart within policy"]
-    case.equal([delay <= e["StartDelay"] <= delay * 5 // 4 for e in within], [True] * len(within), "with a quarter at most")
+    case.equal([delay <= e["StartDelay"] <= delay * 5 // 4 for e in within], [True] * len(within), "delays between 1 and 1.25 times the configured one")
     case.equal([e["DisplayMessage"] for e in within if "Task restarting in " != e["DisplayMessage"][:19]], [])
     at = next(i for i, e in enumerate(found) if e["RestartReason"].startswith("Exceeded"))
     case.equal(found[at]["DisplayMessage"][:63], "Exceeded allowed attempts, applying a delay - Task restarting i")
     case.equal(0 < found[at]["StartDelay"] <= interval, True, "the rest of the interval")
-    # The clock that events have may be moved a little meanwhile.
-    case.equal(found[at + 1]["Time"] - found[at]["Time"] > found[at]["StartDelay"] * 9 // 10, True, "it was waited for")
+    # The clock of events may be adjusted slightly meanwhile.
+    case.equal(found[at + 1]["Time"] - found[at]["Time"] > found[at]["StartDelay"] * 9 // 10, True, "whether the restart happened after the delay")
     node.purge("delays")
 
 
-def test_how_it_is_told_to_end():
+def test_kill_signal_and_kill_timeout():
     term = "trap 'exit 7' TERM; trap 'exit 8' INT; echo on; while :; do sleep 0.05; done"
     deaf = "trap '' INT; echo on; while :; do sleep 0.05; done"
     for name, script, more, end in (("told", term, {"KillSignal": "SIGTERM", "KillTimeout": 1000 * S}, (7, 0)),
@@ -165,8 +166,8 @@ def test_how_it_is_told_to_end():
         node.purge(name)
 
 
-def test_a_restart_waits_for_no_shutdown_delay():
-    """Not for the task's own. That of the group is for restarts of more than one task: 2600."""
+def test_a_restart_skips_the_shutdown_delay_of_the_task():
+    """This is the task's shutdown_delay. That of the group applies to restarts of several tasks: 2600."""
     one = {"TaskName": "main"}
     for group_delay, bodies in ((0, ({}, one, {"AllTasks": True})), (1000 * S, (one, one))):
         alloc = start("hurry", [task("main", ShutdownDelay=1000 * S)], ShutdownDelay=group_delay)
@@ -180,7 +181,7 @@ def test_a_restart_waits_for_no_shutdown_delay():
         node.purge("hurry")
 
 
-def test_a_stop_meets_a_restart():
+def test_a_stop_during_a_restart():
     alloc = start("first-restart", [api.task("t", "/bin/sh", ["-c", DEAF], KillTimeout=1000 * S)], RestartPolicy=policy(9))
     wait_state(alloc, "t", "running")
     wait_order(node, alloc, ["begins"])
@@ -196,7 +197,7 @@ def test_a_stop_meets_a_restart():
     node.purge("first-restart")
 
 
-def test_a_restart_meets_a_stop():
+def test_a_restart_during_a_stop():
     alloc = start("first-stop", [api.task("t", "/bin/sh", ["-c", DEAF], KillTimeout=1000 * S)], RestartPolicy=policy(9))
     wait_state(alloc, "t", "running")
     wait_order(node, alloc, ["begins"])
@@ -211,7 +212,7 @@ def test_a_restart_meets_a_stop():
     node.purge("first-stop")
 
 
-def test_a_stop_while_a_restart_is_waited_for():
+def test_a_stop_during_the_delay_of_a_restart():
     alloc = start("waits", [task("main"), task("after", "poststop")], RestartPolicy=policy(1, delay=3600 * S))
     wait_order(node, alloc, ["main begins"])
     let_go(node, alloc, "main", 1)
@@ -224,7 +225,7 @@ def test_a_stop_while_a_restart_is_waited_for():
     node.purge("waits")
 
 
-def test_what_does_not_run_is_not_restarted_alone():
+def test_a_restart_of_a_task_that_does_not_run_is_refused():
     alloc = start("over", [task("main"), task("early", "prestart"), task("last", "poststop")])
     wait_order(node, alloc, ["early begins"])
     for name in ("main", "last"):
@@ -244,20 +245,20 @@ def test_what_does_not_run_is_not_restarted_alone():
     node.purge("over")
 
 
-def test_what_waits_for_its_next_start_gets_it_although_a_restart_was_refused():
-    """It held the gates shut, and nobody opened them again."""
+def test_a_refused_restart_does_not_prevent_the_next_start():
+    """The refused restart had closed the gates of the stages, and they were not opened again."""
     alloc = start("next", [task("main")], RestartPolicy=policy(1, delay=5 * S))
     wait_order(node, alloc, ["main begins"])
     let_go(node, alloc, "main", 1)
     case.until(lambda: get(alloc)["TaskStates"]["main"]["Restarts"] == 1, 60, "the restart to be due")
     done = drover("alloc", "restart", "-all-tasks", alloc["ID"])
-    # Where five seconds were over before, it was not refused.
+    # If the delay of 5 s was over already, the restart is not refused.
     case.equal(done.returncode == 0 or "Task not running" in done.stderr, True, done.stderr)
     case.until(lambda: order(node, alloc)[2:3] == ["main begins"], 60, "its next start")
     node.purge("next")
 
 
-def test_tasks_that_are_over_run_again_also_after_a_restart_of_the_agent():
+def test_ended_tasks_are_restarted_also_after_a_restart_of_the_agent():
     alloc = start("kept", [task("main"), task("early", "prestart"), task("late", "poststart")])
     wait_order(node, alloc, ["early begins"])
     let_go(node, alloc, "early")
@@ -273,13 +274,13 @@ def test_tasks_that_are_over_run_again_also_after_a_restart_of_the_agent():
     node.do(*restart(alloc, AllTasks=True))
     wait_order(node, alloc, ["main is told", "early begins"], skip=5)
     wait_state(alloc, "early", "running", 1)
-    case.equal(get(alloc)["TaskStates"]["early"]["FinishedAt"], None, "it has not finished")
+    case.equal(get(alloc)["TaskStates"]["early"]["FinishedAt"], None, "FinishedAt of a task that runs again")
     let_go(node, alloc, "early")
     wait_order(node, alloc, ["main is told", "early begins", "early ends", "main begins", "late begins"], skip=5, any_of=later)
     node.purge("kept")
 
 
-def test_work_that_is_done_does_not_begin_anew_because_of_its_poststop_task():
+def test_a_restart_of_the_poststop_task_does_not_repeat_a_completed_batch_task():
     alloc = start("done", [task("main"), task("after", "poststop")], "batch")
     wait_order(node, alloc, ["main begins"])
     let_go(node, alloc, "main")
@@ -295,8 +296,8 @@ def test_work_that_is_done_does_not_begin_anew_because_of_its_poststop_task():
     node.purge("done")
 
 
-def test_what_a_task_forks_ends_with_it():
-    """A task that ends by itself and leaves daemons behind leaves nothing."""
+def test_background_processes_of_a_task_end_with_it():
+    """The background processes of a task are killed when the task ends by itself."""
     script = "for i in 1 2 3; do setsid sh -c 'sleep 1000 & exec sleep 1000' & done; echo on; exit 0"
     for driver in ("raw_exec", "exec"):
         alloc = start(driver, [api.task("t", "/bin/sh", ["-c", script], driver)], "batch")
@@ -308,7 +309,7 @@ def test_what_a_task_forks_ends_with_it():
         node.purge(driver)
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 28
-"""When an allocation of a deployment is healthy, and what each of its tasks is told when it is not."""
+"""When an allocation of a deployment becomes healthy, and the event that each task gets when it does not."""
 import calendar
 import contextlib
 import http.server
@@ -15,7 +15,7 @@ S = 10**9
 TASKS = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S, "HealthyDeadline": 1000 * S,
          "ProgressDeadline": 2000 * S}
 CHECKS = dict(TASKS, HealthCheck="checks")
-# The agent measures by another clock, in milliseconds.
+# tolerance: the agent uses another clock, in milliseconds
 CLOCKS = S // 100
 
 
@@ -38,7 +38,7 @@ def time_ns(text):
 
 
 def wait_health(alloc, healthy):
-    """Until it is so: when it was found to be so."""
+    """Waits until the allocation has this health. Returns the time at which it was set."""
     try:
         case.until(lambda: status(alloc).get("Healthy") is healthy, 120, "its health to be %s" % healthy)
     except AssertionError as e:
@@ -47,20 +47,20 @@ def wait_health(alloc, healthy):
 
 
 def started(alloc, name, before=None):
-    """When it began for the last time, before then; 0: it had not begun."""
+    """Returns the time of the task's last start before this time; 0 if it had not started."""
     found = [e["Time"] for e in node.ask("/v1/client/allocation/%s/events" % alloc["ID"])[name] if e["Type"] == "Started"]
     return max([t for t in found if before is None or t <= before], default=0)
 
 
 def told(alloc):
-    """What each task was told of its part in it."""
+    """Returns the messages of the health events of each task."""
     return {name: [e["DisplayMessage"] for e in found if e["Type"] == "Alloc Unhealthy"]
             for name, found in node.ask("/v1/client/allocation/%s/events" % alloc["ID"]).items()}
 
 
 @contextlib.contextmanager
 def judge():
-    """Answers checks itself, with the .code that it has when it is asked, once it is .free to."""
+    """Answers the requests of checks with the value that .code had when they arrived, when .free is set."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             code = server.code
@@ -85,32 +85,32 @@ def judged_by(server):
              "Checks": [{"Name": "alive", "Type": "http", "Path": "/", "Interval": S, "Timeout": 20 * S}]}]
 
 
-def test_a_prestart_task_that_has_ended_counts_no_more_and_a_sidecar_does():
+def test_an_ended_prestart_task_is_ignored_but_a_sidecar_counts():
     alloc = start("stages", [task("main"), task("early", "prestart"), task("side", "prestart", True), task("late", "poststart"),
                              task("after", "poststop")], TASKS)
     case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
-    case.equal(status(alloc), {}, "while it starts")
+    case.equal(status(alloc), {}, "health during prestart")
     let_go(node, alloc, "early")
     case.until(lambda: "late begins" in order(node, alloc), 60, "the poststart task to begin")
     let_go(node, alloc, "late")
     at = wait_health(alloc, True)
     for name in ("main", "side"):
-        case.equal(at - started(alloc, name) >= S - CLOCKS, True, "%s ran for min_healthy_time" % name)
+        case.equal(at - started(alloc, name) >= S - CLOCKS, True, "whether %s ran for min_healthy_time" % name)
     case.equal(told(alloc), {n: [] for n in ("main", "early", "side", "late", "after")})
-    # It is not asked again.
+    # The health is not evaluated again.
     node.kill("supervisor")
     node.wait_ready()
-    case.equal((status(alloc)["Healthy"], time_ns(status(alloc)["Timestamp"])), (True, at), "after a restart of the agent")
+    case.equal((status(alloc)["Healthy"], time_ns(status(alloc)["Timestamp"])), (True, at), "health after a restart of the agent")
     let_go(node, alloc, "side", 1)
     case.until(lambda: "Not Restarting" in events(get(alloc), "side"), 60, "the sidecar to fail")
-    case.equal((status(alloc)["Healthy"], time_ns(status(alloc)["Timestamp"])), (True, at), "when it fails later")
+    case.equal((status(alloc)["Healthy"], time_ns(status(alloc)["Timestamp"])), (True, at), "health after a later failure")
     node.do("DELETE", "/v1/job/stages")
-    case.until(lambda: order(node, alloc)[-1] == "after begins", 60, "the poststop task")
+    case.until(lambda: order(node, alloc)[-1] == "after begins", 60, "the poststop task to begin")
     let_go(node, alloc, "after")
     node.purge("stages")
 
 
-def test_a_task_that_fails_is_the_end_of_it():
+def test_a_failed_task_makes_the_allocation_unhealthy():
     for name, hook, sidecar in (("main", None, False), ("early", "prestart", False), ("side", "prestart", True),
                                 ("late", "poststart", False)):
         tasks = [task("main")] if name == "main" else [task("main"), task(name, hook, sidecar)]
@@ -118,29 +118,29 @@ def test_a_task_that_fails_is_the_end_of_it():
         case.until(lambda: "%s begins" % name in order(node, alloc), 60, "the task to begin")
         let_go(node, alloc, name, 3)
         wait_health(alloc, False)
-        case.until(lambda: get(alloc)["TaskStates"]["main"]["State"] == "dead", 60, "the end of all")
+        case.until(lambda: get(alloc)["TaskStates"]["main"]["State"] == "dead", 60, "the end of the main task")
         case.equal(told(alloc), {**{t["Name"]: [] for t in tasks}, name: ["Unhealthy because of failed task"]}, name)
         node.purge("fails")
 
 
-def test_what_does_not_run_in_time():
+def test_a_task_that_does_not_run_by_the_deadline():
     alloc = start("late", [task("main"), task("early", "prestart"), task("after", "poststop")],
                   dict(TASKS, HealthyDeadline=2 * S))
     at = wait_health(alloc, False)
     late = ["Task not running by healthy_deadline of 2s"]
     case.equal(told(alloc), {"main": late, "early": [] if started(alloc, "early", at) else late, "after": []})
-    case.equal(get(alloc)["ClientStatus"], "running", "it is not ended by that")
+    case.equal(get(alloc)["ClientStatus"], "running", "status of an unhealthy allocation")
     let_go(node, alloc, "early")
     case.until(lambda: "main begins" in order(node, alloc), 60, "the task to begin")
-    case.equal(status(alloc)["Healthy"], False, "once and for all")
+    case.equal(status(alloc)["Healthy"], False, "health, which does not change again")
     node.do("DELETE", "/v1/job/late")
-    case.until(lambda: order(node, alloc)[-1] == "after begins", 60, "the poststop task")
+    case.until(lambda: order(node, alloc)[-1] == "after begins", 60, "the poststop task to begin")
     let_go(node, alloc, "after")
     node.purge("late")
 
 
-def test_what_runs_too_late():
-    """It has begun less than min_healthy_time before the deadline: more than a second of it is over."""
+def test_a_task_that_starts_too_late_before_the_deadline():
+    """The main task starts when less than min_healthy_time is left before the deadline."""
     alloc = start("short", [task("main"), task("early", "prestart"), task("side", "prestart", True)],
                   dict(TASKS, MinHealthyTime=4 * S, HealthyDeadline=5 * S))
     case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
@@ -154,8 +154,8 @@ def test_what_runs_too_late():
     node.purge("short")
 
 
-def test_a_restart_begins_it_anew():
-    """For tasks and for checks."""
+def test_a_restart_starts_min_healthy_time_again():
+    """With health by task states and by checks."""
     script = "echo x >> $NOMAD_ALLOC_DIR/data/tries; [ $(wc -l < $NOMAD_ALLOC_DIR/data/tries) -gt 2 ] || exit 1; exec sleep 1000"
     policy = {"Attempts": 5, "Interval": 3600 * S, "Delay": S // 100, "Mode": "fail"}
     with judge() as judged:
@@ -163,21 +163,21 @@ def test_a_restart_begins_it_anew():
             alloc = start(name, [api.task("t", "/bin/sh", ["-c", script])], dict(update, MinHealthyTime=2 * S),
                           RestartPolicy=policy, Services=judged_by(judged))
             at = wait_health(alloc, True)
-            case.equal(at - started(alloc, "t", at) >= 2 * S - CLOCKS, True, "since the last start before it")
+            case.equal(at - started(alloc, "t", at) >= 2 * S - CLOCKS, True, "whether min_healthy_time has passed since the last start")
             node.purge(name)
 
 
-def test_checks_have_to_pass_for_as_long():
+def test_checks_must_pass_for_min_healthy_time():
     with judge() as judged:
         judged.code = 503
         alloc = start("checked", [task("main")], CHECKS, Services=judged_by(judged))
         wait_order(node, alloc, ["main begins"])
         case.until(lambda: judged.asked >= 3, 60, "the check to be made")
-        case.equal(status(alloc).get("Healthy"), None, "while its check fails")
+        case.equal(status(alloc).get("Healthy"), None, "health while the check fails")
         changed = time.time_ns()
         judged.code = 200
         at = wait_health(alloc, True)
-        case.equal(at - changed >= S - CLOCKS, True, "for min_healthy_time")
+        case.equal(at - changed >= S - CLOCKS, True, "whether the check passed for min_healthy_time")
         node.purge("checked")
         judged.code = 503
         alloc = start("sick", [task("main"), task("early", "prestart")], dict(CHECKS, HealthyDeadline=5 * S),
@@ -188,14 +188,14 @@ def test_checks_have_to_pass_for_as_long():
         if started(alloc, "main", at):
             found = told(alloc)
             case.equal(found["early"], [])
-            # Or, where it began that late, that it runs too late.
+            # If the task started very late, the event says instead that it runs too late.
             wanted = 'Only 0 out of 1 checks registered and passing: check "alive" of service judged: '
             case.equal(found["main"][0].startswith(wanted) or "by healthy_deadline of 5s" in found["main"][0], True, found["main"][0])
         node.purge("sick")
 
 
-def test_what_was_asked_before_a_restart_says_nothing():
-    """The answer comes after it, and the task that it is of is no more."""
+def test_the_answer_to_a_check_from_before_a_restart_is_ignored():
+    """The answer arrives after the restart, but is that of the process before it."""
     with judge() as judged:
         judged.free.clear()
         alloc = start("asked", [task("main")], dict(CHECKS, MinHealthyTime=S // 10), Services=judged_by(judged))
@@ -204,7 +204,7 @@ def test_what_was_asked_before_a_restart_says_nothing():
         judged.code = 503
         node.do("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {})
         case.until(lambda: get(alloc)["TaskStates"]["main"]["Restarts"] == 1 and started(alloc, "main") >
-                   time_ns(get(alloc)["TaskStates"]["main"]["LastRestart"]), 60, "the second start")
+                   time_ns(get(alloc)["TaskStates"]["main"]["LastRestart"]), 60, "the task to start again")
         judged.free.set()
         asked = judged.asked
         case.until(lambda: judged.asked > asked + 1, 60, "the next check to be made")
@@ -213,8 +213,8 @@ def test_what_was_asked_before_a_restart_says_nothing():
         node.purge("asked")
 
 
-def test_what_fails_is_not_healthy_for_nobody():
-    """Where an operator is to say what is healthy, he need not say it of what has failed."""
+def test_a_failed_allocation_is_unhealthy_with_manual_health():
+    """With health_check = "manual" a failed allocation is unhealthy without a request of the operator."""
     alloc = start("manual", [task("main")], dict(TASKS, HealthCheck="manual"))
     wait_order(node, alloc, ["main begins"])
     case.equal(status(alloc).get("Healthy"), None)

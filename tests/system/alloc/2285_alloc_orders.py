@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator asks of the tasks of an allocation: restarts of one, of those that run, of all; signals."""
+"""Requests of an operator for the tasks of an allocation: restarts of one, of the running ones, of all; signals."""
 import os
 import signal
 import subprocess
@@ -47,7 +47,7 @@ LATER = {"main begins", "late begins"}
 RESTART = ["Restart Signaled", "Terminated", "Restarting", "Started"]
 
 
-def test_one_task_and_those_that_run():
+def test_one_task_or_all_running_tasks_are_restarted():
     alloc = start("some", [task("a"), task("b"), task("prestart", "prestart")])
     wait_order(node, alloc, ["prestart begins"])
     let_go(node, alloc, "prestart")
@@ -57,21 +57,21 @@ def test_one_task_and_those_that_run():
     done = drover("alloc", "restart", alloc["ID"][:8], "b")
     case.equal((done.returncode, done.stderr), (0, ""))
     wait_state(alloc, "b", "running", 1)
-    case.until(lambda: order(node, alloc)[4:] == ["b is told", "b begins"], 60, "b to begin again")
+    case.until(lambda: order(node, alloc)[4:] == ["b is told", "b begins"], 60, "task b to begin again")
     found = get(alloc)
     case.equal(events(found, "b")[3:], RESTART)
     case.equal(next(e for e in found["TaskStates"]["b"]["Events"] if e["Type"] == "Restart Signaled")["DisplayMessage"],
                "User requested task to restart")
     case.equal(found["TaskStates"]["a"]["Restarts"], 0)
-    # The policy allows none (attempts = 0): a restart that somebody asks for is not counted.
+    # The policy allows no restarts (attempts = 0), but requested restarts do not count.
     case.equal(drover("alloc", "restart", alloc["ID"]).returncode, 0)
     for name, times in (("a", 1), ("b", 2)):
         wait_state(alloc, name, "running", times)
-    case.equal(get(alloc)["TaskStates"]["prestart"]["Restarts"], 0, "what is over stays so")
+    case.equal(get(alloc)["TaskStates"]["prestart"]["Restarts"], 0, "starts of the ended task")
     node.purge("some")
 
 
-def test_all_tasks_in_the_order_of_their_lifecycle():
+def test_all_tasks_are_restarted_in_the_order_of_their_lifecycle():
     alloc = start("all", [task("after", "poststop"), task("late", "poststart"), task("main"), task("side", "prestart", True),
                           task("early", "prestart")])
     case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
@@ -81,7 +81,7 @@ def test_all_tasks_in_the_order_of_their_lifecycle():
     wait_state(alloc, "late", "dead")
     done = drover("alloc", "restart", "-all-tasks", alloc["ID"])
     case.equal((done.returncode, done.stderr), (0, ""))
-    # Both that run are told; what was over waits for them, and then all begins anew.
+    # The two running tasks are signalled; ended tasks wait for their end, then all start again.
     case.until(lambda: len(order(node, alloc)) == 10, 60, "prestart tasks to begin again")
     case.equal(sorted(order(node, alloc)[6:8]), ["main is told", "side is told"])
     case.equal(sorted(order(node, alloc)[8:]), ["early begins", "side begins"])
@@ -95,13 +95,13 @@ def test_all_tasks_in_the_order_of_their_lifecycle():
     case.equal(states["early"]["Failed"], False)
     node.do("DELETE", "/v1/job/all")
     case.until(lambda: order(node, alloc)[-1] == "after begins", 60, "the poststop task")
-    # The others are over for good.
+    # The other tasks do not start again.
     node.refused(500, "restart of an alloc that should not run", "PUT", path(alloc, "restart"), {"AllTasks": True})
     let_go(node, alloc, "after")
     node.purge("all")
 
 
-def test_a_restart_survives_the_supervisor():
+def test_a_restart_continues_when_the_supervisor_is_killed():
     alloc = start("kept", [task("main"), task("early", "prestart")])
     wait_order(node, alloc, ["early begins"])
     let_go(node, alloc, "early")
@@ -112,25 +112,26 @@ def test_a_restart_survives_the_supervisor():
     case.until(lambda: "early begins" in order(node, alloc)[3:], 60, "the prestart task to begin again")
     let_go(node, alloc, "early")
     wait_state(alloc, "main", "running", 1)
-    case.until(lambda: order(node, alloc)[3:] == ["main is told", "early begins", "early ends", "main begins"], 60, "all of it")
+    case.until(lambda: order(node, alloc)[3:] == ["main is told", "early begins", "early ends", "main begins"], 60, "all tasks to have started again")
     node.purge("kept")
 
 
-def test_none_begins_before_all_have_ended():
-    """Neither with the supervisor that was told, nor with the next one. The main task stands still, so that it does not end."""
+def test_no_task_starts_before_all_have_ended():
+    """Neither by the supervisor that got the request, nor by the next. The main task is stopped with SIGSTOP, so that it does not end."""
     alloc = start("held", [task("main", KillTimeout=30 * 10**9), task("early", "prestart")])
     wait_order(node, alloc, ["early begins"])
     let_go(node, alloc, "early")
     wait_order(node, alloc, ["early begins", "early ends", "main begins"])
+    wait_state(alloc, "main", "running")
     (pid,) = [r["task_pid"] for r in crash.records(node).values() if str(uuid.UUID(bytes=r["alloc"])) == alloc["ID"] and
               r["state"] == exe.EXE_RUNNING]
     os.kill(pid, signal.SIGSTOP)
     try:
         node.do("PUT", path(alloc, "restart"), {"AllTasks": True})
         kill_supervisor()
-        node.wait_log("all 1 runs of before are followed again")
+        node.wait_log("recovered 1 running task")
         time.sleep(0.5)
-        case.equal(order(node, alloc)[3:], [], "what begins while another has not ended")
+        case.equal(order(node, alloc)[3:], [], "tasks that began before the main task has ended")
     finally:
         os.kill(pid, signal.SIGCONT)
     case.until(lambda: "early begins" in order(node, alloc)[3:], 60, "the prestart task to begin again")
@@ -146,20 +147,20 @@ while :; do sleep 0.05; done
 """
 
 
-def test_signals():
+def test_signals_are_sent_to_tasks():
     alloc = start("signals", [api.task("t", "/bin/sh", ["-c", SIGNALS]), task("early", "prestart")])
     wait_order(node, alloc, ["early begins"])
     node.refused(500, "Task not running", "PUT", path(alloc, "signal"), {"Task": "t", "Signal": "SIGHUP"})
     let_go(node, alloc, "early")
     wait_state(alloc, "t", "running")
     wait_order(node, alloc, ["early begins", "early ends", "ready"])
-    # All tasks: the one that is over does not keep it from the other.
+    # To all tasks: an ended task does not prevent the signal to the other.
     case.equal(drover("alloc", "signal", "-s", "HUP", alloc["ID"]).returncode, 0)
     wait_order(node, alloc, ["early begins", "early ends", "ready", "HUP"])
     case.equal(drover("alloc", "signal", "-s", "SIGUSR1", "-task", "t", alloc["ID"]).returncode, 0)
     wait_order(node, alloc, ["early begins", "early ends", "ready", "HUP", "USR1"])
     case.equal(events(get(alloc), "t")[3:], ["Signaling", "Signaling"])
-    # Without a name the task is killed by it, as `nomad alloc signal` does.
+    # Without the name of a signal it is SIGKILL, as with `nomad alloc signal`.
     case.equal(drover("alloc", "signal", alloc["ID"]).returncode, 0)
     wait_state(alloc, "t", "dead")
     case.equal(next(e for e in get(alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated")["Signal"], 9)
@@ -175,8 +176,8 @@ def test_more_than_ten_events_are_kept():
     wanted = ["Received", "Task Setup", "Started"] + RESTART * 5
     found = node.ask("/v1/client/allocation/%s/events" % alloc["ID"])["main"]
     case.equal([e["Type"] for e in found], wanted)
-    case.equal(sorted(e["Time"] for e in found), [e["Time"] for e in found], "oldest first")
-    case.equal(events(get(alloc), "main"), wanted[-10:], "the last ten, as Nomad shows them")
+    case.equal(sorted(e["Time"] for e in found), [e["Time"] for e in found], "events, oldest first")
+    case.equal(events(get(alloc), "main"), wanted[-10:], "the last ten events, as Nomad shows them")
     kill_supervisor()
     case.equal([e["Type"] for e in node.ask("/v1/client/allocation/%s/events" % alloc["ID"])["main"]], wanted)
     case.equal(drover("alloc", "status", "-verbose", alloc["ID"]).stdout.count("Restart Signaled"), 5)
@@ -185,7 +186,7 @@ def test_more_than_ten_events_are_kept():
     node.purge("long")
 
 
-def test_refusals():
+def test_invalid_requests_are_refused():
     alloc = start("bad", [task("main")])
     wait_state(alloc, "main", "running")
     for status, part, verb, body in (
@@ -199,12 +200,12 @@ def test_refusals():
     done = drover("alloc", "restart", "-task", "a", alloc["ID"], "main")
     case.equal(done.returncode, 1)
     case.contains(done.stderr, "two different tasks are named")
-    # A script's empty variable is no wish to kill.
+    # An empty argument, as from an unset variable of a script, must not mean SIGKILL.
     done = drover("alloc", "signal", "-s", "", alloc["ID"])
     case.equal((done.returncode, "-s needs the name of a signal" in done.stderr), (1, True), done.stderr)
     case.equal(get(alloc)["TaskStates"]["main"]["State"], "running")
     case.equal(get(alloc)["TaskStates"]["main"]["Restarts"], 0)
-    # Without a body: those that run, as an empty one.
+    # Without a body: the running tasks, as with an empty body.
     node.do("PUT", path(alloc, "restart"))
     wait_state(alloc, "main", "running", 1)
     node.do("DELETE", "/v1/job/bad")
@@ -214,7 +215,7 @@ def test_refusals():
     node.purge("bad")
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 

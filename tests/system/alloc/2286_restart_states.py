@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All tasks of an allocation are restarted in whatever state each of them is: all begin anew, in order, and none waits for ever."""
+"""A restart of all tasks of an allocation, whatever their states: all start again in order, and none waits forever."""
 import contextlib
 import os
 import signal
@@ -28,7 +28,7 @@ def restart_all(alloc):
 
 
 def halt(pid):
-    """It stands still until the end of this, or until somebody has killed it for that."""
+    """Stops a process with SIGSTOP until the end of the block, or until it is killed."""
     def go_on():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
@@ -43,8 +43,8 @@ def begins_to_start(alloc, name):
 
 
 def begun(name, main):
-    """An allocation whose main task begins once `early` is let go."""
-    side = task("side", "prestart", True, KillTimeout=30 * S)  # within which it may stand still
+    """Starts an allocation whose main task begins when `early` is released."""
+    side = task("side", "prestart", True, KillTimeout=30 * S)  # so that it can be stopped with SIGSTOP for that long
     alloc = start(name, [main, side, task("early", "prestart")], **AGAIN)
     case.until(lambda: sorted(order(node, alloc)) == ["early begins", "side begins"], 60, "prestart tasks to begin")
     return alloc
@@ -58,16 +58,16 @@ def begins_anew(alloc):
 
 
 def the_one_that_runs(alloc):
-    """The pid of its only task that does."""
+    """Waits until exactly one task of the allocation runs. Returns its pid."""
     def find():
         pids = [r["task_pid"] for r in crash.records(node).values() if r and str(uuid.UUID(bytes=r["alloc"])) == alloc["ID"] and
                 r["state"] == exe.EXE_RUNNING]
         return len(pids) == 1 and pids[0]
-    return case.until(find, 60, "one task alone to run")
+    return case.until(find, 60, "exactly one task to run")
 
 
-def test_while_a_plugin_prepares():
-    """It began although its gate had been shut, and with that kept all gates shut for ever."""
+def test_a_restart_while_the_directories_of_a_plugin_are_made():
+    """The plugin's task started although its gate was closed, which kept all gates closed forever."""
     plugin = api.task("main", binary("csi-local"), ["-root", case.directory()], CSIPluginConfig={
         "ID": "late", "Type": "monolith", "MountDir": "/csi", "HealthTimeout": 300 * S})
     alloc = begun("prepares", plugin)
@@ -80,13 +80,13 @@ def test_while_a_plugin_prepares():
             mount_helper.close()
             case.until(lambda: os.path.exists(prepared), 60, "the plugin's directory")
             time.sleep(0.5)
-            case.equal(events(get(alloc), "main"), ["Received", "Task Setup"], "what begins while another has not ended")
+            case.equal(events(get(alloc), "main"), ["Received", "Task Setup"], "events of the plugin's task while another task has not ended")
     begins_anew(alloc)
     case.until(lambda: node.request("GET", "/v1/plugin/csi/late").status == 200, 60, "the plugin to answer")
     node.purge("prepares")
 
 
-def test_while_a_task_starts():
+def test_a_restart_while_a_task_starts():
     alloc = begun("starts", task("main"))
     with halt(node.processes()["exec-helper"]):
         let_go(node, alloc, "early")
@@ -98,7 +98,7 @@ def test_while_a_task_starts():
     node.purge("starts")
 
 
-def test_while_prestart_and_poststart_tasks_run():
+def test_a_restart_while_prestart_and_poststart_tasks_run():
     alloc = start("stages", [task("main"), task("late", "poststart"), task("early", "prestart")], **AGAIN)
     wait_order(node, alloc, ["early begins"])
     restart_all(alloc)
@@ -111,13 +111,13 @@ def test_while_prestart_and_poststart_tasks_run():
     let_go(node, alloc, "early")
     wait_order(node, alloc, ["early ends", "late begins", "main begins"], skip=9, any_of={"late begins", "main begins"})
     let_go(node, alloc, "late")
-    case.until(lambda: get(alloc)["TaskStates"]["late"]["State"] == "dead", 60, "the poststart task to be over")
+    case.until(lambda: get(alloc)["TaskStates"]["late"]["State"] == "dead", 60, "the poststart task to end")
     case.equal([get(alloc)["TaskStates"][name]["Restarts"] for name in ("early", "late", "main")], [2, 1, 1])
     node.purge("stages")
 
 
-def test_while_one_waits_for_its_restart():
-    """It goes on to wait, and begins with its stage or after it."""
+def test_a_restart_while_a_task_waits_for_its_restart():
+    """The task keeps waiting for its delay, and starts with its stage or later."""
     slow = {**AGAIN["RestartPolicy"], "Attempts": 10, "Delay": 2 * S}
     alloc = start("waits", [task("main"), task("other", RestartPolicy=slow), task("early", "prestart")], **AGAIN)
     both = {"main begins", "other begins"}
@@ -125,16 +125,16 @@ def test_while_one_waits_for_its_restart():
     let_go(node, alloc, "early")
     wait_order(node, alloc, ["early ends", *both], skip=1, any_of=both)
     let_go(node, alloc, "other", 1)
-    case.until(lambda: "Restarting" in events(get(alloc), "other"), 60, "the task to wait")
+    case.until(lambda: "Restarting" in events(get(alloc), "other"), 60, "the task to wait for its restart")
     restart_all(alloc)
     case.until(lambda: "early begins" in order(node, alloc)[1:], 60, "the prestart task to begin again")
     let_go(node, alloc, "early")
-    case.until(lambda: order(node, alloc).count("main begins") == 2 and order(node, alloc).count("other begins") >= 2, 60, "both")
+    case.until(lambda: order(node, alloc).count("main begins") == 2 and order(node, alloc).count("other begins") >= 2, 60, "both tasks to begin again")
     node.purge("waits")
 
 
-def test_while_a_poststop_task_runs():
-    """The others are over for good: it alone begins anew, and the allocation ends after it."""
+def test_a_restart_while_a_poststop_task_runs():
+    """The other tasks have ended: only the poststop task starts again, and the allocation ends after it."""
     alloc = start("ends", [task("main"), task("after", "poststop")], kind="batch")
     wait_order(node, alloc, ["main begins"])
     let_go(node, alloc, "main")
@@ -146,7 +146,7 @@ def test_while_a_poststop_task_runs():
     node.purge("ends")
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 32
-"""A task that writes more than its ephemeral_disk: refused by the file system where that can, else measured."""
+"""A task that writes more than its ephemeral_disk: the file system refuses it if it has project quota; else the usage is measured."""
 import contextlib
 import json
 import os
@@ -8,8 +8,8 @@ import os
 from lib import api, case, quota
 
 MIB = 1 << 20
-# Says what came of writing 40 MiB, of three ways out of the project, and how large its disk seems; then it waits. With holes
-# between: where the pieces lie takes blocks too, which are counted when they are written, and given beyond the limit.
+# Writes 40 MiB, tries three ways to leave the project, prints the results and the apparent size of its disk, then waits. The file has
+# holes, so that it needs metadata blocks too, which are counted when they are written and may exceed the limit.
 WRITES = """
 import ctypes, errno, fcntl, json, os, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -39,7 +39,7 @@ time.sleep(1000)
 
 
 LOGS = {"MaxFiles": 1, "MaxFileSizeMB": 1}
-# A start may fail on a machine that is slow: looking up a user has 2 s.
+# A start may fail on a slow machine, because the look-up of a user has a deadline of 2 s.
 RESTARTS = {"Attempts": 100, "Interval": 3600 * 10**9, "Delay": 10**9, "Mode": "fail"}
 
 
@@ -52,7 +52,8 @@ def job(name, **more):
 
 
 def refused(ways):
-    """Those that were not. The last call is newer than the libseccomp of some machines, and does not exist for the task then."""
+    """Returns the results of the ways that were not refused. The last system call is newer than the libseccomp of some machines, which then
+    answers ENOSYS."""
     return [e for e in ways if e != "EPERM" and (e, ways.index(e)) != ("ENOSYS", 2)]
 
 
@@ -63,9 +64,9 @@ def said(node, name):
 
 
 def told(node, alloc):
-    """The event of its disk; None: there is none yet."""
+    """Returns the event about its disk usage, or None."""
     found = [e for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"] if e["Type"] == "Disk Resources Exceeded"]
-    case.equal(len(found) < 2, True, "more than one: %r" % found)
+    case.equal(len(found) < 2, True, "events about the disk: %r" % found)
     return found[0] if found else None
 
 
@@ -82,19 +83,19 @@ def refused_by_the_file_system(kind, code):
         alloc, (done, failed, ways, size) = said(node, "greedy")
         case.equal((done > 19 * MIB, done <= 20 * MIB, failed), (True, True, code), "%d bytes" % done)
         case.equal((refused(ways), size), ([], 20 * MIB))
-        # Once, and the task goes on. It is looked at every 30 s.
+        # One event, and the task keeps running. Usage is checked every 30 s.
         event = case.until(lambda: told(node, alloc), 120, "the event")
-        case.contains(event["DisplayMessage"], "has taken all 20 MiB of its ephemeral_disk")
+        case.contains(event["DisplayMessage"], "uses all 20 MiB of its ephemeral_disk")
         case.equal((event["FailsTask"], node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"]), (False, "running"))
         number = quota.project("%s/alloc/%s" % (node.data, alloc["ID"]))[0]
-        # Its successor has the data, and its own limit.
+        # The successor gets the data, with its own limit.
         node.register({"Job": {**job("greedy", Sticky=True, SizeMB=30)["Job"], "Meta": {"new": "1"}}})
         case.until(lambda: [a["ID"] for a in node.wait_running("greedy")] != [alloc["ID"]], 60, "its next version")
         successor = node.wait_running("greedy")[0]
         directory = "%s/alloc/%s" % (node.data, successor["ID"])
         case.equal((quota.project(directory)[0], quota.usage(directory, number)[1]), (number, 30 * MIB))
         case.equal(os.stat(directory + "/t/local/f").st_blocks * 512 >= 19 * MIB, True, "its data")
-        # Root's are refused nothing (xfs: also root's): that is measured, as it is without a project.
+        # Writes of root are not refused (on xfs they are), so its usage is measured, as without a project.
         if kind == "ext4":
             node.register(api.job("root", LogConfig=LOGS, group=group()))
             alloc = node.wait_running("root")[0]
@@ -106,24 +107,24 @@ def refused_by_the_file_system(kind, code):
             node.purge("root")
         node.purge("greedy")
         node.do("PUT", "/v1/system/gc")
-        case.until(lambda: quota.usage(node.data, number) == (0, 0), 60, "its project to be nobody's")
+        case.until(lambda: quota.usage(node.data, number) == (0, 0), 60, "its project to have no files")
 
 
-def test_on_ext4_the_file_system_refuses_it():
+def test_ext4_refuses_writes_beyond_the_limit():
     refused_by_the_file_system("ext4", "EDQUOT")
 
 
-def test_on_xfs_the_file_system_refuses_it():
+def test_xfs_refuses_writes_beyond_the_limit():
     refused_by_the_file_system("xfs", "ENOSPC")
 
 
-def test_elsewhere_it_is_measured():
+def test_other_file_systems_are_measured():
     with api.Node() as node:
         node.register(job("greedy"))
         alloc, (done, failed, ways, _) = said(node, "greedy")
         case.equal((done, failed, refused(ways)), (40 * MIB, "", []))
         event = case.until(lambda: told(node, alloc), 120, "the event")
-        case.contains(event["DisplayMessage"], "takes 41 MiB of the disk, its ephemeral_disk has 20 MiB")
+        case.contains(event["DisplayMessage"], "uses 41 MiB of disk, its ephemeral_disk has 20 MiB")
         case.equal(event["FailsTask"], True)
         node.wait_allocs("greedy", [(0, "run", "failed")], seconds=60)
         node.purge("greedy")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 31
-"""What is left of allocations that are over: how many are kept, which go when the disk is full, and when somebody asks."""
+"""Garbage collection of ended allocations: how many are kept, which are removed when the disk is full, and removal on request."""
 import contextlib
 import os
 import signal
@@ -34,7 +34,7 @@ def started(kept=50, threshold=100, data=None, server="", inodes=100):
 
 
 def end(node, name, times):
-    """A job that is over, and again: its allocations, the oldest first."""
+    """Runs n versions of a job that ends. Returns its allocations, oldest first."""
     for n in range(1, times + 1):
         node.register(api.job(name, "/bin/true", Env={"N": str(n)}, group=NO_MORE))
         case.until(lambda n=n: [a["ClientStatus"] for a in node.allocs(name)][-1:] == ["failed"] and
@@ -43,25 +43,25 @@ def end(node, name, times):
 
 
 def collect(node, method, path):
-    """Its tasks have ended; its last hooks may still run."""
-    case.until(lambda: node.request(method, path).status == 200, 60, "it to be eligible")
+    """Waits until the allocation can be collected: its tasks have ended, but its last hooks may still run."""
+    case.until(lambda: node.request(method, path).status == 200, 60, "the allocation to be eligible for collection")
 
 
 def has_directory(node, alloc):
     return os.path.exists("%s/alloc/%s" % (node.data, alloc["ID"]))
 
 
-def test_the_oldest_beyond_the_limit_go():
+def test_the_oldest_beyond_the_limit_are_removed():
     with started(kept=2) as node:
         end(node, "many", 6)
-        # Two that are over, and the one that stands for its slot.
-        case.until(lambda: [a["JobVersion"] for a in node.allocs("many")] == [3, 4, 5], 60, "the oldest to go")
+        # Two ended ones are kept, and the newest, which represents its slot.
+        case.until(lambda: [a["JobVersion"] for a in node.allocs("many")] == [3, 4, 5], 60, "the oldest to be removed")
         case.equal([has_directory(node, a) for a in node.allocs("many")], [True] * 3)
         node.purge("many")
 
 
-def test_what_is_old_goes():
-    """Allocations that have a successor, and the evaluations of which there is nothing more; what stands for a slot stays."""
+def test_old_allocations_and_evaluations_are_removed():
+    """Allocations with a successor are removed, and evaluations without allocations; an allocation that represents a slot stays."""
     with started(server='  eval_gc_threshold = "1h"') as node:
         first, last = end(node, "old", 2)
         once = api.job("once", "/bin/true")
@@ -71,7 +71,7 @@ def test_what_is_old_goes():
         empty = node.register(api.job("empty", count=0))["EvalID"]
         node.wait_evaluation(empty)
         known = {first["EvalID"], last["EvalID"], done["EvalID"], empty}
-        # Looked at many times meanwhile: none of it is an hour old.
+        # They have been examined several times by now, but none is an hour old.
         node.register(api.job("looks"))
         node.wait_running("looks")
         case.equal((known - {e["ID"] for e in node.ask("/v1/evaluations")}, len(node.allocs("old"))), (set(), 2))
@@ -81,16 +81,16 @@ def test_what_is_old_goes():
         node.process.send_signal(signal.SIGHUP)
         node.wait_process("supervisor", other_than=old)
         node.wait_ready()
-        case.until(lambda: [a["ID"] for a in node.allocs("old")] == [last["ID"]], 60, "the one with a successor to go")
+        case.until(lambda: [a["ID"] for a in node.allocs("old")] == [last["ID"]], 60, "the one with a successor to be removed")
         case.until(lambda: {e["ID"] for e in node.ask("/v1/evaluations")} & known == {last["EvalID"], done["EvalID"]}, 60,
-                   "evaluations without an allocation to go")
-        case.equal([a["ID"] for a in node.allocs("once")], [done["ID"]], "what is done stands for its slot")
+                   "evaluations without an allocation to be removed")
+        case.equal([a["ID"] for a in node.allocs("once")], [done["ID"]], "the completed allocation, which represents its slot")
         for name in ("old", "once", "empty", "looks"):
             node.purge(name)
         case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 
-def test_one_that_somebody_names():
+def test_an_allocation_is_removed_on_request():
     with started() as node:
         first, second = end(node, "named", 2)
         node.register(api.job("runs"))
@@ -98,11 +98,11 @@ def test_one_that_somebody_names():
         node.refused(409, NOT_ELIGIBLE, "GET", "/v1/client/allocation/%s/gc" % runs["ID"])
         node.refused(404, 'Unknown allocation "x"', "GET", "/v1/client/allocation/x/gc")
         collect(node, "GET", "/v1/client/allocation/%s/gc" % first["ID"])
-        case.until(lambda: not has_directory(node, first), 60, "its directory to go")
-        case.until(lambda: [a["ID"] for a in node.allocs("named")] == [second["ID"]], 60, "it to be forgotten")
-        # The one that stands for the slot is known on, or it would be placed again.
+        case.until(lambda: not has_directory(node, first), 60, "its directory to be removed")
+        case.until(lambda: [a["ID"] for a in node.allocs("named")] == [second["ID"]], 60, "the allocation to be removed from the database")
+        # An allocation that represents a slot is not removed from the database, or it would be placed again.
         collect(node, "PUT", "/v1/client/allocation/%s/gc" % second["ID"])
-        case.until(lambda: not has_directory(node, second), 60, "its directory to go")
+        case.until(lambda: not has_directory(node, second), 60, "its directory to be removed")
         node.refused(409, NOT_ELIGIBLE, "PUT", "/v1/client/allocation/%s/gc" % second["ID"])
         case.equal([(a["ID"], a["ClientStatus"]) for a in node.allocs("named")], [(second["ID"], "failed")])
         node.register(api.job("named", "/bin/true", Env={"N": "3"}, group=NO_MORE))
@@ -111,16 +111,16 @@ def test_one_that_somebody_names():
         third = node.allocs("named")[-1]
         case.equal(has_directory(node, third), True)
         case.until(lambda: node.request("PUT", "/v1/client/gc").status == 200 and not has_directory(node, third), 60,
-                   "all that is over to go")
-        case.equal(has_directory(node, runs), True, "one that runs")
+                   "all ended allocations to be removed")
+        case.equal(has_directory(node, runs), True, "whether a running one still has its directory")
         case.equal(node.allocs("runs")[0]["ClientStatus"], "running")
         for name in ("named", "runs"):
             node.purge(name)
         case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 
-def test_what_cannot_be_removed_is_tried_again():
-    """Somebody has mounted something in there: nothing is removed until that is gone, and then all of it is."""
+def test_a_removal_that_fails_is_tried_again():
+    """A foreign mount inside: nothing is removed until it is unmounted, then everything is."""
     with started() as node:
         alloc, = end(node, "held", 1)
         path = "%s/alloc/%s/alloc/data" % (node.data, alloc["ID"])
@@ -129,18 +129,18 @@ def test_what_cannot_be_removed_is_tried_again():
             collect(node, "PUT", "/v1/client/allocation/%s/gc" % alloc["ID"])
             node.wait_log("is still mounted; it is tried again in 30 s", 60)
             case.equal(os.path.isdir(path), True, "its directories")
-            node.kill("supervisor")  # the next one does not forget it
+            node.kill("supervisor")  # the next supervisor tries it too
             node.wait_log("is still mounted; it is tried again in 30 s", 60, times=2)
         finally:
             helper.umount(path)
-        case.until(lambda: not has_directory(node, alloc), 120, "its directories to be gone")
+        case.until(lambda: not has_directory(node, alloc), 120, "its directories to be removed")
         node.purge("held")
         case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 
 @contextlib.contextmanager
 def disk(options, **limits):
-    """A node on a small disk of its own, with three allocations that are over and one that runs."""
+    """A node on its own small disk, with three ended allocations and a running one."""
     base = case.directory()
     helper.mount("disk", base, "tmpfs", 0, options + ",mode=755")
     try:
@@ -149,26 +149,26 @@ def disk(options, **limits):
             node.register(api.job("runs"))
             runs = node.wait_running("runs")[0]
             yield node, allocs
-            # The first does not help, the second does.
-            case.until(lambda: not has_directory(node, allocs[0]) and not has_directory(node, allocs[1]), 60, "the oldest to go")
-            node.wait_log("2 allocations that are over are removed", 60)
-            case.equal(has_directory(node, runs), True, "one that runs")
+            # Removing the first does not free enough, removing the second does.
+            case.until(lambda: not has_directory(node, allocs[0]) and not has_directory(node, allocs[1]), 60, "the oldest to be removed")
+            node.wait_log("removing 2 ended allocations", 60)
+            case.equal(has_directory(node, runs), True, "whether a running one still has its directory")
             for name in ("full", "runs"):
                 node.purge(name)
     finally:
-        helper.umount(base, 2)  # MNT_DETACH: something may be at the trash still
+        helper.umount(base, 2)  # MNT_DETACH: a process may still be emptying the trash
 
 
-def test_a_full_disk_takes_the_oldest_first():
+def test_a_full_disk_removes_the_oldest_first():
     with disk("size=64m", threshold=50) as (node, allocs):
         with open("%s/alloc/%s/alloc/data/big" % (node.data, allocs[1]["ID"]), "wb") as f:
             os.posix_fallocate(f.fileno(), 0, 40 << 20)
 
 
-def test_so_does_one_without_inodes():
+def test_a_disk_without_free_inodes_removes_the_oldest_first():
     with disk("nr_inodes=4000", inodes=50) as (node, allocs):
         top = "%s/alloc/%s/alloc/data/" % (node.data, allocs[1]["ID"])
-        with contextlib.suppress(FileNotFoundError):  # it goes as soon as there are too many
+        with contextlib.suppress(FileNotFoundError):  # it is removed as soon as there are too many
             for n in range(3000):
                 open(top + str(n), "w", encoding="ascii").close()
 
@@ -191,7 +191,7 @@ def sticky(name, version):
 
 
 def test_a_sticky_disk_is_not_collected_before_its_successor_has_it():
-    """Nothing that is over is kept here. The successor waits until then."""
+    """No ended allocation is kept here. The successor waits until it has the data."""
     with started(kept=0) as node:
         for n in range(5):
             name = "sticky-%d" % n
@@ -200,14 +200,14 @@ def test_a_sticky_disk_is_not_collected_before_its_successor_has_it():
             write_own(node, first, name)
             node.register(sticky(name, "2"))
             case.until(lambda job=name: any(a["JobVersion"] == 1 and a["ClientStatus"] == "running" for a in node.allocs(job)), 60,
-                       "its successor")
+                       "its successor to run")
             case.equal(read_own(node, next(a for a in node.allocs(name) if a["JobVersion"] == 1)), name)
-            case.until(lambda a=first: not has_directory(node, a), 60, "the first to be collected")
+            case.until(lambda a=first: not has_directory(node, a), 60, "the first to be removed")
             node.purge(name)
 
 
-def test_not_by_the_next_supervisor_either():
-    """It was killed when it had asked for both, the move and the removal, and nothing had come of either."""
+def test_a_sticky_disk_is_not_collected_by_the_next_supervisor_either():
+    """The supervisor is killed after it has requested the move and the removal, before either is done."""
     with started(kept=0) as node:
         node.register(sticky("held", "1"))
         first = node.wait_running("held")[0]
@@ -216,8 +216,8 @@ def test_not_by_the_next_supervisor_either():
         os.kill(file_helper, signal.SIGSTOP)
         try:
             node.register(sticky("held", "2"))
-            case.until(lambda: [a["ClientStatus"] for a in node.allocs("held")] == ["complete", "pending"], 60, "its successor")
-            time.sleep(0.2)  # for what else it asks for
+            case.until(lambda: [a["ClientStatus"] for a in node.allocs("held")] == ["complete", "pending"], 60, "its successor to run")
+            time.sleep(0.2)  # time for its other requests
             node.wait_process("supervisor", node.kill("supervisor"))
         finally:
             with contextlib.suppress(ProcessLookupError):  # it ends with the supervisor
@@ -225,7 +225,7 @@ def test_not_by_the_next_supervisor_either():
         node.wait_ready()
         second = node.wait_running("held")[0]
         case.equal((second["JobVersion"], read_own(node, second)), (1, "kept"))
-        case.until(lambda: not has_directory(node, first), 60, "the first to be collected")
+        case.until(lambda: not has_directory(node, first), 60, "the first to be removed")
         node.purge("held")
 
 

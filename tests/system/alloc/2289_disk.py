@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An allocation is placed where its ephemeral_disk is still to be had."""
+"""An allocation is placed only if enough disk for its ephemeral_disk is free."""
 import contextlib
 import os
 
@@ -20,7 +20,7 @@ LOGS = {"MaxFiles": 1, "MaxFileSizeMB": 1}
 
 @contextlib.contextmanager
 def started(more="", disk=True):
-    """An agent whose data directory is a small disk of its own."""
+    """An agent whose data directory is on its own small disk."""
     base = case.directory()
     config = base + ".hcl"
     with open(config, "w", encoding="ascii") as f:
@@ -32,7 +32,7 @@ def started(more="", disk=True):
             yield node
             case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
     finally:
-        helper.umount(base, 2)  # MNT_DETACH: something may be at the trash still
+        helper.umount(base, 2)  # MNT_DETACH: a process may still be emptying the trash
         os.unlink(config)
 
 
@@ -45,20 +45,20 @@ def disk_of(node):
     return found["NodeResources"]["Disk"]["DiskMB"], found["ReservedResources"]["Disk"]["DiskMB"]
 
 
-def test_what_does_not_fit_waits_and_names_the_disk():
+def test_a_job_that_does_not_fit_waits_and_names_the_disk():
     with started() as node:
         there, reserved = disk_of(node)
         case.equal((0 < there <= SIZE_MB, reserved), (True, 10), "the node's disk: %d MB" % there)
         half = (there - reserved) // 2
         planned = node.do("POST", "/v1/job/big/plan", {**job("big", half, 3), "Diff": False})
-        case.equal(planned["FailedTGAllocs"]["g"]["DimensionExhausted"], {"disk": 1}, "in the plan")
+        case.equal(planned["FailedTGAllocs"]["g"]["DimensionExhausted"], {"disk": 1}, "the reason in the plan")
         ev = node.wait_evaluation(node.register(job("big", half, 3))["EvalID"])
         case.equal((ev["FailedTGAllocs"]["g"]["DimensionExhausted"], ev["QueuedAllocations"]), ({"disk": 1}, {"g": 1}))
         case.equal(node.ask("/v1/job/big")["StatusDescription"], "group g: not enough disk")
         placed = node.wait_running("big", 2)
         shared = node.ask("/v1/allocation/" + placed[0]["ID"])["AllocatedResources"]["Shared"]
         case.equal(shared["DiskMB"], half)
-        # Its room is anybody's when it has ended.
+        # Its disk is free when it has ended.
         node.do("PUT", "/v1/job/big/scale", {"Target": {"Group": "g"}, "Count": 1})
         node.register(job("next", half))
         node.wait_running("next")
@@ -66,7 +66,7 @@ def test_what_does_not_fit_waits_and_names_the_disk():
         node.purge("next")
 
 
-def test_what_is_reserved_is_nobodys():
+def test_reserved_disk_is_not_given_to_allocations():
     with started("disk_free_mb = 50", disk=True) as node:
         case.equal(disk_of(node), (50, 10))
         node.wait_evaluation(node.register(job("much", 41))["EvalID"])
@@ -77,7 +77,7 @@ def test_what_is_reserved_is_nobodys():
 
 
 def test_what_an_allocation_has_written_counts_once():
-    """Its ephemeral_disk is taken from what there is; what it has written is no more than that."""
+    """Its ephemeral_disk is subtracted from the free space; bytes that it has written already are not subtracted again."""
     with started() as node:
         there = disk_of(node)[0]
         node.register(job("db", 100))
@@ -94,7 +94,7 @@ def test_what_an_allocation_has_written_counts_once():
         node.purge("db")
 
 
-def test_what_others_have_written_is_taken():
+def test_disk_used_by_other_files_is_not_given_to_allocations():
     with started() as node:
         there = disk_of(node)[0]
         with open(node.data + "/../others", "wb") as f:

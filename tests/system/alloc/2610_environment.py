@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a task is told: every variable of its environment and no other, and ${…} where it stands for something."""
+"""The environment of tasks: every variable and no other, and the interpolation of ${…}."""
 import os
 import pwd
 
@@ -18,7 +18,7 @@ def task(name, driver, args=("-0",), command="/usr/bin/env", **more):
 
 
 def batch(name, groups, **more):
-    """A job that runs once: groups are {name: (group's more, tasks)}."""
+    """Returns a batch job. groups: {name: (more fields of the group, tasks)}."""
     made = api.job(name)["Job"]
     base = made["TaskGroups"][0]
     made["TaskGroups"] = [{**base, "Name": g, "Tasks": tasks, **of_group} for g, (of_group, tasks) in groups.items()]
@@ -26,7 +26,7 @@ def batch(name, groups, **more):
 
 
 def ended(made):
-    """The allocs of a job that has completed, by group."""
+    """Runs a job to its end. Returns its allocs by group."""
     node.register(made)
     name = made["Job"]["ID"]
     n = len(made["Job"]["TaskGroups"])
@@ -42,7 +42,7 @@ def ended(made):
 
 def environment(alloc, name):
     words = node.logs(alloc, name).decode().split("\0")
-    case.equal(words.pop(), "", "what stands behind the last variable")
+    case.equal(words.pop(), "", "the text after the last variable")
     return dict(w.split("=", 1) for w in words)
 
 
@@ -52,7 +52,7 @@ def of_user(user):
 
 
 def of_alloc(job, alloc, name, driver):
-    """What every task of it has."""
+    """Returns the variables that every task of the alloc has."""
     top = "%s/alloc/%s" % (node.data, alloc["ID"])
     dirs = ("/alloc", "/local", "/secrets") if driver == "exec" else (
         top + "/alloc", "%s/%s/local" % (top, name), "%s/%s/secrets" % (top, name))
@@ -70,7 +70,7 @@ def of_alloc(job, alloc, name, driver):
 
 
 def of_ports(alloc):
-    """All names that a port has: in some of them a dash stays one."""
+    """Returns the variables of the ports. In some of their names a dash is kept."""
     made = {}
     for p in alloc["AllocatedResources"]["Shared"]["Ports"]:
         label, name = p["Label"], p["Label"].replace("-", "_")
@@ -123,7 +123,7 @@ def test_all_variables_of_raw_exec():
     all_variables("raw_exec")
 
 
-def test_an_index_of_its_own_for_each_alloc():
+def test_each_alloc_has_its_own_index():
     made = batch("indexes", {"g": ({}, [task("t", "raw_exec")])})
     made["Job"]["TaskGroups"][0]["Count"] = 3
     node.register(made)
@@ -144,14 +144,14 @@ def test_a_session_has_the_environment_of_its_task():
     node.purge("inside")
 
 
-# What an argument says, and what the task is given.
+# Arguments, and their values for the task.
 EVALUATED = (
     ("${NOMAD_TASK_NAME}", "t"), ("a${NOMAD_DC}b${NOMAD_DC}", "adc1bdc1"), ('${env["NOMAD_DC"]}', "dc1"), ("${ NOMAD_DC }", "dc1"),
     ('${ env["OWN"] }', "x y"), ("${OWN}", "x y"), ("${attr.kernel.name}", "linux"), ("${node.unique.id}", None), ("${node.class}", ""),
     ("${meta.rack}", "r1"), ("${node.region}", "global"), ("${node.pool}", "default"), ("${PATH}", PATH),
     ("$${NOMAD_DC}", "${NOMAD_DC}"), ("%%{if}", "%{if}"), ("$HOME $1 100% $$ {x}", "$HOME $1 100% $$ {x}"),
     ("${NOMAD_META_a_key}", "v"), ("${NOMAD_META_a-key}", "v"), ("${NOMAD_PORT_http}", "80"), ("${NOMAD_HOST_PORT_http}", "18091"))
-# What is neither, and has to be named instead of being passed on.
+# Expressions that are not supported: an error must name them.
 OTHERS = ("${nobody}", "${1+1}", '${upper("x")}', "${unclosed", "%{if true}x%{endif}", '${env["NOMAD_DC"] + "x"}', '${env["NOBODY"]}',
           "${NOMAD_DC + 1}", "${env[NOMAD_DC]}", "${NOMAD_DC:-x}", "${NOMAD_DC#/}", "${}", "${ }", '${env["NOMAD_DC"]x}', "${attr.none}",
           "${env.NOMAD_DC}")
@@ -164,13 +164,13 @@ def test_driver_configuration_is_evaluated():
             task("t", driver, ["%s\\n"] + [a for a, _ in EVALUATED], "/usr/bin/${NOMAD_META_program}", Env={"OWN": "x y"})])})
         alloc = ended(made)["g"]
         wanted = [alloc["NodeID"] if w is None else w for _, w in EVALUATED]
-        # printf knows %s alone, so each argument is a line as it came.
+        # printf with %s prints each argument unchanged on a line.
         case.equal(node.logs(alloc).decode().splitlines(), wanted, driver)
         node.purge("args")
 
 
 def sentences(made, name="t"):
-    """Of a task that does not start."""
+    """Returns the reason why the job's task does not start."""
     node.register(made)
     alloc = node.wait_allocs(made["Job"]["ID"], [(0, "run", "failed")], 60)[0]
     found = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"][name]["Events"]
@@ -185,8 +185,8 @@ def test_other_expressions_are_refused():
         case.contains(found[-2][1], text[:text.index("}") + 1] if "}" in text and "${" in text else text[:4], text)
 
 
-def test_the_rest_of_a_drivers_configuration_too():
-    """Capabilities, modes: what they come to is what is judged."""
+def test_other_fields_of_a_drivers_configuration_are_evaluated():
+    """Capabilities and modes are checked after interpolation."""
     look = 'readlink /proc/self/ns/ipc; grep CapAmb /proc/self/status; head -c 3 /local/d/file'
     for meta, config, caps in (({"mode": "host"}, {"ipc_mode": "${NOMAD_META_mode}"}, 0),
                                ({"cap": "chown"}, {"cap_add": ["${NOMAD_META_cap}"]}, 1 << 29 | 1 << 10 | 1 << 5 | 1 << 0)):
@@ -206,19 +206,19 @@ def test_the_rest_of_a_drivers_configuration_too():
         made = batch("config", {"g": ({"Meta": {"cap": "sys_boot"}}, [task("t", "exec")])})
         made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"][key] = value
         case.contains("\n".join(text for _, text in sentences(made)), text, key)
-    # What stands for nothing else is judged when the job comes.
+    # A value without an expression is checked at registration.
     made = batch("config", {"g": ({}, [task("t", "exec")])})
     made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]["pid_mode"] = "sometimes"
     node.refused(400, 'config.pid_mode must be "private" or "host"', "POST", "/v1/jobs", made)
 
 
-def test_a_place_that_leads_out_is_judged_when_it_is_known():
-    """CVE-2020-27195: what was checked was not yet what it came to."""
+def test_a_path_that_leaves_the_task_directory_after_interpolation_is_refused():
+    """CVE-2020-27195: a path was checked before its interpolation."""
     volumes = {"v": {"Name": "v", "Type": "host", "Source": "vol"}}
     for up in ("../etc", "../../../../etc", "/../etc", "..", "a/../.."):
         found = sentences(batch("out", {"g": ({"Meta": {"up": up}, "Volumes": volumes}, [
             task("t", "exec", VolumeMounts=[{"Volume": "v", "Destination": "/local/${NOMAD_META_up}"}])])}))
-        case.equal((found[-2][0], found[-2][1]), ("Failed Validation", 'volume_mount "v": destination "/local/%s" leads up by ".."' % up))
+        case.equal((found[-2][0], found[-2][1]), ("Failed Validation", 'volume_mount "v": destination "/local/%s" has a component ".."' % up))
     made = batch("out", {"g": ({"Meta": {"dots": "..."}, "Volumes": volumes}, [
         task("t", "exec", ["/local/.../x..y/file"], "/bin/cat", VolumeMounts=[{"Volume": "v", "Destination": "/local/${NOMAD_META_dots}/x..y"}])])})
     case.equal(node.logs(ended(made)["g"]), b"abc")
@@ -228,7 +228,7 @@ def test_a_place_that_leads_out_is_judged_when_it_is_known():
     case.contains("\n".join(text for _, text in found), "${NOMAD_META_nobody} is not known")
 
 
-def test_user_and_signal_mean_what_they_say():
+def test_user_and_kill_signal_are_not_interpolated():
     made = batch("user", {"g": ({"Meta": {"who": "nobody"}}, [task("t", "raw_exec", User="${NOMAD_META_who}")])})
     case.contains("\n".join(text for _, text in sentences(made)), "${NOMAD_META_who}")
     made = batch("signal", {"g": ({"Meta": {"how": "SIGTERM"}}, [task("t", "raw_exec", KillSignal="${NOMAD_META_how}")])})
@@ -239,29 +239,29 @@ def test_user_and_signal_mean_what_they_say():
         case.contains(answer.text, "${NOMAD_META_how}")
 
 
-def test_values_that_grow_without_end_start_nothing():
-    """Each is a thousand times the one before it: the fourth would be a terabyte."""
+def test_values_that_grow_beyond_the_limit_are_refused():
+    """Each variable contains the previous one a thousand times: the fourth would be a terabyte."""
     env = {"A": "x" * 1000}
     for name, of in (("B", "A"), ("C", "B"), ("D", "C")):
         env[name] = "${%s}" % of * 1000
     found = sentences(batch("growing", {"g": ({}, [task("t", "raw_exec", Env=env)])}))
     case.contains("\n".join(text for _, text in found), "make the environment of task t: Argument list too long")
-    # Nor is what only looks like references read more than once.
+    # Text that looks like a reference after interpolation is not interpolated again.
     found = sentences(batch("growing", {"g": ({}, [task("t", "raw_exec", Env={"A": "${" * (1 << 17)})])}))
     case.contains("\n".join(text for _, text in found), "Argument list too long")
-    # Each fits, and all of them together would be 90 MB.
+    # Each value is permitted, but all together would be 90 MB.
     env = {"A": "x" * 100000}
     many = {"A%d" % i: "${A}" for i in range(900)}
     found = sentences(batch("growing", {"g": ({}, [task("t", "raw_exec", Env={**env, **many})])}))
     case.contains("\n".join(text for _, text in found), "make the environment of task t: Argument list too long")
     found = sentences(batch("growing", {"g": ({}, [task("t", "raw_exec", ["${A}"] * 900, Env=env)])}))
-    case.contains("\n".join(text for _, text in found), "replace what ${…} stands for: Argument list too long")
+    case.contains("\n".join(text for _, text in found), "the values of the task's ${…} would add more than 4 MiB")
     made = batch("nul", {"g": ({}, [task("t", "raw_exec", Env={"A": "x\0y"})])})
     case.equal(node.request("POST", "/v1/jobs", made).status, 400, "a value with a NUL")
 
 
 def directory():
-    """A host volume, and the configuration of a node that has it."""
+    """Makes a host volume. Returns the configuration of a node that has it."""
     top = case.directory()
     os.mkdir(top + "/vol")
     os.chmod(top + "/vol", 0o755)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 32
-"""The control socket as an HTTP server: what it refuses, and that no client stands in another's way."""
+"""The control socket as an HTTP server: requests that it refuses, and that no client blocks another."""
 import os
 import resource
 import socket
@@ -9,7 +9,7 @@ import time
 
 from lib import api, case
 
-IDLE_S = 30  # when a connection that says nothing is given up
+IDLE_S = 30  # after this time an idle connection is closed
 
 
 def fds(pid):
@@ -20,10 +20,10 @@ def answers_at_once(node, what):
     began = time.monotonic()
     case.equal(node.get("/v1/agent/health")[0], 200, what)
     took = time.monotonic() - began
-    case.equal(took < IDLE_S, True, "%s: health took %.2f s, as if it had waited for the others to be given up" % (what, took))
+    case.equal(took < IDLE_S, True, "%s: health took %.2f s, as long as until idle connections are closed" % (what, took))
 
 
-def test_headers_and_pretty():
+def test_answers_have_their_headers_and_pretty_indents():
     answer = node.request("GET", "/v1/jobs")
     case.equal((answer.status, answer.body), (200, b"[]"))
     case.equal(answer.headers["Content-Type"], "application/json")
@@ -32,10 +32,10 @@ def test_headers_and_pretty():
     case.equal(answer.headers["X-Nomad-KnownLeader"], "true")
     case.equal(answer.headers["X-Nomad-LastContact"], "0")
     case.contains(node.request("GET", "/v1/agent/health?pretty").text, "\n")
-    case.equal("\n" in node.request("GET", "/v1/agent/health?pretty=0").text, False, "pretty=0 indents")
+    case.equal("\n" in node.request("GET", "/v1/agent/health?pretty=0").text, False, "whether pretty=0 indents")
 
 
-def test_paths_and_methods():
+def test_unknown_paths_and_methods_are_refused():
     for path in ("/", "/v1", "/v1/", "/v1/job", "/v1/job/", "/v1/jobs/", "/v1/nothing", "/v1/job/a/b", "/ui/"):
         node.refused(404, "resource not found", "GET", path)
     for method, path in (("DELETE", "/v1/jobs"), ("PUT", "/v1/nodes"), ("POST", "/v1/agent/health"), ("PATCH", "/v1/jobs")):
@@ -45,7 +45,7 @@ def test_paths_and_methods():
     node.refused(400, "percent", "GET", "/v1/jobs?prefix=%q")
 
 
-def test_ids_that_are_not_there():
+def test_unknown_ids_are_404():
     for path, text in (("/v1/job/", "job not found"), ("/v1/allocation/", "alloc not found"),
                        ("/v1/evaluation/", "eval not found"), ("/v1/node/", "node not found"),
                        ("/v1/volume/csi/", "volume not found"), ("/v1/plugin/csi/", "plugin not found")):
@@ -53,7 +53,7 @@ def test_ids_that_are_not_there():
             node.refused(404, text, "GET", path + bad)
 
 
-def test_bodies():
+def test_invalid_bodies_are_refused():
     node.refused(413, "longer than", "POST", "/v1/jobs", b"x" * (2 << 20))
     node.refused(400, "no body", "POST", "/v1/jobs")
     node.refused(400, "line 1", "POST", "/v1/jobs", b'{"Job":')
@@ -64,7 +64,7 @@ def test_bodies():
     case.equal(node.ask("/v1/jobs"), [], "jobs")
 
 
-def test_garbage_costs_only_its_connection():
+def test_garbage_closes_only_its_connection():
     held = []
     for data in (b"\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01" * 100, b"GET / HTTP/9.9\r\n\r\n", b"A" * 100000,
                  b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 60000 + b"\r\n\r\n",
@@ -76,9 +76,9 @@ def test_garbage_costs_only_its_connection():
         try:
             s.sendall(data)
         except OSError:
-            pass  # it has seen enough
+            pass  # the server has closed the connection already
         answers_at_once(node, repr(data[:20]))
-    for s in held:  # those that might still become a request are given up in their time
+    for s in held:  # connections with an incomplete request are closed after their timeout
         try:
             while s.recv(65536):
                 pass
@@ -87,7 +87,7 @@ def test_garbage_costs_only_its_connection():
         s.close()
 
 
-def test_half_sent_requests_block_nobody():
+def test_incomplete_requests_block_no_other_client():
     held = []
     for part in (b"", b"GET /v1/jo", b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"):
         for _ in range(20):
@@ -109,10 +109,10 @@ def test_a_pipelined_connection_is_served_in_order():
         case.equal(seen.index(b" 200 ") < seen.index(b" 404 "), True, "order")
 
 
-def test_a_client_that_does_not_read_blocks_nobody():
+def test_a_client_that_does_not_read_blocks_no_other_client():
     node.register(api.job("loud", "/bin/sh", ["-c", "while :; do echo 0123456789012345678901234567890123456789; done"]))
     alloc = node.wait_running("loud")[0]
-    case.until(lambda: len(node.logs(alloc)) > 1 << 20, 20, "a megabyte of logs")
+    case.until(lambda: len(node.logs(alloc)) > 1 << 20, 20, "a megabyte of logs to be written")
     before = fds(node.processes()["supervisor"])
     slow = []
     for _ in range(5):
@@ -127,7 +127,7 @@ def test_a_client_that_does_not_read_blocks_nobody():
     case.until(lambda: fds(node.processes()["supervisor"]) <= before, 10, "the readers' descriptors to be closed")
 
 
-def test_a_follower_that_leaves_is_noticed_while_nothing_is_said():
+def test_a_follower_that_disconnects_is_noticed_without_new_data():
     node.register(api.job("quiet"))
     alloc = node.wait_running("quiet")[0]
     before = fds(node.processes()["supervisor"])
@@ -142,16 +142,16 @@ def test_a_follower_that_leaves_is_noticed_while_nothing_is_said():
         return s.recv(65536)
     for _ in range(80):
         case.contains(follow(), b"200 OK")
-    case.contains(follow(), b" 503 ")  # the other connections are for whoever asks something
+    case.contains(follow(), b" 503 ")  # the other connections are reserved for short requests
     answers_at_once(node, "with 80 followers")
-    case.equal(fds(node.processes()["supervisor"]) > 80, True, "followers hold descriptors")
+    case.equal(fds(node.processes()["supervisor"]) > 80, True, "number of descriptors with followers")
     for s in followers:
         s.close()
-    case.until(lambda: fds(node.processes()["supervisor"]) <= before, 10, "the followers to be forgotten")
+    case.until(lambda: fds(node.processes()["supervisor"]) <= before, 10, "the connections of the followers to be closed")
     node.purge("quiet")
 
 
-def test_a_crowd_waits_its_turn():
+def test_many_clients_at_once_are_all_answered():
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
     for _ in range(5):
         held = [node.connect() for _ in range(1300)]

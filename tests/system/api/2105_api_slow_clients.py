@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 60
-"""Clients of the control socket that send slowly, do not read, or ask for what takes long: what they cost is bounded, and others
-are answered meanwhile."""
+"""Clients of the control socket that send slowly, do not read, or make expensive requests: their cost is bounded, and others are answered
+meanwhile."""
 import json
+import os
 import resource
 import socket
 import threading
@@ -13,8 +14,8 @@ import urllib.parse
 from lib import api, case
 
 MIB = 1 << 20
-CONNECTIONS = 1200  # the agent takes no more at a time
-BOUND_KB = 192 * 1024  # 64 MiB of requests and answers, and the agent itself
+CONNECTIONS = 1200  # the agent's limit
+BOUND_KB = 192 * 1024  # 64 MiB for requests and answers, plus the agent itself
 HALF = b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % MIB + b" " * (MIB - 1)
 
 
@@ -24,7 +25,7 @@ def pss_kb():
 
 
 class Crowd:
-    """Connections that say something, each by itself and as fast as it is taken, and then read nothing."""
+    """Connections that each send this text as fast as it is accepted, and then do not read."""
 
     def __init__(self, n, text):
         self.text, self.most_kb, self.ended = text, 0, False
@@ -41,7 +42,7 @@ class Crowd:
                 s.settimeout(case.LEAST_S)
                 s.sendall(self.text)
             except OSError:
-                pass  # it was cut off
+                pass  # the connection was closed
 
     def watch(self):
         while not self.ended:
@@ -61,7 +62,7 @@ class Crowd:
 
 
 def is_open(s):
-    """Says one byte more."""
+    """Sends one more byte. Returns whether the connection is open."""
     s.setblocking(False)
     try:
         s.send(b"x")
@@ -72,13 +73,13 @@ def is_open(s):
         return False
 
 
-def test_half_sent_bodies_take_neither_memory_nor_others_turns():
+def test_incomplete_bodies_neither_fill_memory_nor_delay_others():
     crowd = Crowd(CONNECTIONS, HALF)
     body = json.dumps(api.job("beside")).encode() + b" " * 500000
     try:
         case.until(lambda: node.request("POST", "/v1/jobs", body).status == 200, 60, "a job while they send")
         crowd.wait()
-        case.until(lambda: node.request("POST", "/v1/jobs", body).status == 200, 60, "a job while they say nothing")
+        case.until(lambda: node.request("POST", "/v1/jobs", body).status == 200, 60, "a job while they are silent")
     finally:
         most = crowd.close()
     node.wait_running("beside")
@@ -88,7 +89,7 @@ def test_half_sent_bodies_take_neither_memory_nor_others_turns():
 
 
 def send_many_bodies():
-    """What each of a hundred is answered that come at the same time; "": it was cut off."""
+    """Sends a hundred requests at the same time. Returns their answers; "" if the connection was closed."""
     sockets = [node.connect() for _ in range(100)]
     answers = []
     for text in (HALF, b" "):
@@ -97,7 +98,7 @@ def send_many_bodies():
                 s.settimeout(case.LEAST_S)
                 s.sendall(text)
             except OSError:
-                pass  # it was cut off
+                pass  # the connection was closed
     for s in sockets:
         try:
             answers.append(s.recv(65536).decode())
@@ -107,36 +108,36 @@ def send_many_bodies():
     return answers
 
 
-def test_what_finds_no_room_is_refused_with_a_sentence():
-    """None of those that are there has waited long enough to be cut off for another."""
+def test_requests_beyond_the_memory_limit_are_refused_with_the_reason():
+    """No existing connection is old enough to be closed in favor of a new one."""
     seen = []
 
     def refused():
         seen[:] = send_many_bodies()
         return [a for a in seen if a.startswith("HTTP/1.1 503 ")]
-    for a in case.until(refused, 60, "a refusal"):
+    for a in case.until(refused, 60, "a request to be refused"):
         case.contains(a, "the requests and answers of all clients together take too much memory: try again in a moment")
-    case.equal([a for a in seen if a.startswith("HTTP/1.1 400 ") and "not JSON" in a] != [], True, "those that found room")
+    case.equal([a for a in seen if a.startswith("HTTP/1.1 400 ") and "not JSON" in a] != [], True, "whether other requests were accepted")
 
 
-def test_unread_answers_take_neither_memory_nor_others_turns():
+def test_unread_answers_neither_fill_memory_nor_delay_others():
     node.register(api.job("large", count=0, Meta={"m%d" % i: "x" * 60000 for i in range(16)}))
-    case.equal(len(node.request("GET", "/v1/job/large").body) > 900000, True, "a large answer")
+    case.equal(len(node.request("GET", "/v1/job/large").body) > 900000, True, "whether the answer is large")
     crowd = Crowd(CONNECTIONS, b"GET /v1/job/large HTTP/1.1\r\nHost: x\r\n\r\n")
     crowd.wait()
 
     def whole():
         answer = node.request("GET", "/v1/job/large")
         return answer.status == 200 and answer.json["ID"] == "large"
-    case.until(whole, 60, "a whole answer while the others do not read theirs")
+    case.until(whole, 60, "a complete answer while others do not read theirs")
     most = crowd.close()
     print("    %d unread answers of 1 MB: %d KB PSS at most" % (CONNECTIONS, most))
     case.equal(most < BOUND_KB, True, "%d KB" % most)
     node.purge("large")
 
 
-def test_who_sends_for_too_long_is_cut_off():
-    """A byte now and then keeps no connection open, in the first line, in a header or in the body. Who follows may."""
+def test_clients_that_send_too_slowly_are_disconnected():
+    """One byte now and then does not keep a connection open, whether in the request line, a header or the body. Followers may stay."""
     follower = api.Connection(node, case.LEAST_S)
     follower.request("GET", "/v1/event/stream?topic=Job:news")
     stream = follower.getresponse()
@@ -148,31 +149,45 @@ def test_who_sends_for_too_long_is_cut_off():
     def all_cut():
         time.sleep(0.5)
         return not [s for s in slow if is_open(s)]
-    case.until(all_cut, 60, "those that send a byte each moment to be cut off")
+    case.until(all_cut, 60, "the connections that send single bytes to be closed")
     node.register(api.job("news", count=0))
-    case.until(lambda: b"news" in stream.readline(), 60, "news for the follower")
+    case.until(lambda: b"news" in stream.readline(), 60, "an event for the follower")
     follower.close()
     for s in slow:
         s.close()
     node.purge("news")
 
 
-def test_filters_share_the_processor():
-    """Many that take a second each are refused; one that takes nothing is not."""
+def cpu_s():
+    with open("/proc/%d/stat" % node.processes()["supervisor"], encoding="ascii") as f:
+        return sum(int(n) for n in f.read().rpartition(")")[2].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
+def test_filters_of_all_requests_have_a_limit_of_cpu_time():
+    """Many filters that take a second each are refused; a cheap one is not."""
     node.register(api.job("text", count=0, Meta={"m": "a" * 16000}))
     slow = "/v1/jobs?filter=" + urllib.parse.quote('TaskGroups.0.Tasks.0.Meta.m matches "a.*[bc]"')
+    began, used, asked = time.monotonic(), cpu_s(), 0
+
+    def is_below_limit():
+        """On a machine under load the supervisor may get less CPU time than the limit: a quarter of the elapsed time, and 2 s."""
+        return asked > 10 and cpu_s() - used < (time.monotonic() - began) / 4 + 2
 
     def refused():
+        nonlocal asked
+        asked += 1
         answer = node.request("GET", slow)
         case.equal(answer.status == 429 or "takes too long" in answer.text, True, answer.text)
-        return answer.status == 429 and answer.text
-    case.contains(case.until(refused, 60, "a refusal"), "the filters of all requests take too much CPU time: try again later")
+        return answer.text if answer.status == 429 else is_below_limit()
+    text = case.until(refused, 60, "a request to be refused")
+    if text is not True:
+        case.contains(text, "the filters of all requests take too much CPU time: try again later")
     case.equal([j["ID"] for j in node.ask("/v1/jobs", filter='ID == "text"')], ["text"])
     node.purge("text")
 
 
-def test_a_full_house_makes_room():
-    """As many connections as are taken, and none of them asks for anything or ends."""
+def test_idle_connections_are_closed_when_all_are_in_use():
+    """All connections are taken by clients that neither send a request nor disconnect."""
     held = [node.connect() for _ in range(CONNECTIONS)]
     for _ in range(3):
         case.equal(node.request("GET", "/v1/agent/health").status, 200)

@@ -24,7 +24,7 @@ def data_of(frame):
 
 
 def follow(alloc, **query):
-    """A socket from which the log comes, behind the header."""
+    """Returns a socket positioned after the header of the answer."""
     words = {"task": "t", "type": "stdout", "plain": "true", "follow": "true", **query}
     s = node.connect()
     s.settimeout(case.LEAST_S)
@@ -46,7 +46,7 @@ def read_until(s, part):
     return seen
 
 
-def test_bytes_and_offsets():
+def test_plain_logs_start_at_the_offset():
     case.equal(node.logs(alloc), TEXT)
     case.equal(node.logs(alloc, offset=9), TEXT[9:])
     case.equal(node.logs(alloc, offset=10**6), b"")
@@ -55,33 +55,33 @@ def test_bytes_and_offsets():
     case.equal(node.logs(alloc, kind="stderr"), b"")
 
 
-def test_frames():
+def test_logs_are_sent_as_frames():
     found = frames(node.logs(alloc, plain="false"))
     case.equal(b"".join(data_of(f) for f in found), TEXT)
     case.equal(found[-1]["Offset"], len(TEXT))
     case.equal(found[0]["File"], "alloc/logs/t.stdout.0")
 
 
-def test_following():
+def test_a_log_is_followed():
     with follow(alloc, origin="end", offset=0) as s:
         with open(fifo, "w", encoding="ascii") as f:
             f.write("more\n")
         read_until(s, b"more\n")
 
 
-def test_frames_beat_while_nothing_is_said():
+def test_followers_get_heartbeat_frames_without_output():
     with follow(alloc, origin="end", offset=0, plain="false") as s:
         case.contains(read_until(s, b"{}"), b"{}")
 
 
-def test_following_ends_with_the_allocation():
+def test_a_follower_ends_with_the_allocation():
     with follow(alloc) as s:
         node.purge("talk")
         while s.recv(65536):
             pass
 
 
-def test_refusals():
+def test_invalid_requests_are_refused():
     node.register(api.job("talk", "/bin/sleep", ["1000"]))
     other = node.wait_running("talk")[0]
     path = "/v1/client/fs/logs/%s?" % other["ID"]
@@ -101,5 +101,5 @@ with api.Node() as node:
     script = "i=0; while [ $i -lt 200 ]; do printf 'line %%03d\\n' $i; i=$((i+1)); done; while cat %s; do :; done" % fifo
     node.register(api.job("talk", "/bin/sh", ["-c", script]))
     alloc = node.wait_running("talk")[0]
-    case.until(lambda: len(node.logs(alloc)) == len(TEXT), 10, "the task to have spoken")
+    case.until(lambda: len(node.logs(alloc)) == len(TEXT), 10, "output of the task")
     case.run(globals())

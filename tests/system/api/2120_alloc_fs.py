@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`alloc fs` through a whole agent: the API, what it refuses, following, and the command."""
+"""`alloc fs` through a whole agent: the API, requests that it refuses, following, and the command."""
 import base64
 import concurrent.futures
 import json
@@ -40,7 +40,7 @@ def write(path, data, mode="wb"):
 
 
 class Follower:
-    """A stream that is followed: its frames as they come."""
+    """A followed file; .frames are the frames received so far."""
 
     def __init__(self, path, **query):
         self.socket, self.text, self.frames = node.connect(), "", []
@@ -58,7 +58,7 @@ class Follower:
         self.socket.close()
 
     def more(self):
-        """Reads; False at the end."""
+        """Reads more frames. Returns False at the end of the stream."""
         data = self.socket.recv(65536)
         self.text += data.decode()
         while "}" in self.text:
@@ -80,9 +80,9 @@ class Follower:
             case.equal(self.more(), True, "the stream ended after %s" % self.frames[-3:])
 
 
-# --- lists and tells ---
+# --- lists and stat ---
 
-def test_lists():
+def test_directories_are_listed():
     case.equal(names("/"), ["alloc", "t"])
     case.equal(names("t"), ["local", "private", "secrets", "tmp"])
     case.equal(names("/alloc/"), ["data", "logs", "tmp"])
@@ -102,7 +102,7 @@ def test_lists():
         os.unlink(host("t/local/" + name))
 
 
-def test_tells():
+def test_files_have_their_attributes():
     for path, kind in (("x.json", "application/json"), ("text", "text/plain; charset=utf-8"),
                        ("bytes", "application/octet-stream")):
         write("t/local/" + path, b"hello\n" if path != "bytes" else b"\0\1")
@@ -115,7 +115,7 @@ def test_tells():
     case.equal(fs("stat", "alloc/logs").json["IsDir"], True)
 
 
-def test_reads():
+def test_files_are_read_from_an_offset():
     case.equal(fs("cat", "t/local/big").body, BIG)
     case.equal(fs("cat", "/t/./local//x/../big").body, BIG)
     case.equal(fs("readat", "t/local/big", offset=22, limit=11).body, BIG[22:33])
@@ -140,7 +140,7 @@ def test_many_readers_at_once():
 
 # --- refusals ---
 
-def test_what_leads_out_is_refused():
+def test_paths_that_leave_the_alloc_are_refused():
     with open(node.data + "/outside", "wb") as f:
         f.write(b"outside")
     for name, target in (("abs", "/etc/passwd"), ("up", "../../../../outside"), ("other", "../../../%s/t/local/x" % other["ID"]),
@@ -180,7 +180,7 @@ def test_what_leads_out_is_refused():
         os.unlink(host("t/local/" + name))
 
 
-def test_many_files():
+def test_directories_with_many_files_are_listed():
     os.mkdir(host("t/local/many"))
     for i in range(20000):
         os.close(os.open(host("t/local/many/%06d" % i), os.O_CREAT | os.O_WRONLY))
@@ -189,7 +189,7 @@ def test_many_files():
 
 # --- following ---
 
-def test_a_file_that_grows_is_cut_replaced_and_deleted():
+def test_a_followed_file_that_grows_is_truncated_replaced_and_deleted():
     write("t/local/grows", b"one")
     with Follower("t/local/grows") as f:
         f.until(lambda f: f.data == b"one")
@@ -201,7 +201,7 @@ def test_a_file_that_grows_is_cut_replaced_and_deleted():
         f.until(lambda f: {} in f.frames)  # a heartbeat
         write("t/local/new", b"rotated")
         os.link(host("t/local/grows"), host("t/local/grows.1"))
-        os.rename(host("t/local/new"), host("t/local/grows"))  # at no moment there is none
+        os.rename(host("t/local/new"), host("t/local/grows"))  # replaced atomically: the file always exists
         f.until(lambda f: f.data == b"onetwo3rotated")
         case.equal(f.events, ["file truncated"] * 2)
         os.unlink(host("t/local/grows"))
@@ -210,14 +210,14 @@ def test_a_file_that_grows_is_cut_replaced_and_deleted():
             pass
 
 
-def test_following_from_the_end():
+def test_a_file_is_followed_from_its_end():
     with Follower("t/local/big", origin="end", offset=11) as f:
         f.until(lambda f: f.data == BIG[-11:])
         with Follower("t/local/big", offset=len(BIG) - 5) as g:
             g.until(lambda g: g.data == BIG[-5:])
 
 
-def test_a_helper_that_dies_under_a_follower():
+def test_a_follower_survives_the_death_of_the_helper():
     write("t/local/kept", b"one")
     with Follower("t/local/kept") as f:
         f.until(lambda f: f.data == b"one")
@@ -239,8 +239,8 @@ def test_a_task_that_renames_directories_while_they_are_read():
         return "mine\n" in seen
     for _ in range(150):
         look()
-    # The task may not have had the processor for that long.
-    case.until(look, 60, "the file in its own place")
+    # The task may not have run for so long.
+    case.until(look, 60, "the file to be in its own directory")
 
 
 def test_logs_of_an_exec_task():
@@ -260,7 +260,7 @@ def drover(*words, code=0):
     return r
 
 
-def test_the_command():
+def test_the_command_alloc_fs():
     write("t/local/c", b"1\n2\n3\n")
     out = drover(alloc["ID"][:8]).out.split("\n")
     case.equal(out[0].split(), ["Mode", "Size", "Modified", "Time", "Name"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ids, names and bodies that are none, on every path that the control socket has: a sentence, a status, nothing lost."""
+"""Invalid ids, names and bodies on every path of the control socket: each gets an error status and message, and nothing else changes."""
 import copy
 import json
 import re
@@ -8,11 +8,11 @@ import urllib.parse
 
 from lib import ROOT, api, case
 
-# As they stand in a target. No alloc, job, node … has one of them.
+# Ids as they occur in a request target. No alloc, job, node … has one of them.
 IDS = ("..", ".", "%2e%2e", "..%2F..%2F..%2Fetc%2Fpasswd", "%2Fetc%2Fpasswd", "a%2F..%2Fb", "%2F", "%00", "a%00b", "x" * 300,
        "x" * 128, "%0A", "a%0Ab", "%20", "a+b", "%FF%FE", "%C3%A9", "%25s%25n", "'%3B%20DROP%20TABLE%20job%3B%20--", "*", "-", "%",
        "00000000-0000-0000-0000-000000000000", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6BA7B810-9DAD-11D1-80B4-00C04FD430C8")
-# As they stand in a body.
+# Names as they occur in a body.
 NAMES = ("..", ".", "../x", "/", "/etc", "a/b", "a/../b", "a b", "a\nb", "a\x7fb", "x" * 300, "", ".hidden", 7, None, ["a"], {})
 BODIES = (b"", b"{", b'{"Job":', b"nonsense", b"[]", b"7", b'"text"', b"null", b"\xff\xfe\x00", b"[" * 5000, b'{"a":"\\u0000"}',
           b'{"a":1,"a":2}', b"{}x", b" " * 100000)
@@ -28,7 +28,7 @@ def routes():
 
 
 def sentence(answer, what, statuses=(400, 404)):
-    """One line of text for a human, and not about something broken in the agent."""
+    """Checks that the answer is one line of text for humans, with a status that does not report an error of the agent."""
     case.equal(answer.status in statuses, True, "%s: %d %s" % (what, answer.status, answer.text))
     case.contains(answer.headers["Content-Type"], "text/plain", what)
     text = answer.body.decode("utf-8")
@@ -39,13 +39,13 @@ def all_as_before():
     case.equal(node.processes()["supervisor"], supervisor, "the supervisor")
     case.equal([j["ID"] for j in node.ask("/v1/jobs")], ["good"], "jobs")
     case.equal(node.ask("/v1/job/good")["Version"], 0, "version")
-    case.equal([a["ID"] for a in node.wait_running("good")], [good["ID"]], "its alloc")
+    case.equal([a["ID"] for a in node.wait_running("good")], [good["ID"]], "the alloc of the job")
     case.equal(node.ask("/v1/volumes"), [], "volumes")
     case.equal(node.ask("/v1/nodes")[0]["SchedulingEligibility"], "eligible", "the node")
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 
-def test_an_id_in_every_path():
+def test_invalid_ids_in_every_path_are_refused():
     tried = 0
     for method, pattern in routes():
         if ":id" not in pattern:
@@ -59,7 +59,7 @@ def test_an_id_in_every_path():
     all_as_before()
 
 
-def test_an_id_in_every_query():
+def test_invalid_ids_in_every_query_are_refused():
     alloc = "/v1/client/fs/logs/%s?type=stdout&task=" % good["ID"]
     for bad in IDS:
         if bad in ("%", "%00", "a%00b"):
@@ -85,10 +85,10 @@ def name_may_be(text):
 
 
 def continue_without(namespace, answer):
-    """A namespace that is a name is one: the job there is another one."""
+    """A valid namespace has its own job of that name, which was registered: removes it."""
     case.equal(answer.status, 200, namespace + ": " + answer.text)
     node.do("DELETE", "/v1/job/good?purge=true&namespace=" + namespace)
-    case.until(lambda: not node.ask("/v1/allocations", namespace=urllib.parse.unquote(namespace)), 20, "its allocs to be gone")
+    case.until(lambda: not node.ask("/v1/allocations", namespace=urllib.parse.unquote(namespace)), 20, "its allocs to be removed")
 
 
 def with_name(place, name):
@@ -120,7 +120,7 @@ def with_name(place, name):
     return made
 
 
-# What may be so all the same, because it never becomes a part of a path: Nomad takes it too.
+# Accepted, as by Nomad, because these never become part of a path.
 FINE = {"job": ("a/b", ".hidden"), "group": ("..", ".", "../x", "/", "/etc", "a/b", "a/../b", "a b", ".hidden")}
 
 
@@ -130,17 +130,17 @@ def runs_and_goes(made):
     path = "/v1/job/" + urllib.parse.quote(name, safe="")
     case.until(lambda: [a for a in node.ask(path + "/allocations") if a["ClientStatus"] == "running"], 20, "%r to run" % name)
     node.do("DELETE", path + "?purge=true")
-    case.until(lambda: [a["JobID"] for a in node.ask("/v1/allocations")] == ["good"], 20, "%r to be gone" % name)
+    case.until(lambda: [a["JobID"] for a in node.ask("/v1/allocations")] == ["good"], 20, "%r to be removed" % name)
 
 
 def waits_and_goes(made, name):
-    """Only the node knows which host volumes it has, and it may get one: the job waits and says for what."""
+    """Only the node knows its host volumes, and it may get another: the job waits and says for which one."""
     ev = node.wait_evaluation(node.register(made)["EvalID"])
     case.equal(list(ev["FailedTGAllocs"]["g"]["ConstraintFiltered"]), ["missing host volume " + name])
     node.do("DELETE", "/v1/job/named?purge=true")
 
 
-def test_a_name_in_every_place_of_a_job():
+def test_invalid_names_in_every_field_of_a_job_are_refused():
     for place in ("job", "group", "task", "driver", "source", "host volume", "volume type", "mounted volume", "plugin", "signal"):
         for name in NAMES + ("a\0b",):
             made = with_name(place, name)
@@ -150,17 +150,17 @@ def test_a_name_in_every_place_of_a_job():
                 waits_and_goes(made, name)
             else:
                 sentence(node.request("POST", "/v1/jobs", made), "%s %r" % (place, name), (400,))
-    # The id in the path is the one in the body, or it is refused.
+    # A body with an id other than that of the path is refused.
     sentence(node.request("PUT", "/v1/job/other", api.job("good", count=2)), "another job's path", (400,))
     all_as_before()
 
 
-def test_a_name_in_every_place_of_a_volume():
+def test_invalid_names_in_every_field_of_a_volume_are_refused():
     whole = {"ID": "v", "Name": "v", "PluginID": "p", "RequestedCapabilities": [
         {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
     for place in ("ID", "PluginID", "Namespace"):
         for name in NAMES + ("a\0b",):
-            if place == "Namespace" and name in ("", None):  # that is the default one
+            if place == "Namespace" and name in ("", None):  # means the default namespace
                 continue
             volume = dict(whole, **{place: name})
             for path in ("/v1/volume/csi/v/create", "/v1/volumes", "/v1/volume/csi/v"):
@@ -169,8 +169,8 @@ def test_a_name_in_every_place_of_a_volume():
     all_as_before()
 
 
-def test_a_body_that_is_none_on_every_path_that_takes_one():
-    # Without a body they say all that there is to say.
+def test_invalid_bodies_on_every_path_are_refused():
+    # These paths need no body.
     bodiless = {"/v1/allocation/:id/stop", "/v1/client/allocation/:id/restart", "/v1/client/allocation/:id/gc", "/v1/client/gc",
                 "/v1/deployment/fail/:id", "/v1/job/:id/evaluate", "/v1/system/gc",
                 "/v1/system/reconcile/summaries"}
@@ -186,7 +186,7 @@ def test_a_body_that_is_none_on_every_path_that_takes_one():
     all_as_before()
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     node.purge("good")
     case.equal(json.loads(node.request("GET", "/v1/agent/leaks").body), [], "leaks")
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs, orders and tasks that no job should have and no task should do: one sentence each, nothing of it is left, and the task
-beside them, which is looked at after each, has not noticed. Signals and tasks that there are not: 2285; exec into what is over:
-2420; checks that say nothing or too much: 2600; a full disk: 2280 and 2210."""
+"""Jobs with extreme values, requests at bad moments, and tasks that misbehave: each gives one error message and leaves nothing behind, and
+a task beside them, which is checked after each, is not affected. Unknown signals and tasks: 2285; exec into an ended task: 2420; checks
+with no or too much output: 2600; a full disk: 2280 and 2210."""
 import json
 import os
 import signal
@@ -16,15 +16,15 @@ MOST = 2**63 - 1
 
 
 def beside():
-    """The witness: one start, no restart, and it goes on to write."""
+    """Checks that the task beside the others was started once, was never restarted, and still writes."""
     alloc, = node.wait_running("beside")
     case.equal((alloc["ID"], cluster.events(node.ask("/v1/allocation/" + alloc["ID"]))), (witness, ["Received", "Task Setup", "Started"]))
     before = len(crash.alloc_data(node, witness, "ticks"))
-    case.until(lambda: len(crash.alloc_data(node, witness, "ticks")) > before, 60, "the task beside it to go on")
+    case.until(lambda: len(crash.alloc_data(node, witness, "ticks")) > before, 60, "the task beside it to keep writing")
 
 
 def nothing_of(alloc):
-    case.until(lambda: not cluster.processes_of(alloc["ID"]), 60, "no process of it")
+    case.until(lambda: not cluster.processes_of(alloc["ID"]), 60, "its processes to end")
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
     beside()
 
@@ -37,7 +37,7 @@ def wait_client(name, *states):
     return case.until(lambda: [a for a in node.allocs(name) if a["ClientStatus"] in states], 60, "%s to be %s" % (name, states))[-1]
 
 
-def test_values_of_the_environment():
+def test_odd_values_in_the_environment():
     value = "one\ntwo\n\n\ttab 'x' \"y\" $HOME \\n é"
     node.register(api.job("lines", "/bin/sh", ["-c", 'printf %s "$ODD"; echo; echo end; exec sleep 1000'], Env={"ODD": value}))
     alloc = node.wait_running("lines")[0]
@@ -52,12 +52,12 @@ def test_values_of_the_environment():
     nothing_of(alloc)
 
 
-def test_a_job_of_ten_megabytes():
+def test_jobs_with_megabytes_of_values():
     made = api.job("large", Env={"A%d" % i: "x" * 1000 for i in range(10000)})
     case.equal(len(json.dumps(made)) > 10 * 1000 * 1000, True)
     node.refused(413, "the body is longer than 1048576 bytes", "POST", "/v1/jobs", made)
     case.equal(node.request("GET", "/v1/job/large").status, 404)
-    # What fits into a request, but is more than the kernel takes as one word of a program.
+    # A value that fits into a request, but exceeds the kernel's limit for one string of an environment.
     node.register(api.job("large", Env={"A": "x" * 200000}))
     alloc = wait_client("large", "failed")
     said = [e["DisplayMessage"] for e in get(alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Driver Failure"]
@@ -66,8 +66,8 @@ def test_a_job_of_ten_megabytes():
     nothing_of(alloc)
 
 
-def test_more_than_any_machine_has():
-    """Beside what another has of it, such an amount is more than 64 bits hold."""
+def test_resources_beyond_any_machine_are_refused():
+    """The sum of such an amount and that of another job exceeds 64 bits."""
     for changes, group, dimension in (({"Resources": {"CPU": MOST, "MemoryMB": 20}}, {}, "cpu"),
                                       ({"Resources": {"CPU": 20, "MemoryMB": MOST}}, {}, "memory"),
                                       ({}, {"EphemeralDisk": {"SizeMB": MOST}}, "disk")):
@@ -75,7 +75,7 @@ def test_more_than_any_machine_has():
         case.equal(found["FailedTGAllocs"]["g"]["DimensionExhausted"], {dimension: 1}, dimension)
         case.equal(node.allocs("greedy"), [])
         node.purge("greedy")
-    # In bytes that is 2**64 + 1 MiB: the task would have the mebibyte as its limit.
+    # In bytes this is 2**64 + 1 MiB: after an overflow the task would have a limit of 1 MiB.
     node.register(api.job("greedy", "/bin/sh", ["-c", "head -c 8M /dev/zero | tail -c 8M | wc -c; sleep 1000"],
                           Resources={"CPU": 20, "MemoryMB": 20, "MemoryMaxMB": (1 << 44) + 1}))
     node.wait_said(node.wait_running("greedy")[0], b"8388608")
@@ -83,8 +83,8 @@ def test_more_than_any_machine_has():
     beside()
 
 
-def test_restarts_are_counted_for_ever():
-    """Within an interval that began now and that no time is the end of."""
+def test_restarts_are_counted_in_an_endless_interval():
+    """The interval is so long that its end exceeds the range of time stamps."""
     policy = {"Attempts": 1, "Interval": MOST, "Delay": 0, "Mode": "fail"}
     node.register(api.job("counts", "/bin/false", group={"RestartPolicy": policy}))
     alloc = wait_client("counts", "failed")
@@ -103,11 +103,11 @@ done
 """
 
 
-def test_a_task_that_forks_and_forks():
-    """What its limits let it have: they end it or not, and not a process outlives it."""
+def test_a_fork_bomb_leaves_no_process():
+    """It gets as many processes as its limits permit. Whether these end it or not, no process outlives it."""
     node.register(api.job("bomb", "/bin/sh", ["-c", BOMB + "echo done; wait"], Resources={"CPU": 20, "MemoryMB": 200}))
     alloc = wait_client("bomb", "running", "failed")
-    case.until(lambda: get(alloc)["ClientStatus"] == "failed" or len(cluster.processes_of(alloc["ID"])) > 100, 60, "many of them")
+    case.until(lambda: get(alloc)["ClientStatus"] == "failed" or len(cluster.processes_of(alloc["ID"])) > 100, 60, "many processes of the task")
     beside()
     node.register(api.job("after"))
     node.wait_running("after")
@@ -119,7 +119,7 @@ def test_a_task_that_forks_and_forks():
 def test_a_task_that_takes_all_memory():
     trees = helper.cgroup_trees()
     if "memory" not in trees and "memory" not in open(trees["v2"] + "/cgroup.controllers", encoding="ascii").read():
-        case.skip("no controller of memory")
+        case.skip("no memory controller")
     node.register(api.job("oom", "/usr/bin/tail", ["/dev/zero"]))
     alloc = wait_client("oom", "failed")
     sentence = [e["DisplayMessage"] for e in get(alloc)["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"]
@@ -129,7 +129,7 @@ def test_a_task_that_takes_all_memory():
 
 
 def test_a_task_that_fills_its_log():
-    """Of 64 MiB it has the last two files of one."""
+    """Of 64 MiB of output the last two files of 1 MiB are kept."""
     script = "head -c 67108864 /dev/zero | tr '\\\\0' x; echo; echo the end; exec sleep 1000"
     node.register(api.job("talks", "/bin/sh", ["-c", script], LogConfig={"MaxFiles": 2, "MaxFileSizeMB": 1},
                           group={"EphemeralDisk": {"SizeMB": 100}}))
@@ -149,7 +149,8 @@ def task_pid(alloc):
 
 
 def stands_still(name):
-    """An alloc whose task has begun and is stopped, so that it does not end until it goes on: its pid."""
+    """Starts an alloc and stops its task with SIGSTOP, so that it does not end before it is continued. Returns the alloc and the task's
+    pid."""
     node.register(stages.job(name, [task("main", KillTimeout=1000 * S)]))
     alloc = node.wait_running(name)[0]
     wait_order(node, alloc, ["main begins"])
@@ -158,7 +159,7 @@ def stands_still(name):
     return alloc, pid
 
 
-def test_a_restart_while_it_is_killed():
+def test_a_restart_of_a_task_that_is_being_killed_is_refused():
     alloc, pid = stands_still("killed")
     try:
         node.do("DELETE", "/v1/job/killed")
@@ -168,12 +169,12 @@ def test_a_restart_while_it_is_killed():
         os.kill(pid, signal.SIGCONT)
     wait_client("killed", "complete")
     case.equal(cluster.events(get(alloc), "main"), ["Received", "Task Setup", "Started", "Killing", "Terminated", "Killed"])
-    case.equal(stages.order(node, alloc).count("main begins"), 1, "it never began again")
+    case.equal(stages.order(node, alloc).count("main begins"), 1, "number of starts")
     node.purge("killed")
     nothing_of(alloc)
 
 
-def test_a_kill_while_it_is_restarted():
+def test_a_stop_of_a_task_that_is_being_restarted_prevents_the_restart():
     for body in ({"TaskName": "main"}, {"AllTasks": True}):
         alloc, pid = stands_still("again")
         try:
@@ -185,13 +186,13 @@ def test_a_kill_while_it_is_restarted():
         wait_client("again", "complete")
         found = cluster.events(get(alloc), "main")
         case.equal((found[:4], found[4:]), (["Received", "Task Setup", "Started", "Restart Signaled"], ["Killing", "Terminated", "Killed"]))
-        case.equal(stages.order(node, alloc).count("main begins"), 1, "it never began again")
+        case.equal(stages.order(node, alloc).count("main begins"), 1, "number of starts")
         node.purge("again")
         nothing_of(alloc)
 
 
-def test_a_stop_while_it_begins():
-    """The prestart task does not end by itself; what would come after it never begins."""
+def test_a_stop_during_prestart_prevents_the_main_task():
+    """The prestart task does not end by itself; the main task after it never starts."""
     node.register(stages.job("begins", [task("main"), task("early", "prestart")]))
     alloc = node.wait_running("begins")[0]
     wait_order(node, alloc, ["early begins"])
@@ -203,7 +204,7 @@ def test_a_stop_while_it_begins():
     nothing_of(alloc)
 
 
-def test_the_task_beside_them():
+def test_the_task_beside_them_is_not_affected():
     beside()
     node.purge("beside")
     crash.wait_nothing_left(node)

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 25
-"""Jobs of one request that would keep the agent busy for minutes or take gigabytes: each is refused with a sentence, by registration,
-plan, validation, scaling and dispatch, and what is just below the bounds is registered."""
+"""Jobs that would keep the agent busy for minutes or use gigabytes: registration, plan, validation, scaling and dispatch refuse each with
+an error message. Jobs just below the limits are registered."""
 import json
 
 from lib import api, case
 
 LIST, PARTS, TEXT, PLACED = 1000, 10000, 4096, 100000000
 SMALL = {"CPU": 1, "MemoryMB": 10}
-HUGE = {"CPU": 1, "MemoryMB": 10**9}  # no node has that: all of the job's allocations wait
+HUGE = {"CPU": 1, "MemoryMB": 10**9}  # more than any node has: all of the job's allocations wait
 
 
 def made(name="big", count=1, resources=HUGE, **group):
-    """The job of one group with these fields; Tasks: fields of its only task."""
+    """Returns a job of one group with these fields; Tasks: fields of its only task."""
     more = group.pop("Task", {})
     tasks = [api.task("t", "/bin/sleep", ["1000"], Resources=resources, **more)]
     return api.job(name, count=count, group={"Tasks": tasks, **group})
@@ -33,7 +33,7 @@ def of_whole_job(**fields):
     return job
 
 
-# What took minutes, gigabytes or both: the list that is too long, and a job with it.
+# Jobs that took minutes, gigabytes or both: the list that is too long, and a job with it.
 LISTS = [
     ("ReservedPorts", made(Networks=[{"ReservedPorts": many(20000, Label="a", Value=1)}])),
     ("DynamicPorts", made(count=10000, Networks=[{"DynamicPorts": many(13000, Label="a")}])),
@@ -69,19 +69,19 @@ def test_lists_that_are_too_long():
     case.equal(node.ask("/v1/jobs"), [], "jobs")
 
 
-def test_elements_of_all_lists():
+def test_too_many_elements_in_all_lists_together():
     group = made()["Job"]["TaskGroups"][0]
     refused(of_whole_job(TaskGroups=[dict(group, Name="g%d" % i, Constraints=many(LIST)) for i in range(10)]),
-            "elements in all, and %d are allowed" % PARTS)
+            "elements in all, but at most %d are allowed" % PARTS)
 
 
-def test_volumes_of_a_group():
-    """Which of them an allocation still uses is known for 64."""
-    refused(made(Volumes={"v%d" % i: {"Type": "host", "Source": "x"} for i in range(65)}), "a group has 64 volumes at most")
+def test_too_many_volumes_of_a_group():
+    """The agent tracks at most 64 volumes of an allocation."""
+    refused(made(Volumes={"v%d" % i: {"Type": "host", "Source": "x"} for i in range(65)}), "a group can have at most 64 volumes")
 
 
-def test_long_texts():
-    """Each of them would be copied once or more for each element of another list, or for each allocation."""
+def test_texts_that_are_too_long():
+    """Each text would be copied for each element of another list, or for each allocation."""
     for name, job in (("Name", of_whole_job(Name="x" * 400000)),
                       ("Name", made(Services=[{"Name": "${JOB}" * 60000, "Provider": "nomad"}])),
                       ("OnUpdate", made(Services=[{"Name": "a", "OnUpdate": "x" * 500000, "Checks": many(LIST)}])),
@@ -89,36 +89,36 @@ def test_long_texts():
                       ("Label", made(count=5000, Networks=[{"ReservedPorts": [{"Label": "x" * 500000, "Value": 9, "IgnoreCollision": True}]}]))):
         refused(job, "%s: the text has " % name)
     refused(of_whole_job(Name="x" * 256), "the job's name has more than 255 bytes")
-    refused(made(count=1000, Services=[{"Name": "a", "Provider": "nomad", "Tags": ["x" * 500000]}]), "the product may be %d" % PLACED)
+    refused(made(count=1000, Services=[{"Name": "a", "Provider": "nomad", "Tags": ["x" * 500000]}]), "at most %d bytes are allowed" % PLACED)
 
 
-def test_times_that_never_come():
-    """To find out takes long, where clocks are changed at the only hour: it is found out once."""
+def test_a_periodic_time_that_never_occurs():
+    """The search for a launch time is long if daylight saving skips the only hour: it is done once."""
     job = made(resources=SMALL)
     job["Job"].update(Type="batch", Periodic={"Specs": ["* * 2 ? 3 0L *"] * 100, "TimeZone": "Europe/Berlin"})
     answer = ask("/v1/jobs", job)
-    case.equal((answer.status, answer.text.count("means no time that comes")), (400, 1), answer.text)
+    case.equal((answer.status, answer.text.count("matches no future time")), (400, 1), answer.text)
 
 
-def test_allocations_of_many_elements():
-    """Also by a job that was small and is scaled."""
-    refused(made(count=2000, Constraints=many(900)), "the product may be %d" % PLACED)
+def test_too_many_elements_of_all_allocations():
+    """Also of a small job that is scaled."""
+    refused(made(count=2000, Constraints=many(900)), "at most %d bytes are allowed" % PLACED)
     job = made(count=1, Constraints=many(900))
     node.register(job)
-    node.refused(400, "the product may be %d" % PLACED, "PUT", "/v1/job/big/scale", {"Count": 10000, "Target": {"Group": "g"}})
+    node.refused(400, "at most %d bytes are allowed" % PLACED, "PUT", "/v1/job/big/scale", {"Count": 10000, "Target": {"Group": "g"}})
     case.equal(node.ask("/v1/job/big")["TaskGroups"][0]["Count"], 1)
     node.do("DELETE", "/v1/job/big?purge=true")
 
 
-def test_what_is_allowed():
-    """Just below the bounds; and so many allocations of a plain job as before."""
+def test_jobs_just_below_the_limits_are_registered():
+    """Just below the limits; and as many allocations of a small job as before."""
     for job in (made(count=1000, Constraints=many(LIST - 10)), made(count=10000),
                 made(Networks=[{"DynamicPorts": [{"Label": "p%d" % i} for i in range(LIST)]}])):
         node.register(job)
         node.do("DELETE", "/v1/job/big?purge=true")
 
 
-def test_metadata_of_a_dispatch():
+def test_too_much_metadata_of_a_dispatch():
     job = made("parent", resources=SMALL)
     job["Job"].update(Type="batch", ParameterizedJob={"MetaOptional": ["%x" % i for i in range(LIST)]})
     node.register(job)
@@ -126,19 +126,19 @@ def test_metadata_of_a_dispatch():
     node.do("PUT", "/v1/job/parent/dispatch", {"Meta": {"%x" % i: "x" for i in range(LIST)}})
 
 
-def test_sentences_about_what_is_wrong():
-    """A job may be wrong in ten thousand ways: the first are told."""
+def test_error_messages_of_a_job_with_many_errors_are_bounded():
+    """A job may have ten thousand errors: only the first are reported."""
     job = made(Services=many(LIST, Name="a", Provider="nomad"))
     answer = ask("/v1/jobs", job)
     case.equal(answer.status, 400)
-    case.contains(answer.text, "there are two of this name with the same port")
+    case.contains(answer.text, "two services have this name and the same port")
 
 
-def test_the_agent_goes_on():
+def test_the_supervisor_was_not_restarted_and_its_memory_is_bounded():
     with open("/proc/%d/status" % node.processes()["supervisor"], encoding="ascii") as f:
         peak = int(next(line for line in f if line.startswith("VmHWM")).split()[1])
     case.equal(node.processes()["supervisor"], supervisor, "the supervisor")
-    case.equal(peak < 400 * 1024, True, "the supervisor's memory: %d kB at most" % peak)
+    case.equal(peak < 400 * 1024, True, "peak memory of the supervisor: %d kB" % peak)
     node.register(made("plain", resources=SMALL))
     node.wait_running("plain")
     node.purge("plain")

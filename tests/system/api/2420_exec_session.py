@@ -18,7 +18,7 @@ from lib import api, binary, case
 from lib.fake_api import FakeApi, alloc
 from lib.websocket import CLOSE, PING, PONG, TEXT, Closed, Exec, Refused, Socket, frame
 
-SECONDS = 90  # for what takes milliseconds on an idle machine
+SECONDS = 90  # for operations that take milliseconds on an idle machine
 BIG = 10 * 1000 * 1000
 GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -39,7 +39,7 @@ def rss_kb(pid):
 
 
 def pids_with(mark):
-    """Processes with this word in their arguments."""
+    """Returns the processes with this word in their arguments."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -53,7 +53,7 @@ def pids_with(mark):
 
 # --- the websocket ---
 
-def test_frames_of_a_command():
+def test_a_command_exchanges_frames():
     with api.Node() as node:
         for driver in ("raw_exec", "exec"):
             alloc = running(node, driver, driver, Env={"MARK": "of the task"})
@@ -84,7 +84,7 @@ def test_frames_of_a_command():
                 case.equal(s.end()[2], {})
 
 
-def test_what_is_refused():
+def test_invalid_requests_are_refused():
     with api.Node() as node:
         alloc = running(node, "web")
         node.register(api.job("over", "/bin/true", []))
@@ -110,7 +110,7 @@ def test_what_is_refused():
         refused(400, "websocket", headers={"Sec-WebSocket-Version": "8"})
 
 
-def test_frames_that_are_none():
+def test_invalid_frames_close_the_connection():
     with api.Node() as node:
         alloc = running(node, "web")
         for bad, code in ((lambda s: s.send(TEXT, b"{}", mask=None), 1002), (lambda s: s.sock.sendall(b"\xc1\x80\0\0\0\0"), 1002),
@@ -124,7 +124,7 @@ def test_frames_that_are_none():
             s.say({"version": 2})
             e = case.raises(Closed, s.recv)
             case.equal((e.code, e.reason), (1008, "unexpected handshake value"))
-        # One message in many frames, with a question between them.
+        # One message in many frames, with a ping between them.
         with Exec(node, alloc, ["cat"]) as s:
             text = json.dumps({"stdin": {"data": base64.b64encode(b"whole").decode(), "close": True}}).encode()
             s.send(TEXT, text[:5], fin=False)
@@ -137,19 +137,19 @@ def test_frames_that_are_none():
         case.equal(node.allocs("web")[0]["ClientStatus"], "running")
 
 
-def test_much_goes_through_and_nothing_piles_up():
+def test_megabytes_pass_without_filling_memory():
     with api.Node() as node:
         alloc = running(node, "web", "exec")
         supervisor = node.processes()["supervisor"]
         data = os.urandom(1 << 16) * (BIG >> 16)
         r = drover(node, "alloc", "exec", "web.g[0]", "cat", stdin=data)
-        case.equal((r.returncode, hashlib.sha256(r.stdout).digest()), (0, hashlib.sha256(data).digest()), "10 MB there and back")
+        case.equal((r.returncode, hashlib.sha256(r.stdout).digest()), (0, hashlib.sha256(data).digest()), "bytes of 10 MB echoed")
         before = rss_kb(supervisor)
         with Exec(node, alloc, ["sleep", "1000"]) as deaf, Exec(node, alloc, ["yes"]) as loud:
             deaf.sock.setblocking(False)
             message, sent = json.dumps({"stdin": {"data": "A" * 60000}}).encode(), 0
             whole = frame(TEXT, message)
-            while sent < BIG:  # ends when nothing more is taken
+            while sent < BIG:  # until the agent accepts nothing more
                 try:
                     sent += deaf.sock.send(whole[sent % len(whole):])
                 except BlockingIOError:
@@ -157,15 +157,15 @@ def test_much_goes_through_and_nothing_piles_up():
                         break
             check(sent < BIG, "a command that reads nothing was sent %d bytes" % sent)
             loud.wait(b"y\ny\n")
-            case.equal(node.allocs("web")[0]["ClientStatus"], "running", "the agent answers others")
+            case.equal(node.allocs("web")[0]["ClientStatus"], "running", "whether the agent answers others")
             check(rss_kb(supervisor) < before + 8192, "the supervisor grew from %d to %d KiB" % (before, rss_kb(supervisor)))
-        # Both clients have vanished, with their commands.
+        # The connections of both clients are closed, and their commands have ended.
         with Exec(node, alloc, ["sh", "-c", "while pidof yes; do sleep 0.1; done; ps ax | grep -c '[s]leep 1000'"]) as s:
             check(int(s.end()[0].split()[-1]) >= 1, "the task's own sleep")
 
 
-def test_pings_of_one_who_does_not_read():
-    """Each is owed an answer, and none is taken while the answers that are due already fill what is kept for the client."""
+def test_pings_of_a_client_that_does_not_read_do_not_fill_memory():
+    """Each ping needs an answer. The agent reads no more pings while unread answers fill the client's buffer."""
     pings = frame(PING, b"x" * 125) * 8000  # a megabyte
     with api.Node() as node:
         alloc = running(node, "sleeper")
@@ -187,26 +187,26 @@ def test_pings_of_one_who_does_not_read():
                 case.equal(s.recv(), (PONG, b"x" * 125))
 
 
-def test_who_leaves_and_what_ends():
+def test_a_session_ends_with_its_client_supervisor_or_task():
     with api.Node() as node:
         alloc = running(node, "web")
-        # A client that is killed.
+        # The client is killed.
         mark = "mark-%d" % os.getpid()
         words = [binary("drover"), "alloc", "exec", "web.g[0]", "sh", "-c", "trap '' HUP; sleep 1000; :", mark]
         client = subprocess.Popen(words, env=environment(node), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        case.until(lambda: [p for p in pids_with(mark) if p != client.pid], SECONDS, "the command")
+        case.until(lambda: [p for p in pids_with(mark) if p != client.pid], SECONDS, "the command to run")
         client.kill()
         client.wait()
         client.stdin.close()
-        case.until(lambda: not pids_with(mark), SECONDS, "end of the command whose client was killed")
-        # A supervisor that is killed takes its sessions along, and the next one makes new ones.
+        case.until(lambda: not pids_with(mark), SECONDS, "the end of the command whose client was killed")
+        # The sessions of a killed supervisor end; the next supervisor can start new ones.
         with Exec(node, alloc, ["sh", "-c", "echo up; sleep 1000; :", mark]) as s:
             s.wait(b"up")
             node.kill("supervisor")
             case.raises((Closed, OSError), s.recv)
-        case.until(lambda: not pids_with(mark), SECONDS, "end of the command whose supervisor was killed")
+        case.until(lambda: not pids_with(mark), SECONDS, "the end of the command whose supervisor was killed")
         case.until(lambda: tries(node, alloc), SECONDS, "a session of the next supervisor")
-        # The task's end is the session's.
+        # The end of the task ends the session.
         with Exec(node, alloc, ["sh", "-c", "echo up; exec sleep 1000"]) as s:
             s.wait(b"up")
             node.do("DELETE", "/v1/job/web")
@@ -221,7 +221,7 @@ def tries(node, alloc):
         return False
 
 
-def test_how_many_a_task_may_have():
+def test_the_number_of_sessions_of_a_task_is_limited():
     with api.Node() as node:
         alloc = running(node, "web")
         held = [Exec(node, alloc, ["sh", "-c", "echo up; sleep 1000"]) for _ in range(15)]
@@ -233,11 +233,11 @@ def test_how_many_a_task_may_have():
             case.contains(e.reason, 'task "t" has 15 sessions already')
         for s in held:
             s.close()
-        case.until(lambda: tries(node, alloc), SECONDS, "a session after the others")
+        case.until(lambda: tries(node, alloc), SECONDS, "another session to be possible")
 
 
-def test_how_many_a_node_may_have():
-    """The 65th is told so in one sentence, and the others go on."""
+def test_the_number_of_sessions_of_a_node_is_limited():
+    """The 65th session is refused with an error message, and the others continue."""
     with api.Node() as node:
         node.register(api.job("web", count=5))
         allocs = [a["ID"] for a in node.wait_running("web", count=5, seconds=SECONDS)]
@@ -252,7 +252,7 @@ def test_how_many_a_node_may_have():
             s.wait(b"got this")
             s.close()
         for alloc in allocs:
-            case.until(lambda alloc=alloc: tries(node, alloc), SECONDS, "a session after the others")
+            case.until(lambda alloc=alloc: tries(node, alloc), SECONDS, "another session to be possible")
 
 
 ACTIONS = [{"Name": "greet", "Command": "sh", "Args": ["-c", "read x; echo \"$MARK:$x:$0:${1-none}.\"; exit 4", "a b", ""]},
@@ -260,7 +260,7 @@ ACTIONS = [{"Name": "greet", "Command": "sh", "Args": ["-c", "read x; echo \"$MA
 
 
 def test_actions_of_a_task():
-    """The job says the command, and only that runs."""
+    """The job defines the command of an action; a client cannot change it."""
     with api.Node() as node:
         alloc = running(node, "web", Env={"MARK": "of the task"}, Actions=ACTIONS)
         case.equal(node.ask("/v1/job/web/actions"),
@@ -327,7 +327,7 @@ def test_the_command_with_pipes():
 
 
 class Terminal:
-    """drover alloc exec on a terminal of its own."""
+    """Runs drover alloc exec on a new terminal."""
 
     def __init__(self, node, *words):
         self.master, self.slave = pty.openpty()
@@ -354,7 +354,7 @@ class Terminal:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def end(self):
-        """Its exit code, once the terminal is as it was."""
+        """Returns its exit code, and checks that the settings of the terminal were restored."""
         code = self.process.wait(SECONDS)
         case.equal(termios.tcgetattr(self.slave), self.before, "the terminal's settings")
         os.close(self.master)
@@ -380,7 +380,7 @@ def test_the_command_on_a_terminal():
             t.type(b"\x03")
             t.wait(b"interrupted")
             case.equal(t.end(), 4, driver)
-        # Its own way out, at the beginning of a line only; and another character.
+        # The escape character works only at the beginning of a line, and can be changed.
         t = Terminal(node, "exec.g[0]", "cat")
         t.type(b"a~.\r")
         t.wait(b"a~.")
@@ -393,13 +393,13 @@ def test_the_command_on_a_terminal():
         t.wait(b"~.")
         t.type(b"%.")
         case.equal(t.end(), 1)
-        # A signal that ends it.
+        # The command is ended by a signal.
         t = Terminal(node, "exec.g[0]", "sh")
         t.type(b"echo u''p\r")
         t.wait(b"up")
         t.process.send_signal(signal.SIGTERM)
         case.equal(t.end(), -signal.SIGTERM)
-        # The agent's end.
+        # The agent ends.
         t = Terminal(node, "exec.g[0]", "sh")
         t.type(b"echo u''p\r")
         t.wait(b"up")
@@ -408,8 +408,8 @@ def test_the_command_on_a_terminal():
         case.equal(t.end(), 1)
 
 
-def test_a_word_that_comes_with_the_answer_finds_the_terminal_raw():
-    """It was shown first, and who answered it with a ^C ended the client instead of the command."""
+def test_the_terminal_is_raw_before_the_first_output():
+    """The output was printed before the terminal was raw, so a ^C typed in answer to it ended the client instead of the command."""
     made = alloc("aaaa1111-0000-4000-8000-000000000001")
 
     def serve(request, conn):
@@ -429,12 +429,12 @@ def test_a_word_that_comes_with_the_answer_finds_the_terminal_raw():
         t.wait(b"up")
         while len(t.seen) < 2:
             t.seen += os.read(t.master, 65536)
-        case.equal(t.seen[:2], b"\r\n", "what follows")
+        case.equal(t.seen[:2], b"\r\n", "the rest of the output")
         ending.set()
         case.equal(t.end(), 4)
 
 
-def test_a_full_pipe_ends_it_quietly():
+def test_a_closed_output_pipe_ends_the_command_without_a_message():
     with api.Node() as node:
         running(node, "web")
         r = subprocess.run("'%s' alloc exec 'web.g[0]' yes | head -n 1" % binary("drover"), shell=True, env=environment(node),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The agent's own log, followed: by lines and by frames, of all processes, while somebody wants it and no longer."""
+"""Following the agent's own log: as lines and as frames, from all processes, and without cost when nobody follows."""
 import base64
 import json
 import mmap
@@ -12,7 +12,7 @@ from lib import api, binary, case
 
 
 class Follower:
-    """A socket from which the log comes, behind the header."""
+    """Returns a socket positioned after the header of the answer."""
 
     def __init__(self, **query):
         words = {"plain": "true", **query}
@@ -32,7 +32,7 @@ class Follower:
         return self.seen.decode()
 
     def frames(self):
-        """What of the frames has come whole."""
+        """Returns the complete frames so far."""
         decoder, found, text = json.JSONDecoder(), [], self.seen.decode()
         while text:
             try:
@@ -44,7 +44,7 @@ class Follower:
         return found
 
     def data(self):
-        """Of these frames, but for a line that has not come to its end."""
+        """Returns the lines in these frames, without an incomplete last one."""
         data = b"".join(base64.b64decode(x.get("Data", "")) for x in self.frames())
         return data[:data.rfind(b"\n") + 1]
 
@@ -56,7 +56,7 @@ class Follower:
 
 
 def wanted():
-    """Up to which level lines are wanted just now: what all processes look at."""
+    """Returns the highest level that any follower wants, which all processes read from shared memory."""
     directory = "/proc/%d/fd/" % node.pid
     name, = [n for n in os.listdir(directory) if "log-level" in link(directory + n) and is_writable(n)]
     with open(directory + name, "rb") as f, mmap.mmap(f.fileno(), 4, prot=mmap.PROT_READ) as page:
@@ -64,7 +64,7 @@ def wanted():
 
 
 def link(path):
-    """Where it leads; a descriptor that has been closed meanwhile leads nowhere."""
+    """Returns the target of a descriptor, "" if it was closed meanwhile."""
     try:
         return os.readlink(path)
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def kill_helper(name):
     return old
 
 
-def test_lines_of_all_processes_by_level():
+def test_followers_get_lines_of_all_processes_by_level():
     with Follower(log_level="debug") as all_of_it, Follower(log_level="error") as errors, Follower() as usual:
         pid = kill_helper("heartbeat")
         said = ("heartbeat (pid %d) was killed by signal 9" % pid).encode()
@@ -93,18 +93,18 @@ def test_lines_of_all_processes_by_level():
             stamp, rest = line.split(" ", 1)
             case.equal((len(stamp), stamp[-1], rest[0]), (24, "Z", "["), line)
         usual.until(said)
-        case.equal(b"DEBUG" in usual.seen, False, "debug lines for one who has not asked")
-        # The agent's own log has no more than it is configured to have.
+        case.equal(b"DEBUG" in usual.seen, False, "debug lines for a follower that did not request them")
+        # The agent's own log still has only the configured level.
         case.equal("heartbeat started" in node.log(), False, "debug lines in the agent's log")
         errors.socket.settimeout(0.5)
         try:
             errors.seen = errors.socket.recv(1000)
         except TimeoutError:
             pass
-        case.equal(errors.seen, b"", "lines for one who wants errors only")
+        case.equal(errors.seen, b"", "lines for a follower that wants errors only")
 
 
-def test_frames_and_json():
+def test_followers_get_frames_and_json():
     with Follower(plain="false", log_json="true") as f:
         node.register(api.job("said"))
         node.wait_running("said")
@@ -116,21 +116,21 @@ def test_frames_and_json():
         case.equal([x["@level"] for x in found], ["info"] * len(found))
         case.contains(" ".join(x["@message"] for x in found), "Task started by client")
         case.equal({x["@module"] for x in found}, {"supervisor"})
-        case.equal([x for x in f.frames() if set(x) - {"Data", "FileEvent"}], [], "frames with something else")
+        case.equal([x for x in f.frames() if set(x) - {"Data", "FileEvent"}], [], "frames with other fields")
         node.purge("said")
 
 
-def test_nobody_pays_when_nobody_follows():
-    case.until(lambda: wanted() == 0, 20, "the followers to be forgotten")
+def test_debug_lines_are_made_only_while_somebody_follows():
+    case.until(lambda: wanted() == 0, 20, "the followers to be removed")
     with Follower(log_level="warn"):
-        case.until(lambda: wanted() == 4, 20, "lines down to warnings to be wanted")
+        case.until(lambda: wanted() == 4, 20, "the level to become warn")
         with Follower(log_level="trace"):
-            case.until(lambda: wanted() == 7, 20, "all lines to be wanted")
-        case.until(lambda: wanted() == 4, 20, "the other follower to be forgotten")
-    case.until(lambda: wanted() == 0, 20, "all followers to be forgotten")
+            case.until(lambda: wanted() == 7, 20, "the level to become trace")
+        case.until(lambda: wanted() == 4, 20, "the other follower to be removed")
+    case.until(lambda: wanted() == 0, 20, "all followers to be removed")
 
 
-def test_the_next_supervisor_begins_anew():
+def test_a_follower_of_the_next_supervisor_gets_only_new_lines():
     with Follower(log_level="debug") as f:
         kill_helper("supervisor")
         case.until(lambda: f.socket.recv(65536) == b"", 20, "the end of the stream")
@@ -138,10 +138,10 @@ def test_the_next_supervisor_begins_anew():
     with Follower(log_level="debug") as f:
         pid = kill_helper("heartbeat")
         text = f.until(("heartbeat (pid %d) was killed" % pid).encode())
-        case.equal("supervisor (pid" in text, False, "lines from before")
+        case.equal("supervisor (pid" in text, False, "lines of the previous supervisor")
 
 
-def test_the_command():
+def test_the_command_monitor():
     with subprocess.Popen([binary("drover"), "monitor", "-log-level=warn"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           env={**os.environ, "DROVER_ADDR": "unix://" + node.socket_path}) as command:
         case.until(lambda: wanted() == 4, 20, "the command to follow")
@@ -156,7 +156,7 @@ def test_the_command():
         case.contains(done.stdout, text)
 
 
-def test_what_is_refused():
+def test_invalid_requests_are_refused():
     node.refused(400, "Unknown log level", "GET", "/v1/agent/monitor?log_level=loud")
     node.refused(400, "plain", "GET", "/v1/agent/monitor?plain=perhaps")
     node.refused(400, "only its own log", "GET", "/v1/agent/monitor?node_id=99999999-9999-4999-8999-999999999999")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Queries that wait for an index: what ends them, how long they wait, what they cost."""
+"""Queries that wait for an index: which changes end them, how long they wait, and their cost."""
 import os
 import resource
 import signal
@@ -18,7 +18,7 @@ def index_of(path):
 
 
 class Waiting:
-    """A query that waits for an index later than the one that its path has now."""
+    """A query that waits for an index above the current one of its path."""
     def __init__(self, path, index=None):
         self.path, self.index, self.answer = path, index or index_of(path), None
         self.thread = threading.Thread(target=self.ask, daemon=True)
@@ -29,7 +29,7 @@ class Waiting:
                                                                      self.index), timeout=case.LEAST_S)
 
     def ended(self, until=lambda answer: True):
-        """The answer, which may have come before the change that the test waits for: then it waits again."""
+        """Returns the first answer for which `until` is true. An answer may arrive before the expected change: then it queries again."""
         while True:
             self.thread.join(2 * case.LEAST_S)
             case.equal(self.answer is not None, True, "an answer of " + self.path)
@@ -40,7 +40,7 @@ class Waiting:
             self.__init__(self.path, index)
 
 
-def test_a_job_from_its_registration_to_its_end():
+def test_queries_for_a_job_see_each_change_of_its_life():
     lists = [Waiting(p) for p in ("/v1/jobs", "/v1/allocations", "/v1/evaluations", "/v1/services")]
     missing = Waiting("/v1/job/web")
     case.equal(node.request("GET", "/v1/job/web").status, 404)
@@ -69,7 +69,7 @@ def test_a_job_from_its_registration_to_its_end():
     gone.ended(lambda a: a.status == 404)
 
 
-def test_an_evaluation_that_is_blocked():
+def test_queries_for_a_blocked_evaluation():
     cpu = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["NodeResources"]["Cpu"]["CpuShares"]
     node.register(api.job("first", Resources={"CPU": cpu * 2 // 3, "MemoryMB": 20}))
     node.wait_running("first")
@@ -82,7 +82,7 @@ def test_an_evaluation_that_is_blocked():
     node.purge("second")
 
 
-def test_the_node():
+def test_queries_for_the_node():
     me = node.ask("/v1/nodes")[0]["ID"]
     waiting = [Waiting("/v1/nodes"), Waiting("/v1/node/" + me)]
     node.do("PUT", "/v1/node/%s/drain" % me, {"DrainSpec": {"Deadline": 10**9}})
@@ -94,7 +94,7 @@ def test_the_node():
         w.ended(lambda a: '"eligible"' in a.text)
 
 
-def test_namespaces():
+def test_queries_for_namespaces():
     waiting = [Waiting("/v1/namespaces"), Waiting("/v1/namespace/vol")]
     made = api.job("elsewhere", count=0)
     made["Job"]["Namespace"] = "far"
@@ -108,7 +108,7 @@ def test_namespaces():
     node.do("DELETE", "/v1/job/elsewhere?namespace=far&purge=true")
 
 
-def test_volumes():
+def test_queries_for_volumes():
     waiting = [Waiting("/v1/volumes?type=csi"), Waiting("/v1/volume/csi/data")]
     node.do("PUT", "/v1/volume/csi/data", {"Volumes": [{
         "ID": "data", "Name": "data", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
@@ -120,14 +120,14 @@ def test_volumes():
     waiting.ended(lambda a: a.status == 404)
 
 
-def test_nothing_changes():
-    """The time is over, and the answer says what there is, under the index that it has."""
+def test_a_query_without_a_change_ends_at_its_timeout():
+    """When the time has passed, the answer has the current objects and the current index."""
     for path, status in (("/v1/jobs", 200), ("/v1/job/none", 404), ("/v1/allocation/" + NOBODY, 404), ("/v1/services", 200)):
         begun = time.monotonic()
         answer = node.request("GET", path + "?index=%d&wait=1200ms" % NEVER)
         case.equal((answer.status, time.monotonic() - begun >= 1.2), (status, True), path)
-        case.equal(int(answer.headers["X-Nomad-Index"]) < NEVER, True, "the index it has")
-    case.equal(node.request("GET", "/v1/jobs?index=0&wait=10m").status, 200, "index 0 waits for nothing")
+        case.equal(int(answer.headers["X-Nomad-Index"]) < NEVER, True, "the current index")
+    case.equal(node.request("GET", "/v1/jobs?index=0&wait=10m").status, 200, "status with index 0, which does not wait")
     for query, text in (("index=x", "Invalid index"), ("index=-1", "Invalid index"), ("index=1x", "Invalid index"),
                         ("index=99999999999999999999999", "Invalid index"), ("index=1&wait=soon", "Invalid wait time")):
         node.refused(400, text, "GET", "/v1/jobs?" + query)
@@ -159,21 +159,21 @@ def is_full():
         return b" 429 " in s.recv(4096).split(b"\r\n")[0]
 
 
-def test_a_thousand_wait():
+def test_a_thousand_queries_wait_at_little_cost():
     before = fds()
     held = hold(NEVER)
     case.until(is_full, 60, "the 1001st to be refused")
     node.refused(429, "1000 blocking queries are already waiting", "GET", "/v1/jobs?index=%d" % NEVER)
-    case.equal(node.ask("/v1/jobs"), [], "whoever does not wait is answered")
+    case.equal(node.ask("/v1/jobs"), [], "the jobs, by a query that does not wait")
 
     def is_quiet():
         ticks = cpu_ticks()
         time.sleep(3)
         return cpu_ticks() - ticks < 20
-    case.until(is_quiet, 60, "three seconds that cost less than a fifth of one of the processor")
+    case.until(is_quiet, 60, "three seconds that use less than 0.2 s of CPU time")
     for s in held:
         s.close()
-    case.until(lambda: fds() <= before, 30, "those who left to be forgotten")
+    case.until(lambda: fds() <= before, 30, "the disconnected clients to be removed")
     held = hold(index_of("/v1/jobs"))
     case.until(is_full, 60, "a thousand to wait again")
     node.register(api.job("late", "/bin/true"))
@@ -183,8 +183,8 @@ def test_a_thousand_wait():
     node.purge("late")
 
 
-def test_an_index_of_before_a_restart():
-    """The indexes of what the last supervisor told but did not write are passed."""
+def test_a_query_with_an_index_from_before_a_restart():
+    """Indexes that the killed supervisor sent but did not store are not used again."""
     node.register(api.job("kept"))
     alloc = node.wait_running("kept")[0]["ID"]
     index = index_of("/v1/allocation/" + alloc)
@@ -195,11 +195,11 @@ def test_an_index_of_before_a_restart():
     node.purge("kept")
 
 
-def test_the_agent_ends():
+def test_queries_end_with_the_agent():
     held = hold(NEVER, 20)
     case.equal(node.stop(signal.SIGTERM), 0, "exit code")
     for s in held:
-        case.equal(s.recv(65536).startswith(b"HTTP/1.1 200"), False, "no answer as if something had changed")
+        case.equal(s.recv(65536).startswith(b"HTTP/1.1 200"), False, "answers that report a change")
         s.close()
 
 

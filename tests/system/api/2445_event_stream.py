@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 61
-"""The event stream: what is told of each change, to whom, from where on, and what a slow reader costs."""
+"""The event stream: the events of each change, topics, the start index, and the cost of a slow reader."""
 import json
 import os
 import time
@@ -11,20 +11,20 @@ from lib import api, case
 
 
 class Stream:
-    """Lines of /v1/event/stream."""
+    """Reads the lines of /v1/event/stream."""
     def __init__(self, *topics, **query):
         self.c = api.Connection(node, case.LEAST_S)
         pairs = [("topic", t) for t in topics] + list(query.items())
         self.c.request("GET", "/v1/event/stream" + ("?" + urllib.parse.urlencode(pairs) if pairs else ""))
         self.answer = self.c.getresponse()
         case.equal((self.answer.status, self.answer.headers["Content-Type"]), (200, "application/json"))
-        case.equal(self.line(), {}, "the first line says that it is connected")
+        case.equal(self.line(), {}, "the first line")
 
     def line(self):
         return json.loads(self.answer.readline())
 
     def event(self):
-        """The next one, which has its line for itself."""
+        """Returns the next event, which must be the only one in its line."""
         while True:
             line = self.line()
             if line:
@@ -32,7 +32,7 @@ class Stream:
                 return line["Events"][0]
 
     def until(self, what, condition):
-        """The first event for which it is so, and all before it."""
+        """Reads up to the first event that satisfies the condition. Returns it and all before."""
         seen, end = [], time.monotonic() + case.LEAST_S
         while time.monotonic() < end:
             seen.append(self.event())
@@ -46,7 +46,7 @@ class Stream:
 
 
 def batch(name, **more):
-    """It ends well by itself."""
+    """Checks that the stream ends normally."""
     made = api.job(name, "/bin/true", **more)
     made["Job"]["Type"] = "batch"
     return made
@@ -60,7 +60,7 @@ def index():
     return int(node.request("GET", "/v1/jobs").headers["X-Nomad-Index"])
 
 
-def test_the_life_of_a_job():
+def test_events_of_the_life_of_a_job():
     stream = Stream()
     evaluation = node.register(api.job("web", group={"Services": [{"Name": "web", "Provider": "nomad"}]}))["EvalID"]
     seen = {}
@@ -81,7 +81,7 @@ def test_the_life_of_a_job():
     case.equal((seen["Service"]["Type"], seen["Service"]["FilterKeys"], seen["Service"]["Payload"]["Service"]["AllocID"]),
                ("ServiceRegistration", ["web", "web"], alloc))
     indexes = [e["Index"] for e in before]
-    case.equal(indexes, sorted(set(indexes)), "each of its own, in their order")
+    case.equal(indexes, sorted(set(indexes)), "events, each in its own line, in order")
     node.do("DELETE", "/v1/job/web")
     stopped, later = stream.until("the end of the alloc", lambda e: client_status(e) == "complete")
     case.equal(stopped["Payload"]["Allocation"]["DesiredStatus"], "stop")
@@ -91,7 +91,7 @@ def test_the_life_of_a_job():
     node.purge("web")
 
 
-def test_topics_and_namespaces():
+def test_events_are_filtered_by_topic_and_namespace():
     first = index()
     a = node.register(batch("a"))["EvalID"]
     node.register(batch("b"))
@@ -106,7 +106,7 @@ def test_topics_and_namespaces():
                    "the end of " + name)
 
     def told(*topics, **query):
-        """What there is from `first` on until the job that is made now, of which every stream is told."""
+        """Registers a job, and returns the events of the stream from `first` up to that of this job."""
         stream = Stream(*topics, "Job:end", index=first, **query)
         node.register(batch("end"))
         _, seen = stream.until("job end", lambda e: e["Key"] == "end")
@@ -116,7 +116,7 @@ def test_topics_and_namespaces():
     case.equal(told("Job"), {("Job", "a"), ("Job", "b")})
     case.equal(told("Job:a"), {("Job", "a")})
     case.equal(told("Allocation:" + ids["a"]), {("Allocation", ids["a"])})
-    case.equal(told("Allocation:b"), {("Allocation", ids["b"])}, "by its job")
+    case.equal(told("Allocation:b"), {("Allocation", ids["b"])}, "events of the job")
     case.equal(told("Evaluation:a", "Job:b") >= {("Evaluation", a), ("Job", "b")}, True)
     case.equal(("Job", "a") in told("*:a") and ("Evaluation", a) in told("*:a"), True)
     case.equal(told("Job", namespace="*"), {("Job", "a"), ("Job", "b"), ("Job", "c")})
@@ -128,15 +128,15 @@ def test_topics_and_namespaces():
     node.do("DELETE", "/v1/job/c?purge=true&namespace=other")
 
 
-def test_from_an_index_on():
-    """Each thing that has changed since is told once, as it is, also what is no more."""
+def test_a_stream_starts_at_an_index():
+    """Each object that has changed since then has one event with its present state, also a removed one."""
     first = index()
     made = batch("changing", group={"Services": [{"Name": "s", "Provider": "nomad"}]})
     node.register(made)
     alloc = node.allocs("changing")[0]["ID"]
-    case.until(lambda: node.ask("/v1/allocation/" + alloc)["ClientStatus"] == "complete", 20, "its end")
+    case.until(lambda: node.ask("/v1/allocation/" + alloc)["ClientStatus"] == "complete", 20, "the end of the alloc")
     stream = Stream("Allocation", index=first)
-    case.equal(client_status(stream.event()), "complete", "once, as it is now")
+    case.equal(client_status(stream.event()), "complete", "one event with the present state")
     stream.close()
     node.purge("changing")
     stream = Stream("Job", "Service", index=first)
@@ -148,26 +148,26 @@ def test_from_an_index_on():
     later = Stream(index=10**15)
     node.register(batch("unheard"))
     node.purge("unheard")
-    case.equal(later.line(), {}, "what comes is a beat, for nothing has that index yet")
+    case.equal(later.line(), {}, "a heartbeat, because no object has that index yet")
     later.close()
 
 
-def test_the_node():
+def test_events_of_the_node():
     me = node.ask("/v1/nodes")[0]["ID"]
     stream = Stream("Node")
     node.do("PUT", "/v1/node/%s/drain" % me, {"DrainSpec": {"Deadline": 10**9}})
     found, _ = stream.until("the drain", lambda e: e["Payload"]["Node"]["SchedulingEligibility"] == "ineligible")
     case.equal((found["Key"], "SecretID" in found["Payload"]["Node"] and found["Payload"]["Node"]["SecretID"]), (me, False))
     node.do("PUT", "/v1/node/%s/drain" % me, {"DrainSpec": None, "MarkEligible": True})
-    stream.until("its end", lambda e: e["Payload"]["Node"]["SchedulingEligibility"] == "eligible")
+    stream.until("the node that is eligible again", lambda e: e["Payload"]["Node"]["SchedulingEligibility"] == "eligible")
     stream.close()
 
 
-def test_beats():
+def test_a_silent_stream_sends_heartbeats():
     stream = Stream("Job:none")
     begun = time.monotonic()
     case.equal([stream.line(), stream.line()], [{}, {}])
-    case.equal(time.monotonic() - begun >= 15, True, "every ten seconds")
+    case.equal(time.monotonic() - begun >= 15, True, "seconds between heartbeats")
     stream.close()
 
 
@@ -175,15 +175,15 @@ def fds():
     return len(os.listdir("/proc/%d/fd" % node.processes()["supervisor"]))
 
 
-def test_one_who_reads_nothing():
-    """It is cut off, and nobody waits for it; who comes back is told of all that it has missed."""
+def test_a_reader_that_reads_nothing_is_disconnected():
+    """Its connection is closed and delays nobody. When it connects again it gets all missed events."""
     before, first, deaf = fds(), index(), Stream()
     names = ["large-%d" % i for i in range(20)]
-    for name in names:  # a megabyte or two: more than the buffers of a socket
+    for name in names:  # one or two megabytes: more than the socket buffers
         made = api.job(name, group={"Count": 0})
         made["Job"]["Meta"] = {"text": "x" * 100000}
         node.register(made)
-    case.until(lambda: fds() <= before, 180, "the deaf one to be cut off")
+    case.until(lambda: fds() <= before, 180, "the connection of the slow reader to be closed")
     deaf.close()
     back, jobs = Stream("Job", index=first), []
 
@@ -191,7 +191,7 @@ def test_one_who_reads_nothing():
         jobs.extend([event["Key"]] if event["Key"] in names else [])
         return len(jobs) == len(names)
     back.until("all jobs", all_told)
-    case.equal(jobs, names, "once, in their order")
+    case.equal(jobs, names, "each event once, in order")
     back.close()
     for name in names:
         node.purge(name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a list can be asked for: a filter, a page of it, its other direction, and what it answers to nonsense."""
+"""Options of lists: filters, pages, the reverse order, and invalid values."""
 import urllib.parse
 
 from lib import api, case
@@ -13,7 +13,7 @@ def get(path, **query):
 
 
 def pages(path, per_page, **query):
-    """All items, page by page, and how many there were on each."""
+    """Returns all items, page by page, and the number on each page."""
     items, sizes, token = [], [], None
     while True:
         answer = get(path, per_page=per_page, **({"next_token": token} if token else {}), **query)
@@ -29,7 +29,7 @@ def ids(found):
     return [x["ID"] for x in found]
 
 
-def test_filters_of_each_list():
+def test_each_list_can_be_filtered():
     me = node.ask("/v1/nodes")[0]["ID"]
     alloc, evaluation = node.allocs("a3")[0], node.ask("/v1/job/a3/evaluations")[0]
     for path, expression, wanted in (
@@ -62,7 +62,7 @@ def test_filters_of_each_list():
         case.equal(sorted(ids(answer.json)), sorted(wanted), path + " with " + expression)
 
 
-def test_filters_of_services():
+def test_services_can_be_filtered():
     one, none = get("/v1/services", filter='Namespace == "default"'), get("/v1/services", filter='Namespace == "x"')
     case.equal(([s["ServiceName"] for s in one.json[0]["Services"]], none.json), (["a3-svc", "other"], []))
     found = get("/v1/service/a3-svc", filter='JobID == "a3" and "blue" in Tags').json
@@ -72,7 +72,7 @@ def test_filters_of_services():
     case.equal(get("/v1/services", prefix="none").json, [])
 
 
-def test_pages_meet_without_a_gap():
+def test_pages_contain_every_item_once():
     for path, whole in (("/v1/jobs", JOBS), ("/v1/allocations", None), ("/v1/evaluations", None),
                         ("/v1/volumes?type=csi", ["v0", "v1", "v2"])):
         all_of_it = ids(node.request("GET", path).json)
@@ -84,12 +84,12 @@ def test_pages_meet_without_a_gap():
                 case.equal(ids(found), whole, path)
             else:
                 made = [x["CreateIndex"] for x in found]
-                case.equal(made, sorted(made), path + ": the oldest first")
+                case.equal(made, sorted(made), path + ": oldest first")
             back, _ = pages(path, size, reverse="true")
-            case.equal(ids(back), ids(found)[::-1], path + ": the other way round")
+            case.equal(ids(back), ids(found)[::-1], path + ": in reverse")
 
 
-def test_pages_of_what_has_a_name_alone():
+def test_pages_of_objects_that_have_only_a_name():
     node.do("PUT", "/v1/volume/csi/v9?namespace=other", {"Volumes": [{
         "ID": "v9", "Namespace": "other", "Name": "v", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
             {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
@@ -97,12 +97,12 @@ def test_pages_of_what_has_a_name_alone():
     case.equal(([x["Name"] for x in found], sizes), (["default", "other"], [1, 1]))
 
 
-def test_a_page_of_what_a_filter_lets_through():
+def test_pages_of_a_filtered_list():
     found, sizes = pages("/v1/jobs", 2, filter='ID != "a0" and ID != "a4"')
     case.equal((ids(found), sizes), (["a1", "a2", "a3", "a5", "a6"], [2, 2, 1]))
 
 
-def test_long_ids_are_told_apart():
+def test_pages_of_items_with_long_similar_ids():
     long = ["b" * 254 + x for x in "01"]
     for name in long:
         node.register(api.job(name))
@@ -114,14 +114,14 @@ def test_long_ids_are_told_apart():
         node.purge(name)
 
 
-def test_a_page_whose_first_has_gone():
+def test_a_page_whose_first_item_was_removed():
     node.register(api.job("a35"))
     token = get("/v1/jobs", per_page=4).headers["X-Nomad-NextToken"]
     node.purge("a35")
     case.equal(ids(get("/v1/jobs", per_page=2, next_token=token).json), ["a4", "a5"])
 
 
-def test_what_cannot_be_asked():
+def test_invalid_options_are_refused():
     for query, part in ((dict(filter="Status =="), "a value was expected"),
                         (dict(filter='Nothing == "x"'), 'no field "Nothing"'),
                         (dict(filter="(" * 200), "too deeply"), (dict(filter="A" * 5000), "longer than"),
@@ -129,12 +129,12 @@ def test_what_cannot_be_asked():
                         (dict(per_page=-1), "per_page must be a number"), (dict(reverse="perhaps"), "reverse")):
         answer = get("/v1/jobs", **query)
         case.equal((answer.status, part in answer.text), (400, True), "%s: %s" % (query, answer.text))
-        case.equal(answer.text.count("\n"), 0, "one line")
+        case.equal(answer.text.count("\n"), 0, "whether the error is one line")
     node.refused(400, "not a token of this list", "GET", "/v1/allocations?per_page=2&next_token=x")
-    case.equal(ids(get("/v1/jobs", nothing_known="x").json), JOBS, "an unknown parameter says nothing")
+    case.equal(ids(get("/v1/jobs", nothing_known="x").json), JOBS, "status with an unknown parameter, which is ignored")
 
 
-def test_a_filter_waits_too():
+def test_a_filtered_list_supports_blocking_queries():
     index = int(node.request("GET", "/v1/jobs").headers["X-Nomad-Index"])
     answer = get("/v1/jobs", filter='ID == "a1"', index=index + 1000000, wait="10ms")
     case.equal(ids(answer.json), ["a1"])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the API that the official command line asks for, which are of the whole: found ids, namespaces, eligibility, garbage
-collection, jobs looked at again; and what there is none of says so."""
+"""Paths of the API that the official command line uses: search, namespaces, eligibility, metadata, drains, garbage collection, evaluation
+of jobs; and paths that drover does not implement."""
 import json
 
 from lib import api, case
@@ -13,7 +13,7 @@ def search(prefix, context="all", **query):
     return found["Matches"], found["Truncations"]
 
 
-def test_search():
+def test_ids_are_found_by_prefix():
     node.register(api.job("web"))
     alloc = node.wait_running("web")[0]
     me = node.ask("/v1/nodes")[0]["ID"]
@@ -33,15 +33,15 @@ def test_search():
     found, cut = search("many", "jobs")
     case.equal((len(found["jobs"]), cut["jobs"], cut["allocs"]), (20, True, False))
     node.refused(400, "no text Prefix", "POST", "/v1/search", {"Context": "all"})
-    node.refused(400, 'nothing of the kind "moons"', "POST", "/v1/search", {"Prefix": "", "Context": "moons"})
+    node.refused(400, 'there is no context "moons"', "POST", "/v1/search", {"Prefix": "", "Context": "moons"})
     node.do("DELETE", "/v1/volume/csi/web-data")
 
 
-def test_a_job_is_looked_at_again():
+def test_a_job_is_evaluated_again():
     node.register(api.job("short", "/bin/false", []))
     node.wait_allocs("short", [(0, "run", "failed")])
     node.wait_evaluation(node.do("PUT", "/v1/job/short/evaluate", {"JobID": "short"})["EvalID"])
-    case.equal(len(node.allocs("short")), 1, "what has failed stays so")
+    case.equal(len(node.allocs("short")), 1, "allocations after an evaluation without ForceReschedule")
     answer = node.do("PUT", "/v1/job/short/evaluate", {"JobID": "short", "EvalOptions": {"ForceReschedule": True}})
     case.equal(node.wait_evaluation(answer["EvalID"])["TriggeredBy"], "job-register")
     case.until(lambda: len(node.allocs("short")) == 2, 20, "another allocation")
@@ -52,7 +52,7 @@ def test_a_job_is_looked_at_again():
     node.refused(400, "can't evaluate", "PUT", "/v1/job/parent/evaluate", {})
 
 
-def test_validation():
+def test_jobs_are_validated():
     fine = node.do("PUT", "/v1/validate/job", api.job("new"))
     case.equal((fine["DriverConfigValidated"], fine["ValidationErrors"], fine["Error"]), (True, None, ""))
     bad = node.do("PUT", "/v1/validate/job", api.job("new", driver="none"))
@@ -71,8 +71,8 @@ def set_eligibility(wanted):
     return node.do("POST", "/v1/node/%s/eligibility" % node.ask("/v1/nodes")[0]["ID"], {"Eligibility": wanted})
 
 
-def test_eligibility():
-    """What runs goes on, nothing new is placed, and it outlives the agent."""
+def test_an_ineligible_node_gets_no_new_allocations():
+    """An ineligible node keeps its allocations and gets no new ones, also after a restart of the agent."""
     before = node.wait_running("web")[0]["ID"]
     set_eligibility("ineligible")
     case.equal(eligibility(), ("ineligible", False))
@@ -92,8 +92,8 @@ def test_eligibility():
     node.purge("later")
 
 
-def test_metadata():
-    """Over the configuration's, and after a restart."""
+def test_metadata_of_the_node_is_changed():
+    """Metadata from the API takes precedence over the configuration, also after a restart."""
     me = node.ask("/v1/nodes")[0]["ID"]
     case.equal(node.ask("/v1/client/metadata"), {"Meta": {"rack": "r1", "zone": "a"}, "Dynamic": {},
                                                  "Static": {"rack": "r1", "zone": "a"}})
@@ -117,7 +117,7 @@ def test_metadata():
     node.purge("picky")
 
 
-def test_a_drain_spares_system_jobs_if_told_to():
+def test_a_drain_can_ignore_system_jobs():
     system = api.job("everywhere")
     system["Job"]["Type"] = "system"
     for key in ("ReschedulePolicy", "Update"):
@@ -131,14 +131,14 @@ def test_a_drain_spares_system_jobs_if_told_to():
     found = node.ask("/v1/allocation/" + spared["ID"])
     case.equal((found["ClientStatus"], found["DesiredStatus"]), ("running", "run"))
     node.do("PUT", path, {"DrainSpec": {"Deadline": 10**11, "IgnoreSystemJobs": False}})
-    case.until(lambda: node.ask("/v1/allocation/" + spared["ID"])["ClientStatus"] == "complete", 30, "the end of the other too")
+    case.until(lambda: node.ask("/v1/allocation/" + spared["ID"])["ClientStatus"] == "complete", 30, "the end of the system job too")
     node.do("PUT", path, {"DrainSpec": None, "MarkEligible": True})
     node.wait_running("web")
     node.purge("everywhere")
 
 
-def test_a_drain_that_is_taken_back():
-    """What was told to end does; what comes after it stays."""
+def test_a_cancelled_drain():
+    """Allocations that were stopped by the drain end; their replacements stay."""
     deaf = api.job("deaf", "/bin/sh", ["-c", "trap '' INT; echo here; while [ ! -e $0 ]; do sleep 0.1; done", node.base + "/end"],
                    KillTimeout=600 * 10**9)
     node.register(deaf)
@@ -153,14 +153,14 @@ def test_a_drain_that_is_taken_back():
     fresh = node.wait_running("fresh")[0]["ID"]
     with open(node.base + "/end", "w", encoding="ascii"):
         pass
-    case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "complete", 30, "the end of what was told to")
+    case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"] == "complete", 30, "the end of the stopped allocation")
     node.wait_running("web")
     case.equal([(a["ID"], a["DesiredStatus"]) for a in node.allocs("fresh")], [(fresh, "run")])
     for name in ("deaf", "fresh"):
         node.purge(name)
 
 
-def test_garbage_collection():
+def test_garbage_collection_removes_only_what_has_ended():
     batch = api.job("once", "/bin/true", [])
     batch["Job"]["Type"] = "batch"
     node.register(batch)
@@ -173,13 +173,13 @@ def test_garbage_collection():
     node.do("PUT", "/v1/system/gc")
     for name in ("once", "stopped"):
         case.equal(node.request("GET", "/v1/job/" + name).status, 404, name)
-    case.until(lambda: not [a for a in node.ask("/v1/allocations") if a["JobID"] in ("once", "stopped")], 20, "their end")
-    case.equal([j["ID"] for j in node.ask("/v1/jobs", prefix="web")], ["web"], "what runs stays")
-    case.equal(node.ask("/v1/job/short")["Status"], "dead", "what failed and is still wanted stays too")
+    case.until(lambda: not [a for a in node.ask("/v1/allocations") if a["JobID"] in ("once", "stopped")], 20, "the removal of ended jobs")
+    case.equal([j["ID"] for j in node.ask("/v1/jobs", prefix="web")], ["web"], "running jobs")
+    case.equal(node.ask("/v1/job/short")["Status"], "dead", "status of a job that failed and was not stopped")
     node.do("PUT", "/v1/system/reconcile/summaries")
 
 
-def test_namespaces_and_regions():
+def test_namespaces_and_regions_are_listed():
     case.equal([n["Name"] for n in node.ask("/v1/namespaces")], ["default"])
     made = api.job("elsewhere", count=0)
     made["Job"]["Namespace"] = "other"
@@ -191,7 +191,7 @@ def test_namespaces_and_regions():
     case.equal(node.ask("/v1/regions"), ["global"])
 
 
-def test_stubs_have_what_is_asked_for():
+def test_list_items_have_the_requested_optional_fields():
     def stub(**query):
         return node.ask("/v1/allocations", prefix=node.wait_running("web")[0]["ID"], **query)[0]
     plain = stub()
@@ -203,7 +203,7 @@ def test_stubs_have_what_is_asked_for():
     node.refused(400, "resources", "GET", "/v1/allocations?resources=perhaps")
 
 
-def test_versions_and_what_they_changed():
+def test_versions_of_a_job_with_their_differences():
     def register(text):
         node.register(api.job("changing", "/bin/sh", ["-c", "echo %s; sleep 1000" % text], count=0))
     register("one")
@@ -217,7 +217,7 @@ def test_versions_and_what_they_changed():
     case.equal("echo one" in json.dumps(found["Diffs"][0]), False)
 
 
-def test_the_agent_tells_of_itself():
+def test_the_agent_reports_its_own_configuration():
     found = node.ask("/v1/agent/self")
     case.equal((found["config"]["Client"], found["config"]["Server"], found["config"]["ACL"]),
                ({"Enabled": True}, {"Enabled": False}, {"Enabled": False}))
@@ -225,7 +225,7 @@ def test_the_agent_tells_of_itself():
     case.equal(found["stats"]["client"]["node_id"], node.ask("/v1/nodes")[0]["ID"])
 
 
-def test_what_is_not_here_says_so():
+def test_paths_that_drover_does_not_implement_say_so():
     me = node.ask("/v1/nodes")[0]["ID"]
     alloc = node.wait_running("web")[0]["ID"]
     for method, path, part in (
@@ -237,11 +237,11 @@ def test_what_is_not_here_says_so():
             ("GET", "/v1/node/pools", "no node pools"), ("GET", "/v1/node/pool/default", "no node pools"),
             ("PUT", "/v1/node/%s/purge" % me, "only node"), ("GET", "/v1/scaling/policies", "scaling policies"),
             ("GET", "/v1/quotas", "no quotas"), ("GET", "/v1/sentinel/policies", "no policies"),
-            ("GET", "/v1/metrics", "no metrics"), ("POST", "/v1/jobs/parse", "HCL"), ("POST", "/v1/namespaces", "Invalid"),
+            ("GET", "/v1/metrics", "metrics are not"), ("POST", "/v1/jobs/parse", "HCL"), ("POST", "/v1/namespaces", "Invalid"),
             ("PUT", "/v1/namespace", "not made here"), ("POST", "/v1/search/fuzzy", "only prefixes"),
-            ("GET", "/v1/client/allocation/%s/pause" % alloc, "no schedules"), ("POST", "/v1/job/web/stable", "is stable"),
-            ("POST", "/v1/job/web/versions/gold/tag", "no tags"), ("GET", "/v1/job/web/submission", "not kept"),
-            ("DELETE", "/v1/volume/csi/x/detach?node=" + me, "by itself"), ("PUT", "/v1/volume/host/create", "configuration")):
+            ("GET", "/v1/client/allocation/%s/pause" % alloc, "schedules of tasks"), ("POST", "/v1/job/web/stable", "becomes stable"),
+            ("POST", "/v1/job/web/versions/gold/tag", "tags of job versions"), ("GET", "/v1/job/web/submission", "not stored"),
+            ("DELETE", "/v1/volume/csi/x/detach?node=" + me, "when it ends"), ("PUT", "/v1/volume/host/create", "configuration")):
         answer = node.request(method, path, {} if method != "GET" else None)
         case.equal((answer.status, part in answer.text), (405 if part == "Invalid" else 501, True), path + ": " + answer.text)
     for path in ("/v1/nothing", "/v1/job/web/nothing", "/v1/variable", "/v1/node/%s/nothing" % me):

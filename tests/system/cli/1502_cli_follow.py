@@ -224,6 +224,15 @@ def test_node_drain_flags():
         case.equal(len(api.asked("POST", "/v1/node/%s/drain" % NODE)), 2)
 
 
+def test_a_task_name_that_is_not_utf8_is_refused_and_does_not_restart_all_tasks():
+    with FakeApi() as api:
+        api.json("PUT", "/v1/client/allocation/%s/restart" % A1, {})
+        r = api.drover("alloc", "restart", A1, b"\xff")
+        case.equal((r.code, r.out), (1, ""))
+        case.contains(r.err, "an argument is not valid UTF-8")
+        case.equal(api.asked("PUT", "/v1/client/allocation/%s/restart" % A1), [])
+
+
 def test_a_waiting_command_survives_a_restart_of_the_agent():
     with FakeApi() as api:
         registering(api, [alloc(A1, status="pending")])

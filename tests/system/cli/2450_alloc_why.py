@@ -51,7 +51,7 @@ def unsaid(alloc, *parts):
 def test_the_exit_code_of_a_task():
     alloc = alloc_of("code", api.job("code", "/bin/sh", ["-c", "exit 3"]), "failed")
     said(alloc, "It ended by itself, with exit code 3.")
-    said(alloc, "It is not started again: Policy allows no restarts.")
+    said(alloc, "It is not restarted: Policy allows no restarts.")
     unsaid(alloc, "not known", "told to end")
     node.purge("code")
 
@@ -62,7 +62,7 @@ def test_restarts_of_more_than_ten_events():
     said(alloc, "Exceeded allowed attempts 5")
     texts = [c["Text"] for c in why(alloc)]
     case.equal(len([t for t in texts if "exit code 4" in t]), 6, "\n".join(texts))
-    case.equal(len([t for t in texts if "its restart policy allows that" in t]), 5, "\n".join(texts))
+    case.equal(len([t for t in texts if "its restart policy allows it" in t]), 5, "\n".join(texts))
     out = drover("alloc", "why", alloc)
     case.contains(out, "is failed, desired status run")
     case.contains(drover("alloc", "why", "-json", alloc), '"Causes"')
@@ -93,19 +93,19 @@ def shoot(name, signo, driver="raw_exec", script="echo $$; exec sleep 1000"):
 def test_a_signal_of_an_unknown_sender():
     for driver in ("raw_exec", "exec"):
         alloc = shoot("shot", signal.SIGKILL, driver)
-        case.contains(said(alloc, "It ended by SIGKILL.")["Text"], "who sent it is not known")
-        case.equal(ended(alloc), (9, "SIGKILL by no stop of this agent, and the kernel counted no OOM kill", "not drover"))
+        case.contains(said(alloc, "It ended by SIGKILL.")["Text"], "the sender is not known")
+        case.equal(ended(alloc), (9, "SIGKILL, which this agent did not send; the kernel counted no OOM kill", "not drover"))
         unsaid(alloc, "told to end", "want of memory:", "request")
         node.purge("shot")
         alloc = shoot("termed", signal.SIGTERM, driver)
-        case.contains(said(alloc, "It ended by SIGTERM.")["Text"], "who sent it is not known")
+        case.contains(said(alloc, "It ended by SIGTERM.")["Text"], "the sender is not known")
         case.equal(ended(alloc), (15, "SIGTERM, which this agent did not send", "not drover"))
         node.purge("termed")
 
 
 def test_a_signal_that_the_task_sent_to_itself():
     alloc = alloc_of("err", api.job("err", "/bin/sh", ["-c", "kill -SEGV $$"]), "failed")
-    said(alloc, "It ended by SIGSEGV, as programs do by a fault of their own; drover sent it no such signal.")
+    said(alloc, "It ended by SIGSEGV, which drover did not send: probably a fault of the program.")
     case.equal(ended(alloc), (11, "", "not drover"))
     node.purge("err")
 
@@ -119,7 +119,7 @@ def test_a_task_killed_by_its_filter():
     if subprocess.run(["/usr/bin/python3", "-c", code], check=False, stderr=subprocess.DEVNULL).returncode < 0:
         return  # this kernel does not support 32-bit programs and kills them itself
     alloc = alloc_of("old", api.job("old", "/usr/bin/python3", ["-c", code], driver="exec"), "failed")
-    said(alloc, "It ended by SIGSYS: ended by a filter of system calls, as driver exec ends programs of 32 bits.")
+    said(alloc, "It ended by SIGSYS: killed by a system call filter; driver exec kills 32-bit programs.")
     case.equal((ended(alloc)[0], ended(alloc)[2]), (signal.SIGSYS, "not drover"))
     node.purge("old")
 
@@ -128,7 +128,7 @@ def test_a_signal_that_a_user_requested():
     for name in ("SIGUSR1", "SIGKILL"):
         alloc = alloc_of("sent", api.job("sent"), "running")
         drover("alloc", "signal", "-s", name, alloc)
-        case.contains(said(alloc, "It ended by %s, which it had been sent on request of uid 0, " % name)["Text"], " before.")
+        case.contains(said(alloc, "It ended by %s, which was sent on request of uid 0 " % name)["Text"], " before.")
         case.equal(ended(alloc), (getattr(signal, name), name + ", sent on request", "drover, on request"))
         unsaid(alloc, "not known")
         node.purge("sent")
@@ -146,7 +146,7 @@ def test_a_requested_signal_followed_by_another_signal():
     case.until(sleeps, 60, "the process to be stopped")
     drover("alloc", "signal", "-s", "SIGTERM", alloc)
     drover("alloc", "signal", "-s", "SIGCONT", alloc)
-    said(alloc, "It ended by SIGTERM, which it had been sent on request of uid 0, ")
+    said(alloc, "It ended by SIGTERM, which was sent on request of uid 0 ")
     node.purge("asleep")
 
 
@@ -158,7 +158,7 @@ def test_a_requested_signal_that_was_handled_followed_by_a_foreign_one():
     drover("alloc", "signal", "-s", "SIGHUP", alloc)
     node.wait_said({"ID": alloc}, b"got\n")
     kill(alloc, signal.SIGUSR2)
-    said(alloc, "It ended by SIGUSR2. Nobody asked drover for that")
+    said(alloc, "It ended by SIGUSR2. drover did not send that signal")
     case.equal(ended(alloc), (signal.SIGUSR2, "SIGUSR2, which this agent did not send", "not drover"))
     node.purge("two")
 
@@ -170,7 +170,7 @@ def test_a_foreign_kill_while_the_task_is_being_stopped():
     node.do("DELETE", "/v1/job/both")
     node.wait_said({"ID": alloc}, b"told\n")
     kill(alloc, signal.SIGKILL)
-    said(alloc, "It ended by SIGKILL (which drover did not send) after it was told to end.")
+    said(alloc, "It ended by SIGKILL (which drover did not send) after it was told to stop.")
     case.equal(ended(alloc)[2], "not drover")
     node.purge("both")
 
@@ -181,10 +181,10 @@ EATER = "x = []\nwhile True:\n x.append(bytearray(1 << 20))\n"
 def test_a_task_that_reached_its_memory_limit():
     alloc = alloc_of("eater", api.job("eater", "/usr/bin/python3", ["-c", EATER], Resources={"CPU": 20, "MemoryMB": 30}),
                      "failed")
-    found = said(alloc, "for want of memory")["Text"]
-    case.contains(found, "under a limit of 30 MiB")
+    found = said(alloc, "The kernel OOM-killed a process in it")["Text"]
+    case.contains(found, "(limit 30 MiB)")
     case.contains(found, "by SIGKILL")
-    case.equal(ended(alloc), (9, "OOM Killed", "the kernel, for want of memory"))
+    case.equal(ended(alloc), (9, "OOM Killed", "the kernel, out of memory"))
     unsaid(alloc, "not known")
     node.purge("eater")
 
@@ -209,10 +209,10 @@ def test_a_task_killed_because_of_the_limit_of_a_parent_cgroup():
     finally:
         with open(limit, "w", encoding="ascii") as f:
             f.write(before)
-    found = said(alloc, "for want of memory")["Text"]
-    case.contains(found, "of the machine, or of a cgroup above its own: its own limit of 1000 MiB was not reached. It ended by SIGKILL")
-    case.equal(ended(alloc), (9, "OOM Killed: the machine, or a cgroup above its own, was out of memory; its own limit was not reached",
-                              "the kernel, for want of memory"))
+    found = said(alloc, "The kernel OOM-killed a process in it")["Text"]
+    case.contains(found, "because the machine or a parent cgroup was out of memory: its own limit of 1000 MiB was not reached. It ended by SIGKILL")
+    case.equal(ended(alloc), (9, "OOM Killed: the machine or a parent cgroup was out of memory; its own limit was not reached",
+                              "the kernel, out of memory"))
     node.purge("crowded")
 
 
@@ -221,23 +221,23 @@ def test_an_oom_kill_of_another_process_of_the_task():
     script = "/usr/bin/python3 -c '%s'; exit 7" % EATER
     alloc = alloc_of("parent", api.job("parent", "/bin/sh", ["-c", script], Resources={"CPU": 20, "MemoryMB": 30}), "failed")
     together = "memory" not in helper.cgroup_trees()
-    case.contains(said(alloc, "for want of memory")["Text"], "It ended by SIGKILL." if together else "It ended with exit code 7.")
-    case.equal(ended(alloc), (9, "OOM Killed", "the kernel, for want of memory") if together else
-               (0, "the kernel OOM killed another of its processes", None))
+    case.contains(said(alloc, "The kernel OOM-killed a process in it")["Text"], "It ended by SIGKILL." if together else "It ended with exit code 7.")
+    case.equal(ended(alloc), (9, "OOM Killed", "the kernel, out of memory") if together else
+               (0, "the kernel OOM-killed another of its processes", None))
     node.purge("parent")
 
 
 def test_a_stop_names_its_origin():
     alloc = alloc_of("stopped", api.job("stopped"), "running")
     drover("alloc", "stop", "-detach", alloc)
-    said(alloc, "It was to end: alloc was stopped by an operator", "")
-    said(alloc, "It ended by SIGINT after it was told to end.")
+    said(alloc, "It was stopped: alloc was stopped by an operator", "")
+    said(alloc, "It ended by SIGINT after it was told to stop.")
     case.equal(ended(alloc), (2, "", "drover, to stop it"))
-    said(alloc, "was placed in its stead", "")
+    said(alloc, "replaces it.", "")
     unsaid(alloc, "not known")
     other = node.wait_running("stopped")[0]["ID"]
     node.do("DELETE", "/v1/job/stopped")
-    said(other, "It was to end: alloc not needed: its job was stopped.", "")
+    said(other, "It was stopped: alloc not needed: its job was stopped.", "")
     node.purge("stopped")
 
 
@@ -246,7 +246,7 @@ def test_a_task_that_ignores_its_kill_signal():
     alloc = alloc_of("deaf", made, "running")
     node.wait_said({"ID": alloc}, b"deaf")
     node.do("DELETE", "/v1/job/deaf")
-    said(alloc, "It was killed: it had not ended within its kill_timeout")
+    said(alloc, "It was killed, because it did not end within its kill_timeout")
     case.equal(ended(alloc), (9, "", "drover, to stop it"))
     node.purge("deaf")
 
@@ -254,8 +254,8 @@ def test_a_task_that_ignores_its_kill_signal():
 def test_a_restart_that_a_user_requested():
     alloc = alloc_of("anew", api.job("anew"), "running")
     drover("alloc", "restart", alloc)
-    said(alloc, "It was told to start anew: User requested running tasks to restart.")
-    said(alloc, "after it was told to end.")
+    said(alloc, "A restart was requested: User requested running tasks to restart.")
+    said(alloc, "after it was told to stop.")
     unsaid(alloc, "not known")
     node.purge("anew")
 
@@ -264,7 +264,7 @@ def test_a_task_stopped_because_its_sibling_failed():
     made = api.job("pair", "/bin/sh", ["-c", "exit 1"])
     made["Job"]["TaskGroups"][0]["Tasks"].append(api.task("other", "/bin/sleep", ["1000"]))
     alloc = alloc_of("pair", made, "failed")
-    said(alloc, 'Another of its allocation failed: Task\'s sibling "t" failed.', "other")
+    said(alloc, 'Another task of its allocation failed: Task\'s sibling "t" failed.', "other")
     unsaid(alloc, "not known")
     node.purge("pair")
 
@@ -279,7 +279,7 @@ def test_a_task_that_cannot_start():
 def test_tasks_that_wait_for_a_delay_or_for_other_tasks():
     policy = {"RestartPolicy": {"Attempts": 2, "Interval": 86400 * 10**9, "Delay": 3600 * 10**9, "Mode": "fail"}}
     alloc = alloc_of("later", api.job("later", "/bin/false", [], group=policy), "pending")
-    said(alloc, "It waits for the delay before its next start.")
+    said(alloc, "It waits for the delay before its restart.")
     said(alloc, "It ended by itself, with exit code 1.")
     node.purge("later")
     made = api.job("order", "/bin/sleep", ["1000"])
@@ -287,7 +287,7 @@ def test_tasks_that_wait_for_a_delay_or_for_other_tasks():
                                                           Lifecycle={"Hook": "prestart", "Sidecar": False}))
     node.register(made)
     alloc = node.allocs("order")[0]["ID"]
-    case.equal(said(alloc, "It waits for tasks that come before it.")["Time"], 0)
+    case.equal(said(alloc, "It waits for tasks that have to start or end before it.")["Time"], 0)
     node.purge("order")
 
 
@@ -319,9 +319,9 @@ def test_a_task_stopped_by_its_lease():
         agent.wait_gone([task], 30)
     finally:
         os.kill(pid, signal.SIGCONT)
-    found = said(alloc, "It was told to end: stop_after_client_disconnect of 10s passed: the last answered heartbeat was ")
+    found = said(alloc, "It was told to stop: stop_after_client_disconnect of 10s passed: the last answered heartbeat was ")
     case.contains(found["Text"], "after the limit")
-    said(alloc, "after it was told to end.")
+    said(alloc, "after it was told to stop.")
     unsaid(alloc, "not known")
     node.purge("leased")
 
@@ -356,7 +356,7 @@ def test_events_from_before_and_during_a_restart_of_the_agent():
     with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
         executor = int(f.read().rpartition(")")[2].split()[1])
     os.kill(executor, signal.SIGKILL)
-    said(alloc, "It ended. How is not known: its executor was lost")
+    said(alloc, "It ended, but it is not known how: its executor was lost")
     node.purge("lost")
 
 

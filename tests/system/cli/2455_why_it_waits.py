@@ -39,21 +39,21 @@ def failed(name, **policy):
 
 def test_an_allocation_that_waits_for_its_reschedule_delay():
     alloc = failed("later", Attempts=2)
-    said(alloc, "Another is placed in its stead in ")
-    case.contains(drover("alloc", "why", "later"), "Another is placed in its stead in ")
+    said(alloc, "A replacement is placed in ")
+    case.contains(drover("alloc", "why", "later"), "A replacement is placed in ")
     node.purge("later")
 
 
 def test_an_allocation_that_may_not_be_rescheduled():
-    said(failed("never", Attempts=0), "None is placed in its stead: its reschedule policy allows none.")
+    said(failed("never", Attempts=0), "No replacement is placed: its reschedule policy allows none.")
     node.purge("never")
     node.register(api.job("used", "/bin/false", [], group={"ReschedulePolicy": {
         "Attempts": 1, "Interval": 3600 * S, "Delay": 5 * S, "DelayFunction": "constant", "Unlimited": False}}))
     case.until(lambda: [a["ClientStatus"] for a in node.allocs("used")] == ["failed", "failed"], 60, "the last attempt")
     first, last = [a["ID"] for a in node.allocs("used")]
-    said(first, "Allocation %s was placed in its stead." % last)
-    unsaid(first, "None is placed")
-    said(last, "None is placed in its stead: its reschedule policy allows no more than 1 in 1h0m0s.")
+    said(first, "Allocation %s replaces it." % last)
+    unsaid(first, "No replacement is placed")
+    said(last, "No replacement is placed: its reschedule policy allows no more than 1 in 1h0m0s.")
     node.purge("used")
 
 
@@ -64,12 +64,12 @@ def test_a_replacement_that_waits_for_the_end_of_the_previous_allocation():
     alloc = node.wait_running("deaf")[0]
     node.wait_said(alloc, b"here")
     node.do("PUT", "/v1/allocation/%s/stop" % alloc["ID"])
-    said(alloc["ID"], "Another waits for its place until it has ended.")
-    said(alloc["ID"], "It was told to end, and has not yet.")
+    said(alloc["ID"], "Its replacement is placed when it has ended.")
+    said(alloc["ID"], "It was told to stop and has not ended yet.")
     with open(node.base + "/end", "w", encoding="ascii"):
         pass
-    said(alloc["ID"], "was placed in its stead.")
-    unsaid(alloc["ID"], "Another waits")
+    said(alloc["ID"], "replaces it.")
+    unsaid(alloc["ID"], "Its replacement is placed")
     node.purge("deaf")
 
 
@@ -86,7 +86,7 @@ def test_canaries_that_wait_for_promotion():
     node.register(version(0))
     old = running("bird", 0)
     first = node.ask("/v1/job/bird/deployment")["ID"]
-    said(old, "It has not been found healthy yet, which deployment %s waits for." % first)
+    said(old, "Deployment %s waits until it is found healthy." % first)
     node.do("PUT", "/v1/deployment/pause/" + first, {"DeploymentID": first, "Pause": True})
     said(old, "Its deployment %s is paused." % first)
     node.register(version(1))
@@ -99,7 +99,7 @@ def test_canaries_that_wait_for_promotion():
     said(canary, "It is a healthy canary, and waits for deployment %s to be promoted." % deployment)
     case.contains(drover("alloc", "why", "bird"), "waits for deployment")
     node.do("PUT", "/v1/deployment/promote/" + deployment, {"DeploymentID": deployment, "All": True})
-    said(old, "It was to end: ", now=False)
+    said(old, "It was stopped: ", now=False)
     said(canary, "It runs. Nothing has stopped or restarted it.")
     node.purge("bird")
 
@@ -175,8 +175,8 @@ def test_an_allocation_of_a_draining_node():
     node.register(api.job("unwelcome"))
     case.contains(drover("alloc", "why", "unwelcome"), "No node is eligible")
     node.do("POST", "/v1/node/%s/drain" % node.ask("/v1/nodes")[0]["ID"], {"DrainSpec": {"Deadline": 60 * S}})
-    said(alloc, "It was to end: node is draining.", now=False)
-    said(alloc, "There is no place yet for another in its stead.")
+    said(alloc, "It was stopped: node is draining.", now=False)
+    said(alloc, "Its replacement cannot be placed yet.")
 
 
 with volumes.Node(client='max_kill_timeout = "10m"') as node:

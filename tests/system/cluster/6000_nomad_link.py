@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 25
-"""The servers that tests of the link use, from the first byte to the faults: are they as strict and as odd as real ones?"""
+"""tests/peers/nomad-server, the simulated servers: their link must be as strict as that of real ones, and their faults must work."""
 import socket
 import ssl
 import struct
@@ -35,7 +35,7 @@ def exactly(s, n):
 
 
 def ended(s):
-    """The other side closed, with FIN or RST."""
+    """Returns whether the other side has closed the connection, with FIN or RST."""
     try:
         return s.recv(1) == b""
     except ConnectionResetError:
@@ -47,14 +47,14 @@ def ping(c, channel=None):
 
 
 def broken(servers, text):
-    """A violation of that kind was recorded; forgets it."""
+    """Waits until a violation with this text is recorded, and removes it."""
     case.until(lambda: any(text in v for v in servers.violations()), 5, "the violation %r" % text)
     servers.violations(True)
 
 
 # --- the first bytes ---
 
-def test_a_session_is_the_recorded_one():
+def test_a_session_equals_the_recorded_one():
     with nomad_server.Servers() as servers, connect(servers.address) as s:
         s.sendall(b"\6" + bytes.fromhex("000100010000000100000000"))
         case.equal(exactly(s, 12), ACK_1, "acknowledgement")
@@ -67,7 +67,7 @@ def test_a_session_is_the_recorded_one():
         case.equal(exactly(s, 12).hex(), "000100040000000100000000", "FIN for FIN")
 
 
-def test_cut_into_single_bytes():
+def test_a_session_sent_in_single_bytes():
     with nomad_server.Servers() as servers, connect(servers.address) as s:
         s.sendall(b"\6" + yamux.frame(yamux.DATA, yamux.SYN, 1, 1, b"\1"))
         for byte in PING_REQUEST:
@@ -76,7 +76,7 @@ def test_cut_into_single_bytes():
         case.equal(exactly(s, 12 + len(PING_ANSWER))[12:], PING_ANSWER, "answer")
 
 
-def test_ways_to_connect():
+def test_each_way_to_connect():
     with nomad_server.Servers() as servers:
         for mode in ("plain", "yamux1", "yamux2"):
             with nomad_client.Client(servers.address, mode) as c:
@@ -88,10 +88,10 @@ def test_ways_to_connect():
             broken(servers, "the first byte is")
         with connect(servers.address) as s:
             s.sendall(b"\4")  # without TLS
-            case.equal(ended(s), True, "the end after a TLS byte")
+            case.equal(ended(s), True, "the end of the connection after a TLS byte")
 
 
-def test_a_stream_with_a_wrong_first_byte_costs_the_connection():
+def test_a_stream_with_a_wrong_first_byte_closes_the_connection():
     with nomad_server.Servers(forgive=True) as servers:
         with nomad_client.Client(servers.address) as c:
             good = c.channel()
@@ -101,11 +101,11 @@ def test_a_stream_with_a_wrong_first_byte_costs_the_connection():
         broken(servers, "begins with")
         with nomad_client.Client(servers.address) as c:
             c.session.open().close()
-            case.until(lambda: c.session.closed, 5, "the end after a stream without a byte")
+            case.until(lambda: c.session.closed, 5, "the end of the connection after a stream without a first byte")
         broken(servers, "begins with b''")
 
 
-def test_a_stream_without_its_first_byte_blocks_those_behind_it():
+def test_a_stream_without_its_first_byte_blocks_later_streams():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         ping(c)
         silent = c.session.open()
@@ -118,17 +118,17 @@ def test_a_stream_without_its_first_byte_blocks_those_behind_it():
 
 # --- yamux ---
 
-def test_windows():
+def test_yamux_windows():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         servers.fault("pad", "Status.Ping", bytes=300 * 1024)
         for _ in range(3):
             case.equal(len(ping(c)["Zpadding"]), 300 * 1024, "an answer larger than a window")
-        # Who does not read gets a window's worth and no byte more; other streams do not notice.
+        # A client that does not read gets only as much as the window allows; other streams are not affected.
         stream = c.session.open()
         stream.write(netrpc.RPC + netrpc.request("Status.Ping", 1, b"\x80"))
         case.until(lambda: stream.held == yamux.INITIAL_WINDOW, 5, "a full window")
-        case.equal(len(ping(c)["Zpadding"]), 300 * 1024, "another stream")
-        case.equal(stream.held, yamux.INITIAL_WINDOW, "more than the window")
+        case.equal(len(ping(c)["Zpadding"]), 300 * 1024, "answer in another stream")
+        case.equal(stream.held, yamux.INITIAL_WINDOW, "bytes in the full window")
         found = b""
         while len(found) < 300 * 1024:
             found += stream.read()
@@ -137,10 +137,10 @@ def test_windows():
 
 def test_a_large_request():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
-        case.equal(c.call("Status.Ping", {"Prefix": "x" * (1 << 20)}), {}, "1 MiB to the server")
+        case.equal(c.call("Status.Ping", {"Prefix": "x" * (1 << 20)}), {}, "answer to a request of 1 MiB")
 
 
-def test_fatal_mistakes():
+def test_fatal_protocol_errors():
     big = b"x" * (yamux.INITIAL_WINDOW + 1)
     syn = yamux.frame(yamux.WINDOW, yamux.SYN, 1, 0)
     fin = yamux.frame(yamux.WINDOW, yamux.FIN, 1, 0)
@@ -162,7 +162,7 @@ def test_fatal_mistakes():
                     broken(servers, text)
 
 
-def test_harmless_oddities():
+def test_harmless_protocol_errors():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         for data in (yamux.frame(yamux.WINDOW, 0, 99, 5), yamux.frame(yamux.WINDOW, yamux.FIN, 99, 0),
                      yamux.frame(yamux.DATA, 0, 99, 3, b"abc"), yamux.frame(yamux.GO_AWAY, 0, 0, 0)):
@@ -170,10 +170,10 @@ def test_harmless_oddities():
         ping(c)
 
 
-def test_the_backlog():
+def test_the_backlog_of_streams_is_limited():
     with nomad_server.Servers(forgive=True) as servers, connect(servers.address) as s:
         s.sendall(b"\6" + yamux.frame(yamux.WINDOW, yamux.SYN, 1, 0))
-        case.equal(exactly(s, 12), ACK_1, "the first is taken, and waits for its byte")
+        case.equal(exactly(s, 12), ACK_1, "the first stream, which is accepted and waits for its byte")
         s.sendall(b"".join(yamux.frame(yamux.WINDOW, yamux.SYN, n, 0) for n in range(3, 600, 2)))
         resets = 0
         s.settimeout(case.LEAST_S)
@@ -182,25 +182,25 @@ def test_the_backlog():
                 kind, flags = struct.unpack(">xBH", exactly(s, 12)[:4])
                 resets += kind == yamux.WINDOW and flags == yamux.RST
                 if resets == 43:
-                    s.settimeout(1)  # no more of them come
+                    s.settimeout(1)  # no more resets are expected
         except TimeoutError:
             pass
         case.equal(resets, 43, "resets of 300 streams")
 
 
-def test_pings():
+def test_connections_are_pinged():
     args = ["--keepalive", "0.1", "--ping-timeout", "5"]
     with nomad_server.Servers(args=args) as servers, nomad_client.Client(servers.address) as c:
         case.until(lambda: c.session.pings_seen >= 3, 5, "three pings")
         c.session.ping(case.LEAST_S)
         case.equal(len(servers.session_fault("ping")), 1, "connections that answered")
         c.session.ignores_pings = True
-        case.until(lambda: c.session.closed, 5, "the end of who does not answer")
+        case.until(lambda: c.session.closed, 5, "the end of a connection that does not answer pings")
 
 
 # --- net/rpc ---
 
-def test_errors_and_what_ends_a_stream():
+def test_errors_that_end_a_stream_and_errors_that_do_not():
     with nomad_server.Servers(forgive=True) as servers, nomad_client.Client(servers.address) as c:
         channel = c.channel()
         for method, args, text in (
@@ -208,7 +208,7 @@ def test_errors_and_what_ends_a_stream():
                 ("Node.GetNode", {"NodeID": "x", "Region": "mars"}, "No path to region"),
                 ("Node.GetNode", {"NodeID": "x", "Region": "global"}, "UUID must be 36 characters")):
             case.contains(str(case.raises(nomad_client.RpcError, c.call, method, args, channel=channel)), text)
-        ping(c, channel)  # it goes on after errors of a handler
+        ping(c, channel)  # the stream can be used after errors of a handler
         for method, args, text in (
                 ("Status.Nope", {}, "rpc: can't find method Status.Nope"), ("Foo.Bar", {}, "rpc: can't find service Foo.Bar"),
                 ("x", {}, "rpc: service/method request ill-formed: x"),
@@ -226,7 +226,7 @@ def test_errors_and_what_ends_a_stream():
         case.contains(str(e), 'Unknown rpc method: "FileSystem.Nope"')
 
 
-def test_what_a_node_may_not_send_is_told():
+def test_violations_of_a_node_are_reported():
     with nomad_server.Servers(forgive=True) as servers, nomad_client.Client(servers.address) as c:
         node = c.node()
         for bad, text in (({"Drivers": {"exec": None}}, "Drivers[exec]: nil where a struct"),
@@ -241,7 +241,7 @@ def test_what_a_node_may_not_send_is_told():
 
 
 def simple(node):
-    """Without the parts that need the table to be packed."""
+    """Returns the node without the fields that need their types to be packed."""
     return {k: v for k, v in node.items() if k not in ("Drivers", "NodeResources", "ReservedResources")}
 
 
@@ -263,7 +263,7 @@ def test_tls():
         return nomad_client.Client(servers.address, certificate=(ca,) + (made[who] if who else (None, None)), **more)
 
     def refused(name, **more):
-        """Under TLS 1.3 a refusal shows only after the handshake."""
+        """With TLS 1.3 a client notices the refusal only after the handshake."""
         try:
             with client(name, timeout=5, **more) as c:
                 ping(c)
@@ -275,7 +275,7 @@ def test_tls():
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
             with client("client", name="server.global.nomad", tls_version=version) as c:
                 case.equal(ping(c), {}, "TLS")
-            with client("client", tls_version=version) as c:  # other streams while one is large
+            with client("client", tls_version=version) as c:  # other streams during a large answer
                 servers.fault("pad", "Status.Ping", bytes=300 * 1024)
                 threads = [threading.Thread(target=ping, args=(c,)) for _ in range(4)]
                 for t in threads:
@@ -320,7 +320,7 @@ def test_slow_silent_and_wrong_answers():
         case.raises(gopack.Malformed, ping, c)
         servers.fault("reply", "Status.Members", reply={"ServerName": "other"}, skip=1, times=1)
         found = [c.call("Status.Members", FOR_GOOD)["ServerName"] for _ in range(3)]
-        case.equal(found, ["server-0", "other", "server-0"], "an answer replaced once")
+        case.equal(found, ["server-0", "other", "server-0"], "answers, of which one is replaced")
         for shape in ("random", "reserved", "array", "not_a_map", "deep", "ext"):
             servers.fault("garbage", "Status.Ping", shape=shape, times=1)
             c.timeout = 1
@@ -329,10 +329,10 @@ def test_slow_silent_and_wrong_answers():
                                       nomad_client.RpcError)) or type(e).__name__ == "Refused", True, "%s: %r" % (shape, e))
         servers.fault("garbage", "Status.Ping", hex=PING_ANSWER.hex(), times=1)
         c.timeout = case.LEAST_S
-        case.raises(gopack.Malformed, ping, c)  # right but for its number
+        case.raises(gopack.Malformed, ping, c)  # correct except for its sequence number
 
 
-def test_errors_on_command():
+def test_errors_as_faults():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         c.register()
         for text in ("node not found", "Permission denied", "No path to region", "No cluster leader"):
@@ -341,7 +341,7 @@ def test_errors_on_command():
         case.equal(servers.node(c.id)["Status"], "initializing", "status after refused heartbeats")
         servers.fault("error_after", "Node.UpdateStatus", text="EOF", times=1)
         case.raises(nomad_client.RpcError, c.heartbeat)
-        case.equal(servers.node(c.id)["Status"], "ready", "status after one that was done all the same")
+        case.equal(servers.node(c.id)["Status"], "ready", "status after a heartbeat with an error that was processed nevertheless")
         servers.set_leader(None)
         case.equal(str(case.raises(nomad_client.RpcError, c.heartbeat)), "No cluster leader")
         case.equal(c.call("Status.Leader", FOR_GOOD), "", "leader")
@@ -349,7 +349,7 @@ def test_errors_on_command():
         c.heartbeat()
 
 
-def test_streams_and_connections_that_end_in_an_answer():
+def test_answers_that_are_interrupted():
     with nomad_server.Servers() as servers:
         for after in (0, 1, 20):
             with nomad_client.Client(servers.address) as c:
@@ -364,22 +364,22 @@ def test_streams_and_connections_that_end_in_an_answer():
         with nomad_client.Client(servers.address) as c:
             servers.fault("vanish_before", "Node.Register", times=1)
             case.raises(yamux.Reset, c.register)
-            case.equal(servers.nodes(), {}, "what was not done")
+            case.equal(servers.nodes(), {}, "nodes after a registration that was not processed")
         with nomad_client.Client(servers.address) as c:
             servers.fault("vanish", "Node.Register", after=30, stop=True, times=1)
             case.raises(yamux.Reset, c.register)
-            case.equal(list(servers.nodes()), [c.id], "what was done")
+            case.equal(list(servers.nodes()), [c.id], "nodes after a registration that was processed")
             case.raises(ConnectionRefusedError, nomad_client.Client, servers.address)
 
 
-def test_connections_that_say_nothing():
+def test_connections_that_are_silent():
     with nomad_server.Servers(2) as servers:
         with nomad_client.Client(servers.address) as c:
             ping(c)
             servers.half_open(0)
             c.timeout = 0.4
             case.raises(TimeoutError, ping, c)
-            case.equal(c.session.closed, False, "closed: half open ends nothing")
+            case.equal(c.session.closed, False, "whether a half-open connection is closed")
             with nomad_client.Client(servers.address, timeout=0.4) as new:
                 case.raises(TimeoutError, ping, new)
             with nomad_client.Client(servers.addresses[1]) as other:
@@ -392,7 +392,7 @@ def test_connections_that_say_nothing():
             case.raises(TimeoutError, ping, c)
         servers.connection_fault(0, "refuse")
         with connect(servers.address) as s:
-            case.equal(ended(s), True, "refused")
+            case.equal(ended(s), True, "whether the connection is refused")
         servers.connection_fault(0, None)
         with nomad_client.Client(servers.address) as c:
             ping(c)
@@ -404,7 +404,7 @@ def test_connections_that_say_nothing():
         with nomad_client.Client(servers.address) as c:
             ping(c)
             servers.session_fault("frame", hex=b"\xff" * 12)
-            case.until(lambda: c.session.closed, 5, "the end after a bad frame")
+            case.until(lambda: c.session.closed, 5, "the end of the connection after a bad frame")
             case.contains(c.session.failure, "version 255")
         with nomad_client.Client(servers.address) as c:
             ping(c)
@@ -413,7 +413,7 @@ def test_connections_that_say_nothing():
             case.raises(yamux.Closed, ping, c)
 
 
-def test_servers_come_and_go():
+def test_servers_are_stopped_and_started():
     with nomad_server.Servers(3) as servers:
         with nomad_client.Client(servers.addresses[1]) as c:
             found = c.register()
@@ -424,14 +424,14 @@ def test_servers_come_and_go():
             case.equal(str(case.raises(nomad_client.RpcError, c.heartbeat)), "No cluster leader")
             servers.set_leader(2)
             found = c.heartbeat()
-            case.equal([s["RPCAdvertiseAddr"] for s in found["Servers"]], servers.addresses[1:], "servers without it")
+            case.equal([s["RPCAdvertiseAddr"] for s in found["Servers"]], servers.addresses[1:], "servers without the stopped one")
             servers.start_server(0)
-            case.equal(len(c.heartbeat()["Servers"]), 3, "servers again")
+            case.equal(len(c.heartbeat()["Servers"]), 3, "servers after its start")
             servers.settings(advertised=[])
             case.equal(c.heartbeat()["Servers"], [], "an empty list on command")
             servers.drop(1)
             case.until(lambda: c.session.closed, 5, "the end of the connection")
-        case.equal(servers.accepted()[1], 1, "connections that the second took")
+        case.equal(servers.accepted()[1], 1, "connections to the second server")
 
 
 case.run(globals())

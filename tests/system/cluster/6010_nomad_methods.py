@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers that tests of the link use: what the methods do, version by version, and what they ask of a node.
-tests/peers/nomad-server-compare holds the same against real servers."""
+"""tests/peers/nomad-server, the simulated servers: what their methods do, in each version, and their requests to a node.
+tests/peers/nomad-server-compare checks the same with real servers."""
 import time
 import uuid
 
@@ -17,12 +17,12 @@ S = 10 ** 9
 
 
 def says(fn, *args, **kwargs):
-    """The text of the error that fn must get."""
+    """Returns the text of the error that fn must get."""
     return str(case.raises(RpcError, fn, *args, **kwargs))
 
 
 def job(**group):
-    """JOB with one alloc and more in its group."""
+    """Returns JOB with one alloc and more fields in its group."""
     return {**JOB, "TaskGroups": [{**JOB["TaskGroups"][0], "Count": 1, **group}]}
 
 
@@ -45,45 +45,45 @@ def test_a_node_becomes_ready():
             case.equal(servers.node(c.id)["Status"], "initializing")
             signed = found["SignedIdentity"]
             case.equal(signed is not None, version == "2.0.5", "an identity from " + version)
-            case.equal(c.heartbeat()["Index"] > 0, True, "the first heartbeat writes")
-            case.equal(c.heartbeat()["Index"], 0, "the second does not")
+            case.equal(c.heartbeat()["Index"] > 0, True, "whether the first heartbeat changes the index")
+            case.equal(c.heartbeat()["Index"], 0, "index of the second heartbeat")
             case.equal(servers.wait_node()["ID"], c.id)
             case.equal([e["Message"] for e in servers.node(c.id)["Events"]], ["Node registered"])
             servers.set_eligibility(c.id, False)
             case.equal(c.heartbeat()["SchedulingEligibility"], "ineligible")
             c.register(c.node(version, Status="ready", Meta={"a": "b"}))
             node = servers.node(c.id)
-            case.equal((node["SchedulingEligibility"], node["Meta"]), ("ineligible", {"a": "b"}), "kept and taken")
+            case.equal((node["SchedulingEligibility"], node["Meta"]), ("ineligible", {"a": "b"}), "eligibility, which is kept, and metadata, which are replaced")
             call = servers.wait_call("Node.Register", count=2)[-1]
-            case.equal(call["args"]["Node"]["Meta"], {"a": "b"}, "what was received")
+            case.equal(call["args"]["Node"]["Meta"], {"a": "b"}, "metadata in the recorded call")
 
 
-def test_identities_of_nodes():
+def test_identities_of_nodes_are_issued_and_renewed():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         c.token = c.register()["SignedIdentity"]
-        case.equal(c.heartbeat()["SignedIdentity"], None, "a fresh one needs no other")
+        case.equal(c.heartbeat()["SignedIdentity"], None, "identity while the first is fresh")
         renewed = c.heartbeat(ForceIdentityRenewal=True)["SignedIdentity"]
-        case.equal(renewed not in (None, c.token), True, "renewed on demand")
+        case.equal(renewed not in (None, c.token), True, "whether it is renewed on request")
         c.token = renewed
-        servers.settings(identity_ttl_s=10 ** 6)  # less than a third of it is left
-        case.equal(c.heartbeat()["SignedIdentity"] is not None, True, "renewed in time")
+        servers.settings(identity_ttl_s=10 ** 6)  # less than a third of its lifetime is left
+        case.equal(c.heartbeat()["SignedIdentity"] is not None, True, "whether it is renewed before it expires")
         c.client_allocs()
         servers.purge_node(c.id)
         case.equal(says(c.heartbeat), "node not found")
-        case.equal(c.client_allocs()["Allocs"], {}, "an empty map means nothing")
+        case.equal(c.client_allocs()["Allocs"], {}, "allocs of a purged node")
         servers.settings(introduction="strict")
-        case.equal(c.register()["SignedIdentity"] is not None, True, "its identity introduces it")
+        case.equal(c.register()["SignedIdentity"] is not None, True, "whether its identity is accepted as introduction")
         with nomad_client.Client(servers.address) as other:
             case.equal(says(other.register), "Permission denied")
             other.token = servers.intro_token("x")
             case.equal(says(other.register), "Permission denied")
             other.token = servers.intro_token()
             other.register()
-            case.equal(other.heartbeat()["SignedIdentity"] is not None, True, "who has only the secret gets one")
+            case.equal(other.heartbeat()["SignedIdentity"] is not None, True, "whether a node with only its secret gets an identity")
 
 
-def test_who_may_what():
-    """Without ACLs 1.6 asks nobody for a token, 2.0 everybody for the node's own."""
+def test_which_calls_need_which_token():
+    """Without ACLs version 1.6 requires no token, version 2.0 requires the node's own."""
     for version, strict in (("1.6.10", False), ("2.0.5", True)):
         with nomad_server.Servers(version=version) as servers, nomad_client.Client(servers.address) as c, \
                 nomad_client.Client(servers.address) as other:
@@ -120,7 +120,7 @@ def test_who_may_what():
             c.register(c.node(version))
 
 
-def test_a_missed_heartbeat():
+def test_a_node_that_misses_its_heartbeat():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         c.register()
         c.heartbeat()
@@ -132,18 +132,18 @@ def test_a_missed_heartbeat():
         case.contains(says(c.update_alloc, update(c, lost, "running")), "is not allowed to update allocs while in status down")
         servers.settings(ttl_s=600)
         c.heartbeat()
-        case.equal(servers.node(c.id)["Status"], "ready", "from down at once")
+        case.equal(servers.node(c.id)["Status"], "ready", "status after a heartbeat of a node that is down")
         kept = servers.run_job(job(Disconnect={"LostAfter": 3600 * S}), c.id)[0]
         c.update_alloc(update(c, kept, "running"))
         servers.miss_heartbeat(c.id)
-        case.equal(servers.node(c.id)["Status"], "disconnected", "when an alloc may be")
+        case.equal(servers.node(c.id)["Status"], "disconnected", "status of a node with an alloc that may be disconnected")
         before = servers.alloc(kept)
         case.equal((before["ClientStatus"], before["AllocStates"][0]["Value"]), ("unknown", "unknown"))
         case.contains(says(c.update_alloc, update(c, kept, "running")), "while in status disconnected")
         for _ in range(2):
             c.heartbeat()
-            case.equal(servers.node(c.id)["Status"], "initializing", "until allocs are told of")
-        case.equal(c.client_allocs()["Allocs"][kept], before["AllocModifyIndex"], "the node is told")
+            case.equal(servers.node(c.id)["Status"], "initializing", "status until the allocs are updated")
+        case.equal(c.client_allocs()["Allocs"][kept], before["AllocModifyIndex"], "index of the alloc in the node's list")
         c.update_alloc(update(c, kept, "running"))
         c.heartbeat()
         case.equal(servers.node(c.id)["Status"], "ready")
@@ -151,15 +151,15 @@ def test_a_missed_heartbeat():
 
 # --- allocs ---
 
-def test_an_alloc_from_its_place_to_its_end():
+def test_an_alloc_from_its_placement_to_its_removal():
     for version in VERSIONS:
         with nomad_server.Servers(version=version) as servers, nomad_client.Client(servers.address) as c:
             c.register(c.node(version))
             c.heartbeat()
             index = c.client_allocs()["Index"]
             began = time.monotonic()
-            case.equal(c.client_allocs(index, 0.3)["Index"], index, "nothing new")
-            case.equal(time.monotonic() - began >= 0.3, True, "the query blocked")
+            case.equal(c.client_allocs(index, 0.3)["Index"], index, "allocs of a query without a change")
+            case.equal(time.monotonic() - began >= 0.3, True, "whether the query blocked")
             ids = servers.run_job(JOB, c.id, deployment=str(uuid.uuid4()))
             listed = c.client_allocs(index, 10)
             case.equal(sorted(listed["Allocs"]), sorted(ids))
@@ -171,8 +171,8 @@ def test_an_alloc_from_its_place_to_its_end():
             case.equal(list(one["SignedIdentities"]), ["t"])
             c.update_alloc(update(c, ids[1], "running", DeploymentStatus={"Healthy": True, "Timestamp": None}))
             again = c.client_allocs(listed["Index"], 10)
-            case.equal(again["Index"] > listed["Index"], True, "the own update wakes")
-            case.equal(again["Allocs"], listed["Allocs"], "and changes nothing that is to be pulled")
+            case.equal(again["Index"] > listed["Index"], True, "whether the node's own update ends the query")
+            case.equal(again["Allocs"], listed["Allocs"], "index of the alloc, which the node need not fetch")
             case.equal(servers.wait_alloc(ids[1], ["running"], 5)["DeploymentStatus"]["Healthy"], True)
             servers.stop_alloc(ids[1], no_shutdown_delay=True)
             found = c.client_allocs(again["Index"], 10)
@@ -180,12 +180,12 @@ def test_an_alloc_from_its_place_to_its_end():
             case.equal((stopped["DesiredStatus"], stopped["DesiredTransition"]["NoShutdownDelay"]), ("stop", True))
             c.update_alloc(update(c, ids[1], "complete"))
             servers.remove_alloc(ids[1])
-            case.equal(list(c.client_allocs()["Allocs"]), ids[:1], "after its collection")
+            case.equal(list(c.client_allocs()["Allocs"]), ids[:1], "a collected alloc")
             both = c.get_allocs(ids)["Allocs"]
-            case.equal(both and len(both), 1 if version == "2.0.5" else None, "of two, one collected")
+            case.equal(both and len(both), 1 if version == "2.0.5" else None, "two allocs of which one is collected")
 
 
-def test_lies_about_allocs():
+def test_wrong_lists_of_allocs_as_faults():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         c.register()
         c.heartbeat()
@@ -193,7 +193,7 @@ def test_lies_about_allocs():
         index = c.client_allocs()["Index"]
         servers.fault("empty", "Node.GetClientAllocs", times=1)
         found = c.client_allocs()
-        case.equal((found["Allocs"], found["Index"] > index), ({}, True), "empty and newer")
+        case.equal((found["Allocs"], found["Index"] > index), ({}, True), "an empty list with a newer index")
         servers.fault("index", "Node.GetClientAllocs", by=-3, times=1)
         servers.stop_alloc(ids[0])
         found = c.client_allocs(index, 5)
@@ -207,7 +207,7 @@ def test_lies_about_allocs():
         case.equal(len(c.get_allocs(ids)["Allocs"][1]["Job"]["Meta"]["m"]), 400000, "an alloc of 400 KB")
 
 
-def test_bad_updates_are_told():
+def test_invalid_updates_of_allocs_are_reported():
     with nomad_server.Servers(forgive=True) as servers, nomad_client.Client(servers.address) as c:
         c.register()
         c.heartbeat()
@@ -231,7 +231,7 @@ def test_bad_updates_are_told():
             case.contains(says(c.update_alloc, *([{**good, **alloc}] if alloc else [])), text)
 
 
-def test_a_drain():
+def test_a_drain_of_the_node():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         c.register()
         c.heartbeat()
@@ -250,7 +250,7 @@ def test_a_drain():
         case.equal(c.heartbeat()["SchedulingEligibility"], "ineligible")
 
 
-def test_identities_services_and_variables():
+def test_workload_identities_services_and_variables():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         c.register()
         one = {"Name": "vault", "Audience": ["a"], "TTL": 3600 * S}
@@ -262,7 +262,7 @@ def test_identities_services_and_variables():
             return c.call("Alloc.SignIdentities", c.query(Identities=[{**wanted, **more}]), "AllocIdentitiesRequest",
                           "AllocIdentitiesResponse")
         found = sign()["SignedIdentities"][0]
-        case.equal(0 < gopack.time_to_ns(found["Expiration"]) - time.time_ns() <= 3600 * S, True, "its end")
+        case.equal(0 < gopack.time_to_ns(found["Expiration"]) - time.time_ns() <= 3600 * S, True, "the end of the alloc")
         case.equal(sign(IdentityName="x")["Rejections"][0]["Reason"], "identity not found")
         case.equal(sign(AllocID=NOBODY)["Rejections"][0]["Reason"], "allocation not found")
         service = {"ID": "_nomad-task-1", "ServiceName": "web", "Namespace": "default", "NodeID": c.id, "AllocID": alloc_id,
@@ -290,7 +290,7 @@ def test_identities_services_and_variables():
         case.equal(says(c.call, "ACL.WhoAmI", c.query()), "Permission denied")
 
 
-def test_jobs_of_users():
+def test_jobs_registered_by_users():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         c.register()
         c.heartbeat()
@@ -312,13 +312,13 @@ def test_jobs_of_users():
         change("Job.Deregister", "JobDeregisterRequest", JobID="j", Purge=True)
         case.equal({servers.alloc(i)["DesiredStatus"] for i in ids}, {"stop"})
         case.equal(ask("Job.GetJob", JobID="j")["Job"], None)
-        case.equal(servers.collect(), [], "what still runs is not collected")
+        case.equal(servers.collect(), [], "an alloc that runs and is not collected")
         for alloc_id in ids:
             c.update_alloc(update(c, alloc_id, "complete"))
         case.equal(sorted(servers.collect()), ids)
 
 
-# --- what is asked of a node ---
+# --- requests to a node ---
 
 def test_calls_to_a_node():
     with nomad_server.Servers(2) as servers, nomad_client.Client(servers.address) as c:
@@ -331,14 +331,14 @@ def test_calls_to_a_node():
         case.equal((method, body["Signal"], body["Region"], body["AllowStale"]), ("Allocations.Signal", "SIGHUP", "global", True))
         e = case.raises(nomad_server.Refusal, servers.call_node, c.id, "Allocations.Restart", {"AllocID": "a"})
         case.equal((e.kind, str(e)), ("RpcError", "rpc: can't find method Allocations.Restart"))
-        # The newest connection that made a call is asked; when it goes, the older one.
+        # Requests use the newest connection that has made a call; when it is closed, the older one.
         with nomad_client.Client(servers.addresses[1], node_id=c.id, secret=c.secret) as newer:
             newer.token = c.secret
             newer.heartbeat()
             newer.handlers["Allocations.Signal"] = lambda body: {"Index": 8}
             case.equal(servers.call_node(c.id, "Allocations.Signal", {})["Index"], 8)
         case.until(lambda: len(servers.connections()) == 1, 5, "the end of the newer connection")
-        case.equal(servers.call_node(c.id, "Allocations.Signal", {})["Index"], 7, "asked by the older one")
+        case.equal(servers.call_node(c.id, "Allocations.Signal", {})["Index"], 7, "answer by the older connection")
 
 
 def test_streams_of_a_node():
@@ -371,7 +371,7 @@ def test_streams_of_a_node():
         case.contains(str(e), "Unknown rpc method")
 
 
-def test_volumes():
+def test_volumes_are_claimed_and_released():
     with nomad_server.Servers() as servers, nomad_client.Client(servers.address) as c:
         plugin = {"PluginID": "p", "Healthy": True, "RequiresControllerPlugin": True, "Provider": "x"}
         asked = []
@@ -409,8 +409,8 @@ def test_volumes():
         case.contains(str(case.raises(nomad_server.Refusal, servers.delete_volume, "v")), "in use")
         del asked[:]
         c.heartbeat()
-        c.update_alloc(update(c, ids[1], "complete"))  # the watcher frees it
-        case.until(lambda: not servers.volume("v")["WriteClaims"], 10, "the release")
+        c.update_alloc(update(c, ids[1], "complete"))  # the volume watcher releases it
+        case.until(lambda: not servers.volume("v")["WriteClaims"], 10, "the claim to be released")
         case.equal(asked, ["NodeDetachVolume", "ControllerDetachVolume"])
         servers.delete_volume("v")
         case.equal(servers.volume("v"), None)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 85
-"""heartbeat alone, with servers that behave and servers that do not: calls, beats and the lease, failover."""
+"""heartbeat alone, with correct servers and servers that misbehave: calls, beats, the lease, failover."""
 import errno
 import time
 
@@ -30,8 +30,8 @@ def test_calls_and_their_errors():
         case.equal((e.code, e.text), (None, "rpc: can't find method Status.Nope"), "unknown method")
         e = refused(h, "Nope.Nope", GLOBAL)
         case.contains(e.text, "rpc: can't find service Nope.Nope")
-        case.equal(h.call("Status.Ping", GLOBAL), {}, "afterwards")
-        case.equal(h.servers[-1], {"server": servers.address, "known": [servers.address], "why": ""}, "news of the server")
+        case.equal(h.call("Status.Ping", GLOBAL), {}, "answer of the next call")
+        case.equal(h.servers[-1], {"server": servers.address, "known": [servers.address], "why": ""}, "reported server")
         case.equal(len(servers.connections()), 1, "connections")
 
 
@@ -40,7 +40,7 @@ def test_many_calls_at_once_use_one_connection():
         serials = [h.start("Status.Ping", {**GLOBAL, "Prefix": "x" * (i * 100)}) for i in range(300)]
         for serial in serials:
             case.equal(h.finish(serial), b"\x80", "ping")
-        case.equal(sum(servers.accepted()), 1, "connections that were ever made")
+        case.equal(sum(servers.accepted()), 1, "number of connections made so far")
 
 
 def test_large_bodies_go_both_ways():
@@ -49,7 +49,7 @@ def test_large_bodies_go_both_ways():
             servers.fault("pad", "Status.Ping", bytes=size, times=1)
             case.equal(len(h.call("Status.Ping", GLOBAL)["Zpadding"]), size, "answer")
             case.equal(h.call("Status.Ping", {**GLOBAL, "Prefix": "x" * size}), {}, "request")
-        # Both at the same time, and small ones between.
+        # Large bodies both ways at the same time, and small calls between.
         servers.fault("pad", "Status.Ping", bytes=2 << 20, times=3)
         big = [h.start("Status.Ping", {**GLOBAL, "Prefix": "y" * (2 << 20)}) for _ in range(3)]
         for _ in range(20):
@@ -58,15 +58,15 @@ def test_large_bodies_go_both_ways():
             h.finish(serial)
 
 
-def test_an_answer_larger_than_is_taken():
+def test_an_answer_that_is_too_large_is_an_error():
     with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
         servers.fault("pad", "Status.Ping", bytes=65 << 20, times=1)
         e = refused(h, "Status.Ping", GLOBAL, deadline_s=case.LEAST_S)
         case.equal(e.code, -errno.EMSGSIZE, e.text)
-        case.equal(h.call("Status.Ping", GLOBAL), {}, "afterwards")
+        case.equal(h.call("Status.Ping", GLOBAL), {}, "answer of the next call")
 
 
-def test_a_deadline_is_kept_and_a_blocking_query_delays_nothing():
+def test_a_deadline_is_kept_and_a_blocking_query_delays_no_other_call():
     with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
         h.call("Status.Ping", GLOBAL)
         silent = servers.fault("silent", "Status.Leader")
@@ -79,21 +79,21 @@ def test_a_deadline_is_kept_and_a_blocking_query_delays_nothing():
         took = time.monotonic() - began
         if took < 0.95:
             raise AssertionError("a deadline of 1 s ended after %.3f s" % took)
-        # A cancelled call says nothing more, though it is answered; that answer is on the way before the next.
+        # A cancelled call has no result although the server answers; its answer arrives before that of the next call.
         servers.clear(silent)
         servers.fault("delay", "Status.Leader", seconds=4, times=1)
         known = servers.last_call()
         cancelled = h.start("Status.Leader", GLOBAL)
-        h.call("Status.Ping", GLOBAL)  # it has been sent before this
+        h.call("Status.Ping", GLOBAL)  # so that the first call has been sent
         early = cancelled in h.answers
         h.cancel(cancelled)
         servers.wait_call("Status.Leader", known)
-        case.equal(h.call("Status.Leader", GLOBAL), servers.address, "afterwards")
-        case.equal(cancelled in h.answers, early, "an answer to a cancelled call")
-        case.equal(sum(servers.accepted()), 1, "connections that were ever made")
+        case.equal(h.call("Status.Leader", GLOBAL), servers.address, "answer of the next call")
+        case.equal(cancelled in h.answers, early, "whether a cancelled call has a result")
+        case.equal(sum(servers.accepted()), 1, "number of connections made so far")
 
 
-def test_answers_that_are_none():
+def test_invalid_answers_are_errors():
     with nomad_server.Servers(forgive=True) as servers, Link(PLACES, servers.addresses) as h:
         for shape in ("random", "reserved", "array", "not_a_map", "deep", "huge_map", "huge_array", "huge_string", "ext"):
             servers.fault("garbage", "Status.Ping", shape=shape, times=1)
@@ -106,12 +106,12 @@ def test_answers_that_are_none():
             servers.fault(kind, "Status.Ping", times=1, **params)
             case.equal(refused(h, "Status.Ping", GLOBAL).code, -errno.ECONNRESET, kind)
             servers.fault(kind, "Status.Ping", times=1, **params)
-            case.equal(h.call("Status.Ping", GLOBAL, repeat=True), {}, kind + ", and again")
+            case.equal(h.call("Status.Ping", GLOBAL, repeat=True), {}, kind + ", with a repeated call")
         servers.fault("drip", "Status.Ping", bytes=1, seconds=0.001, times=1)
         case.equal(h.call("Status.Ping", GLOBAL), {}, "byte by byte")
 
 
-def test_frames_that_break_yamux_cost_the_connection():
+def test_invalid_yamux_frames_close_the_connection():
     frames = {
         "version": "010000000000000100000000", "type": "000900000000000000000000",
         "a stream of ours": "000100010000000500000000", "no stream": "000100010000000000000000",
@@ -121,20 +121,20 @@ def test_frames_that_break_yamux_cost_the_connection():
         for what, raw in frames.items():
             h.call("Status.Ping", GLOBAL)
             before = sum(servers.accepted())
-            # The call waits until the frame has come. Should it reach the server only after that, it is late and no more.
+            # The call waits until the frame has arrived. If the call reaches the server only after that, it is merely late.
             slow = servers.fault("delay", "Status.Leader", seconds=20, times=1)
             waiting = h.start("Status.Leader", GLOBAL, repeat=True)
             h.wait(lambda: servers.connections(), 5, "the connection")
             servers.session_fault("frame", hex=bytes.fromhex(raw))
             case.equal(gopack.natural(gopack.unpack(h.finish(waiting))), servers.address, what)
             servers.clear(slow)
-            if what != "window":  # of a stream that may be gone
+            if what != "window":  # of a stream that may have been closed
                 case.equal(sum(servers.accepted()), before + 1, "connections after " + what)
 
 
 # --- beats ---
 
-def test_a_beat_moves_the_lease_to_when_the_supervisor_was_asked():
+def test_a_beat_renews_the_lease_to_the_time_of_the_request_to_the_supervisor():
     with nomad_server.Servers(args=["--ttl", "1", "--ttl-jitter", "0"]) as servers, Link(PLACES, servers.addresses) as h:
         before = h.lease()
         h.wait_server()
@@ -145,17 +145,17 @@ def test_a_beat_moves_the_lease_to_when_the_supervisor_was_asked():
         h.register()
         case.equal(began < h.lease() < boottime(), True, "the lease after the registration")
         h.wait(lambda: len(h.done) >= 3, 8, "three beats")
-        case.equal({d["code"] for d in h.done}, {0}, "what became of them")
+        case.equal({d["code"] for d in h.done}, {0}, "results of the beats")
         case.equal(servers.wait_node()["ID"], h.id, "a ready node")
         last = h.lease()
         case.equal(began < last < boottime(), True, "the lease")
-        # A supervisor that does not answer: no beat, and no lease. What it was asked before may still move it.
+        # A supervisor that does not answer: no beat and no renewal. An earlier request may still renew the lease.
         since = boottime()
         time.sleep(3)
         case.equal(last <= h.lease() <= since, True, "the lease without answers of the supervisor")
 
 
-def test_a_node_that_is_not_known_any_more():
+def test_a_node_that_the_servers_no_longer_know():
     for version, text in (("1.6.10", "node not found"), ("2.0.5", "Permission denied")):
         with nomad_server.Servers(version=version, args=["--ttl", "1", "--ttl-jitter", "0"]) as servers:
             with Link(PLACES, servers.addresses) as h:
@@ -174,7 +174,7 @@ def test_a_node_that_is_not_known_any_more():
                 case.equal(h.done[-1]["code"], 0, h.done[-1]["error"])
 
 
-def test_servers_of_the_cluster_are_learned():
+def test_addresses_of_other_servers_are_learned():
     with nomad_server.Servers(3) as servers, Link(PLACES, servers.addresses[:1]) as h:
         h.register()
         h.wait(lambda: sorted(h.servers[-1]["known"]) == sorted(servers.addresses), 5, "three servers")
@@ -183,7 +183,7 @@ def test_servers_of_the_cluster_are_learned():
 # --- failover ---
 
 def failover(h, servers, break_it, repair):
-    """The current server breaks while a call waits for it, which another answers before its deadline."""
+    """Breaks the current server while a call waits for it: another server answers before the deadline."""
     h.call("Status.Ping", GLOBAL)
     number = servers.addresses.index(h.server)
     waiting = servers.fault("silent", "Status.Leader", server=number)
@@ -195,57 +195,57 @@ def failover(h, servers, break_it, repair):
     h.finish(blocked)
     took = time.monotonic() - began
     servers.clear(waiting)
-    case.equal(h.server != servers.addresses[number], True, "another server")
+    case.equal(h.server != servers.addresses[number], True, "whether it uses another server")
     repair(number)
     print("        answered by another server after %.2f s" % took)
 
 
-def test_a_server_that_ends():
+def test_failover_from_a_server_that_ends():
     with nomad_server.Servers(3) as servers, Link(PLACES, servers.addresses) as h:
         for _ in range(3):
             failover(h, servers, servers.stop_server, servers.start_server)
 
 
-def test_a_server_that_is_cut_off():
+def test_failover_from_a_server_that_does_not_answer():
     with nomad_server.Servers(3, forgive=True) as servers, Link(PLACES, servers.addresses) as h:
         for _ in range(2):
             failover(h, servers, servers.half_open, lambda n: servers.half_open(n, False))
 
 
-def test_a_server_without_a_leader():
+def test_failover_from_a_server_without_a_leader():
     with nomad_server.Servers(3) as servers, Link(PLACES, servers.addresses) as h:
         h.call("Status.Ping", GLOBAL)
         number = servers.addresses.index(h.server)
         servers.fault("error", "Status.Leader", server=number, text="No cluster leader")
-        case.equal(bool(h.call("Status.Leader", GLOBAL)), True, "an answer of another")
-        case.equal(h.server != servers.addresses[number], True, "another server")
+        case.equal(bool(h.call("Status.Leader", GLOBAL)), True, "whether another server answers")
+        case.equal(h.server != servers.addresses[number], True, "whether it uses another server")
         servers.fault("error", "Status.Leader", text="No cluster leader")
         e = refused(h, "Status.Leader", GLOBAL, deadline_s=1)
         case.contains(e.text, "No cluster leader") if e.code is None else case.equal(e.code, -errno.ETIMEDOUT, e.text)
 
 
-def test_a_leader_that_ends_behind_the_server():
+def test_a_leader_that_ends_during_a_forwarded_call():
     with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
         servers.fault("error", "Status.Leader", text="rpc error: EOF", times=2)
         case.equal(refused(h, "Status.Leader", GLOBAL).text, "rpc error: EOF", "a call that may not be repeated")
-        case.equal(h.call("Status.Leader", GLOBAL, repeat=True), servers.address, "one that may")
+        case.equal(h.call("Status.Leader", GLOBAL, repeat=True), servers.address, "a call that may be repeated")
 
 
-def test_a_server_that_takes_no_more_requests():
-    """What waits for an answer gets it; what is new goes by another connection."""
+def test_a_server_that_sends_go_away():
+    """Waiting calls get their answers; new calls use another connection."""
     with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
         h.call("Status.Ping", GLOBAL)
         known = servers.last_call()
         slow = servers.fault("delay", "Status.Leader", seconds=600)
         waiting = h.start("Status.Leader", GLOBAL, deadline_s=case.LEAST_S)
-        case.equal(h.call("Status.Ping", GLOBAL), {}, "a call behind it")
+        case.equal(h.call("Status.Ping", GLOBAL), {}, "answer of a call after it")
         servers.session_fault("go_away")
         h.wait(lambda: sum(servers.accepted()) == 2, 60, "another connection")
-        case.equal(h.call("Status.Ping", GLOBAL), {}, "a new call")
+        case.equal(h.call("Status.Ping", GLOBAL), {}, "answer of a new call")
         servers.clear(slow)
-        case.equal(gopack.natural(gopack.unpack(h.finish(waiting))), servers.address, "the call that waited")
+        case.equal(gopack.natural(gopack.unpack(h.finish(waiting))), servers.address, "answer of the call that waited")
         h.wait(lambda: len(servers.connections()) == 1, 60, "the old connection to be closed")
-        case.equal(len(servers.calls("Status.Leader", known)), 1, "calls that were made of one")
+        case.equal(len(servers.calls("Status.Leader", known)), 1, "how often the waiting call was sent")
 
 
 def test_no_server_at_all():
@@ -261,18 +261,18 @@ def test_no_server_at_all():
             case.contains(e.text, address)
         waiting = h.start("Status.Ping", GLOBAL, deadline_s=case.LEAST_S)
         servers.start_server(1)
-        case.equal(h.finish(waiting), b"\x80", "a call that waited for a server")
+        case.equal(h.finish(waiting), b"\x80", "answer of a call that waited for a server")
 
 
-def test_a_stopped_supervisor_does_not_cost_the_link():
+def test_a_stopped_supervisor_does_not_close_the_connection():
     with nomad_server.Servers(args=["--keepalive", "1", "--ping-timeout", "8"]) as servers:
         with Link(PLACES, servers.addresses) as h:
             h.register()
             for _ in range(30):
                 h.start("Status.Leader", GLOBAL)
-            time.sleep(11)  # the test is the supervisor, and reads nothing
-            case.equal(sum(servers.accepted()), 1, "connections that were ever made")
-            case.equal(h.call("Status.Ping", GLOBAL), {}, "afterwards")
+            time.sleep(11)  # the test is the supervisor, and does not read
+            case.equal(sum(servers.accepted()), 1, "number of connections made so far")
+            case.equal(h.call("Status.Ping", GLOBAL), {}, "answer of the next call")
 
 
 try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 60
-"""heartbeat alone: what servers ask, and TLS."""
+"""heartbeat alone: requests and streams of servers, and TLS."""
 import errno
 import os
 import threading
@@ -19,7 +19,7 @@ def refused(h, *args, **kwargs):
 
 
 def in_background(fn, *args, **kwargs):
-    """Runs a command of the servers that waits for an answer from here. .result, .error after join()."""
+    """Runs a command of the servers that waits for an answer of this test, in a thread. .result, .error after join()."""
     class Run(threading.Thread):
         result = error = None
 
@@ -34,7 +34,7 @@ def in_background(fn, *args, **kwargs):
 
 
 def opened(h, servers, method, request):
-    """A stream that the servers open: its number there."""
+    """Lets the servers open a stream. Returns its number at the servers."""
     return joined(h, in_background(servers.open_stream, h.id, method, request))
 
 
@@ -45,7 +45,7 @@ def joined(h, thread, seconds=20):
     return thread.result
 
 
-# --- what servers ask ---
+# --- requests of servers ---
 
 def test_requests_of_servers():
     with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
@@ -109,20 +109,20 @@ def test_a_cancelled_stream():
         h.wait(lambda: h.opened[1]["gone"], 5, "news of the lost connection")
 
 
-# --- what the supervisor asks for ---
+# --- streams opened by the supervisor ---
 
 LOGS = "FileSystem.Logs", {"AllocID": "a", "Task": "t", "LogType": "stdout"}, "FsLogsRequest"
 
 
 def asked(h, servers, *args):
-    """(the stream here, its number at the servers)"""
+    """Returns (the stream here, its number at the servers)."""
     after = servers.last_call()
     s = h.ask(*args)
     run = in_background(servers.wait_call, args[0], after)
     return s, joined(h, run)[0]["stream"]
 
 
-def test_a_stream_that_is_asked_for():
+def test_a_stream_opened_by_the_supervisor():
     with nomad_server.Servers() as servers, Link(PLACES, servers.addresses) as h:
         h.register()
         s, number = asked(h, servers, "Allocations.Exec", {"AllocID": "a", "Task": "t", "Cmd": ["cat"]}, "AllocExecRequest")
@@ -139,7 +139,7 @@ def test_a_stream_that_is_asked_for():
         s, number = asked(h, servers, *LOGS)
         h.close_stream(s)
         run = in_background(servers.hear_asked, number, 1, 60)
-        case.equal(joined(h, run, 60), {"objects": [], "over": "end"}, "who asked has left")
+        case.equal(joined(h, run, 60), {"objects": [], "over": "end"}, "the end of the stream at the servers")
 
 
 def test_streams_that_are_refused_or_lost():
@@ -149,7 +149,7 @@ def test_streams_that_are_refused_or_lost():
         s = h.ask(*LOGS)
         h.wait(lambda: s["gone"], 60, "the refusal")
         case.equal(s["error"], "not today")
-        # A server that says nothing: whoever leaves meanwhile is forgotten, and what he said never goes.
+        # A silent server: a stream that is closed meanwhile is dropped, and its data is never sent.
         silent = servers.fault("silent", "FileSystem.Logs")
         s = h.ask(*LOGS)
         h.write_stream(s, b"\xc0" * 100000)
@@ -164,7 +164,7 @@ def test_streams_that_are_refused_or_lost():
     with Link(PLACES, ["127.0.0.1:1"]) as h:
         s = h.ask(*LOGS)
         h.wait(lambda: s["gone"], 60, "that there is no server")
-        case.equal(s["error"] != "", True, "why")
+        case.equal(s["error"] != "", True, "whether there is a reason")
 
 
 def test_input_on_a_stream():
@@ -188,12 +188,12 @@ def test_unknown_streams_are_refused():
 
 
 def was_read(h):
-    """Bytes that heartbeat has read so far."""
+    """Returns the bytes that heartbeat has read so far."""
     with open("/proc/%d/io" % h.pid, encoding="ascii") as f:
         return int(f.read().split("rchar:")[1].split()[0])
 
 
-def test_a_flood_of_streams_while_the_supervisor_stands_still():
+def test_a_flood_of_streams_while_the_supervisor_is_stopped():
     head = gopack.pack({"ServiceMethod": "ClientStats.Stats", "Seq": 1})
     flood = b"".join(yamux.frame(yamux.DATA, yamux.SYN, number, len(head) + 1, b"\1" + head) +
                      yamux.frame(yamux.WINDOW, yamux.RST, number, 0) for number in range(10000, 30000, 2))
@@ -204,11 +204,11 @@ def test_a_flood_of_streams_while_the_supervisor_stands_still():
         case.until(lambda: was_read(h) - before >= len(flood), 20, "heartbeat to read all of it")
         case.equal(h.call("Status.Ping", GLOBAL), {}, "afterwards")
         print("        %d of 10000 streams were taken" % len(h.opened))
-        case.equal(0 < len(h.opened) < 2000, True, "streams that were taken")
+        case.equal(0 < len(h.opened) < 2000, True, "whether some streams were accepted")
 
 
-def test_a_server_that_sends_the_node_away_and_keeps_its_streams():
-    """Each time there is one more connection with a stream that says nothing: there is an end to that."""
+def test_a_server_that_sends_go_away_and_keeps_its_streams():
+    """Each time another connection with a silent stream is left: their number is limited."""
     with nomad_server.Servers(forgive=True) as servers, Link(PLACES, servers.addresses) as h:
         h.register()
         h.methods["FileSystem.Logs"] = lambda s: None
@@ -216,27 +216,27 @@ def test_a_server_that_sends_the_node_away_and_keeps_its_streams():
             opened(h, servers, "FileSystem.Logs", {"AllocID": "a", "Task": "t"})
 
             def next_one(n=n):
-                servers.session_fault("go_away")  # one that comes soon after another is not heeded
+                servers.session_fault("go_away")  # a go-away soon after another is ignored
                 return sum(servers.accepted()) >= n + 2
             h.wait(next_one, 60, "connection %d" % (n + 2))
             case.equal(h.call("Status.Ping", GLOBAL), {}, "a call")
             case.equal(len(servers.connections()) <= 16, True, "%d connections" % len(servers.connections()))
-        case.equal(len(servers.connections()) > 2, True, "connections with streams")
+        case.equal(len(servers.connections()) > 2, True, "whether connections with streams are kept")
 
 
 # --- TLS ---
 
-def test_tls_and_who_is_refused():
+def test_tls_and_servers_that_are_refused():
     certificates = nomad_server.make_certificates(case.directory(), names=("server", "client", "stranger"))
     ours = (certificates["ca"][0],) + certificates["client"]
     with nomad_server.Servers(certificates=certificates, forgive=True) as servers:
         with Link(PLACES, servers.addresses, tls=ours) as h:
             case.equal(h.call("Status.Ping", GLOBAL), {}, "TLS")
             servers.fault("pad", "Status.Ping", bytes=3 << 20, times=1)
-            case.equal(len(h.call("Status.Ping", {**GLOBAL, "Prefix": "x" * (1 << 20)})["Zpadding"]), 3 << 20, "much")
-            # A name by the resolver.
+            case.equal(len(h.call("Status.Ping", {**GLOBAL, "Prefix": "x" * (1 << 20)})["Zpadding"]), 3 << 20, "a large answer")
+            # A server name that must be resolved.
         with Link(PLACES, [a.replace("127.0.0.1", "localhost") for a in servers.addresses], tls=ours) as h:
-            case.equal(h.call("Status.Ping", GLOBAL), {}, "by name")
+            case.equal(h.call("Status.Ping", GLOBAL), {}, "answer with a server name")
         for what, tls in (("another CA's client", (certificates["ca"][0],) + certificates["stranger"]),
                           ("another CA's server", (os.path.dirname(ours[0]) + "/other-ca.pem",) + certificates["client"])):
             with Link(PLACES, servers.addresses, tls=tls) as h:
@@ -244,7 +244,7 @@ def test_tls_and_who_is_refused():
                 case.equal(e.code, -errno.ENETUNREACH, what)
                 print("        %s: %s" % (what, e.text))
         with Link(PLACES, servers.addresses) as h:
-            case.equal(refused(h, "Status.Ping", GLOBAL, deadline_s=2).code, -errno.ENETUNREACH, "plain where TLS is wanted")
+            case.equal(refused(h, "Status.Ping", GLOBAL, deadline_s=2).code, -errno.ENETUNREACH, "a connection without TLS")
         for kind in ("refuse", "mute", "tls_close", "tls_alert", "tls_plain"):
             servers.connection_fault(0, kind)
             with Link(PLACES, servers.addresses, tls=ours) as h:
@@ -254,7 +254,7 @@ def test_tls_and_who_is_refused():
                 case.equal(h.call("Status.Ping", GLOBAL, deadline_s=20), {}, "after " + kind)
 
 
-def test_a_server_with_the_wrong_name():
+def test_a_server_with_the_wrong_name_is_refused():
     certificates = nomad_server.make_certificates(case.directory(), names=("server", "client", "nobody"))
     ours = (certificates["ca"][0],) + certificates["client"]
     certificates["server"] = certificates["nobody"]
@@ -262,10 +262,10 @@ def test_a_server_with_the_wrong_name():
         with Link(PLACES, servers.addresses, tls=ours) as h:
             case.until(lambda: "hostname mismatch" in refused(h, "Status.Ping", GLOBAL, deadline_s=1).text, 10, "the reason")
         with Link(PLACES, servers.addresses, tls=ours, verify=False) as h:
-            case.equal(h.call("Status.Ping", GLOBAL), {}, "any name")
+            case.equal(h.call("Status.Ping", GLOBAL), {}, "answer without verification of the name")
 
 
-def test_keys_that_are_none():
+def test_invalid_keys_are_reported():
     certificates = nomad_server.make_certificates(case.directory(), names=("server", "client"))
     ca, (cert, key) = certificates["ca"][0], certificates["client"]
     for what, tls in (("tls.ca_file", ("/dev/null", cert, key)), ("tls.cert_file", (ca, key, key)),

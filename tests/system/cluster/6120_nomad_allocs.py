@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 120
-"""A whole agent in a cluster of servers: registered, given allocs, told to stop them, and lied to."""
+"""A whole agent in a cluster: registration, allocs that are placed and stopped, and servers that send wrong lists."""
 import os
 import signal
 import time
@@ -29,13 +29,13 @@ def run(version):
         case.equal(events(found)[3:], ["Killing", "Terminated", "Killed"])
         case.equal(found["TaskStates"]["t"]["State"], "dead")
         case.equal(processes_of(first), [], "processes")
-        servers.remove_alloc(first)  # seen with the next change, if no list is being waited for just now
+        servers.remove_alloc(first)  # noticed with the next change, unless a list is being requested just now
         ended = servers.run_job(job("c", "/bin/sh", ["-c", "exit 3"], group={"Count": 1}), me["ID"])[0]
         found = servers.wait_alloc(ended, ["failed"])
         case.equal(found["TaskStates"]["t"]["Failed"], True)
         case.equal([e["ExitCode"] for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"], [3])
-        case.until(lambda: not os.path.exists(node.data + "/alloc/" + first), 10, "the directory to go")
-        case.until(lambda: sorted(a["ID"] for a in node.ask("/v1/allocations")) == sorted([second, ended]), 10, "its row to go")
+        case.until(lambda: not os.path.exists(node.data + "/alloc/" + first), 10, "the directory to be removed")
+        case.until(lambda: sorted(a["ID"] for a in node.ask("/v1/allocations")) == sorted([second, ended]), 10, "its row to be removed")
 
 
 def test_a_job_runs_and_stops_with_servers_of_1_6():
@@ -46,7 +46,7 @@ def test_a_job_runs_and_stops_with_servers_of_2_0():
     run("2.0.5")
 
 
-def test_what_this_node_lacks_is_named_before_anything_starts():
+def test_features_that_this_node_lacks_fail_the_alloc_before_it_starts():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         cases = (
@@ -63,11 +63,11 @@ def test_what_this_node_lacks_is_named_before_anything_starts():
             found = servers.wait_alloc(servers.run_job(job("lacks%d" % number, **fields), me)[0], ["failed"])
             case.contains(displays(found)[-1], text)
             case.equal(events(found), ["Received", "Setup Failure"])
-            case.equal(os.path.exists("%s/alloc/%s" % (node.data, found["ID"])), False, "a directory")
+            case.equal(os.path.exists("%s/alloc/%s" % (node.data, found["ID"])), False, "directories of the alloc")
 
 
 def introduce(node, token):
-    """As an operator does, who is root."""
+    """Writes the introduction token as an operator does, as root."""
     path = node.data + "/state/intro_token.jwt"
     with open(path + ".new", "w", encoding="ascii") as f:
         f.write(token + "\n")
@@ -75,18 +75,18 @@ def introduce(node, token):
     os.rename(path + ".new", path)
 
 
-def test_a_cluster_that_demands_an_introduction():
+def test_a_cluster_that_requires_an_introduction_token():
     with cluster() as servers:
         servers.settings(introduction="strict")
         with node_of(servers) as node:
             refused = "introduction token, store it in state/intro_token.jwt"
             node.wait_log(refused, 30)
             introduce(node, servers.intro_token("another"))
-            node.wait_log(refused, 60, node.log().count(refused) + 2)  # one try may have begun before
-            case.equal(servers.nodes(), {}, "nodes that were let in")
+            node.wait_log(refused, 60, node.log().count(refused) + 2)  # one attempt may have begun before
+            case.equal(servers.nodes(), {}, "nodes that are registered")
             introduce(node, servers.intro_token("n1"))
             me = servers.wait_node()["ID"]
-            # Once let in it has a token of its own, also for the next process.
+            # When registered it has its own token, also after a restart of the process.
             os.unlink(node.data + "/state/intro_token.jwt")
             known = servers.last_call()
             node.kill("supervisor")
@@ -95,28 +95,28 @@ def test_a_cluster_that_demands_an_introduction():
             servers.wait_alloc(alloc, ["running"])
 
 
-def test_changes_are_told_together():
-    """A node that changes twenty times at once is registered anew a few times, and the last time as it is then."""
+def test_changes_of_the_node_are_sent_together():
+    """A node that changes twenty times in a short time is registered only a few times, the last time with its final state."""
     with cluster() as servers, node_of(servers):
         me = servers.wait_node()["ID"]
         known, began = servers.last_call(), time.monotonic()
         for i in range(20):
             servers.call_node(me, "NodeMeta.Apply", {"NodeID": me, "Meta": {"turn": str(i)}})
-        case.until(lambda: (servers.node(me)["Meta"] or {}).get("turn") == "19", 60, "the last of it")
+        case.until(lambda: (servers.node(me)["Meta"] or {}).get("turn") == "19", 60, "the last change to arrive")
         found = len(servers.calls("Node.Register", known))
-        # Two of them are five seconds apart at least, however slow the machine is.
+        # Registrations are at least five seconds apart, however slow the machine is.
         case.equal(1 <= found <= 1 + (time.monotonic() - began) // 5, True, "%d registrations" % found)
 
 
-def test_fingerprints_that_find_nothing_delay_nothing():
-    """Each is for itself: what cannot be read is not told, the rest is, and jobs run."""
+def test_failing_fingerprints_do_not_delay_the_node():
+    """Fingerprints are independent: attributes that cannot be read are left out, the others are sent, and jobs run."""
     hidden = ("/etc/os-release", "/proc/cpuinfo", "/proc/cgroups")
     for path in hidden:
         helper.mount("/dev/null", path, flags=4096)  # MS_BIND
     try:
         with cluster() as servers, node_of(servers):
             me = servers.wait_node()
-            case.equal([k for k in ("os.name", "cpu.modelname") if k in me["Attributes"]], [], "what was hidden")
+            case.equal([k for k in ("os.name", "cpu.modelname") if k in me["Attributes"]], [], "attributes that cannot be read")
             case.equal(me["Attributes"]["kernel.name"], "linux")
             case.equal(me["NodeResources"]["Memory"]["MemoryMB"] > 0, True)
             alloc = servers.run_job(job(), me["ID"])[0]
@@ -126,13 +126,13 @@ def test_fingerprints_that_find_nothing_delay_nothing():
             helper.umount(path, 2)
 
 
-def test_an_older_index_and_an_empty_list_stop_nothing():
+def test_an_older_index_or_an_empty_list_stops_no_alloc():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(), me)[0]
         servers.wait_alloc(alloc, ["running"])
         pid = task_of(alloc)
-        # An old server, whose list is from before the alloc.
+        # A server that is behind, whose list does not have the alloc yet.
         beaten(servers)
         servers.fault("empty", "Node.GetClientAllocs", index=1)
         servers.drop()
@@ -140,19 +140,19 @@ def test_an_older_index_and_an_empty_list_stop_nothing():
         beaten(servers, 2)
         case.equal(processes_of(alloc), pid, "after an older list")
         servers.clear()
-        # One that has lost its allocs: it says so once, and a list with the alloc comes after the next beat.
+        # A server that has lost its allocs: its list is empty once, and after the next beat a list has the alloc again.
         servers.fault("empty", "Node.GetClientAllocs", times=1, index=10**6)
         other = servers.run_job(job("k"), me)[0]
         node.wait_log("asking again after the next heartbeat", 30)
         beaten(servers, 2)
         case.equal(processes_of(alloc), pid, "after an empty list")
-        # Confirmed: the servers have forgotten it.
+        # Confirmed by a second list: the servers have removed it.
         for gone in (other, alloc):
             servers.remove_alloc(gone)
         case.until(lambda: not processes_of(alloc), 30, "the alloc to be removed")
 
 
-def test_a_node_that_was_purged_registers_anew_and_keeps_its_work():
+def test_a_purged_node_registers_again_and_keeps_its_allocs():
     for version in ("1.6.10", "2.0.5"):
         with cluster(version=version) as servers, node_of(servers):
             me = servers.wait_node()["ID"]
@@ -163,10 +163,10 @@ def test_a_node_that_was_purged_registers_anew_and_keeps_its_work():
             servers.purge_node(me)
             servers.wait_call("Node.Register", known)
             case.equal(servers.wait_node()["ID"], me)
-            case.equal(processes_of(alloc), pid, "the task")
+            case.equal(processes_of(alloc), pid, "processes of the task")
 
 
-def test_a_server_that_vanishes_in_the_middle_of_an_answer():
+def test_a_server_that_disappears_during_an_answer():
     with cluster(3) as servers, node_of(servers):
         me = servers.wait_node()["ID"]
         for method in ("Node.GetClientAllocs", "Alloc.GetAllocs", "Node.UpdateAlloc"):
@@ -176,22 +176,22 @@ def test_a_server_that_vanishes_in_the_middle_of_an_answer():
             task_of(alloc)
 
 
-def test_many_changes_are_told_in_one_call():
+def test_many_changes_of_allocs_are_sent_in_one_call():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         silent = servers.fault("silent", "Node.UpdateAlloc")
         allocs = servers.run_job(job(group={"Count": 20}), me)
 
-        case.until(lambda: all(processes_of(a) for a in allocs) and node.log().count("Started") == len(allocs), 60, "all of them to run")
+        case.until(lambda: all(processes_of(a) for a in allocs) and node.log().count("Started") == len(allocs), 60, "all tasks to run")
         servers.clear(silent)
         for alloc in allocs:
             servers.wait_alloc(alloc, ["running"])
-        # The one that was not answered, and one with all that had changed since; a beat that comes late brings another.
+        # The call that was not answered, and one with all changes since; a late beat causes another.
         case.equal(len(servers.calls("Node.UpdateAlloc")) <= 5, True, "%d calls" % len(servers.calls("Node.UpdateAlloc")))
 
 
-def test_a_version_that_changes_no_task_goes_on_in_the_same_process():
-    """Its restart policy counts from then on, also for the supervisor that comes after a kill."""
+def test_a_version_without_changes_of_tasks_keeps_the_processes():
+    """The new restart policy applies from then on, also after a kill of the supervisor."""
     again = {"Attempts": 5, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}
     for killed in (False, True):
         with cluster() as servers, node_of(servers) as node:
@@ -203,13 +203,13 @@ def test_a_version_that_changes_no_task_goes_on_in_the_same_process():
             made["TaskGroups"][0]["RestartPolicy"] = again
             servers.update_job(made, [alloc])
             servers.wait_call("Alloc.GetAllocs", known, 60)
-            beaten(servers, 2)  # of which the second was asked for after that answer had been looked at
-            case.equal(processes_of(alloc), pid, "the task")
+            beaten(servers, 2)  # the second of these was requested after that answer had been processed
+            case.equal(processes_of(alloc), pid, "processes of the task")
             if killed:
                 known = servers.last_call()
                 node.kill("supervisor")
                 servers.wait_call("Node.Register", known, 60)
-                case.equal(processes_of(alloc), pid, "the task")
+                case.equal(processes_of(alloc), pid, "processes of the task")
             os.kill(pid[0], signal.SIGKILL)
             case.until(lambda: processes_of(alloc) not in ([], pid), 60, "another process")
             found = case.until(lambda: [f for f in [servers.alloc(alloc)] if f["TaskStates"]["t"]["Restarts"] == 1 and
@@ -217,7 +217,7 @@ def test_a_version_that_changes_no_task_goes_on_in_the_same_process():
             case.equal(events(found), ["Received", "Task Setup", "Started", "Terminated", "Restarting", "Started"])
 
 
-def test_the_agent_killed_follows_its_allocs_again():
+def test_a_killed_supervisor_recovers_its_allocs():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(), me)[0]
@@ -225,13 +225,13 @@ def test_the_agent_killed_follows_its_allocs_again():
         pid, known = task_of(alloc), servers.last_call()
         os.kill(node.processes()["supervisor"], signal.SIGKILL)
         servers.wait_call("Node.Register", known)
-        case.equal(processes_of(alloc), pid, "the task")
+        case.equal(processes_of(alloc), pid, "processes of the task")
         servers.stop_alloc(alloc)
         servers.wait_alloc(alloc, ["complete"])
 
 
-def test_an_agent_that_is_told_to_end_begins_nothing_more():
-    """What it has stopped, the servers place anew, and they know no better than here."""
+def test_an_agent_that_is_stopping_starts_no_alloc():
+    """The servers place replacements for the allocs that it stops, and might place them on this node."""
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         slow = servers.run_job(job("slow", "/bin/sh", ["-c", "trap '' INT; while :; do sleep 0.1; done"], KillTimeout=5 * S), me)[0]
@@ -241,10 +241,10 @@ def test_an_agent_that_is_told_to_end_begins_nothing_more():
         late = servers.run_job(job("late"), me)[0]
         case.equal(node.wait(60), 0)
         case.equal(servers.alloc(late)["ClientStatus"], "pending")
-        case.equal(node.log().count("Task received by client"), 1, "allocs that were begun")
+        case.equal(node.log().count("Task received by client"), 1, "number of allocs that were started")
 
 
-def test_allocs_run_on_and_start_again_without_any_server():
+def test_allocs_keep_running_and_restart_without_servers():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(), me)[0]
@@ -254,7 +254,7 @@ def test_allocs_run_on_and_start_again_without_any_server():
         case.until(lambda: "no server" in node.log(), 20, "the link to be lost")
         os.kill(node.processes()["supervisor"], signal.SIGKILL)
         case.until(lambda: node.log().count("work comes from: nomad") == 2, 20, "the supervisor to be back")
-        case.equal(processes_of(alloc), pid, "the task")
+        case.equal(processes_of(alloc), pid, "processes of the task")
         os.kill(pid[0], signal.SIGKILL)
         case.until(lambda: not processes_of(alloc), 10, "the task to end")
         servers.start_server(0)
@@ -262,11 +262,11 @@ def test_allocs_run_on_and_start_again_without_any_server():
 
 
 def starts(alloc):
-    """When its task was started, in nanoseconds."""
+    """Returns when its task was started, in nanoseconds."""
     return [e["Time"] for e in (alloc["TaskStates"] or {"t": {"Events": []}})["t"]["Events"] if e["Type"] == "Started"]
 
 
-def test_after_a_power_cut_what_has_no_lease_starts_without_any_server():
+def test_after_a_power_cut_allocs_without_a_lease_start_without_servers():
     again = {"RestartPolicy": {"Attempts": 5, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}}
     with cluster(grace=600) as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
@@ -277,25 +277,25 @@ def test_after_a_power_cut_what_has_no_lease_starts_without_any_server():
         servers.stop_server(0)
         case.until(lambda: "no server" in node.log(), 20, "the link to be lost")
         crash.cut_power(node)
-        os.unlink(node.data + "/rt/lease")  # it does not outlive a boot
+        os.unlink(node.data + "/rt/lease")  # the lease page does not survive a boot
         case.equal([processes_of(a) for a in (*free, leased)], [[], [], []], "processes")
         node.start()
         for alloc in free:
             case.until(lambda a=alloc: len(processes_of(a)) == 1, 60, "an alloc without a lease to run")
-        # What has one waits for the first beat, and then it runs like the others.
-        case.equal(processes_of(leased), [], "the alloc with a lease")
+        # An alloc with a lease waits for the first beat, and then runs like the others.
+        case.equal(processes_of(leased), [], "status of the alloc with a lease")
         before = time.time_ns()
         servers.start_server(0)
         case.until(lambda: len(processes_of(leased)) == 1, 60, "the alloc with a lease to run")
         for alloc in (*free, leased):
             found = case.until(lambda a=alloc: [f for f in [servers.alloc(a)] if len(starts(f)) == 2 and f["ClientStatus"] == "running"],
                                60, "the servers to know of the second start")[0]
-            case.equal(starts(found)[1] > before, alloc == leased, "started when servers were there")
-            case.contains(" ".join(displays(found)), "the machine was started anew")
+            case.equal(starts(found)[1] > before, alloc == leased, "whether it was started after the servers")
+            case.contains(" ".join(displays(found)), "the machine was rebooted")
         case.equal([len(processes_of(a)) for a in (*free, leased)], [1, 1, 1], "processes")
 
 
-def test_a_lease_ends_while_the_servers_are_away():
+def test_a_lease_expires_while_no_server_answers():
     fields = ({"StopAfterClientDisconnect": 10 * S}, {"Disconnect": {"StopOnClientAfter": 10 * S}})
     with cluster(grace=60) as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
@@ -307,16 +307,16 @@ def test_a_lease_ends_while_the_servers_are_away():
         servers.stop_server(0)
         for alloc in leased:
             case.until(lambda a=alloc: not processes_of(a), 15, "the task to be stopped")
-        case.equal(processes_of(free), pid, "the task without a lease")
+        case.equal(processes_of(free), pid, "processes of the task without a lease")
         servers.start_server(0)
         for alloc in leased:
             found = servers.wait_alloc(alloc, ["failed"])
             case.contains(" ".join(displays(found)), "stop_after_client_disconnect of 10s passed")
-        case.equal(processes_of(free), pid, "the task without a lease")
+        case.equal(processes_of(free), pid, "processes of the task without a lease")
         node.wait_log("stop_after_client_disconnect", 1)
 
 
-def test_a_node_that_was_disconnected_reconnects_its_work():
+def test_a_disconnected_node_reconnects_its_allocs():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(group={"Disconnect": {"LostAfter": 3600 * S}}), me)[0]
@@ -329,7 +329,7 @@ def test_a_node_that_was_disconnected_reconnects_its_work():
             os.kill(heartbeat, signal.SIGCONT)
         servers.wait_alloc(alloc, ["running"])
         servers.wait_node()
-        case.equal(processes_of(alloc), pid, "the task")
+        case.equal(processes_of(alloc), pid, "processes of the task")
         case.until(lambda: "Reconnected" in events(servers.alloc(alloc)), 10, "the event")
 
 
@@ -343,7 +343,7 @@ def test_a_task_gets_the_token_of_its_identity():
             case.equal([e["ExitCode"] for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"], [7], driver)
 
 
-def test_a_deployment_is_told_of_health():
+def test_the_health_of_allocs_is_sent_for_deployments():
     with cluster() as servers, node_of(servers):
         me = servers.wait_node()["ID"]
         update = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S, "HealthyDeadline": 60 * S,
@@ -352,7 +352,7 @@ def test_a_deployment_is_told_of_health():
         bad = servers.run_job(job("bad", "/bin/sh", ["-c", "exit 1"], group={"Update": update}), me,
                               deployment="d" * 8 + "-1111-4111-8111-" + "2" * 12)[0]
 
-        # Where an operator says what is healthy it is still known of one that has failed, and there is no event of it.
+        # With manual health a failed alloc is still reported as unhealthy, but without an event.
         said = servers.run_job(job("said", "/bin/sh", ["-c", "exit 1"], group={"Update": {**update, "HealthCheck": "manual"}}), me,
                                deployment="d" * 8 + "-1111-4111-8111-" + "3" * 12)[0]
 
@@ -361,8 +361,8 @@ def test_a_deployment_is_told_of_health():
         case.until(lambda: health(good) is True, 20, "the good one to be healthy")
         case.until(lambda: health(bad) is False, 20, "the bad one to be unhealthy")
         case.equal(events(servers.alloc(bad))[-1], "Alloc Unhealthy")
-        case.until(lambda: health(said) is False, 60, "the one that is for an operator to judge, and failed")
-        case.equal("Alloc Unhealthy" in events(servers.alloc(said)), False, "an event")
+        case.until(lambda: health(said) is False, 60, "the failed alloc with manual health to be unhealthy")
+        case.equal("Alloc Unhealthy" in events(servers.alloc(said)), False, "events about its health")
 
 
 case.run(globals())

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 50
-"""A whole agent and servers on a bad day: their data are lost, few of them can be reached, they answer slowly."""
+"""A whole agent and servers with problems: the servers have lost their data, most are unreachable, or they are slow; or the node has lost a
+row."""
 import collections
 import contextlib
 import os
@@ -14,9 +15,9 @@ from lib import agent, case
 from lib.cluster import beaten, job, node_of, processes_of, servers as cluster, task_of
 
 
-def test_servers_that_have_lost_all_that_they_knew():
-    """Their index begins anew with them: what they place from then on runs, and what ran ends when they have said twice that they do
-    not know it, whether they have anything for the node by then or not."""
+def test_servers_that_have_lost_all_data():
+    """Their index starts again from the beginning. New allocs run; an old alloc is stopped when two lists do not contain it, whether these
+    are empty or not."""
     for version in ("1.6.10", "2.0.5"):
         for killed, placed in ((False, False), (True, True)):
             with cluster(version=version) as servers, node_of(servers) as node:
@@ -37,16 +38,16 @@ def test_servers_that_have_lost_all_that_they_knew():
                     node.wait_log("the servers list no allocations for this node", 60)
                 new = new or servers.run_job(job("new"), me)[0]
                 servers.wait_alloc(new, ["running"])
-                case.until(lambda a=old: not processes_of(a), 30, "what they do not know to end")
+                case.until(lambda a=old: not processes_of(a), 30, "the unknown allocs to be stopped")
                 task_of(new)
                 log = node.log()
                 case.contains(log.split("the servers have forgotten it")[0], "asking again after the next heartbeat")
-                case.equal("lacks 1 allocations that run here" in log, placed, "what was doubted")
+                case.equal("lacks 1 allocations that run here" in log, placed, "log lines about missing allocs")
 
 
 @contextlib.contextmanager
 def deaf():
-    """The address of a server that takes no more connections: what is sent there is lost."""
+    """Yields the address of a server whose connection queue is full: packets to it are lost."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as held:
         while True:
             s = held.enter_context(socket.socket())
@@ -58,8 +59,8 @@ def deaf():
         yield "127.0.0.1:%d" % full.getsockname()[1]
 
 
-def test_one_server_of_many_that_can_be_reached():
-    """Of the others one is not there, one takes a connection and says nothing, one does not even do that."""
+def test_only_one_of_many_servers_is_reachable():
+    """Of the other servers one is not running, one accepts connections and is silent, and one does not even accept."""
     with cluster(3) as servers, deaf() as lost:
         servers.set_leader(2)
         servers.connection_fault(0, "mute")
@@ -77,7 +78,7 @@ def test_one_server_of_many_that_can_be_reached():
 
 
 def count_of_each():
-    """{alloc: how many processes}"""
+    """Returns {alloc: number of processes}."""
     found = collections.Counter()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open("/proc/%s/environ" % pid, "rb") as f:
@@ -85,8 +86,8 @@ def count_of_each():
     return found
 
 
-def test_many_allocs_that_come_slowly():
-    """Each part of them is given late, and the supervisor is killed after the first of them: each runs, once."""
+def test_many_allocs_that_are_sent_slowly():
+    """Each part of the list is sent late, and the supervisor is killed after the first part: each alloc runs once."""
     with cluster(grace=600) as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         known, slow = servers.last_call(), servers.fault("delay", "Alloc.GetAllocs", seconds=3)
@@ -96,14 +97,14 @@ def test_many_allocs_that_come_slowly():
         node.kill("supervisor")
         for alloc in allocs:
             servers.wait_alloc(alloc, ["running"])
-        # What was just forked has not its environment yet.
-        case.until(lambda: len(count_of_each()) == len(allocs), 60, "each to have its environment")
-        case.equal(count_of_each(), dict.fromkeys(allocs, 1), "processes")
+        # A process that was just forked does not have its environment yet.
+        case.until(lambda: len(count_of_each()) == len(allocs), 60, "each process to have its environment")
+        case.equal(count_of_each(), dict.fromkeys(allocs, 1), "processes of each alloc")
         servers.clear(slow)
 
 
-def test_a_node_that_cannot_read_what_it_knew():
-    """Of one allocation: that has failed, nothing of it runs any more, and it is not run again; the other goes on."""
+def test_a_node_that_cannot_read_a_row():
+    """The row of one allocation is invalid: it fails, its processes are killed and it is not started again; the other keeps running."""
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         lost, kept = (servers.run_job(job(name), me)[0] for name in ("lost", "kept"))
@@ -113,7 +114,7 @@ def test_a_node_that_cannot_read_what_it_knew():
         node.kill_launcher()
         with contextlib.closing(sqlite3.connect(node.data + "/state/state.db", isolation_level=None)) as db:
             done = db.execute("UPDATE alloc SET json = '{' || json WHERE id = ?", (uuid.UUID(lost).bytes,))
-            case.equal(done.rowcount, 1, "rows")
+            case.equal(done.rowcount, 1, "rows that were changed")
         node.start()
         found = servers.wait_alloc(lost, ["failed"])
         case.equal(found["ClientDescription"],

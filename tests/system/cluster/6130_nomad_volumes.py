@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 55
-"""CSI volumes of servers: created by this node's plugin, claimed, mounted, given back. And what else servers ask of a node."""
+"""CSI volumes in a cluster: created by this node's plugin, claimed, mounted, released. And other requests of servers to a node."""
 import os
 import signal
 
@@ -24,7 +24,7 @@ def writer(name, source="data"):
 
 
 def with_plugin(servers, me, group=None):
-    """The plugin's store, once its health has reached the servers. group: more of the job's group."""
+    """Runs the plugin, and waits until the servers know that it is healthy. Returns its store. group: more fields of the job's group."""
     store = case.directory()
     os.chmod(store, 0o777)
     made = plugin(store)
@@ -43,7 +43,7 @@ def claims(servers, name="data"):
     return sorted(servers.volume(name)["WriteClaims"] or {})
 
 
-def test_a_volume_is_created_claimed_mounted_and_given_back():
+def test_a_volume_is_created_claimed_mounted_and_released():
     for version in ("1.6.10", "2.0.5"):
         with cluster.servers(version=version) as servers, cluster.node_of(servers) as node:
             me = servers.wait_node()["ID"]
@@ -54,22 +54,22 @@ def test_a_volume_is_created_claimed_mounted_and_given_back():
             servers.wait_alloc(first, ["running"])
             case.equal(claims(servers), [first])
             log = "%s/volumes/%s/log" % (store, servers.volume("data")["ExternalID"])
-            case.until(lambda: os.path.exists(log), 10, "what the task writes")
-            # The next one waits for its claim until the first has given its own back.
+            case.until(lambda: os.path.exists(log), 10, "the data of the task")
+            # The next alloc waits for its claim until the first has released its own.
             second = servers.run_job(writer("two"), me)[0]
             node.wait_log("volume max claims reached", 20)
             servers.stop_alloc(first)
             servers.wait_alloc(first, ["complete"])
             servers.wait_alloc(second, ["running"], 40)
             case.equal(claims(servers), [second])
-            # It is known again without a server, and mounted still.
-            pid, known = case.until(lambda a=second: processes_of(a), 60, "its processes"), servers.last_call()
+            # After a restart the alloc is recovered without a server, and the volume is still mounted.
+            pid, known = case.until(lambda a=second: processes_of(a), 60, "the processes of the alloc"), servers.last_call()
             os.kill(node.processes()["supervisor"], signal.SIGKILL)
             servers.wait_call("Node.Register", known)
             case.equal(min(processes_of(second)), min(pid), "the task")
             servers.stop_alloc(second)
             servers.wait_alloc(second, ["complete"])
-            case.until(lambda: not claims(servers), 20, "the claim to be given back")
+            case.until(lambda: not claims(servers), 20, "the claim to be released")
             case.equal([p["Healthy"] for p in servers.node(me)["CSIControllerPlugins"].values()], [True], "the plugin")
             told = {"Message": "CSI plugin is healthy", "Subsystem": "Storage", "Details": {"plugin_id": "local"}}
             case.until(lambda: any({k: e[k] for k in told} == told for e in servers.node(me)["Events"]), 60, "the node's event")
@@ -77,7 +77,7 @@ def test_a_volume_is_created_claimed_mounted_and_given_back():
             case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
 
 
-def test_after_a_power_cut_a_claim_waits_for_servers_and_its_plugin_does_not():
+def test_after_a_power_cut_a_claim_waits_for_servers_but_its_plugin_does_not():
     again = {"RestartPolicy": {"Attempts": 100, "Interval": 3600 * 10**9, "Delay": 10**8, "Mode": "fail"}}
     with cluster.servers(grace=600) as servers, cluster.node_of(servers) as node:
         me = servers.wait_node()["ID"]
@@ -91,25 +91,25 @@ def test_after_a_power_cut_a_claim_waits_for_servers_and_its_plugin_does_not():
         plugin_alloc, = (a for a in (p["ID"] for p in node.ask("/v1/allocations")) if a != alloc)
         servers.stop_server(0)
         crash.cut_power(node)
-        os.unlink(node.data + "/rt/lease")  # neither it nor what was mounted outlives a boot
+        os.unlink(node.data + "/rt/lease")  # neither the lease page nor mounts survive a boot
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
             mounted = [line.split(" ")[4] for line in f]
         for point in reversed([m for m in mounted if m.startswith((node.data + "/", store + "/"))]):
             helper.umount(point, 2)
         node.start()
-        case.until(lambda: processes_of(plugin_alloc), 60, "the plugin, which needs no server")
-        case.equal(processes_of(alloc), [], "the writer without its claim")
+        case.until(lambda: processes_of(plugin_alloc), 60, "the plugin to run, which needs no server")
+        case.equal(processes_of(alloc), [], "status of the writer without its claim")
         servers.start_server(0)
-        case.until(lambda: processes_of(alloc), 60, "the writer")
-        case.until(lambda: servers.alloc(alloc)["ClientStatus"] == "running", 60, "the servers to know of it")
+        case.until(lambda: processes_of(alloc), 60, "the writer to run")
+        case.until(lambda: servers.alloc(alloc)["ClientStatus"] == "running", 60, "the servers to know that it runs")
         case.equal(claims(servers), [alloc])
         servers.stop_alloc(alloc)
         servers.wait_alloc(alloc, ["complete"])
-        case.until(lambda: not claims(servers), 20, "the claim to be given back")
+        case.until(lambda: not claims(servers), 20, "the claim to be released")
         servers.delete_volume("data")
 
 
-def test_what_servers_ask_of_controllers():
+def test_requests_of_servers_to_controllers():
     with cluster.servers() as servers, cluster.node_of(servers) as node:
         me = servers.wait_node()["ID"]
         with_plugin(servers, me)
@@ -117,7 +117,7 @@ def test_what_servers_ask_of_controllers():
         other = api.job("other", "/bin/sh", ["-c", script], CSIPluginConfig={
             "ID": "other", "Type": "monolith", "MountDir": "/csi"})["Job"]
         servers.wait_alloc(servers.run_job(other, me)[0], ["running"])
-        case.until(lambda: "other" in (servers.node(me)["CSIControllerPlugins"] or {}), 30, "the other plugin")
+        case.until(lambda: "other" in (servers.node(me)["CSIControllerPlugins"] or {}), 30, "the other plugin to be healthy")
         info = servers.node(me)["CSIControllerPlugins"]
         case.equal([info[p]["ControllerInfo"]["SupportsExpand"] for p in ("local", "other")], [True, True])
         case.equal([info[p]["ControllerInfo"]["SupportsListSnapshots"] for p in ("local", "other")], [False, True])
@@ -142,7 +142,7 @@ def test_what_servers_ask_of_controllers():
         second = ask("CSI.ControllerListSnapshots", "other", MaxEntries=1, StartingToken=first["NextToken"])
         case.equal([s["ID"] for s in first["Entries"] + second["Entries"]], ["snap-1", "snap-2"])
         ask("CSI.ControllerDeleteSnapshot", "other", ID="one")
-        # What a plugin mounts here takes the new size by its node half, which this one does not need.
+        # A mounted volume is expanded by the node part of its plugin, which this plugin does not need.
         alloc = servers.run_job(writer("one"), me)[0]
         servers.wait_alloc(alloc, ["running"])
         request = {"PluginID": "local", "VolumeID": "data", "ExternalID": external,
@@ -160,11 +160,11 @@ def test_what_servers_ask_of_controllers():
             case.contains(str(refused), text)
         servers.stop_alloc(alloc)
         servers.wait_alloc(alloc, ["complete"])
-        case.until(lambda: not claims(servers), 20, "the claim to be given back")
+        case.until(lambda: not claims(servers), 20, "the claim to be released")
         servers.delete_volume("data")
 
 
-def test_a_claim_that_waits_does_not_keep_an_alloc_from_stopping():
+def test_an_alloc_that_waits_for_a_claim_can_be_stopped():
     with cluster.servers() as servers, cluster.node_of(servers) as node:
         me = servers.wait_node()["ID"]
         with_plugin(servers, me)
@@ -187,20 +187,20 @@ def test_a_refused_claim_fails_the_alloc():
                       "claiming volumes: could not claim volume none: volume not found: none")
 
 
-def test_what_servers_ask_of_allocs():
+def test_requests_of_servers_to_allocs():
     with cluster.servers() as servers, cluster.node_of(servers) as node:
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(command="/bin/sh", args=["-c", "trap 'exit 7' USR1; while :; do sleep 0.1; done"],
                                     group={"RestartPolicy": {"Attempts": 5, "Interval": 10**12, "Delay": 10**7,
                                                              "Mode": "fail"}}), me)[0]
         servers.wait_alloc(alloc, ["running"])
-        pid = case.until(lambda: processes_of(alloc), 60, "its processes")
+        pid = case.until(lambda: processes_of(alloc), 60, "the processes of the alloc")
         servers.call_node(me, "Allocations.Restart", {"AllocID": alloc, "TaskName": ""})
-        case.until(lambda: min(processes_of(alloc), default=0) not in (0, min(pid)), 10, "another process")
-        case.until(lambda: events(servers.alloc(alloc)).count("Started") == 2, 10, "the restart to be told")
+        case.until(lambda: min(processes_of(alloc), default=0) not in (0, min(pid)), 10, "another process to run")
+        case.until(lambda: events(servers.alloc(alloc)).count("Started") == 2, 10, "the event of the restart")
         case.contains(events(servers.alloc(alloc)), "Restart Signaled")
         servers.call_node(me, "Allocations.Signal", {"AllocID": alloc, "Task": "t", "Signal": "SIGUSR1"})
-        case.until(lambda: "Signaling" in events(servers.alloc(alloc)), 10, "the signal to be told")
+        case.until(lambda: "Signaling" in events(servers.alloc(alloc)), 10, "the event of the signal")
         for method, request, text in (
                 ("Allocations.Signal", {"AllocID": alloc, "Task": "none", "Signal": "SIGUSR1"}, "Task not found"),
                 ("Allocations.Signal", {"AllocID": alloc, "Task": "t", "Signal": "SIGNOPE"}, "unknown signal"),
@@ -212,33 +212,33 @@ def test_what_servers_ask_of_allocs():
         servers.stop_alloc(alloc)
         servers.wait_alloc(alloc, ["complete"])
         directory = node.data + "/alloc/" + alloc
-        case.equal(os.path.exists(directory), True, "the directory of an alloc that is over")
+        case.equal(os.path.exists(directory), True, "whether the directory of an ended alloc exists")
         servers.call_node(me, "Allocations.GarbageCollect", {"AllocID": alloc})
-        case.until(lambda: not os.path.exists(directory), 10, "the directory to go")
+        case.until(lambda: not os.path.exists(directory), 10, "the directory to be removed")
         again = servers.run_job(job("k"), me)[0]
         servers.wait_alloc(again, ["running"])
         case.equal(os.path.exists(directory), False, "a collected alloc that the servers still list")
 
 
-def test_metadata_and_identity_as_servers_ask():
+def test_requests_of_servers_for_metadata_and_a_new_identity():
     with cluster.servers() as servers, cluster.node_of(servers, client='meta { rack = "a" }') as node:
         me = servers.wait_node()["ID"]
         found = servers.call_node(me, "NodeMeta.Apply", {"NodeID": me, "Meta": {"rack": None, "disk": "ssd"}})
         case.equal((found["Meta"], found["Dynamic"], found["Static"]),
                    ({"disk": "ssd"}, {"rack": None, "disk": "ssd"}, {"rack": "a"}))
-        case.until(lambda: servers.node(me)["Meta"] == {"disk": "ssd"}, 20, "the servers to hear of it")
+        case.until(lambda: servers.node(me)["Meta"] == {"disk": "ssd"}, 20, "the metadata to reach the servers")
         refused = case.raises(nomad_server.Refusal, servers.call_node, me, "NodeMeta.Apply", {"Meta": {"a b": "c"}})
         case.contains(str(refused), "invalid metadata key")
         known = servers.last_call()
         os.kill(node.processes()["supervisor"], signal.SIGKILL)
         servers.wait_call("Node.Register", known)
-        case.equal(servers.call_node(me, "NodeMeta.Read", {"NodeID": me})["Meta"], {"disk": "ssd"}, "after a restart")
+        case.equal(servers.call_node(me, "NodeMeta.Read", {"NodeID": me})["Meta"], {"disk": "ssd"}, "metadata after a restart")
         claims_of = servers.call_node(me, "NodeIdentity.Get", {"NodeID": me})["Claims"]
         case.equal(claims_of["nomad_node_id"], me)
         known = servers.last_call()
         servers.call_node(me, "NodeIdentity.Renew", {"NodeID": me})
         case.until(lambda: any(c["args"]["ForceIdentityRenewal"] for c in servers.calls("Node.UpdateStatus", known)), 20,
-                   "a beat that asks for another identity")
+                   "a beat that requests another identity")
 
 
 case.run(globals())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tasks are told of what servers have given them: cores, no memory beyond what was granted, and ports of their own networks as
-old jobs have them."""
+"""Environment variables for resources that servers have assigned: cores, no memory limit beyond the granted one, and ports of task networks
+as in old jobs."""
 import http.server
 import threading
 
@@ -31,7 +31,7 @@ def run(version):
         both = {"NOMAD_IP_shared": "127.0.0.1", "NOMAD_ADDR_shared": "127.0.0.1:" + shared, "NOMAD_PORT_shared": shared,
                 "NOMAD_HOST_PORT_shared": shared, "NOMAD_HOST_IP_shared": "127.0.0.1", "NOMAD_ALLOC_PORT_shared": shared,
                 "NOMAD_HOST_ADDR_shared": "127.0.0.1:" + shared}
-        # Its own by their labels, and nothing maps them; another task's under that task's name.
+        # Its own ports by their labels, without mapping; those of another task under that task's name.
         own, others = {}, {}
         for label, value in (("my_port", "18095"), ("dyn", dyn)):
             own.update({"NOMAD_IP_" + label: "127.0.0.1", "NOMAD_ADDR_" + label: "127.0.0.1:" + value, "NOMAD_PORT_" + label: value,
@@ -42,8 +42,8 @@ def run(version):
         case.equal(env["second"], {**both, **others, "NOMAD_CPU_LIMIT": "1000", "NOMAD_CPU_CORES": "0", "NOMAD_MEMORY_LIMIT": "20"})
 
 
-def test_a_network_that_is_not_the_hosts_is_never_the_hosts():
-    """Whoever asks for none may count on it."""
+def test_unsupported_network_modes_are_refused():
+    """A job that requests no network must not get that of the host."""
     with cluster() as servers, node_of(servers):
         me = servers.wait_node()["ID"]
         for mode in ("none", "bridge", "cni/x"):
@@ -54,7 +54,7 @@ def test_a_network_that_is_not_the_hosts_is_never_the_hosts():
                     made["TaskGroups"][0]["Tasks"][0]["Resources"]["Networks"] = network
                 found = servers.wait_alloc(servers.run_job(made, me)[0], ["failed"])
                 case.contains(displays(found)[-1], 'drover does not support networks of mode "%s" yet' % mode)
-                case.equal(found["TaskStates"]["t"]["StartedAt"] in (None, "0001-01-01T00:00:00Z"), True, "a start")
+                case.equal(found["TaskStates"]["t"]["StartedAt"] in (None, "0001-01-01T00:00:00Z"), True, "whether the task started")
 
 
 class Refuses(http.server.BaseHTTPRequestHandler):
@@ -66,8 +66,8 @@ class Refuses(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_a_check_of_type_http_is_one_however_it_is_written():
-    """Servers take it so; to connect is not to be answered well."""
+def test_the_check_type_http_is_accepted_in_any_case():
+    """Servers accept any case; such a check must not be made as a TCP check."""
     with cluster() as servers, node_of(servers), http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as refuses:
         threading.Thread(target=refuses.serve_forever, daemon=True).start()
         me = servers.wait_node()["ID"]
@@ -79,15 +79,15 @@ def test_a_check_of_type_http_is_one_however_it_is_written():
         def found():
             results = servers.call_node(me, "Allocations.Checks", {"AllocID": alloc})["Results"] or {}
             return [(r["Status"], r["StatusCode"]) for r in results.values() if r["Status"] != "pending"]
-        case.equal(case.until(found, 60, "the check's first try"), [("failure", 500)])
+        case.equal(case.until(found, 60, "the first request of the check"), [("failure", 500)])
         refuses.shutdown()
 
 
-def test_with_servers_of_1_6():
+def test_environment_with_servers_of_1_6():
     run("1.6.10")
 
 
-def test_with_servers_of_2_0():
+def test_environment_with_servers_of_2_0():
     run("2.0.5")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The paths that only servers can answer, asked at the agent's own socket."""
+"""API paths that only servers can answer, requested at the agent's own socket."""
 import os
 import threading
 import time
@@ -18,7 +18,7 @@ def fds(node):
 def run(version):
     with cluster(version=version) as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
-        case.equal(node.ask("/v1/jobs"), [], "jobs before the first")
+        case.equal(node.ask("/v1/jobs"), [], "jobs before the first registration")
         found = node.register({"Job": {**job("web"), "Name": "web"}})
         case.equal(found["JobModifyIndex"] > 0, True, str(found))
         case.equal(servers.calls("Job.Register")[-1]["args"]["Job"]["TaskGroups"][0]["Tasks"][0]["KillTimeout"], 2 * 10**9)
@@ -30,7 +30,7 @@ def run(version):
         shown = node.ask("/v1/allocation/" + alloc)
         case.equal((shown["NodeID"], shown["Job"]["ID"], shown["ClientStatus"]), (me, "web", "running"))
         case.contains(shown["TaskStates"]["t"]["StartedAt"], "T")
-        case.equal((shown["TaskStates"]["t"]["FinishedAt"], "SecretID" in shown), (None, False), "no time, no secret")
+        case.equal((shown["TaskStates"]["t"]["FinishedAt"], "SecretID" in shown), (None, False), "fields of the answer")
         case.equal([n["ID"] for n in node.ask("/v1/nodes")], [me])
         case.equal("Attributes" in node.ask("/v1/nodes")[0] and node.ask("/v1/nodes")[0]["Attributes"] is not None, False)
         case.contains(node.ask("/v1/nodes", os="true")[0]["Attributes"], "os.name")
@@ -42,7 +42,7 @@ def run(version):
         for path, text in (("/v1/job/none", "job not found"), ("/v1/allocation/" + NOBODY, "alloc not found")):
             node.refused(404, text, "GET", path)
         node.refused(400, "no Job", "PUT", "/v1/jobs", {"x": 1})
-        # What servers do not answer, in the words of their own agents.
+        # Paths that servers do not answer, with the messages of their own agents.
         node.refused(501, "Nomad Enterprise only endpoint", "GET", "/v1/quotas")
         node.refused(501, "Nomad Enterprise only endpoint", "PUT", "/v1/quota/usage/x", {})
         node.refused(501, "drover does not parse HCL job files", "PUT", "/v1/jobs/parse", {"JobHCL": "job x {}"})
@@ -52,7 +52,7 @@ def run(version):
         node.refused(400, "not a duration", "PUT", "/v1/operator/autopilot/configuration", {"LastContactThreshold": "soon"})
         for kind in ("", "?type=host"):
             case.equal(node.ask("/v1/volumes" + kind), [], "volumes of another type")
-        # A blocking query ends with the change that it waits for.
+        # A blocking query ends at the change that it waits for.
         first = node.request("GET", "/v1/job/web")
         index = int(first.headers["X-Nomad-Index"])
         case.equal((first.headers["X-Nomad-KnownLeader"], first.headers["X-Nomad-LastContact"]), ("true", "0"))
@@ -60,8 +60,8 @@ def run(version):
         waiting = threading.Thread(target=lambda: later.append(
             node.request("GET", "/v1/job/web?index=%d&wait=500s" % index, timeout=400)))
         waiting.start()
-        time.sleep(0.5)  # so that it has begun, mostly; an answer that does not wait would be there then
-        case.equal(later, [], "an answer before the change")
+        time.sleep(0.5)  # long enough that the query has usually begun, and that an answer without waiting would have arrived
+        case.equal(later, [], "answers before the change")
         node.do("DELETE", "/v1/job/web")
         waiting.join(400)
         case.equal(int(later[0].headers["X-Nomad-Index"]) > index and later[0].json["Stop"], True, later[0].text)
@@ -69,28 +69,28 @@ def run(version):
         case.equal(processes_of(alloc), [], "processes")
         begun = time.monotonic()
         shown = node.request("GET", "/v1/jobs?index=1000000&wait=1s")
-        case.equal((shown.status, 0.9 < time.monotonic() - begun), (200, True), "a wait that ends with its time")
+        case.equal((shown.status, 0.9 < time.monotonic() - begun), (200, True), "status of a query that reaches its timeout")
         node.refused(400, "Invalid index", "GET", "/v1/jobs?index=x")
         node.refused(400, "Invalid wait time", "GET", "/v1/jobs?index=1&wait=x")
-        # Who leaves while it waits is forgotten. The connections of before may not all be closed yet.
+        # Waiting clients that disconnect are removed. Earlier connections may not all be closed yet.
         before, leaving = fds(node), [node.connect() for _ in range(20)]
         for s in leaving:
             s.sendall(b"GET /v1/jobs?index=1000000&wait=10m HTTP/1.1\r\nHost: x\r\n\r\n")
-        case.until(lambda: fds(node) >= before + 10, 20, "their connections to be taken")
+        case.until(lambda: fds(node) >= before + 10, 20, "their connections to be accepted")
         for s in leaving:
             s.close()
         case.until(lambda: fds(node) <= before, 30, "their connections to be closed")
 
 
-def test_with_servers_of_1_6():
+def test_api_paths_with_servers_of_1_6():
     run("1.6.10")
 
 
-def test_with_servers_of_2_0():
+def test_api_paths_with_servers_of_2_0():
     run("2.0.5")
 
 
-def test_tokens_are_those_of_who_asks():
+def test_the_token_of_the_client_is_forwarded():
     with cluster() as servers, node_of(servers) as node:
         servers.wait_node()
         for header, value in (("X-Nomad-Token", NOBODY), ("Authorization", "Bearer " + NOBODY)):
@@ -104,13 +104,13 @@ def test_tokens_are_those_of_who_asks():
         case.equal((args["Namespace"], args["AllowStale"], args["AuthToken"]), ("other", True, ""))
 
 
-def test_without_a_server_what_is_here_is_shown():
+def test_without_a_server_objects_of_this_node_are_shown():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         alloc = servers.run_job(job(), me)[0]
         servers.wait_alloc(alloc, ["running"])
         servers.stop_server(0)
-        case.until(lambda: node.request("GET", "/v1/jobs").status == 503, 30, "the server to be missed")
+        case.until(lambda: node.request("GET", "/v1/jobs").status == 503, 30, "the node to notice that the server is stopped")
         case.equal([n["ID"] for n in node.ask("/v1/nodes")], [me])
         case.equal([a["ID"] for a in node.ask("/v1/allocations")], [alloc])
         case.equal(node.ask("/v1/allocation/" + alloc)["ClientStatus"], "running")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Servers ask what a node and its allocs use."""
+"""Requests of servers for the resource usage of a node and its allocs."""
 from lib import case
 from lib.cluster import job, node_of, servers as cluster
 from lib.nomad_server import Refusal
@@ -23,7 +23,7 @@ def run(version):
         def both():
             usage = stats()["Tasks"]["t"]["ResourceUsage"]
             return usage["CpuStats"]["Percent"] > 1 and usage["MemoryStats"]["RSS"] > 50 * MB
-        case.until(both, 20, "a task that burns and holds to show it")
+        case.until(both, 20, "the usage of a task that uses CPU and memory")
         case.equal(list(stats("t")["Tasks"]), ["t"])
         for body, text in (({"AllocID": NOBODY}, 'Unknown allocation "%s"' % NOBODY),
                            ({"AllocID": alloc, "Task": "x"}, 'has no task "x"')):
@@ -33,7 +33,7 @@ def run(version):
         ended = stats()
         case.equal(ended["Tasks"], {}, "tasks of an alloc that has ended")
         usage = ended["ResourceUsage"]
-        case.equal((usage["CpuStats"]["TotalTicks"], usage["MemoryStats"]["RSS"]), (0, 0), "its use")
+        case.equal((usage["CpuStats"]["TotalTicks"], usage["MemoryStats"]["RSS"]), (0, 0), "usage of the ended alloc")
         host = servers.call_node(me, "ClientStats.Stats", {"NodeID": me})["HostStats"]
         case.equal(host["Memory"]["Total"] > host["Memory"]["Used"] > 0, True, "memory")
         case.equal(host["CPU"][0]["CPU"], "cpu0")
@@ -43,11 +43,11 @@ def run(version):
         case.contains(facts["HostData"]["OS"], "Linux")
 
 
-def test_with_servers_of_1_6():
+def test_usage_with_servers_of_1_6():
     run("1.6.10")
 
 
-def test_with_servers_of_2_0():
+def test_usage_with_servers_of_2_0():
     run("2.0.5")
 
 

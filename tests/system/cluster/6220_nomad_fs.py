@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Servers ask for files and logs of allocs: lists, and frames as long as somebody wants them."""
+"""Requests of servers for files and logs of allocs: lists, and frames until the reader disconnects."""
 import base64
 import json
 import os
@@ -29,11 +29,11 @@ class Stream:
 
     def more(self, count=1, seconds=10):
         found = servers.read_stream(self.id, count, seconds)
-        case.equal(found["late"], False, "late after %s" % found["frames"])
+        case.equal(found["late"], False, "no frame in time after %s" % found["frames"])
         return found
 
     def whole(self):
-        """All payloads until the stream ends."""
+        """Returns all payloads until the stream ends."""
         payloads, ended = [], False
         while not ended:
             found = self.more(500)
@@ -43,7 +43,7 @@ class Stream:
         return [p if isinstance(p, bytes) else (p or "").encode() for p in payloads]
 
     def next(self, fits=lambda frame: frame):
-        """The next JSON frame of that kind; what comes before it is dropped."""
+        """Returns the next JSON frame of that kind; frames before it are dropped."""
         while True:
             payload = self.more()["frames"][0]["Payload"]
             frame = json.loads(payload)
@@ -51,7 +51,7 @@ class Stream:
                 return frame
 
     def error(self):
-        """(code, text) of the only frame, after which the stream ends."""
+        """Returns (code, text) of the only frame, after which the stream ends."""
         found = self.more(2)
         case.equal((len(found["frames"]), found["end"]), (1, True), "frames %s" % found["frames"])
         return found["frames"][0]["Error"]["Code"], found["frames"][0]["Error"]["Message"]
@@ -66,7 +66,7 @@ def ask(method, **request):
     return servers.call_node(me, "FileSystem." + method, request)
 
 
-def test_lists_and_tells():
+def test_directories_are_listed_and_files_have_their_attributes():
     found = {f["Name"]: f for f in ask("List", Path="t/local")["Files"]}
     case.equal(found["big"]["Size"], len(BIG))
     case.equal((found["big"]["FileMode"], found["big"]["IsDir"]), ("-rw-r--r--", False))
@@ -81,7 +81,7 @@ def test_lists_and_tells():
             case.contains(str(case.raises(Refusal, ask, method, **body)), part, method)
 
 
-def test_a_whole_file():
+def test_a_whole_file_is_read():
     for plain in (True, False):
         with Stream("Stream", Path="t/local/big", PlainText=plain, Origin="start") as s:
             payloads = s.whole()
@@ -91,7 +91,7 @@ def test_a_whole_file():
         case.equal(b"".join(s.whole()), BIG[-1000:-990])
 
 
-def test_following_a_file():
+def test_a_file_is_followed():
     path = "%s/alloc/%s/t/local/grows" % (node.data, alloc)
     with open(path, "wb") as f:
         f.write(b"one")
@@ -102,27 +102,27 @@ def test_following_a_file():
             f.write(b"two")
         frame = s.next()
         case.equal((text(frame), frame["Offset"]), (b"two", 6))
-        case.equal(s.next(lambda frame: True), {}, "the heartbeat")
+        case.equal(s.next(lambda frame: True), {}, "whether the frame is a heartbeat")
         os.truncate(path, 0)
         with open(path, "ab") as f:
             f.write(b"3")
         frame = s.next()
         case.equal(frame["FileEvent"], "file truncated")
-        if not text(frame):  # it was seen just between the two
+        if not text(frame):  # the file was seen between the two changes
             frame = s.next()
         case.equal(text(frame), b"3")
         os.unlink(path)
         case.equal(s.next()["FileEvent"], "file deleted")
-        case.equal(s.more()["end"], True, "the end")
+        case.equal(s.more()["end"], True, "the end of the stream")
 
 
-def test_plain_silence_is_empty_payloads():
+def test_a_silent_plain_stream_sends_empty_payloads():
     with Stream("Logs", Task="t", LogType="stderr", Follow=True, PlainText=True) as s:
         payloads = [f["Payload"] or b"" for f in s.more(3)["frames"]]
         case.equal([bytes(p) for p in payloads], [b"two\n", b"", b""])
 
 
-def test_following_a_log():
+def test_a_log_is_followed():
     with Stream("Logs", Task="t", LogType="stdout", Follow=True, Origin="start") as s:
         frame = s.next()
         case.equal((text(frame), frame["File"], frame["Offset"]), (b"one\n", "alloc/logs/t.stdout.0", 4))
@@ -133,7 +133,7 @@ def test_following_a_log():
         case.equal(b"".join(s.whole()), b"more\n")
 
 
-def test_refusals():
+def test_invalid_requests_are_refused():
     for code, part, method, request in (
             (400, "must provide a valid alloc id", "Stream", {"AllocID": ""}),
             (400, "must provide a file path", "Stream", {}),
@@ -154,9 +154,9 @@ def test_refusals():
             case.contains(found[1], part)
 
 
-def test_the_agents_own_log():
+def test_the_agents_own_log_is_followed():
     with Stream("Agent.Monitor", LogLevel="debug") as s, Stream("Agent.Monitor", LogLevel="warn", PlainText=True) as plain:
-        s.next(lambda frame: frame == {})  # the heartbeat of one who waits
+        s.next(lambda frame: frame == {})  # a heartbeat for a waiting reader
         pid = node.kill("exec-helper")
         wanted = ("exec-helper (pid %d) was killed by signal 9" % pid).encode()
         seen = b""
@@ -167,24 +167,24 @@ def test_the_agents_own_log():
         seen = b""
         while wanted not in seen:
             seen += plain.more()["frames"][0]["Payload"] or b""
-        case.equal(b"[DEBUG]" in seen or b"[INFO]" in seen, False, "lines below what was asked for")
+        case.equal(b"[DEBUG]" in seen or b"[INFO]" in seen, False, "lines below the requested level")
     with Stream("Agent.Monitor", LogLevel="loud") as s:
         case.equal(s.error(), (400, 'Unknown log level "loud": use error, warn, info or debug'))
 
 
-def test_readers_that_leave_hold_nothing():
-    """Those that never read a byte, too."""
+def test_readers_that_disconnect_use_no_resources():
+    """Also readers that never read a byte."""
     supervisor = node.wait_process("supervisor")
 
     def held():
         return len([path for path in agent.descriptors(supervisor) if path.endswith(("/t/local/big", "/t.stdout.0"))])
-    case.until(lambda: held() == 0, 10, "the readers before to be gone")
+    case.until(lambda: held() == 0, 10, "earlier readers to be removed")
     streams = [Stream("Stream", Path="t/local/big", Follow=True) for _ in range(20)]
     streams += [Stream("Logs", Task="t", LogType="stdout", Follow=True) for _ in range(20)]
     case.until(lambda: held() == 40, 10, "the streams to be open")
     for s in streams:
         servers.close_stream(s.id)
-    case.until(lambda: held() == 0, 10, "the streams to be gone")
+    case.until(lambda: held() == 0, 10, "the streams to be closed")
 
 
 with cluster() as servers, node_of(servers) as node:
@@ -194,6 +194,6 @@ with cluster() as servers, node_of(servers) as node:
     with open("%s/alloc/%s/t/local/big" % (node.data, alloc), "wb") as f:
         f.write(BIG)
     for said in ("stdout", "stderr"):
-        log = "%s/logs/%s/t.%s.0" % (node.data, alloc, said)  # which the first word makes
-        case.until(lambda: os.path.exists(log) and os.path.getsize(log) == 4, 10, "what the task says")
+        log = "%s/logs/%s/t.%s.0" % (node.data, alloc, said)  # which the first output creates
+        case.until(lambda: os.path.exists(log) and os.path.getsize(log) == 4, 10, "the output of the task")
     case.run(globals())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who may ask a node with acl { enabled } for what: the tokens in servers' requests and at its own socket, resolved by the
-servers. The advisories CVE-2023-1782 (no request without a resolved identity), CVE-2025-4922 (names match exactly)."""
+"""Permissions of requests to a node with acl { enabled }: the servers resolve the tokens in servers' requests and at its own socket.
+Advisories CVE-2023-1782 (no request without a resolved identity), CVE-2025-4922 (names match exactly)."""
 import json
 import os
 import subprocess
@@ -50,7 +50,7 @@ def secret(name):
 
 
 def get(node, name, path):
-    """The status of a GET with that token ("": none)."""
+    """Returns the status of a GET with that token ("": none)."""
     c = api.Connection(node, case.LEAST_S)
     try:
         c.request("GET", path, headers={"X-Nomad-Token": secret(name)} if name else {})
@@ -87,8 +87,8 @@ def denied(text):
     return any(t in str(text) for t in ("Permission denied", "ACL token not found", "ACL token expired"))
 
 
-def test_servers_requests_by_token():
-    """Each request of servers that carries a token, by each kind of token."""
+def test_requests_of_servers_are_checked_by_token():
+    """Each request of servers that carries a token, with each kind of token."""
     of = {"AllocID": alloc}
     of_node = {"NodeID": me}
     writers = {"boss", "writes", "by-role"}
@@ -106,7 +106,7 @@ def test_servers_requests_by_token():
                        "%s by %r: %s" % (method, name, found))
 
 
-def test_streams_by_token():
+def test_streams_of_servers_are_checked_by_token():
     for method, request, may in (
             ("FileSystem.Stream", {"Path": "alloc/logs/t.stdout.0"}, {"boss", "writes", "files", "by-role"}),
             ("FileSystem.Logs", {"Task": "t", "LogType": "stdout"}, {"boss", "writes", "files", "logs", "by-role"})):
@@ -118,7 +118,7 @@ def test_streams_by_token():
                 case.equal((found[0], denied(found[1])), (403, True), "%s by %r: %s" % (method, name, found))
 
 
-def test_what_changes_something_is_refused_before_it_does():
+def test_changes_are_refused_before_they_are_made():
     for name in sorted(STRANGERS) + ["reads", "files", "node-reads"]:
         for method, request in (("Allocations.Restart", {"AllocID": alloc}), ("Allocations.GarbageCollect", {"AllocID": alloc}),
                                 ("Allocations.GarbageCollectAll", {"NodeID": me}),
@@ -131,7 +131,7 @@ def test_what_changes_something_is_refused_before_it_does():
     case.equal(servers.alloc(alloc)["TaskStates"]["t"]["Restarts"], 0, "restarts")
 
 
-def test_the_socket_by_token():
+def test_requests_at_the_socket_are_checked_by_token():
     files = {"boss", "writes", "files", "by-role"}
     on_node = {"boss", "node-reads", "node-writes", "by-role"}
     of_job = {"boss", "writes", "reads", "by-role"}
@@ -157,28 +157,28 @@ def test_the_socket_by_token():
 
 
 def test_a_token_shows_itself():
-    """To who has it, the only secret that the API of servers shows."""
+    """To its owner, as the only secret that the API of servers shows."""
     for name, kind in (("boss", "management"), ("reads", "client")):
         found = json.loads(get(node, name, "/v1/acl/token/self")[1])
         case.equal((found["Type"], found["SecretID"]), (kind, secret(name)))
     case.equal(get(node, NOBODY, "/v1/acl/token/self"), (404, "ACL token not found"))
 
 
-def test_a_namespace_that_is_named_is_not_the_allocs():
-    """A token for another namespace gains nothing by saying so."""
+def test_the_namespace_of_the_alloc_counts_and_not_that_of_the_request():
+    """A token for another namespace gains nothing by naming that namespace in the request."""
     status, _ = get(node, "elsewhere", "/v1/client/fs/ls/%s?path=/&namespace=defaul" % alloc)
     case.equal(status, 403)
     case.equal(denied(rpc("elsewhere", "FileSystem.List", AllocID=alloc, Path="/", Namespace="defaul")), True)
 
 
-def test_bearers_are_tokens_too():
+def test_bearer_tokens_are_accepted():
     c = api.Connection(node, case.LEAST_S)
     c.request("GET", "/v1/client/stats", headers={"Authorization": "Bearer " + secret("node-reads")})
     case.equal(c.getresponse().status, 200)
     c.close()
 
 
-def test_odd_tokens():
+def test_malformed_tokens_are_refused():
     for odd in ("x", "a.b.c", "-" * 36, "x" * 9000, "%s\t" % TOKENS["boss"], TOKENS["boss"].upper() + "0",
                 TOKENS["boss"][:-1], servers.node(me)["SecretID"]):
         status, text = get(node, odd, "/v1/client/stats")
@@ -186,23 +186,23 @@ def test_odd_tokens():
         case.equal(rpc(odd, "ClientStats.Stats", NodeID=me) != "ok", True, repr(odd[:40]))
 
 
-def test_an_anonymous_policy():
-    """Last: it is believed for a while."""
+def test_the_anonymous_policy_applies_without_a_token():
+    """The last test, because the policy is cached for a while."""
     servers.add_policy("anonymous", 'node { policy = "read" }')
     with node_of(servers, more=ACL % '  token_ttl = "100ms"\n') as other:
-        case.until(lambda: get(other, "", "/v1/client/stats")[0] == 200, 30, "the anonymous to be let in")
+        case.until(lambda: get(other, "", "/v1/client/stats")[0] == 200, 30, "anonymous requests to be permitted")
         case.equal(get(other, "", "/v1/agent/self")[0], 403)
 
 
-def test_a_workload_is_what_its_job_may():
+def test_a_workload_identity_has_the_permissions_of_its_job():
     servers.add_policy("of-job", 'namespace "default" { capabilities = ["read-logs"] }', job_id="j")
     jwt = servers.workload_token(alloc, "t")
     case.equal(stream(jwt, "FileSystem.Logs", AllocID=alloc, Task="t", LogType="stdout"), "ok")
     case.equal(denied(rpc(jwt, "FileSystem.List", AllocID=alloc, Path="/")), True)
 
 
-def test_answers_are_remembered():
-    # Of a token and a policy that nobody has asked for before: what is remembered is asked for again after half a minute.
+def test_resolved_tokens_and_policies_are_cached():
+    # With a token and a policy that were never resolved before: cached answers are resolved again after half a minute.
     name = token(200)
     servers.add_policy("fresh", 'node { policy = "read" }')
     servers.add_token(name, "client", ["fresh"])
@@ -216,14 +216,14 @@ def test_answers_are_remembered():
     case.equal(lookups == [] or time.monotonic() - began > 20, True, "look-ups: %s" % lookups)
 
 
-def test_tokens_change_and_servers_go():
+def test_changed_tokens_and_unreachable_servers():
     with cluster() as those, node_of(those, more=ACL % '  token_ttl = "100ms"\n') as n:
         this = those.wait_node()["ID"]
         fill(those)
         those.add_token(token(100), "client", ["reads"])
         case.equal(get(n, token(100), "/v1/client/stats")[0], 403)
         those.add_token(token(100), "client", ["node-reads"])
-        case.until(lambda: get(n, token(100), "/v1/client/stats")[0] == 200, 20, "the new policy to count")
+        case.until(lambda: get(n, token(100), "/v1/client/stats")[0] == 200, 20, "the new policy to take effect")
         those.delete_token(token(100))
         case.until(lambda: get(n, token(100), "/v1/client/stats")[0] == 403, 20, "the deleted token to be refused")
         case.equal(get(n, "node-reads", "/v1/client/stats")[0], 200)
@@ -233,8 +233,8 @@ def test_tokens_change_and_servers_go():
             case.equal(get(n, name, "/v1/client/allocation/%s/stats" % one)[0], 403 if name == "agent-reads" else 200, name)
         case.equal(get(n, "by-role", "/v1/client/stats")[0], 200)
         those.stop_server(0)
-        case.until(lambda: get(n, "boss", "/v1/jobs")[0] == 503, 30, "the server to be missed")
-        # What was said of a token holds on; who was never asked for cannot be told from anybody.
+        case.until(lambda: get(n, "boss", "/v1/jobs")[0] == 503, 30, "the node to notice that the server is stopped")
+        # Resolved tokens stay valid; a token that was never resolved cannot be checked.
         for name, path, status in (
                 ("node-reads", "/v1/client/stats", 200), ("node-reads", "/v1/nodes", 200),
                 ("reads", "/v1/client/stats", 403), ("reads", "/v1/allocations", 200),
@@ -245,14 +245,14 @@ def test_tokens_change_and_servers_go():
                 ("", "/v1/client/stats", 503)):
             found, text = get(n, name, path)
             case.equal(found, status, "%s by %r without servers: %s" % (path, name, text))
-        # Whoever may read the node is shown what is in the namespaces whose jobs he may read.
+        # A token that may read the node sees the allocs of the namespaces whose jobs it may read.
         for name, shown in (("node-reads", []), ("by-role", [one]), ("boss", [one])):
             status, text = get(n, name, "/v1/node/%s/allocations" % this)
             case.equal((status, [a["ID"] for a in json.loads(text)] if status == 200 else text), (200, shown), name)
         case.contains(get(n, "files", "/v1/client/stats")[1], "the token cannot be checked")
 
 
-def test_the_command_shows_its_token():
+def test_the_command_sends_its_token():
     for variable, name, code in (("DROVER_TOKEN", "", 1), ("DROVER_TOKEN", "reads", 1), ("DROVER_TOKEN", "files", 0),
                                  ("NOMAD_TOKEN", "files", 0), ("DROVER_TOKEN", "x\r\nHost: x", 1)):
         env = {"PATH": os.environ["PATH"], "DROVER_ADDR": "unix://" + node.socket_path, variable: secret(name)}
@@ -262,13 +262,13 @@ def test_the_command_shows_its_token():
 
 
 def test_without_acl_in_the_configuration_servers_alone_check():
-    """As every client: only the servers' own word counts then."""
+    """As every client does: then only the servers check permissions."""
     with cluster() as those, node_of(those) as n:
         this = those.wait_node()["ID"]
         fill(those)
         case.equal(get(n, "", "/v1/client/stats")[0], 200)
         those.call_node(this, "ClientStats.Stats", {"NodeID": this, "AuthToken": NOBODY})
-        case.equal([c["method"] for c in those.calls() if c["method"].startswith("ACL.")], [], "look-ups")
+        case.equal([c["method"] for c in those.calls() if c["method"].startswith("ACL.")], [], "number of token look-ups")
 
 
 with cluster() as servers, node_of(servers, more=ACL % "") as node:
@@ -277,5 +277,5 @@ with cluster() as servers, node_of(servers, more=ACL % "") as node:
     alloc = servers.run_job(job("j", "/bin/sh", ["-c", "echo hello; exec sleep 1000"]), me)[0]
     servers.wait_alloc(alloc, ["running"])
     case.until(lambda: "hello" in get(node, "boss", "/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % alloc)[1], 20,
-               "the task's output")
+               "the output of the task")
     case.run(globals())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 36
-"""Servers run commands inside tasks: input, output, terminals, and who leaves."""
+"""Commands that servers run inside tasks: input, output, terminals, and clients that disconnect."""
 import base64
 import json
 import os
@@ -35,9 +35,9 @@ class Command:
         self.say(Stdin={"Data": None, "Close": True})
 
     def frame(self):
-        """The next one; None at the end."""
+        """Returns the next frame; None at the end."""
         found = servers.read_stream(self.id, 1, SECONDS)
-        case.equal(found["late"], False, "late after %s" % found["frames"])
+        case.equal(found["late"], False, "no frame in time after %s" % found["frames"])
         return found["frames"][0] if found["frames"] else None
 
     def wait(self, text):
@@ -46,7 +46,7 @@ class Command:
             out += base64.b64decode(json.loads(self.frame()["Payload"]).get("stdout", {}).get("data", ""))
 
     def end(self):
-        """Output, errors and result; the stream ends behind that."""
+        """Returns stdout, stderr and the result, after which the stream ends."""
         said, result = {"stdout": b"", "stderr": b""}, None
         while result is None:
             frame = self.frame()
@@ -55,16 +55,16 @@ class Command:
             for stream in said:
                 said[stream] += base64.b64decode(message.get(stream, {}).get("data", ""))
             result = message["result"] if message.get("exited") else None
-        case.equal(self.frame(), None, "what follows")
+        case.equal(self.frame(), None, "the frame after the result")
         return said["stdout"], said["stderr"], result
 
     def error(self):
         found = self.frame()["Error"]
-        case.equal(self.frame(), None, "what follows")
+        case.equal(self.frame(), None, "the frame after the result")
         return found["Code"], found["Message"]
 
 
-def test_commands():
+def test_commands_with_pipes_and_terminals():
     with Command("sh", "-c", "read x; echo got $x; echo bad >&2; exit 7") as c:
         c.say()
         c.type(b"one\n")
@@ -82,7 +82,7 @@ def test_commands():
         case.equal(c.end()[2], {"exit_code": 3})
 
 
-def test_refusals():
+def test_invalid_requests_are_refused():
     for code, part, words, request in (
             (400, "must provide a valid alloc id", ["true"], {"AllocID": "x"}),
             (404, 'Unknown allocation "%s"' % NOBODY, ["true"], {"AllocID": NOBODY}),
@@ -110,7 +110,7 @@ def test_actions_of_a_task():
             case.equal(c.error(), (400, text))
 
 
-def test_much_in_both_directions():
+def test_megabytes_in_both_directions():
     data = os.urandom(1 << 16)
     with Command("cat") as c:
         out = b""
@@ -125,25 +125,25 @@ def test_much_in_both_directions():
         case.equal(c.end(), (b"", b"", {}))
 
 
-def test_who_leaves_takes_the_command_along():
+def test_a_client_that_disconnects_ends_its_command():
     mark = "mark-%d" % os.getpid()
     c = Command("sh", "-c", "trap '' HUP; echo up; sleep 1000; :", mark)
     c.wait(b"up")
     servers.close_stream(c.id)
-    case.until(lambda: not pids_with(mark), SECONDS, "end of the command")
+    case.until(lambda: not pids_with(mark), SECONDS, "the end of the command")
 
 
-def test_a_user_who_is_silent_has_left():
-    """The server goes on as if nothing had been: only the empty objects that came before come no more."""
+def test_a_stream_without_heartbeats_ends_its_command():
+    """The server does not close the stream: only its periodic empty objects stop."""
     mark = "mark-%d" % os.getpid()
     with Command("sh", "-c", "echo up; sleep 1000; :", mark) as c:
         c.wait(b"up")
         c.say()
-        case.until(lambda: not pids_with(mark), 90, "end of the command")
+        case.until(lambda: not pids_with(mark), 90, "the end of the command")
 
 
 def test_tokens_at_the_agents_own_socket():
-    """Nothing shuts a raw_exec task in, so that who enters it is on the node: a capability of its own."""
+    """A raw_exec task is not isolated, so a session in it has the access of the node, which needs a capability of its own."""
     tokens = {name: "%08x-1111-4111-8111-111111111111" % i for i, name in enumerate(("boss", "enters", "enters-nodes"))}
     with cluster() as those, node_of(those, more="acl {\n  enabled = true\n}\n") as own:
         here = those.wait_node()["ID"]
@@ -165,7 +165,7 @@ def test_tokens_at_the_agents_own_socket():
 
 
 def pids_with(mark):
-    """Processes with this word in their arguments."""
+    """Returns the processes with this word in their arguments."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the API has of servers as streams: their events, and files, logs and commands of other nodes."""
+"""API streams from servers: their events, and files, logs and commands of other nodes."""
 import base64
 import json
 import os
@@ -24,7 +24,7 @@ def error(code, message):
 
 
 class Answer:
-    """An answer that comes: its status, and the body as far as it has come."""
+    """An answer that arrives in parts: its status, and the body received so far."""
 
     def __init__(self, path, after=None, **headers):
         self.after = servers.last_call() if after is None else after
@@ -34,7 +34,7 @@ class Answer:
         self.socket.sendall(("GET %s HTTP/1.0\r\n%s\r\n" % (path, words)).encode())
 
     def asked(self, method):
-        """The call at the servers."""
+        """Returns the call as the servers received it."""
         found = servers.wait_call(method, self.after)[0]
         self.id = found["stream"]
         return found["args"]
@@ -63,7 +63,7 @@ class Answer:
         servers.say_asked(self.id, list(frames), **raw)
 
     def over(self):
-        """How the agent has ended the stream, once it has."""
+        """Waits until the agent has closed the stream. Returns how."""
         return case.until(lambda: servers.hear_asked(self.id, 1, 1)["over"], SECONDS, "the end of the stream")
 
     def __enter__(self):
@@ -73,7 +73,7 @@ class Answer:
         self.socket.close()
 
 
-def test_logs_of_another_node():
+def test_logs_of_another_node_are_streamed():
     with Answer(LOGS + "&follow=true&offset=7&origin=end", **{"X-Nomad-Token": "a token"}) as a:
         args = a.asked("FileSystem.Logs")
         case.equal({k: args[k] for k in ("AllocID", "Task", "LogType", "Follow", "Offset", "Origin", "PlainText", "AuthToken", "Region")},
@@ -95,21 +95,21 @@ def test_logs_of_another_node():
         case.equal((status, "content-type: text/plain" in head, a.rest()), (200, True, b""), head)
 
 
-def test_who_leaves_before_the_first_frame():
+def test_a_client_that_disconnects_before_the_first_frame():
     for path in (LOGS, "/v1/event/stream"):
         with Answer(path) as a:
             a.asked("FileSystem.Logs" if path == LOGS else "Event.Stream")
         case.equal(a.over(), "end")
 
 
-def test_events():
+def test_events_of_servers_are_streamed():
     with Answer("/v1/event/stream?topic=Node&topic=Job:a&topic=Job:b&index=12&namespace=*") as a:
         args = a.asked("Event.Stream")
         case.equal((args["Topics"], args["Index"], args["Namespace"]), ({"Node": ["*"], "Job": ["a", "b"]}, 12, "*"))
         a.say({"Error": None, "Event": {"Data": b'{"Index":13}'}}, {"Error": None, "Event": {"Data": b"{}"}})
         case.equal(a.begin()[0], 200)
         a.until(b'{"Index":13}\n{}\n')
-    case.equal(a.over(), "end", "the user has left")
+    case.equal(a.over(), "end", "the end of the stream at the servers")
     with Answer("/v1/event/stream") as a:
         case.equal(a.asked("Event.Stream")["Topics"], {"*": ["*"]})
         servers.end_asked(a.id)
@@ -118,7 +118,7 @@ def test_events():
             case.equal(a.begin()[0], 400)
 
 
-def test_other_agents_logs():
+def test_logs_of_other_agents_are_streamed():
     with Answer("/v1/agent/monitor?node_id=%s&log_level=debug&log_json=true" % ELSEWHERE) as a:
         args = a.asked("Agent.Monitor")
         case.equal((args["NodeID"], args["LogLevel"], args["LogJSON"]), (ELSEWHERE, "debug", True))
@@ -140,7 +140,7 @@ def test_other_agents_logs():
     servers.close_stream(id_)
 
 
-def test_what_servers_refuse():
+def test_errors_of_servers_are_passed_on():
     for frame, status in ((error(404, "no such log"), 404), (error(403, "Permission denied"), 403), (error(None, "odd"), 500),
                           (error(7, "odd"), 500), (error(None, "Permission denied"), 403)):
         with Answer(LOGS) as a:
@@ -158,7 +158,7 @@ def test_what_servers_refuse():
         case.equal(a.over(), "end")
 
 
-def test_frames_that_are_none():
+def test_invalid_frames_are_errors():
     for raw in (b"\xc1" * 64, b"\x93\1\2\3", b"\xdf\xff\xff\xff\xff"):
         with Answer(LOGS) as a:
             a.asked("FileSystem.Logs")
@@ -172,20 +172,20 @@ def test_frames_that_are_none():
     case.equal(node.request("GET", "/v1/agent/self").status, 200)
 
 
-def test_who_does_not_read_holds_the_server_up():
-    """And takes no memory for it; the others go on."""
+def test_a_client_that_does_not_read_blocks_only_its_stream():
+    """Without memory for the waiting data; other streams continue."""
     with Answer(LOGS + "&plain=true") as a:
         a.asked("FileSystem.Logs")
         block, sent = os.urandom(1 << 16), 0
         before = rss_kb("supervisor"), rss_kb("heartbeat")
         filler = threading.Thread(target=lambda: [a.say(data(block)) for _ in range(96)], daemon=True)
         filler.start()
-        case.until(lambda: servers.calls("Node.UpdateStatus"), SECONDS, "beats go on")
+        case.until(lambda: servers.calls("Node.UpdateStatus"), SECONDS, "another beat")
         with Answer(LOGS) as other:
             other.asked("FileSystem.Logs")
             other.say(data(b"{}"))
             other.until(b"{}")
-        case.equal(filler.is_alive(), True, "the server waits")
+        case.equal(filler.is_alive(), True, "whether the server is blocked")
         grown = rss_kb("supervisor") - before[0], rss_kb("heartbeat") - before[1]
         case.equal(max(grown) < 4000, True, "KB: %s, %s" % grown)
         a.begin()
@@ -198,7 +198,7 @@ def test_who_does_not_read_holds_the_server_up():
         filler.join()
 
 
-def test_when_servers_or_heartbeat_go():
+def test_streams_end_with_the_connection_or_heartbeat():
     for cause in (lambda: servers.drop(0), lambda: node.kill("heartbeat")):
         with Answer(LOGS) as a:
             a.asked("FileSystem.Logs")
@@ -210,12 +210,12 @@ def test_when_servers_or_heartbeat_go():
             cause()
             case.equal(told.rest(), b"x")
             told.socket.close()
-            case.equal(a.begin()[0], 500, "of which nothing had come")
-        case.until(lambda: node.request("GET", "/v1/jobs").status == 200, SECONDS, "the servers again")
+            case.equal(a.begin()[0], 500, "status of a stream without data")
+        case.until(lambda: node.request("GET", "/v1/jobs").status == 200, SECONDS, "the servers to be reachable again")
 
 
-def test_too_many():
-    """There is room for whoever asks something else."""
+def test_too_many_streams_are_refused():
+    """Other requests are still answered."""
     after = servers.last_call()
     some = [Answer(LOGS, after) for _ in range(80)]
     found = servers.wait_call("FileSystem.Logs", after, count=80)
@@ -260,7 +260,7 @@ def test_a_command_on_another_node():
     after = servers.last_call()
     with Exec(node, ELSEWHERE, ["cat"]):
         id_ = servers.wait_call("Allocations.Exec", after)[0]["stream"]
-    case.until(lambda: servers.hear_asked(id_, 1, 1)["over"], SECONDS, "whose user has left")
+    case.until(lambda: servers.hear_asked(id_, 1, 1)["over"], SECONDS, "the end of the stream of a disconnected user")
     e = case.raises(Refused, Exec, node, ELSEWHERE, ["true"], headers={"Upgrade": "h2c"})
     case.equal(e.status, 400)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The agent, or a part of it, ends and starts again: every task goes on, and what ended meanwhile is known."""
+"""The agent, or a part of it, is killed and started again: every task keeps running, and tasks that ended meanwhile have their results."""
 import os
 import signal
 import sqlite3
@@ -14,11 +14,11 @@ HELPERS = ("exec-helper", "mount-helper", "file-helper", "heartbeat")
 
 
 def followed(node):
-    return node.log().count("runs of before are followed again")
+    return node.log().count("recovered ")
 
 
 def events(node, alloc_id, *kinds):
-    """[(type, exit code, signal)] of its task's events, those of these types."""
+    """Returns [(type, exit code, signal)] of the task's events of these types."""
     found = node.ask("/v1/allocation/" + alloc_id)["TaskStates"]["t"]["Events"]
     return [(e["Type"], e["ExitCode"], e["Signal"]) for e in found if not kinds or e["Type"] in kinds]
 
@@ -39,9 +39,9 @@ def wait_ended(pids):
 
 
 def kill_agent(node):
-    """Everything but the executors, at once."""
+    """Kills all processes except the executors at the same time."""
     pids = list(node.processes().values())
-    os.kill(node.pid, signal.SIGSTOP)  # or it would start again what is killed first
+    os.kill(node.pid, signal.SIGSTOP)  # so that it does not restart the first killed processes
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     node.process.kill()
@@ -81,7 +81,7 @@ def stop_all(node):
     crash.wait_nothing_left(node)
 
 
-def test_each_process_is_killed_and_every_task_runs_on():
+def test_each_process_is_killed_and_every_task_keeps_running():
     with api.Node() as node:
         before = start_mixed(node)
         for name in HELPERS:
@@ -91,7 +91,7 @@ def test_each_process_is_killed_and_every_task_runs_on():
         for times in (1, 2, 3):
             killed = node.kill("supervisor")
             node.wait_process("supervisor", other_than=killed)
-            case.until(lambda: followed(node) == times, 10, "its runs to be followed")
+            case.until(lambda: followed(node) == times, 10, "its runs to be recovered")
             still_well(node, before, "supervisor")
         for times in (4, 5):
             pids = list(node.processes().values())
@@ -101,14 +101,14 @@ def test_each_process_is_killed_and_every_task_runs_on():
             same_runs(node, before, "no launcher")
             node.start()
             node.wait_ready()
-            case.until(lambda: followed(node) == times, 10, "its runs to be followed")
+            case.until(lambda: followed(node) == times, 10, "its runs to be recovered")
             still_well(node, before, "launcher")
         kill_agent(node)
         node.start()
         node.wait_ready()
-        case.until(lambda: followed(node) == 6, 10, "its runs to be followed")
+        case.until(lambda: followed(node) == 6, 10, "its runs to be recovered")
         still_well(node, before, "all of them")
-        # They are not only shown, they are held: they stop when they are told.
+        # The tasks are not only listed, the agent controls them: they stop on request.
         stop_all(node)
         case.equal([r["task_pid"] for r in before.values() if is_alive(r["task_pid"])], [], "tasks after the stop")
 
@@ -127,7 +127,7 @@ def ends_meanwhile(node, driver, begin, end):
         with open("%s/alloc/%s/alloc/data/go" % (node.data, alloc), "w", encoding="ascii"):
             pass
     case.until(lambda: not crash.executors(node), 10, "the end of all executors")
-    case.equal(len(crash.task_cgroups(node)) > 0, True, "their cgroups are there until they are reaped")
+    case.equal(len(crash.task_cgroups(node)) > 0, True, "whether their cgroups exist until they are reaped")
     end()
     for name, alloc in allocs.items():
         node.wait_allocs(name, [(0, "run", "failed")])
@@ -137,7 +137,7 @@ def ends_meanwhile(node, driver, begin, end):
     crash.wait_nothing_left(node)
 
 
-def test_an_exit_code_is_not_lost_when_nobody_was_there():
+def test_exit_codes_are_kept_while_no_agent_runs():
     with api.Node() as node:
         def start():
             node.start()
@@ -146,7 +146,7 @@ def test_an_exit_code_is_not_lost_when_nobody_was_there():
             ends_meanwhile(node, driver, lambda: kill_agent(node), start)
 
 
-def test_an_exit_code_is_not_lost_when_the_supervisor_was_away():
+def test_exit_codes_are_kept_while_no_supervisor_runs():
     with api.Node() as node:
         def begin():
             os.kill(node.pid, signal.SIGSTOP)
@@ -158,15 +158,15 @@ def test_an_exit_code_is_not_lost_when_the_supervisor_was_away():
         ends_meanwhile(node, "raw_exec", begin, end)
 
 
-def test_a_stop_goes_on_where_it_was():
-    # The task takes a second to end; the one who told it is gone by then.
+def test_a_stop_continues_when_the_supervisor_is_killed():
+    # The task takes a second to end; the supervisor that stopped it is killed before.
     slow = "trap 'sleep 1; exit 7' INT; echo ready; while :; do sleep 0.05; done"
     with api.Node() as node:
         node.register(api.job("slow", "/bin/sh", ["-c", slow], KillTimeout=20 * 10**9))
         alloc = node.wait_running("slow")[0]["ID"]
         node.wait_said({"ID": alloc}, b"ready")
         node.do("DELETE", "/v1/job/slow")
-        case.until(lambda: events(node, alloc, "Killing"), 5, "the stop")
+        case.until(lambda: events(node, alloc, "Killing"), 5, "the stop to begin")
         kill_agent(node)
         node.start()
         node.wait_ready()
@@ -186,7 +186,7 @@ def test_a_task_whose_executor_is_killed_is_killed_and_restarted():
         wait_ended([r["task_pid"] for r in before.values()])
         for name, count in (("raw", 3), ("own", 2)):
             for a in node.wait_running(name, count):
-                case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the second start")
+                case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the task to start again")
                 said = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
                         if e["Type"] == "Terminated"]
                 case.equal(len(said), 1)
@@ -195,7 +195,7 @@ def test_a_task_whose_executor_is_killed_is_killed_and_restarted():
         stop_all(node)
 
 
-def test_a_torn_record_is_no_exit_code():
+def test_an_incomplete_record_is_not_used():
     with api.Node() as node:
         before = start_mixed(node)
         kill_agent(node)
@@ -217,8 +217,8 @@ def test_a_torn_record_is_no_exit_code():
         stop_all(node)
 
 
-def test_a_pid_that_somebody_else_has_by_now():
-    """The executors are gone, and what was the pid of a task is that of a process of nobody's: it is neither followed nor ended."""
+def test_a_process_with_the_pid_of_an_ended_task_is_left_alone():
+    """The executors have ended, and another process has the pid of a task: the agent neither follows nor kills it."""
     stranger = subprocess.Popen(["/bin/sleep", "1000"])
     try:
         with api.Node() as node:
@@ -235,13 +235,13 @@ def test_a_pid_that_somebody_else_has_by_now():
             wait_ended([r["task_pid"] for r in before.values()])
             for name, count in (("raw", 3), ("own", 2)):
                 for a in node.wait_running(name, count):
-                    case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the second start")
+                    case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the task to start again")
                     said = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
                             if e["Type"] == "Terminated"]
                     case.contains(said[0], "its executor was lost")
             case.equal(crash.conflicts(node), [], "tasks that ran twice")
             stop_all(node)
-            case.equal(stranger.poll(), None, "the process that has the pid now")
+            case.equal(stranger.poll(), None, "whether the process that has the pid now still runs")
     finally:
         stranger.kill()
         stranger.wait()
@@ -250,7 +250,7 @@ def test_a_pid_that_somebody_else_has_by_now():
 OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
 
 
-def test_another_boot_is_told_apart():
+def test_runs_of_another_boot_are_not_recovered():
     with api.Node() as node:
         before = start_mixed(node)
         kill_agent(node)
@@ -265,21 +265,21 @@ def test_another_boot_is_told_apart():
                 f.write(data + struct.pack("<Q", exe.fnv1a(data)))
         node.start()
         node.wait_ready()
-        # Its processes are there in truth, so it must end them rather than take them for its own.
+        # In this simulation the processes still exist: the agent must kill them and not recover them.
         case.until(lambda: not set(before) & set(crash.records(node)), 10, "the runs of the other boot to be reaped")
         wait_ended([r["task_pid"] for r in before.values()])
         for name, count in (("raw", 3), ("own", 2)):
             for a in node.wait_running(name, count):
-                case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the second start")
+                case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the task to start again")
                 said = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
                         if e["Type"] == "Terminated"]
-                case.contains(said[0], "the machine was started anew")
-                case.equal(len(events(node, a["ID"], "Restarting")), 1, "by the policy")
+                case.contains(said[0], "the machine was rebooted")
+                case.equal(len(events(node, a["ID"], "Restarting")), 1, "restarts by the restart policy")
         case.equal(crash.conflicts(node), [], "tasks that ran twice")
         stop_all(node)
 
 
-def test_a_service_that_is_ended_leaves_its_tasks_and_a_drain_does_not():
+def test_the_end_of_a_service_leaves_its_tasks_and_a_drain_stops_them():
     with service.Users(), service.Node('plugin "raw_exec" { config { enabled = true } }\n') as node:
         before = start_mixed(node)
         for signo in (signal.SIGTERM, signal.SIGINT):
@@ -291,13 +291,13 @@ def test_a_service_that_is_ended_leaves_its_tasks_and_a_drain_does_not():
         drained = run_command(["node", "drain", "-yes", "-self"], env={"DROVER_ADDR": "unix://" + node.socket_path})
         case.equal(drained.code, 0, drained.out + drained.err)
         case.equal([r["task_pid"] for r in before.values() if is_alive(r["task_pid"])], [], "tasks after the drain")
-        # An alloc is over when its tasks are; what they ran in is removed after that.
+        # An alloc has ended when its tasks have; their cgroups are removed after that.
         case.until(lambda: not (crash.task_cgroups(node) or crash.executors(node) or os.listdir(node.data + "/run")), 10,
                    "nothing of their runs to be left")
         case.equal(node.stop(), 0, "exit code")
         node.start()
         node.wait_ready()
-        case.equal(node.ask("/v1/nodes")[0]["SchedulingEligibility"], "ineligible", "the drain outlives the agent")
+        case.equal(node.ask("/v1/nodes")[0]["SchedulingEligibility"], "ineligible", "whether the node is still draining after a restart")
         stop_all(node)
 
 

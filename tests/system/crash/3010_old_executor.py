@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An executor of protocol version 1, which outlived an upgrade of everything else: followed, told, stopped.
-
-It is played by this test: it takes the place of a real one, whose task goes on, and says what version 1 said.
-"""
+"""An executor of protocol version 1 that has outlived an upgrade of the agent: the agent recovers it, sends only messages that it
+understands, and stops it. The test simulates it: it replaces a real executor, whose task keeps running, and sends the messages of
+version 1."""
 import os
 import queue
 import signal
@@ -23,7 +22,7 @@ def fixture(name):
 
 
 def like(name, layout, **values):
-    """A recorded message of version 1 with other values."""
+    """Returns a recorded message of version 1 with other values."""
     data = fixture(name)
     size = len(data) - exe.HEAD.size
     body = {**layout.unpack(data[exe.HEAD.size:] + b"\0" * 64), **values}
@@ -31,7 +30,7 @@ def like(name, layout, **values):
 
 
 class Executor(threading.Thread):
-    """Listens where the run's executor did. .told: what it was told, (type, version, bytes behind the head)."""
+    """Listens at the socket of the run's executor. .told: received messages, (type, version, bytes after the head)."""
 
     def __init__(self, node, run, record):
         super().__init__(daemon=True)
@@ -45,7 +44,7 @@ class Executor(threading.Thread):
         os.unlink(path)
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(path)
-        os.chmod(path, 0o660)  # its group is the directory's
+        os.chmod(path, 0o660)  # the group of the socket is that of its directory
         self.listener.listen()
         os.close(directory)
         self.start()
@@ -73,7 +72,7 @@ class Executor(threading.Thread):
             self.told.put((kind, version, data[exe.HEAD.size:]))
 
     def end(self):
-        """The task's, as it would tell it."""
+        """Returns the state of the task as the old executor would send it."""
         os.kill(self.record["task_pid"], signal.SIGKILL)
         self.listener.close()
         for peer in self.peers:
@@ -89,30 +88,30 @@ def job(limit_s, kill_timeout_s):
 
 
 def is_version_1(kind, size):
-    case.equal(len(fixture({STOP: "exe_stop_v1", LEASE: "exe_lease_v1"}[kind])) - exe.HEAD.size <= size, True, "as long as version 1")
+    case.equal(len(fixture({STOP: "exe_stop_v1", LEASE: "exe_lease_v1"}[kind])) - exe.HEAD.size <= size, True, "size of the message as in version 1")
 
 
-def test_it_is_followed():
+def test_an_old_executor_is_recovered():
     node.start()
     node.wait_ready()
-    node.wait_log("all 1 runs of before are followed again")
-    case.equal([a["ID"] for a in node.wait_running("old")], [alloc["ID"]], "its alloc")
-    case.equal(old.told.qsize(), 0, "nothing to tell it")
+    node.wait_log("recovered 1 running task")
+    case.equal([a["ID"] for a in node.wait_running("old")], [alloc["ID"]], "the alloc of the job")
+    case.equal(old.told.qsize(), 0, "messages that it received")
 
 
-def test_it_is_told_what_it_understands():
-    # Not how to kill: it has no place for that. But another limit, at the place where it was.
+def test_an_old_executor_gets_only_messages_of_its_version():
+    # It gets no kill settings, which version 1 does not have, but a new limit, at the offset of version 1.
     node.wait_evaluation(node.register(job(3600, 9))["EvalID"])
     node.wait_evaluation(node.register(job(1800, 9))["EvalID"])
     kind, version, body = old.told.get(timeout=case.LEAST_S)
     case.equal((kind, version >= 1), (LEASE, True), "the first message")
     is_version_1(kind, len(body))
     case.equal(struct.unpack_from("<Q", body)[0], 1800 * 1000, "limit")
-    case.equal(old.told.qsize(), 0, "no more")
+    case.equal(old.told.qsize(), 0, "number of messages")
     case.equal([a["ID"] for a in node.wait_running("old")], [alloc["ID"]], "changed in place")
 
 
-def test_it_is_stopped():
+def test_a_task_of_an_old_executor_is_stopped():
     node.do("DELETE", "/v1/job/old")
     kind, _, body = old.told.get(timeout=case.LEAST_S)
     case.equal(kind, STOP)
@@ -121,8 +120,8 @@ def test_it_is_stopped():
     old.end()
     ended = node.wait_allocs("old", [(0, "stop", "complete")])[0]
     said = [e for e in ended["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"]
-    case.equal((said[0]["ExitCode"], said[0]["Signal"]), (3, 0), "its end")
-    case.until(lambda: not agent.arguments(record["task_pid"]), 10, "the task to be gone")
+    case.equal((said[0]["ExitCode"], said[0]["Signal"]), (3, 0), "the end of the alloc")
+    case.until(lambda: not agent.arguments(record["task_pid"]), 10, "the end of the task")
     node.purge("old")
     crash.wait_nothing_left(node)
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
@@ -134,7 +133,7 @@ with api.Node() as node:
     (run, record), = crash.records(node).items()
     node.kill_launcher()
     os.kill(record["executor_pid"], signal.SIGKILL)
-    case.until(lambda: not agent.arguments(record["executor_pid"]), 10, "the real executor to be gone")
-    case.equal(bool(agent.arguments(record["task_pid"])), True, "its task goes on")
+    case.until(lambda: not agent.arguments(record["executor_pid"]), 10, "the end of the real executor")
+    case.equal(bool(agent.arguments(record["task_pid"])), True, "whether its task still runs")
     old = Executor(node, run, record)
     case.run(globals())

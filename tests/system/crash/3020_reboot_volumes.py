@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reboot with volumes mounted: processes and mounts are gone, the database is not. The plugin comes back first, then who uses
-its volume, which finds its data."""
+"""A reboot with mounted volumes: processes and mounts are lost, the database is kept. The plugin starts first, then the job with its
+volume, which has its data."""
 from lib import case, crash, helper, volumes
 
 WRITE = "n=$(wc -l < /data/log); echo $NOMAD_ALLOC_ID >> /data/log; sync; echo after $n lines; sleep 1000"
@@ -12,20 +12,20 @@ def mounts(node):
 
 
 def unmount_all(node):
-    """Those below the data directory and the plugin's store, newest first; the cgroups' processes are dead by then."""
+    """Unmounts all below the data directory and the plugin's store, newest first, when the processes in the cgroups have ended."""
     for point in reversed(mounts(node)):
         helper.umount(point, 2)
     case.equal(mounts(node), [], "mounts")
 
 
 def reboot(node):
-    """Everything ends at once, tasks too; what was mounted is not, and what was written says another boot."""
+    """Simulates a reboot: all processes end at once, also tasks, mounts are lost, and the records are of another boot."""
     crash.cut_power(node)
     unmount_all(node)
 
 
 def wait_written(node, alloc_id, lines):
-    """Until the task has found `lines` lines and its own is on the disk: a reboot before that would take it."""
+    """Waits until the task has found so many lines and its own line is on the disk, so that the reboot does not lose it."""
     expected = b"after %d lines" % lines
     case.until(lambda: expected in node.logs({"ID": alloc_id}).splitlines(), 20, expected.decode())
 
@@ -42,7 +42,7 @@ def test_a_volume_is_mounted_again_after_a_reboot():
             case.equal(node.published("demo"), [], "mounts after the reboot")
             node.start()
             node.wait_ready()
-            case.until(node.plugin_is_healthy, 60, "the plugin after the reboot")
+            case.until(node.plugin_is_healthy, 60, "the plugin to be healthy after the reboot")
             case.until(lambda: node.published("demo"), 60, "the mount after the reboot:\n" + node.log())
             found = node.wait_running("web")[0]["ID"]
             print("    reboot %d: the volume is at %s alloc" % (n, "the same" if found == web else "another"))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1800
 # takes: 90
-"""Somebody dies at each of the crash points while a job starts or stops: it runs in the end, once, and nothing stays."""
+"""At each crash point a process dies while a job starts or stops. In the end each task has run, never twice at a time, and nothing is left
+behind."""
 import os
 
 from lib import build_dir, case
@@ -14,36 +15,36 @@ os.environ["DROVER_BUILD"] = CRASH
 from lib import api, binary, crash  # noqa: E402
 
 page = crash.Page()
-# What state.db holds has walks of its own: 3110 and 3115.
+# Points at rows of state.db are tested by 3110 and 3115.
 POINTS = [p for p in crash.POINTS if p not in crash.ROWS]
 died = {}
-# The supervisor's turns of one start and stop, each of them; the others are passed a few times only.
+# How many passes of a point are tested: all turns of the supervisor during one start and stop; the others are passed only a few times.
 PASSES = {"SUP": 24, "DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "FILE": 3, "CSI": 4, "HB": 1}
-# Where only a plugin and its volume come by.
+# Points that only a plugin or a volume passes.
 OF_PLUGINS = ("MNT_AFTER_PLUGIN_MOUNT", "MNT_AFTER_PLUGIN_UNMOUNT", "FILE_AFTER_PLUGIN_REMOVE", "CSI_AFTER_OPEN")
 OF_VOLUMES = ("FILE_AFTER_VOLUME_DIR", "MNT_AFTER_PROOF", "FILE_AFTER_VOLUME_REMOVE", "CSI_BEFORE_CALL", "CSI_AFTER_CALL")
 
 
 def settle(node):
-    """Everybody is there again and answers."""
+    """Waits until all processes run again and answer."""
     def there():
         node.revive()
         return {"supervisor", "exec-helper", "mount-helper", "file-helper", "heartbeat"} <= set(node.processes())
     node.request("GET", "/v1/agent/health")
-    case.until(there, 20, "everybody")
+    case.until(there, 20, "all processes to run")
 
 
 def run_once(node, made, count):
     name = made["Job"]["ID"]
     node.register(made)
     for alloc in node.wait_running(name, count, 30):
-        case.until(lambda: crash.alloc_data(node, alloc["ID"], "starts"), 10, "the task to say that it runs")
+        case.until(lambda: crash.alloc_data(node, alloc["ID"], "starts"), 10, "the task to record its start")
     case.equal(crash.conflicts(node), [], "tasks that ran twice at a time")
-    case.equal(crash.unexplained(node), [], "what had no row")
+    case.equal(crash.unexplained(node), [], "objects without a row")
 
 
 def die_at(point, skip, cycle):
-    """Whether the point was come to."""
+    """Runs the cycle with the point armed. Returns whether the point was reached."""
     page.arm(point, skip)
     try:
         cycle()
@@ -58,8 +59,8 @@ def die_at(point, skip, cycle):
         page.disarm()
 
 
-def come_to(node, point):
-    """What has its own time and not a job's: each beat, each start and end of a process."""
+def reach(node, point):
+    """Makes sure that points are reached that do not depend on jobs: at beats, and at starts and ends of processes."""
     if point == "LAU_AFTER_PLACES":
         node.process.kill()
         node.wait()
@@ -71,7 +72,7 @@ def come_to(node, point):
             try:
                 node.kill("heartbeat")
             except (KeyError, ProcessLookupError):
-                pass  # the launcher came to the point meanwhile, and took all with it
+                pass  # the launcher has reached the point meanwhile, and all processes have ended with it
         return not page.armed()
     case.until(come, 10, point)
 
@@ -82,14 +83,14 @@ def each_pass(point, cycle):
             break
 
 
-def test_while_a_job_starts_and_stops():
+def test_crashes_while_a_job_starts_and_stops():
     with crash.Node(env=page.env) as node:
         for point in [p for p in POINTS if p not in OF_PLUGINS + OF_VOLUMES]:
             for driver in ("raw_exec", "exec"):
                 def cycle():
                     run_once(node, crash.job("job", 2, driver), 2)
                     if point.startswith(("HB", "LAU")):
-                        come_to(node, point)
+                        reach(node, point)
                     node.purge("job")
                     settle(node)
                     crash.wait_nothing_left(node)
@@ -100,13 +101,13 @@ case_volume = {"ID": "data", "Name": "data", "PluginID": "local", "RequestedCapa
     {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
 
 
-def test_while_a_volume_is_mounted_and_unmounted():
+def test_crashes_while_a_volume_is_mounted_and_unmounted():
     store = case.directory()
     with crash.Node(env=page.env) as node:
         def plugin_cycle(inner=lambda: None):
             node.register(api.job("plugin", binary("csi-local"), ["-root", store], group={"RestartPolicy": crash.RESTART},
                                   CSIPluginConfig={"ID": "local", "Type": "monolith", "MountDir": "/csi"}))
-            case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 30, "a plugin")
+            case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 30, "the plugin to be healthy")
             inner()
             node.purge("plugin")
             settle(node)
@@ -129,14 +130,14 @@ def test_while_a_volume_is_mounted_and_unmounted():
             for point in ("SUP_AFTER_COMMIT", "SUP_AFTER_SEND"):
                 for skip in range(0, 40, 3):
                     die_at(point, skip, writer_cycle)
-            case.equal(node.request("DELETE", "/v1/volume/csi/data/delete").status in (200, 404), True, "delete")
+            case.equal(node.request("DELETE", "/v1/volume/csi/data/delete").status in (200, 404), True, "whether the volume is deleted")
         plugin_cycle(with_volume)
 
 
-def test_each_point_was_hit():
+def test_each_point_was_reached():
     for point in POINTS:
         print("    %-28s killed %3d times, passed %5d times" % (point, died.get(point, 0), page.passed(point)))
-    case.equal([p for p in POINTS if not died.get(p)], [], "points that were never hit")
+    case.equal([p for p in POINTS if not died.get(p)], [], "points at which no process died")
 
 
 case.run(globals())

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1800
 # takes: 210
-"""The supervisor dies before and after each row of state.db is committed that is of a job, its versions, its tasks or a drain: what
-comes out in the end is what came out undisturbed. Then each other process dies while the supervisor stands at such a step. The other
-rows: 3115."""
+"""The supervisor dies before and after the commit of each row of state.db about jobs, versions, tasks and drains. The result must be the
+same as without a crash. Then each other process dies while the supervisor is stopped at such a step. The other rows: 3115."""
 import http.client
 import os
 import signal
@@ -14,10 +13,10 @@ from lib import case
 from lib.crash_walk import OF_3115, S, disturbed, events, finish, kinds, page, reached, spread, starts, wait_status, walk
 from lib import api, crash
 
-# --- cycles: each returns what came out ---
+# --- cycles: each returns its result ---
 
 def restarts(node):
-    """A task fails four times and then runs: more events than an alloc's row holds. It is stopped, and forgotten later."""
+    """A task fails four times and then runs, which makes more events than an alloc's row holds. It is stopped and later removed."""
     again = '[ "$(wc -l < "$NOMAD_ALLOC_DIR/data/starts")" -gt 4 ] || exit 3; exec sleep 100000'
     node.register(crash.job("fails", then=again))
     case.until(lambda: [starts(node, a) for a in node.allocs("fails")] == [5], 60, "the fifth start")
@@ -31,7 +30,7 @@ def restarts(node):
 
 
 def stages(node):
-    """Every stage of a batch job's life, each once and in its order; then its garbage is collected."""
+    """All stages of a batch job run once and in order; then it is garbage collected."""
     def say(name, **more):
         return api.task(name, "/bin/sh", ["-c", "echo %s >> $NOMAD_ALLOC_DIR/data/starts; %s" % (name, more.pop("then", "true"))], **more)
     made = api.job("stages", group={"RestartPolicy": crash.RESTART, "Tasks": [
@@ -40,16 +39,16 @@ def stages(node):
     made["Job"]["Type"] = "batch"
     node.register(made)
     alloc = wait_status(node, "stages", "complete")[0]
-    said = [name for name in crash.alloc_data(node, alloc["ID"], "starts") if name != "side"]  # it may end before it has said it
+    said = [name for name in crash.alloc_data(node, alloc["ID"], "starts") if name != "side"]  # it may end before it has recorded its start
     out = [said, events(node, alloc), node.ask("/v1/job/stages")["Status"]]
     case.until(lambda: node.request("PUT", "/v1/client/allocation/%s/gc" % alloc["ID"]).status in (200, 404, 409) and
-               not os.path.exists("%s/alloc/%s" % (node.data, alloc["ID"])), 60, "it to be collected")
+               not os.path.exists("%s/alloc/%s" % (node.data, alloc["ID"])), 60, "the job to be garbage collected")
     finish(node, "stages")
     return out
 
 
 QUICK = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S // 20, "AutoRevert": True}
-# What fails has failed long before it could be healthy.
+# A failing task fails long before it could be healthy.
 PATIENT = dict(QUICK, MinHealthyTime=1000 * S, HealthyDeadline=2000 * S, ProgressDeadline=3000 * S)
 
 
@@ -67,7 +66,8 @@ def wait_deployed(node, name, version, status="successful"):
 
 
 def versions(node, name):
-    """Who runs has said so, once. Who was replaced may have been told to end before it came to that."""
+    """Returns the starts that the tasks recorded: one for each running task. A replaced task may have been stopped before it recorded its
+    start."""
     found = node.allocs(name)
     live = [a for a in found if a["ClientStatus"] == "running"]
     case.until(lambda: all(starts(node, a) for a in live), 60, "the starts of " + name)
@@ -76,7 +76,7 @@ def versions(node, name):
 
 
 def deployments(node):
-    """A version takes the place of another, a bad one fails, and the good one comes back."""
+    """A version replaces another, a bad version fails, and the good one is restored."""
     def version(text, update=QUICK, then="exec sleep 100000"):
         return crash.job("web", 2, then="echo %s; %s" % (text, then), group={
             "Update": update, "RestartPolicy": dict(crash.RESTART, Attempts=0)})
@@ -88,25 +88,25 @@ def deployments(node):
     wait_deployed(node, "web", 3)
     node.wait_running("web", 2, 60)
     case.until(lambda: not [a for a in node.allocs("web") if a["DesiredStatus"] == "stop" and a["ClientStatus"] == "running"], 60,
-               "the others to end")
+               "the other allocs to end")
     out = [deployed(node, "web"), versions(node, "web"), crash.conflicts(node)]
     finish(node, "web")
     return out
 
 
 def canaries(node):
-    """One is placed, said to be healthy, promoted; the next version is failed by an operator."""
+    """A canary is placed, set healthy and promoted; the next version is failed by an operator."""
     def version(text):
         return crash.job("bird", 1, then="echo %s; exec sleep 100000" % text, group={"Update": {
             "MaxParallel": 1, "Canary": 1, "HealthCheck": "manual"}})
 
     def live(n):
-        """The newest of so many that run and have said so."""
+        """Waits until n allocs run and have recorded their starts. Returns the newest."""
         return case.until(lambda: [a for a in node.allocs("bird") if a["ClientStatus"] == "running" and starts(node, a)][n - 1:],
                           60, "%d allocs" % n)
 
     def healthy(version, alloc):
-        """Said until it is known: the answer may have been lost."""
+        """Sets the health repeatedly until it is stored, because an answer may be lost."""
         def so():
             d = node.ask("/v1/job/bird/deployment")
             if d["JobVersion"] == version and d["TaskGroups"]["g"]["HealthyAllocs"] == 0:
@@ -121,7 +121,7 @@ def canaries(node):
     d = healthy(1, live(2)[0])
     node.request("POST", "/v1/deployment/promote/" + d["ID"], {"DeploymentID": d["ID"], "All": True})
     wait_deployed(node, "bird", 1)
-    case.until(lambda: [a["JobVersion"] for a in node.allocs("bird") if a["ClientStatus"] == "running"] == [1], 60, "the old to end")
+    case.until(lambda: [a["JobVersion"] for a in node.allocs("bird") if a["ClientStatus"] == "running"] == [1], 60, "the old allocs to end")
     node.register(version("two"))
     live(2)
     d = node.ask("/v1/job/bird/deployment")
@@ -134,10 +134,10 @@ def canaries(node):
 
 
 def drain(node):
-    """All are stopped, and placed again when the node takes work."""
+    """All allocs are stopped by a drain, and placed again when the node is eligible."""
     node.register(crash.job("ship", 2))
     first = node.wait_running("ship", 2, 60)
-    case.until(lambda: [starts(node, a) for a in first] == [1, 1], 60, "their start")
+    case.until(lambda: [starts(node, a) for a in first] == [1, 1], 60, "the tasks to start")
     path = "/v1/node/" + node.ask("/v1/nodes")[0]["ID"]
     node.do("PUT", path + "/drain", {"DrainSpec": {"Deadline": 10**12}, "MarkEligible": False})
     case.until(lambda: node.ask(path)["DrainStrategy"] is None and {a["ClientStatus"] for a in node.allocs("ship")} == {"complete"},
@@ -145,7 +145,7 @@ def drain(node):
     eligible = node.ask(path)["SchedulingEligibility"]
     node.do("PUT", path + "/drain", {"DrainSpec": None, "MarkEligible": True})
     second = node.wait_running("ship", 2, 60)
-    case.until(lambda: [starts(node, a) for a in second] == [1, 1], 60, "their start")
+    case.until(lambda: [starts(node, a) for a in second] == [1, 1], 60, "the tasks to start")
     out = [eligible, node.ask(path)["SchedulingEligibility"], versions(node, "ship"),
            len({a["ID"] for a in first + second}), crash.conflicts(node)]
     finish(node, "ship")
@@ -153,7 +153,7 @@ def drain(node):
 
 
 def orders(node):
-    """All tasks are restarted while one of them is over: each once, and none before all have ended."""
+    """All tasks are restarted while one of them has ended: each starts once, and none before all have ended."""
     early = api.task("early", "/bin/sh", ["-c", "echo early >> $NOMAD_ALLOC_DIR/data/early"], Lifecycle={"Hook": "prestart"})
     made = crash.job("order")
     made["Job"]["TaskGroups"][0]["Tasks"].append(early)
@@ -167,13 +167,13 @@ def orders(node):
     case.until(lambda: began(1), 60, "both to begin")
 
     def ordered():
-        """Again only if the agent that died over it has not taken it: its answer may have been lost."""
+        """Repeats the request only if the killed supervisor had not accepted it, because only its answer may be lost."""
         try:
             api.Node.request(node, "PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {"AllTasks": True})
         except (OSError, http.client.HTTPException):
             pass
         return "Restart Signaled" in events(node, alloc)["t"]
-    case.until(ordered, 60, "the order")
+    case.until(ordered, 60, "the restart to be accepted")
     case.until(lambda: began(2), 60, "both to begin again")
     node.do("PUT", "/v1/client/allocation/%s/signal" % alloc["ID"], {"Task": "t", "Signal": "SIGCONT"})
     states = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]
@@ -184,13 +184,13 @@ def orders(node):
 
 
 def sticky(node):
-    """What an alloc has written, for the next one."""
+    """A sticky disk: the next alloc gets the files of the first."""
     def version(text):
         return crash.job("disk", then='echo %s | tee -a "$NOMAD_TASK_DIR/own" >> "$NOMAD_ALLOC_DIR/data/own"; exec sleep 100000' % text,
                          group={"EphemeralDisk": {"Sticky": True, "SizeMB": 100}})
 
     def written(alloc, lines):
-        """Both files: neither is the last to be written."""
+        """Waits for both files, which are written in any order."""
         def so():
             try:
                 with open("%s/alloc/%s/t/local/own" % (node.data, alloc["ID"]), encoding="ascii") as f:
@@ -198,14 +198,14 @@ def sticky(node):
             except FileNotFoundError:
                 return None
             return min(len(x) for x in found) >= lines and found
-        return case.until(so, 60, "what %d of them write" % lines)
+        return case.until(so, 60, "the lines of %d allocs" % lines)
     node.register(version("zero"))
     first = node.wait_running("disk", 1, 60)[0]
     written(first, 1)
     node.register(version("one"))
-    second = case.until(lambda: [a for a in node.allocs("disk") if a["ID"] != first["ID"]], 60, "the next one")[0]
+    second = case.until(lambda: [a for a in node.allocs("disk") if a["ID"] != first["ID"]], 60, "the next alloc to run")[0]
     found = written(second, 2)
-    case.until(lambda: [a["ClientStatus"] for a in node.allocs("disk")] == ["complete", "running"], 60, "the first to end")
+    case.until(lambda: [a["ClientStatus"] for a in node.allocs("disk")] == ["complete", "running"], 60, "the first alloc to end")
     out = [found, starts(node, second), len(node.allocs("disk")), events(node, first), events(node, second)]
     finish(node, "disk")
     return out
@@ -213,7 +213,7 @@ def sticky(node):
 
 # --- tests ---
 
-def test_tasks_and_their_events():
+def test_crashes_at_rows_of_tasks_and_events():
     with crash.Node(env=page.env) as node:
         walk("restarts", lambda: restarts(node), kinds("ALLOC", "RUN", "EVENT"), 12)
         walk("stages", lambda: stages(node), kinds("ALLOC", "RUN"), 8, helpers=True)
@@ -221,19 +221,19 @@ def test_tasks_and_their_events():
         walk("sticky", lambda: sticky(node), kinds("ALLOC"), 8, helpers=True)
 
 
-def test_versions_that_replace_each_other():
+def test_crashes_at_rows_of_versions_and_deployments():
     with crash.Node(env=page.env) as node:
         walk("deployments", lambda: deployments(node), kinds("DEPLOYMENT", "JOB"), 12)
         walk("canaries", lambda: canaries(node), kinds("DEPLOYMENT", "JOB"), 12)
 
 
-def test_the_node_is_drained():
+def test_crashes_at_rows_of_a_drain():
     with crash.Node(env=page.env) as node:
         walk("drain", lambda: drain(node), kinds("DRAIN"))
 
 
 class Killer(threading.Thread):
-    """Kills somebody once the supervisor stands at the point, then lets it go on."""
+    """Kills a process when the supervisor has stopped at the point, then lets the supervisor continue."""
 
     def __init__(self, node, victim):
         super().__init__()
@@ -264,13 +264,14 @@ class Killer(threading.Thread):
         self.join()
 
 
-def test_whoever_dies_at_each_step():
-    """The supervisor stands where a row is committed and nothing sent, while another process is killed; then it goes on."""
+def test_crashes_of_other_processes_at_each_step():
+    """The supervisor is stopped after a row is committed and before anything is sent, while another process is killed; then it
+    continues."""
     with crash.Node(env=page.env) as node:
         def life():
             node.register(crash.job("life"))
             alloc = node.wait_running("life", 1, 60)[0]
-            case.until(lambda: starts(node, alloc), 60, "its start")
+            case.until(lambda: starts(node, alloc), 60, "the task to start")
             out = [[a["ID"] == alloc["ID"] for a in node.allocs("life")], crash.conflicts(node)]
             finish(node, "life")
             return out
@@ -288,7 +289,7 @@ def test_whoever_dies_at_each_step():
                         killer.end()
                     kills[victim] = kills.get(victim, 0) + killer.done
         print("    " + ", ".join("%s %d" % pair for pair in kills.items()))
-        case.equal([v for v, n in kills.items() if n < 4], [], "who was hardly killed: %s" % kills)
+        case.equal([v for v, n in kills.items() if n < 4], [], "whether each process was killed often enough: %s" % kills)
 
 
 def test_each_row_was_reached():

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1800
 # takes: 190
-"""As 3110, the rows that are of no job's tasks: periodic launches and what is dispatched, volumes, the node itself, and what a node of
-servers keeps."""
+"""As 3110, for the other rows: periodic launches, dispatched jobs, volumes, the node itself, and the rows of a node in a cluster."""
 import base64
 import datetime
 import os
@@ -13,10 +12,11 @@ from lib import case
 from lib.crash_walk import OF_3115, S, events, finish, kinds, page, reached, starts, wait_status, walk
 from lib import api, binary, cluster, crash, nomad_server
 
-# --- cycles: each returns what came out ---
+# --- cycles: each returns its result ---
 
 def launches(node):
-    """A periodic job that has one time: one child, which runs once. Whoever came too late for it tries with another."""
+    """A periodic job with a single time has one child, which runs once. If the registration was too late for that time, another is
+    tried."""
     while True:
         at = datetime.datetime.fromtimestamp(int(time.time()) + 3, datetime.timezone.utc)
         made = crash.job("at", then="exit 0")
@@ -35,7 +35,7 @@ def launches(node):
 
 
 def dispatches(node):
-    """Twice with one token: one child, which has its payload."""
+    """Two dispatches with one token make one child, which has the payload."""
     then = 'cp "$NOMAD_TASK_DIR/in" "$NOMAD_ALLOC_DIR/data/payload"'
     made = crash.job("calc", then=then, driver="raw_exec", DispatchPayload={"File": "in"})
     made["Job"].update(Type="batch", ParameterizedJob={})
@@ -43,7 +43,7 @@ def dispatches(node):
     path = "/v1/job/calc/dispatch?idempotency_token=" + os.urandom(8).hex()
     body = {"Payload": base64.b64encode(b"what is dispatched").decode()}
     child = node.do("PUT", path, body)["DispatchedJobID"]
-    case.equal(node.do("PUT", path, body)["DispatchedJobID"], child, "the same token")
+    case.equal(node.do("PUT", path, body)["DispatchedJobID"], child, "the child of the second dispatch")
     alloc = wait_status(node, child, "complete")[0]
     out = [len(node.ask("/v1/jobs", prefix="calc/")), starts(node, alloc), events(node, alloc),
            crash.alloc_data(node, alloc["ID"], "payload")]
@@ -52,10 +52,10 @@ def dispatches(node):
 
 
 def volume(node):
-    """It is made, written by two jobs one after the other, and deleted."""
+    """A volume is created, written by two jobs one after the other, and deleted."""
     wish = {"ID": "data", "Name": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
         {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
-    case.until(lambda: node.request("PUT", "/v1/volume/csi/data/create", {"Volumes": [wish]}).status in (200, 409), 60, "the volume")
+    case.until(lambda: node.request("PUT", "/v1/volume/csi/data/create", {"Volumes": [wish]}).status in (200, 409), 60, "the volume to be created")
     found = []
     for name in ("writer", "reader"):
         node.register(crash.job(name, then="echo %s >> /d/who; cp /d/who $NOMAD_ALLOC_DIR/data/who; exec sleep 100000" % name,
@@ -63,7 +63,7 @@ def volume(node):
                                     "Name": "v", "Type": "csi", "Source": "data", "AccessMode": "single-node-writer",
                                     "AttachmentMode": "file-system"}}}, VolumeMounts=[{"Volume": "v", "Destination": "/d"}]))
         alloc = node.wait_running(name, 1, 60)[0]
-        case.until(lambda a=alloc: crash.alloc_data(node, a["ID"], "who"), 60, "what it wrote")
+        case.until(lambda a=alloc: crash.alloc_data(node, a["ID"], "who"), 60, "the data of the job")
         found += [crash.alloc_data(node, alloc["ID"], "who"), starts(node, alloc), events(node, alloc)]
         node.purge(name, 60)
     case.until(lambda: node.request("DELETE", "/v1/volume/csi/data/delete").status in (200, 404), 60, "the volume to be deleted")
@@ -78,17 +78,17 @@ def test_children_are_launched_once():
         walk("dispatches", lambda: dispatches(node), kinds("JOB", "EVAL"), 8)
 
 
-def test_volumes():
+def test_crashes_at_rows_of_volumes():
     store = case.directory()
     with crash.Node(env=page.env) as node:
         node.register(api.job("plugin", binary("csi-local"), ["-root", store], group={"RestartPolicy": crash.RESTART},
                               CSIPluginConfig={"ID": "local", "Type": "monolith", "MountDir": "/csi"}))
-        case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 60, "a plugin")
+        case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 60, "the plugin to be healthy")
         walk("volume", lambda: volume(node), kinds("VOLUME", "MOUNT"), 12)
         finish(node, "plugin")
 
 
-def test_the_first_start_of_a_node():
+def test_crashes_at_the_first_start_of_a_node():
     def first():
         with crash.Node(env=page.env, disk=True) as node:
             found = node.ask("/v1/nodes")[0]
@@ -98,17 +98,17 @@ def test_the_first_start_of_a_node():
     walk("first start", first, kinds("NODE", "DISK", "INDEX"))
 
 
-def test_a_node_of_servers():
+def test_crashes_at_rows_of_a_node_in_a_cluster():
     with cluster.servers() as servers, cluster.node_of(servers, kind=crash.Node, env=page.env) as node:
         me = servers.wait_node()["ID"]
         service = {"Name": "web", "PortLabel": "8080", "Provider": "nomad", "Checks": [], "Tags": []}
 
         def cycle():
-            """Metadata, and an alloc with a service and a token that starts and stops."""
+            """Changes metadata, and runs and stops an alloc with a service and a token."""
             text = os.urandom(8).hex()
 
             def told():
-                """Again, where its answer was lost."""
+                """Repeats a request whose answer was lost."""
                 try:
                     servers.call_node(me, "NodeMeta.Apply", {"NodeID": me, "Meta": {"text": text}})
                 except nomad_server.Refusal:
@@ -125,16 +125,16 @@ def test_a_node_of_servers():
             n = starts(node, {"ID": alloc})
             servers.stop_alloc(alloc)
             found = servers.wait_alloc(alloc, ["complete"], 60)
-            case.until(lambda: servers.services() == [], 60, "its service to go")
+            case.until(lambda: servers.services() == [], 60, "its service to be removed")
             servers.remove_alloc(alloc)
             crash.wait_nothing_left(node, 60)
             return [n, token, cluster.events(found), crash.unexplained(node), servers.node(me)["Status"]]
         walk("servers", cycle, kinds("NODE_META", "NOMAD_JOB", "SERVICE"), 3)
 
 
-def test_a_node_joins_servers():
+def test_crashes_while_a_node_joins_a_cluster():
     def joins():
-        """It registers once as a node that nobody knows, and is the same one from then on."""
+        """The node registers once as a new node, and keeps its identity from then on."""
         with cluster.servers() as servers, cluster.node_of(servers, kind=crash.Node, env=page.env) as node:
             me = servers.wait_node("ready", 60)["ID"]
             known = servers.last_call()

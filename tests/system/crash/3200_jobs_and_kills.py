@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 26
-"""Wishes and kill -9 of the supervisor at random: what was answered holds, what was not can be said again, nothing leaks."""
+"""Random requests and random kills of the supervisor: acknowledged requests are kept, others can be repeated, and nothing leaks."""
 import http.client
 import os
 import random
@@ -15,7 +15,7 @@ SEED = int(os.environ.get("DROVER_TEST_SEED", str(random.randrange(10**6))))
 
 
 class Killer(threading.Thread):
-    """Seldom enough that the launcher starts the next one without a long pause."""
+    """Kills the supervisor, rarely enough that the launcher restarts it without a long pause."""
 
     def __init__(self):
         super().__init__()
@@ -27,11 +27,11 @@ class Killer(threading.Thread):
                 node.kill("supervisor")
                 self.kills += 1
             except (KeyError, ProcessLookupError):
-                pass  # it is being started
+                pass  # the supervisor is being started
 
 
 def say(method, path, body=None):
-    """The status, or None when nobody has answered."""
+    """Returns the status, or None without an answer."""
     try:
         return node.request(method, path, body, timeout=case.LEAST_S).status
     except (OSError, http.client.HTTPException):
@@ -69,7 +69,7 @@ def make_a_wish(rng, wanted):
 
 
 def running():
-    """{job: how many run}, or None while any alloc is on its way."""
+    """Returns {job: number of running allocs}, or None while an alloc is starting or stopping."""
     have = {}
     for a in node.ask("/v1/allocations"):
         if a["DesiredStatus"] == "run" and a["ClientStatus"] == "running":
@@ -79,7 +79,7 @@ def running():
     return have
 
 
-def test_what_was_answered_holds():
+def test_acknowledged_requests_survive_kills():
     print("    DROVER_TEST_SEED=%d" % SEED)
     rng, wanted, killer = random.Random(SEED), {}, Killer()
     killer.start()
@@ -91,16 +91,16 @@ def test_what_was_answered_holds():
         killer.over.set()
         killer.join()
     print("    %d kills" % killer.kills)
-    case.until(lambda: say("GET", "/v1/agent/health") == 200, 60, "the last supervisor")
-    case.until(lambda: running() == {k: v for k, v in wanted.items() if v}, 40, "what was wished: %r" % wanted)
+    case.until(lambda: say("GET", "/v1/agent/health") == 200, 60, "the last supervisor to answer")
+    case.until(lambda: running() == {k: v for k, v in wanted.items() if v}, 40, "the jobs to be as requested: %r" % wanted)
     case.until(lambda: not [e for e in node.ask("/v1/evaluations") if e["Status"] in ("pending", "blocked")], 20,
                "the end of all evaluations")
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     for job in node.ask("/v1/jobs"):
         stop_for_sure(job["ID"], "true")
-    case.until(lambda: node.ask("/v1/allocations") == [], 40, "allocations to be gone")
+    case.until(lambda: node.ask("/v1/allocations") == [], 40, "allocations to be removed")
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 

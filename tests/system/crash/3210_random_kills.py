@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1500
 # takes: 86
-"""Each process is killed a hundred times at random while tasks start, end and stop. Nobody who connects is refused."""
+"""Each process is killed a hundred times at random while tasks start, end and stop. No connection is refused."""
 import http.server
 import os
 import random
@@ -17,14 +17,16 @@ from lib.nomad_server import make_certificates
 
 TIMES = 100
 VICTIMS = ("supervisor", "exec-helper", "mount-helper", "file-helper", "heartbeat", "csi-helper", "check-helper", "launcher", "executor")
-GAP_S = 0.1  # at least; eight victims: each has lived for about a second before it is killed again, and comes back at once
+# The least time between kills. With eight victims each process has run for about a second before it is killed again, so it is restarted
+# at once.
+GAP_S = 0.1
 
 
 PREY = {"prey": "raw_exec", "prey-own": "exec"}
 
 
 class Probe(threading.Thread):
-    """One connect(2) to the control socket every few ms, never repeated. Held up while no launcher is there."""
+    """Connects to the control socket every few milliseconds and never repeats a failed connect(2). Pauses while no launcher runs."""
 
     def __init__(self, node):
         super().__init__()
@@ -46,13 +48,13 @@ class Probe(threading.Thread):
             time.sleep(0.004)
 
     def pause(self):
-        self.resting.clear()  # of the pause before, if it has not come to that yet
+        self.resting.clear()  # of an earlier pause, if it has not noticed that yet
         self.may.clear()
         self.resting.wait(case.LEAST_S)
 
 
 class Killer(threading.Thread):
-    """Kills them all in turn, in another order each round, until each has died TIMES times."""
+    """Kills all processes in turn, in another order each round, until each has died TIMES times."""
 
     def __init__(self, node, probe):
         super().__init__()
@@ -64,12 +66,12 @@ class Killer(threading.Thread):
         self.gap_s = max(GAP_S, max(self.measure() for _ in range(3)) / 3)
 
     def measure(self):
-        """How long a killed supervisor is away on this machine. Who never came back before the next kill would do nothing."""
+        """Measures how long this machine needs to restart a killed supervisor: it must do some work before the next kill."""
         began = time.monotonic()
         killed = self.node.kill("supervisor")
         self.node.wait_process("supervisor", other_than=killed)
         self.node.request("GET", "/v1/agent/health")
-        time.sleep(1)  # or the launcher would begin to wait between its tries
+        time.sleep(1)  # or the launcher would begin to wait between restarts
         return time.monotonic() - began - 1
 
     def kill(self, name):
@@ -79,10 +81,10 @@ class Killer(threading.Thread):
             self.node.wait()
             self.node.revive()
             case.until(lambda: os.path.exists(self.node.socket_path) and self.node.processes().get("supervisor"), 20,
-                       "a launcher")
+                       "the launcher to run")
             self.probe.may.set()
         elif name == "executor":
-            alloc, pid = case.until(self.prey, 20, "a run of the prey")
+            alloc, pid = case.until(self.prey, 20, "a run whose executor can be killed")
             os.kill(pid, signal.SIGKILL)
             self.prey_kills[alloc] += 1
         else:
@@ -90,8 +92,8 @@ class Killer(threading.Thread):
         self.kills[name] += 1
 
     def prey(self):
-        """(alloc, executor) of the jobs that are there for that; its task dies with it, or soon after. Only of a task that has
-        said that it runs: each that is killed has been started anew after the last kill."""
+        """Returns (alloc, executor) of a job whose executors are killed; the task dies with its executor, or soon after. Chooses only tasks
+        that have recorded their start, so that each was started again after the last kill."""
         runs = [(str(uuid.UUID(bytes=r["alloc"])), r["executor_pid"]) for r in crash.records(self.node).values()
                 if r and r["state"] == exe.EXE_RUNNING]
         runs = [(alloc, pid) for alloc, pid in runs if alloc in self.prey_allocs and
@@ -105,7 +107,7 @@ class Killer(threading.Thread):
                     time.sleep(self.choice.uniform(0, 2 * self.gap_s))
                     try:
                         self.kill(name)
-                    except ProcessLookupError:  # it has just ended with the supervisor
+                    except ProcessLookupError:  # the process has just ended with the supervisor
                         self.kill(name)
         except BaseException as e:
             self.error = e
@@ -113,14 +115,14 @@ class Killer(threading.Thread):
 
 
 class Volumes(threading.Thread):
-    """Makes and deletes volumes, so that csi-helper has something to do."""
+    """Creates and deletes volumes, so that csi-helper has work."""
 
     def __init__(self, node):
         super().__init__()
         self.node, self.ending, self.made, self.error = node, False, 0, None
 
     def wish(self, method, path, body, wanted):
-        """Repeated while the plugin, which is restarted with everybody else, is not healthy."""
+        """Repeats the request while the plugin, which is restarted too, is not healthy."""
         case.until(lambda: self.node.request(method, path, body).status in wanted, 300, "%s %s" % (method, path))
 
     def run(self):
@@ -128,7 +130,7 @@ class Volumes(threading.Thread):
             {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
         try:
             while not self.ending:
-                self.wish("PUT", "/v1/volume/csi/v/create", {"Volumes": [volume]}, (200, 409))  # 409: its answer was lost
+                self.wish("PUT", "/v1/volume/csi/v/create", {"Volumes": [volume]}, (200, 409))  # 409: the answer to an earlier request was lost
                 self.wish("DELETE", "/v1/volume/csi/v/delete", None, (200, 404))
                 self.made += 1
         except BaseException as e:
@@ -146,18 +148,18 @@ class Healthy(http.server.BaseHTTPRequestHandler):
 
 
 def serve_over_tls():
-    """The port of a service that is well."""
+    """Runs an HTTPS server whose answers are always successful. Yields its port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*make_certificates(case.directory(), names=("server",))["server"])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Healthy)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    server.handle_error = lambda *_: None  # who asked was killed
+    server.handle_error = lambda *_: None  # the client was killed
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_port
 
 
 def checked_job(port):
-    """Its checks, each a second apart at different times, give check-helper something to do, so that it is there."""
+    """Registers a job with https checks, one a second each at different times, so that check-helper runs and has work."""
     checks = [{"Name": "c%d" % i, "Type": "http", "Protocol": "https", "TLSSkipVerify": True, "Path": "/", "PortLabel": str(port),
                "Interval": 10**9, "Timeout": 60 * 10**9} for i in range(10)]
     return crash.job("checked", group={"Services": [
@@ -165,7 +167,7 @@ def checked_job(port):
 
 
 def all_pass(node):
-    """Each of its checks, by a try that was made now."""
+    """Waits until each of its checks has passed in a request that was made from now on."""
     path, now = "/v1/client/allocation/%s/checks" % node.allocs("checked")[0]["ID"], time.time()
 
     def so():
@@ -181,7 +183,7 @@ def wait_all_running(node, jobs):
 
 
 def churn(node, killer, store):
-    """Jobs come and go, end with an exit code and by a signal, and one has a volume, as long as somebody is killed."""
+    """Starts and stops jobs while processes are killed: some end with an exit code, some by a signal, and one has a volume."""
     node.register(crash.job("stays", 2))
     node.register(crash.job("stays-own", 2, "exec"))
     node.register(api.job("plugin", binary("csi-local"), ["-root", store], group={"RestartPolicy": crash.RESTART},
@@ -194,7 +196,7 @@ def churn(node, killer, store):
         case.equal(crash.conflicts(node), [], "tasks that ran twice at a time")
         node.purge(name, 60)
         node.register(crash.job("ends", 1, then="exit 3", group={"RestartPolicy": dict(crash.RESTART, Attempts=0)}))
-        case.until(lambda: [a["ClientStatus"] for a in node.allocs("ends")] == ["failed"], 60, "a task to end")
+        case.until(lambda: [a["ClientStatus"] for a in node.allocs("ends")] == ["failed"], 60, "the task to end")
         codes += check_exit(node, "ends", 3)
         node.purge("ends", 60)
         started += 1
@@ -202,7 +204,7 @@ def churn(node, killer, store):
 
 
 def check_exit(node, name, code):
-    """A task that came to its own end is told with its exit code: 1; 0 if somebody of its run was killed instead."""
+    """Checks the events of a task. Returns 1 if it ended by itself, with its exit code; 0 if its executor was killed instead."""
     events = node.ask("/v1/allocation/" + node.allocs(name)[0]["ID"])["TaskStates"]["t"]["Events"]
     ends = [(e["ExitCode"], e["Signal"], e["DisplayMessage"]) for e in events if e["Type"] == "Terminated"]
     case.equal([e[:2] for e in ends], [(code, 0)], "exit code: %s" % ends)
@@ -236,22 +238,22 @@ def test_each_process_is_killed_a_hundred_times():
         print("    %d jobs of two allocs and %d volumes came and went, %d exit codes were told, %d connections accepted" %
               (started, volumes.made, codes, probe.accepted))
         case.equal(probe.refused, [], "refused connections")
-        case.equal(set(killer.kills.values()), {TIMES}, "kills")
+        case.equal(set(killer.kills.values()), {TIMES}, "number of kills")
         wait_all_running(node, {"stays": 2, "stays-own": 2, "plugin": 1, "checked": 1, **dict.fromkeys(PREY, 1)})
         starts = sum(len(crash.alloc_data(node, a, "starts")) for a in killer.prey_allocs)
-        case.equal(sum(killer.prey_kills.values()), TIMES, "kills of executors")
-        case.equal(starts >= TIMES, True, "%d starts of the tasks whose executors were killed" % starts)
+        case.equal(sum(killer.prey_kills.values()), TIMES, "number of kills of executors")
+        case.equal(starts >= TIMES, True, "whether %d starts are enough for the tasks whose executors were killed" % starts)
         all_pass(node)
         for name in ("stays", "stays-own", "checked"):
             for a in node.allocs(name):
                 events = node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
                 case.equal([e["Type"] for e in events if e["Type"] not in ("Received", "Task Setup", "Driver Failure")],
-                           ["Started"], "events of a task that nobody touched")
-                case.equal(len(crash.alloc_data(node, a["ID"], "starts")), 1, "its starts")
+                           ["Started"], "events of a task that was not killed")
+                case.equal(len(crash.alloc_data(node, a["ID"], "starts")), 1, "starts of that task")
         for name in ("stays", "stays-own", "plugin", "checked", *PREY):
             node.purge(name, 60)
         crash.wait_nothing_left(node)
-        case.equal((crash.leaks(node), crash.unexplained(node)), ([], []), "leaks, and what had no row")
+        case.equal((crash.leaks(node), crash.unexplained(node)), ([], []), "leaks, and objects without a row")
 
 
 case.run(globals())

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
 # takes: 42
-"""What no row explains is printed by `drover leaks`, and at the next start removed or reported; and drover makes none."""
+"""Objects without a row are printed by `drover leaks`, and removed or reported at the next start. drover itself leaves none."""
 import os
 import random
 import socket
@@ -34,7 +34,7 @@ def parent(node, tree, below):
 
 
 def plant(node):
-    """One of each kind: {(kind, name): path}."""
+    """Creates a leak of each kind. Returns {(kind, name): path}."""
     planted = {}
     for where in ("unified", "memory"):
         path = parent(node, where, "tasks" if where == "unified" else "runs")
@@ -63,7 +63,7 @@ def plant(node):
     return planted
 
 
-def test_each_planted_leak_is_printed_and_removed_or_reported_at_the_next_start():
+def test_each_kind_of_leak_is_printed_and_removed_or_reported_at_the_next_start():
     with crash.Node() as node:
         node.register(crash.job("web"))
         node.wait_running("web")
@@ -81,7 +81,7 @@ def test_each_planted_leak_is_printed_and_removed_or_reported_at_the_next_start(
             node.wait_process("supervisor", other_than=killed)
             node.wait_ready()
             stay = {("csi-dir", "node/held/staging/vol/use"), mount}
-            case.until(lambda: set(leaks(node)) == stay, 10, "what may be removed to be removed")
+            case.until(lambda: set(leaks(node)) == stay, 10, "the leaks that may be removed to be removed")
             for key, path in planted.items():
                 case.equal(os.path.lexists(path), key in stay, "%s %s" % key)
             for _, name in [*planted, mount]:
@@ -90,7 +90,7 @@ def test_each_planted_leak_is_printed_and_removed_or_reported_at_the_next_start(
             helper.umount(volume)
         os.removedirs(volume)
         case.until(lambda: leaks(node) == [], 10, "no leaks")
-        case.equal(len(node.wait_running("web")), 1, "what is no leak")
+        case.equal(len(node.wait_running("web")), 1, "objects that are not leaks")
         node.purge("web")
         crash.wait_nothing_left(node)
 
@@ -114,7 +114,7 @@ def test_two_hundred_cycles_leave_nothing():
             case.until(lambda: not node.ask("/v1/allocations"), 30, "the end of the job")
         node.wait_ready()
         crash.wait_nothing_left(node)
-        case.equal((crash.leaks(node), crash.unexplained(node)), ([], []), "leaks, and what had no row")
+        case.equal((crash.leaks(node), crash.unexplained(node)), ([], []), "leaks, and objects without a row")
         case.equal(command(node, 0), "no leaks\n")
 
 
@@ -127,7 +127,7 @@ def strike(node, victim):
     try:
         node.kill(victim)
     except (KeyError, ProcessLookupError):
-        pass  # it is on its way already
+        pass  # it is being removed already
 
 
 case.run(globals())

@@ -161,7 +161,7 @@ def test_links_that_root_made_in_the_roots_are_not_followed():
         alloc = os.urandom(16)
         os.symlink(victim, places.data + "/csi/node/evil")
         os.symlink(victim, places.data + "/csi/sock/" + mnt.text(alloc))
-        fields = {"alloc": alloc, "kind": "PLUGIN_NODE", "plugin": "valid_request"}
+        fields = {"alloc": alloc, "kind": "PLUGIN_NODE", "plugin": "good"}
         mnt.refused(f, errno.ELOOP, "make csi/sock", "FILE_PLUGIN_DIR_MAKE_REQ", fields)
         fields = {"alloc": os.urandom(16), "kind": "PLUGIN_NODE", "plugin": "evil"}
         mnt.refused(f, errno.ELOOP, "make csi/node/evil", "FILE_PLUGIN_DIR_MAKE_REQ", fields)

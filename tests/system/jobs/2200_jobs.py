@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs on one node: registered, changed, scaled, stopped, blocked, and what the evaluations say."""
+"""Jobs on one node: registration, changes, scaling, stops, blocked jobs, and their evaluations."""
 import copy
 import json
 
@@ -31,7 +31,7 @@ def test_a_job_is_completed_with_defaults():
     case.equal(alloc["Job"]["ID"], "web")
     case.equal(alloc["Metrics"]["NodesEvaluated"], 1, "metrics")
     case.equal(alloc["AllocatedResources"]["Tasks"]["t"]["Memory"]["MemoryMB"], 300)
-    # Sums that clients of the API take for given, wherever it shows a whole alloc.
+    # Sums that clients of the API expect in every full alloc.
     for shown in (alloc, node.ask("/v1/node/%s/allocations" % alloc["NodeID"])[0]):
         case.equal([shown["Resources"][k] for k in ("CPU", "MemoryMB", "MemoryMaxMB", "DiskMB")], [100, 300, 300, 300])
         case.equal([shown["TaskResources"]["t"][k] for k in ("CPU", "MemoryMB", "MemoryMaxMB", "DiskMB")], [100, 300, 0, 0])
@@ -40,21 +40,21 @@ def test_a_job_is_completed_with_defaults():
     node.refused(404, "job not found", "GET", "/v1/job/web")
 
 
-def test_changes_replace_only_what_changed():
+def test_a_change_replaces_only_the_changed_group():
     made = api.job("two")
     made["Job"]["TaskGroups"].append(dict(copy.deepcopy(made["Job"]["TaskGroups"][0]), Name="h"))
     node.register(made)
     first = {a["TaskGroup"]: a for a in node.wait_running("two", 2)}
     unchanged = node.register(made)
-    case.equal(node.ask("/v1/job/two")["Version"], 0, "version after the same again")
+    case.equal(node.ask("/v1/job/two")["Version"], 0, "version after the same job again")
     case.equal(node.wait_evaluation(unchanged["EvalID"])["FailedTGAllocs"], None)
     made["Job"]["TaskGroups"][1]["Tasks"][0]["Env"] = {"NEW": "1"}
     answer = node.register(made)
     node.wait_evaluation(answer["EvalID"])
     second = {a["TaskGroup"]: a for a in node.wait_running("two", 2)}
-    case.equal(second["g"]["ID"], first["g"]["ID"], "the group that did not change")
+    case.equal(second["g"]["ID"], first["g"]["ID"], "allocs of the unchanged group")
     case.equal(second["g"]["JobVersion"], 1, "its version")
-    case.equal(second["h"]["ID"] != first["h"]["ID"], True, "the group that changed has a new alloc")
+    case.equal(second["h"]["ID"] != first["h"]["ID"], True, "allocs of the changed group that are new")
     new = node.ask("/v1/allocation/" + second["h"]["ID"])
     case.equal((new["PreviousAllocation"], new["Name"]), (first["h"]["ID"], "two.h[0]"))
     case.equal({a["ID"] for a in node.ask("/v1/evaluation/%s/allocations" % answer["EvalID"])},
@@ -71,11 +71,11 @@ def test_scaling_keeps_the_indexes():
     node.register(api.job("many", count=4))
     again = {index(a): a["ID"] for a in node.wait_running("many", 4)}
     case.equal(sorted(again), [0, 1, 2, 3])
-    case.equal(again[0], first[0], "the one that stayed")
+    case.equal(again[0], first[0], "the alloc that was kept")
     node.purge("many")
 
 
-def test_a_failed_alloc_stays_failed_until_somebody_asks():
+def test_a_failed_alloc_is_replaced_only_on_request():
     node.register(api.job("bad", "/bin/sh", ["-c", "exit 3"]))  # api.job: no attempts to reschedule
     node.wait_allocs("bad", [(0, "run", "failed")])
     case.equal(node.ask("/v1/job/bad")["Status"], "dead")
@@ -91,16 +91,16 @@ def test_stopping_an_alloc_places_another_in_its_slot():
     answer = node.do("PUT", "/v1/allocation/%s/stop" % allocs[1]["ID"])
     case.equal(node.wait_evaluation(answer["EvalID"])["TriggeredBy"], "alloc-stop")
     after = {index(a): a for a in node.wait_running("stopped", 2)}
-    case.equal(after[0]["ID"], allocs[0]["ID"], "the other")
-    case.equal(after[1]["EvalID"], answer["EvalID"], "the new one's evaluation")
+    case.equal(after[0]["ID"], allocs[0]["ID"], "the other alloc")
+    case.equal(after[1]["EvalID"], answer["EvalID"], "trigger of the new alloc's evaluation")
     node.refused(404, "alloc not found", "PUT", "/v1/allocation/x/stop")
     path = "/v1/allocation/%s/stop?no_shutdown_delay=" % after[0]["ID"]
     node.refused(400, "failed to parse no_shutdown_delay field to boolean", "PUT", path + "maybe")
-    case.equal({a["ID"] for a in node.wait_running("stopped", 2)}, {a["ID"] for a in after.values()}, "still there")
+    case.equal({a["ID"] for a in node.wait_running("stopped", 2)}, {a["ID"] for a in after.values()}, "whether the old alloc is listed")
     node.purge("stopped")
 
 
-def test_what_does_not_fit_waits_and_says_why():
+def test_a_job_that_does_not_fit_waits_and_reports_the_reason():
     cpu = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["NodeResources"]["Cpu"]["CpuShares"]
     big = api.job("big", count=2, Resources={"CPU": cpu * 2 // 3, "MemoryMB": 20})
     answer = node.register(big)
@@ -112,7 +112,7 @@ def test_what_does_not_fit_waits_and_says_why():
     case.equal((job["Status"], job["StatusDescription"]), ("pending", "group g: not enough cpu"))
     node.wait_running("big", 1)
     case.equal(node.ask("/v1/jobs", prefix="big")[0]["JobSummary"]["Summary"]["g"]["Queued"], 1, "queued")
-    # Another takes the room as soon as there is some.
+    # A blocked alloc is placed as soon as resources are free.
     node.register(api.job("small", Resources={"CPU": cpu * 2 // 3, "MemoryMB": 20}))
     case.equal(node.ask("/v1/job/small")["Status"], "pending")
     node.purge("big")
@@ -121,7 +121,7 @@ def test_what_does_not_fit_waits_and_says_why():
     node.purge("small")
 
 
-def test_a_kill_timeout_above_the_nodes_is_told():
+def test_a_kill_timeout_above_the_nodes_maximum_gives_a_warning():
     answer = node.register(api.job("patient", KillTimeout=30 * 10**9))
     case.equal(answer["Warnings"], "")
     answer = node.register(api.job("patient", KillTimeout=90 * 10**9))
@@ -136,7 +136,7 @@ def test_a_kill_timeout_above_the_nodes_is_told():
     node.purge("patient")
 
 
-def test_constraints():
+def test_constraints_filter_the_node():
     made = api.job("there")
     made["Job"]["Constraints"] = [{"LTarget": "${attr.kernel.name}", "RTarget": "linux", "Operand": "="},
                                   {"LTarget": "${meta.rack}", "RTarget": "r1", "Operand": "!="}]
@@ -151,7 +151,7 @@ def test_constraints():
     node.refused(400, 'operand "regexp"', "POST", "/v1/jobs", made)
 
 
-def test_stop_and_start_again():
+def test_a_stopped_job_can_be_started_again_or_purged():
     node.register(api.job("pause"))
     node.wait_running("pause")
     node.refused(400, "failed to parse purge field to boolean", "DELETE", "/v1/job/pause?purge=perhaps")
@@ -163,8 +163,8 @@ def test_stop_and_start_again():
     node.register(api.job("pause"))
     node.wait_running("pause")
     answer = node.do("DELETE", "/v1/job/pause?purge=true")
-    case.until(lambda: not node.ask("/v1/allocations"), 20, "its allocations to be gone")
-    case.equal(node.evaluation(answer["EvalID"])["Status"], "complete", "whoever stopped it can still ask")
+    case.until(lambda: not node.ask("/v1/allocations"), 20, "its allocations to be removed")
+    case.equal(node.evaluation(answer["EvalID"])["Status"], "complete", "whether the evaluation of the purge can still be read")
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 
@@ -177,7 +177,7 @@ def test_a_job_that_is_purged_and_registered_again_at_once():
     answer = node.register(made)
     node.wait_evaluation(answer["EvalID"])
     case.equal(node.wait_running("back")[0]["ID"] != old["ID"], True, "a new alloc")
-    # And once more while the old one is being removed already.
+    # Once more, while the old job is being removed.
     node.do("DELETE", "/v1/job/back")
     node.wait_allocs("back", [(0, "stop", "complete")] * len(node.allocs("back")))
     node.do("DELETE", "/v1/job/back?purge=true")
@@ -186,7 +186,7 @@ def test_a_job_that_is_purged_and_registered_again_at_once():
     node.purge("back")
 
 
-def test_bad_jobs_get_a_sentence_and_lose_nothing():
+def test_invalid_jobs_are_refused_and_change_nothing():
     node.register(api.job("good"))
     before = node.wait_running("good")[0]["ID"]
 
@@ -220,28 +220,28 @@ def test_bad_jobs_get_a_sentence_and_lose_nothing():
                                                  "JobModifyIndex": 0}).status, 409, "index")
     case.equal([j["ID"] for j in node.ask("/v1/jobs")], ["good"], "jobs")
     case.equal(node.ask("/v1/job/good")["Version"], 0, "version")
-    case.equal(node.wait_running("good")[0]["ID"], before, "its alloc")
+    case.equal(node.wait_running("good")[0]["ID"], before, "the alloc of the job")
     node.purge("good")
 
 
-def test_terminal_allocs_are_forgotten_oldest_first():
+def test_terminal_allocs_are_removed_oldest_first():
     made = api.job("churn", "/bin/true", count=30)
     for _ in range(3):
         node.register(made)
-        case.until(lambda: all(a["ClientStatus"] in ("complete", "failed") for a in node.allocs("churn")), 60, "all to end")
-    case.until(lambda: len(node.allocs("churn")) <= 80, 20, "the oldest to be forgotten")
+        case.until(lambda: all(a["ClientStatus"] in ("complete", "failed") for a in node.allocs("churn")), 60, "all allocs to end")
+    case.until(lambda: len(node.allocs("churn")) <= 80, 20, "the oldest to be removed")
     latest = [a for a in node.allocs("churn") if a["DesiredStatus"] == "run"]
-    case.equal(len(latest), 30, "allocations that stand for their slots")
+    case.equal(len(latest), 30, "the allocations that represent their slots")
     node.purge("churn")
 
 
-def test_a_wish_survives_the_supervisor():
+def test_an_accepted_change_survives_a_kill_of_the_supervisor():
     node.register(api.job("long", "/bin/sh", ["-c", "trap '' INT; echo deaf; while :; do sleep 0.1; done"], KillTimeout=10**10))
     old = node.wait_running("long")[0]
     node.wait_said(old, b"deaf")
     changed = api.job("long", "/bin/sh", ["-c", "sleep 1000"])
     answer = node.register(changed)
-    case.equal(node.evaluation(answer["EvalID"])["Status"], "pending", "it waits for the old one")
+    case.equal(node.evaluation(answer["EvalID"])["Status"], "pending", "status of the new alloc, which waits for the old")
     node.kill("supervisor")
     node.wait_ready()
     case.equal(node.wait_evaluation(answer["EvalID"])["Status"], "complete")
@@ -250,7 +250,7 @@ def test_a_wish_survives_the_supervisor():
     node.purge("long")
 
 
-def test_drain():
+def test_a_drain_stops_all_and_is_remembered():
     node.register(api.job("ship", count=2))
     node.wait_running("ship", 2)
     node_id = node.ask("/v1/nodes")[0]["ID"]
@@ -269,7 +269,7 @@ def test_drain():
     node.purge("ship")
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(json.loads(node.request("GET", "/v1/agent/leaks").body), [], "leaks")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 30
-"""Allocs that fail have successors as the reschedule block says, also when the agent is killed while they wait."""
+"""Failed allocs are replaced according to the reschedule block, also if the agent is killed during a delay."""
 from lib import api, case
 
 S = 10**9
@@ -17,7 +17,7 @@ def chain(name):
 
 
 def wait_chain(name, n, last="failed"):
-    """The n allocs of the job, oldest first, once the last is what it should be."""
+    """Waits until the job has n allocs and the last has this status. Returns them, oldest first."""
     case.until(lambda: [a["ClientStatus"] for a in chain(name)[n - 1:]] == [last], 30,
                "%d allocs of %s, the last %s" % (n, name, last))
     return [node.ask("/v1/allocation/" + a["ID"]) for a in chain(name)]
@@ -38,12 +38,12 @@ def test_attempts_are_counted():
     events = allocs[2]["RescheduleTracker"]["Events"]
     case.equal([(e["PrevAllocID"], e["Delay"]) for e in events], [(a["ID"], 10**9) for a in allocs[:2]])
     for a, e in zip(allocs, events):
-        case.equal(e["RescheduleTime"] >= a["ModifyTime"], True, "not before its delay")
+        case.equal(e["RescheduleTime"] >= a["ModifyTime"], True, "whether the delay has passed")
     case.equal((allocs[2]["DesiredStatus"], allocs[2]["FollowupEvalID"]), ("run", ""))
     node.purge("counted")
 
 
-def test_the_jobs_block_is_its_groups():
+def test_the_block_of_a_job_applies_to_its_groups():
     made = failing("block")
     made["Job"]["Reschedule"] = made["Job"]["TaskGroups"][0].pop("ReschedulePolicy")
     case.equal(node.register(made)["Warnings"], "")
@@ -51,17 +51,17 @@ def test_the_jobs_block_is_its_groups():
     node.purge("block")
 
 
-def test_registering_again_does_not_wait():
+def test_a_registration_of_the_same_job_skips_the_delay():
     node.register(failing("again", Delay=3600 * 10**9))
     wait_chain("again", 1)
     case.equal(node.ask("/v1/job/again")["Status"], "pending")
     node.register(failing("again", Delay=3600 * 10**9))
     allocs = wait_chain("again", 2)
-    case.equal(allocs[1]["RescheduleTracker"], None, "an operator's try is no attempt")
+    case.equal(allocs[1]["RescheduleTracker"], None, "reschedule tracker after a registration by an operator")
     node.purge("again")
 
 
-def test_a_new_version_does_not_wait():
+def test_a_new_version_skips_the_delay():
     node.register(failing("new", Delay=3600 * 10**9))
     wait_chain("new", 1)
     node.register(failing("new", "sleep 1000", Delay=3600 * 10**9))
@@ -69,7 +69,7 @@ def test_a_new_version_does_not_wait():
     node.purge("new")
 
 
-def test_a_job_that_is_stopped_has_no_successor():
+def test_an_alloc_of_a_stopped_job_is_not_rescheduled():
     node.register(failing("stopped", Delay=20 * 10**9))
     failed = wait_chain("stopped", 1)[0]
     eval_ = failed["FollowupEvalID"]
@@ -81,7 +81,7 @@ def test_a_job_that_is_stopped_has_no_successor():
     node.purge("stopped")
 
 
-def test_the_agent_is_killed_while_it_waits():
+def test_a_delay_survives_a_kill_of_the_supervisor():
     node.register(failing("kill", Delay=4 * 10**9))
     failed = wait_chain("kill", 1)[0]
     case.equal(node.ask("/v1/evaluation/" + failed["FollowupEvalID"])["WaitUntil"] is not None, True)
@@ -94,17 +94,17 @@ def test_the_agent_is_killed_while_it_waits():
 
 
 def grown(function, before, now):
-    """The delay after these, in s."""
+    """Returns the expected delay after these delays, in seconds."""
     earlier = before[-2] if len(before) > 1 and before[-2] <= before[-1] else 0
     following = before[-1] + (before[-1] if function == "exponential" else earlier)
-    # What ran for longer than that (on a machine that has no time for it) begins again with the first.
+    # An alloc that ran for longer than its delay (on a slow machine) resets the delay to the first.
     return 1 if now > min(following, 2) else min(following, 2)
 
 
-def test_delays_grow_and_are_limited():
+def test_delays_grow_up_to_the_limit():
     for function in ("exponential", "fibonacci"):
         node.register(failing("grow", Unlimited=True, DelayFunction=function, MaxDelay=2 * S))
-        case.until(lambda: len(chain("grow")) > 4, 60, "4 successors")
+        case.until(lambda: len(chain("grow")) > 4, 60, "4 replacements")
         allocs = [node.ask("/v1/allocation/" + a["ID"]) for a in chain("grow")[:5]]
         ends = [next(e["Time"] for e in a["TaskStates"]["t"]["Events"] if e["Type"] == "Not Restarting") for a in allocs[:4]]
         events = allocs[4]["RescheduleTracker"]["Events"]
@@ -114,12 +114,12 @@ def test_delays_grow_and_are_limited():
         for i in range(1, 4):
             case.equal(delays[i], grown(function, delays[:i], (ends[i] - events[i - 1]["RescheduleTime"]) / S), function)
         for end, e in zip(ends, events):
-            case.equal(e["RescheduleTime"] - end >= e["Delay"] * 9 // 10, True, "not before its delay")
+            case.equal(e["RescheduleTime"] - end >= e["Delay"] * 9 // 10, True, "whether the delay has passed")
         node.purge("grow")
 
 
-def test_each_type_of_job_has_its_own_rule():
-    """Without a block: a service again and again, a batch once, and the others never."""
+def test_each_type_of_job_has_its_own_default():
+    """Without a reschedule block a service is always rescheduled, a batch job once, and the other types never."""
     for kind, policy in (("service", {"Unlimited": True, "Attempts": 0, "Delay": 30 * S, "DelayFunction": "exponential"}),
                          ("batch", {"Unlimited": False, "Attempts": 1, "Delay": 5 * S, "DelayFunction": "constant"})):
         made = failing("rule")
@@ -128,7 +128,7 @@ def test_each_type_of_job_has_its_own_rule():
         node.register(made)
         found = node.ask("/v1/job/rule")["TaskGroups"][0]["ReschedulePolicy"]
         case.equal({k: found[k] for k in policy}, policy, kind)
-        case.until(lambda: chain("rule") and chain("rule")[0]["FollowupEvalID"], 60, "its successor to be wanted")
+        case.until(lambda: chain("rule") and chain("rule")[0]["FollowupEvalID"], 60, "its replacement to be scheduled")
         case.equal(node.evaluation(chain("rule")[0]["FollowupEvalID"])["TriggeredBy"], "alloc-failure", kind)
         node.purge("rule")
     for kind in ("system", "sysbatch"):

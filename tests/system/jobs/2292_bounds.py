@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is bounded, at its bound: one sentence for what is too much, the oldest go where old things are kept, nothing else is lost.
-What would take long to make is written into state.db while there is no agent, as copies of what the agent had written."""
+"""Limits: requests beyond them get one error message, the oldest of kept objects are removed, and nothing else is lost. Objects that take
+long to create are written into state.db while no agent runs, as copies of what the agent had written."""
 import fcntl
 import json
 import os
@@ -26,7 +26,7 @@ def path(job_id, more=""):
 
 
 def edit(change):
-    """Changes state.db while there is no agent; then there is one again."""
+    """Stops the agent, changes state.db, and starts the agent again."""
     node.kill_launcher()
     db = sqlite3.connect(node.data + "/state/state.db")
     with db:
@@ -37,7 +37,7 @@ def edit(change):
 
 
 def copy_job(db, job, names):
-    """Its rows and those of its evaluations, under other names."""
+    """Copies the rows of a job and of its evaluations under other names."""
     rows = db.execute("SELECT namespace, version, current, json FROM job WHERE id = ?", (job,)).fetchall()
     evals = [(id_text, json.loads(text)) for id_text, text in db.execute("SELECT id, json FROM eval").fetchall()]
     evals = [e for _, e in evals if e["JobID"] == job]
@@ -68,13 +68,13 @@ def wait_children(name, **wanted):
 
 
 def purge(*names):
-    """Without waiting for each."""
+    """Purges jobs without waiting for each."""
     for name in names:
         node.do("DELETE", path(name) + "?purge=true")
 
 
-def test_children_of_one_job():
-    """They wait for a node that there is not. One more is refused, and made once there is room."""
+def test_children_of_one_job_are_limited():
+    """They wait for a node that does not exist. One more is refused, but accepted when one has been removed."""
     node.register(parent("many", Constraints=NEVER))
     node.register(api.job("beside"))
     beside = node.wait_running("beside")[0]["ID"]
@@ -84,12 +84,12 @@ def test_children_of_one_job():
     names = [n for n in names if n != first][:CHILDREN - 1]
     edit(lambda db: copy_job(db, first, names))
     wait_children("many", Pending=CHILDREN, Running=0, Dead=0)
-    node.refused(429, 'job "many" has 6000 children already: no more are made before some of them end', "PUT",
+    node.refused(429, 'job "many" has 6000 children, which is the limit: wait until some have ended', "PUT",
                  path("many", "/dispatch"), {})
     wait_children("many", Pending=CHILDREN, Running=0, Dead=0)
-    case.equal([a["ID"] for a in node.wait_running("beside")], [beside], "a job beside it")
+    case.equal([a["ID"] for a in node.wait_running("beside")], [beside], "the alloc of another job")
     purge(names[0])
-    case.until(lambda: node.request("GET", path(names[0])).status == 404, 60, "one to go")
+    case.until(lambda: node.request("GET", path(names[0])).status == 404, 60, "one to be removed")
     dispatch("many")
     wait_children("many", Pending=CHILDREN, Running=0, Dead=0)
 
@@ -98,11 +98,11 @@ def test_children_of_one_job():
         db.execute("DELETE FROM eval WHERE json LIKE '%\"many%'")
     edit(forget)
     case.equal([j["ID"] for j in node.ask("/v1/jobs")], ["beside"])
-    case.equal([a["ID"] for a in node.wait_running("beside")], [beside], "a job beside it")
+    case.equal([a["ID"] for a in node.wait_running("beside")], [beside], "the alloc of another job")
     node.purge("beside")
 
 
-def test_dead_children_are_kept():
+def test_the_newest_dead_children_are_kept():
     node.register(parent("old"))
     first = dispatch("old")
     wait_children("old", Pending=0, Running=0, Dead=1)
@@ -111,18 +111,18 @@ def test_dead_children_are_kept():
     edit(lambda db: copy_job(db, first, names))
     wait_children("old", Pending=0, Running=0, Dead=DEAD)
     made = [dispatch("old") for _ in range(3)]
-    case.until(lambda: all(node.ask(path(j))["Status"] == "dead" for j in made), 60, "the new ones to end")
+    case.until(lambda: all(node.ask(path(j))["Status"] == "dead" for j in made), 60, "the new children to end")
     wait_children("old", Pending=0, Running=0, Dead=DEAD)
     left = {c["ID"] for c in node.ask("/v1/jobs", prefix="old/")}
     case.equal((len(left), set(made) <= left, "old" in [j["ID"] for j in node.ask("/v1/jobs")]), (DEAD, True, True))
     edit(lambda db: db.execute("DELETE FROM job WHERE id LIKE 'old/%' AND id NOT IN (SELECT job FROM alloc)"))
     for job in node.ask("/v1/jobs", prefix="old"):
         purge(job["ID"])
-    case.until(lambda: not node.ask("/v1/jobs", prefix="old"), 60, "the rest to go")
+    case.until(lambda: not node.ask("/v1/jobs", prefix="old"), 60, "the oldest to be removed")
 
 
-def test_evaluations_are_kept():
-    """The oldest that are closed go; one that waits stays, however old it is."""
+def test_the_newest_evaluations_are_kept():
+    """The oldest closed evaluations are removed; a blocked one stays, however old it is."""
     made = api.job("waits")
     made["Job"]["Constraints"] = NEVER
     node.register(made)
@@ -139,13 +139,13 @@ def test_evaluations_are_kept():
     node.wait_evaluation(last)
     found = node.ask("/v1/evaluations")
     case.equal([e["JobID"] for e in found if e["Status"] == "blocked"], ["waits"])
-    case.equal(last in [e["ID"] for e in found], True, "the newest")
+    case.equal(last in [e["ID"] for e in found], True, "the newest evaluations")
     case.equal(len([e for e in found if e["Status"] == "complete"]) <= CLOSED, True, "%d evaluations" % len(found))
     purge("waits")
     node.purge("closed")
 
 
-def test_events_of_a_task_are_kept():
+def test_the_newest_events_of_a_task_are_kept():
     alloc = node.register(api.job("long", group={"Tasks": [task("main")]})) and node.wait_running("long")[0]
 
     def more(db):
@@ -153,22 +153,22 @@ def test_events_of_a_task_are_kept():
         db.executemany("INSERT INTO event(alloc, task, json) VALUES(?, 'main', ?)",
                        [(uuid.UUID(alloc["ID"]).bytes, text % (i, i)) for i in range(EVENTS)])
     edit(more)
-    for n in range(1, 4):  # of four events each: two beyond the ten of the alloc, which had three
-        # The agent that has just begun takes the task up again a moment after it answers.
+    for n in range(1, 4):  # four events each: with the first three, five more than the ten that are kept in the alloc
+        # A restarted agent answers requests a moment before it has recovered the task.
         case.until(lambda: node.request("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {"TaskName": "main"}).status == 200,
-                   60, "the order to be taken")
+                   60, "the restart to be accepted")
         case.until(lambda n=n: (lambda s: (s["State"], s["Restarts"]))(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["main"]) ==
                    ("running", n), 60, "restart %d" % n)
     found = node.ask("/v1/client/allocation/%s/events" % alloc["ID"])["main"]
     case.equal(len(found), EVENTS + 10)
     case.equal([e["Type"] for e in found[EVENTS - 5:]], ["Received", "Task Setup", "Started", "Restart Signaled", "Terminated"] + [
         "Restarting", "Started"] + ["Restart Signaled", "Terminated", "Restarting", "Started"] * 2)
-    case.equal(found[0]["DisplayMessage"], "number 5", "the oldest that is kept")
+    case.equal(found[0]["DisplayMessage"], "number 5", "the oldest kept event")
     node.purge("long")
 
 
-def test_versions_and_deployments_are_kept():
-    """Of a job's versions, and the one to come back to, however old it is."""
+def test_the_newest_versions_and_deployments_are_kept():
+    """The newest versions of a job are kept, and the newest stable one, however old it is."""
     def version(text):
         return api.job("web", "/bin/sh", ["-c", "echo %s; exec sleep 1000" % text], group={
             "Update": {"MaxParallel": 1, "HealthCheck": "manual"}})
@@ -176,25 +176,25 @@ def test_versions_and_deployments_are_kept():
     good = node.wait_running("web")[0]
     d = node.ask("/v1/job/web/deployment")
     node.do("POST", "/v1/deployment/allocation-health/" + d["ID"], {"DeploymentID": d["ID"], "HealthyAllocationIDs": [good["ID"]]})
-    case.until(lambda: node.ask("/v1/job/web/deployment")["Status"] == "successful", 60, "the first version")
+    case.until(lambda: node.ask("/v1/job/web/deployment")["Status"] == "successful", 60, "the deployment of the first version")
     for n in range(1, 13):
         node.register(version(str(n)))
         case.until(lambda n=n: [a["JobVersion"] for a in node.allocs("web") if a["ClientStatus"] == "running"] == [n], 60, "version %d" % n)
     found = node.ask("/v1/job/web/versions")["Versions"]
     known = {a["JobVersion"] for a in node.allocs("web")}
     case.equal([v["Version"] for v in found[:VERSIONS]], list(range(12, 12 - VERSIONS, -1)))
-    case.equal((found[-1]["Version"], found[-1]["Stable"]), (0, True), "the stable one")
-    case.equal({v["Version"] for v in found} - set(range(7, 13)) - {0} <= known, True, "what allocations are of")
+    case.equal((found[-1]["Version"], found[-1]["Stable"]), (0, True), "the stable version")
+    case.equal({v["Version"] for v in found} - set(range(7, 13)) - {0} <= known, True, "whether other kept versions have allocations")
     case.equal([v["JobVersion"] for v in node.ask("/v1/job/web/deployments")], list(range(12, 12 - VERSIONS, -1)))
     node.refused(404, "version", "PUT", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 99})
     node.do("PUT", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 0})
-    alloc = case.until(lambda: [a for a in node.allocs("web") if a["ClientStatus"] == "running" and a["JobVersion"] == 13], 60, "it")[0]
+    alloc = case.until(lambda: [a for a in node.allocs("web") if a["ClientStatus"] == "running" and a["JobVersion"] == 13], 60, "the reverted job to run")[0]
     node.wait_said(alloc, b"zero")
     node.purge("web")
 
 
-def test_followers_of_streams():
-    """One more is told so, whoever asks for something else is not kept out, and there is room again when one leaves."""
+def test_followers_of_the_event_stream_are_limited():
+    """One more is refused; other requests are still answered, and a new follower is accepted when another leaves."""
     held = []
     try:
         for _ in range(STREAMS):
@@ -216,7 +216,7 @@ def test_followers_of_streams():
             return stream.getresponse().status == 200
         finally:
             stream.close()
-    case.until(room, 60, "room for another")
+    case.until(room, 60, "another follower to be accepted")
     node.purge("beside")
 
 
@@ -228,7 +228,7 @@ def failed(name):
     return case.until(lambda: [a for a in node.allocs(name) if a["ClientStatus"] == "failed"], 60, name + " to fail")[0]
 
 
-def test_tasks_and_mounts():
+def test_tasks_of_a_group_and_mounts_of_a_task_are_limited():
     small = {"CPU": 1, "MemoryMB": 10}
     node.register(api.job("beside", Resources=small))
     node.wait_running("beside")
@@ -244,41 +244,41 @@ def test_tasks_and_mounts():
     node.purge("beside")
 
 
-def test_metadata_of_the_node():
+def test_metadata_of_the_node_is_limited():
     def change(status, part, meta):
         answer = node.request("POST", "/v1/client/metadata", {"Meta": meta})
         case.equal((answer.status, part in answer.text), (status, True), answer.text[:200])
 
-    change(400, "that would be 1001 keys of metadata; there can be 1000", {"k%d" % i: "v" for i in range(KEYS + 1)})
+    change(400, "that would be 1001 keys of metadata; the maximum is 1000", {"k%d" % i: "v" for i in range(KEYS + 1)})
     change(400, 'metadata "long" is longer than 4096 bytes', {"a": "b", "long": "x" * 4097})
-    case.equal(node.ask("/v1/client/metadata")["Dynamic"], {}, "what was refused")
+    case.equal(node.ask("/v1/client/metadata")["Dynamic"], {}, "metadata after the refusals")
     change(200, '"k999"', {"k%d" % i: "v" for i in range(KEYS)})
     change(400, "that would be 1001 keys", {"more": "v"})
-    # What is taken away makes room, unless it has to be known that it is not the configuration's.
+    # A removed key does not count, unless it hides one of the configuration and must be remembered.
     change(200, "", {"k0": "x" * 4096, "k1": None, "new": "v", "of-configuration": None, "k2": None})
     change(400, "that would be 1001 keys", {"more": "v"})
     found = node.ask("/v1/client/metadata")
     case.equal((len(found["Dynamic"]), len(found["Dynamic"]["k0"]), found["Dynamic"]["new"], found["Dynamic"]["of-configuration"]),
                (KEYS, 4096, "v", None))
-    case.equal([key for key in ("k1", "k2", "of-configuration") if key in found["Meta"]], [], "what was taken away")
+    case.equal([key for key in ("k1", "k2", "of-configuration") if key in found["Meta"]], [], "keys that were removed")
 
 
-def test_addresses_of_the_node():
-    """All of them are seen, more than any fixed table had."""
+def test_many_addresses_of_the_node_are_found():
+    """All addresses are found, more than a table of fixed size had."""
     me = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])
     found = [a["Address"] for n in me["NodeResources"]["NodeNetworks"] for a in n["Addresses"] if a["Alias"] == "loop"]
-    case.equal(sorted(set(ADDED) - set(found)), [], "addresses that are not seen")
+    case.equal(sorted(set(ADDED) - set(found)), [], "addresses that are missing")
 
 
-def test_variables_of_a_task():
-    """Of many each is there, the last of a name counts, and one that names another finds it."""
+def test_variables_of_a_task_are_limited():
+    """All of many variables are set, the task's value overrides that of the group, and references are resolved."""
     env = {"V%d" % i: "%d" % i for i in range(VARIABLES)}
     script = 'env | grep -c "^V[0-9]*=" >$NOMAD_ALLOC_DIR/n; echo $V0 $V%d $NOMAD_META_key $LAST >$NOMAD_ALLOC_DIR/v; sleep 1000' % (VARIABLES - 1)
     node.register(api.job("env", "/bin/sh", ["-c", script], Env=dict(env, LAST="${NOMAD_META_key}"), Meta={"key": "of-task"},
                           group={"Meta": {"key": "of-group"}}))
     alloc = node.wait_running("env", seconds=120)[0]["ID"]
     place = "%s/alloc/%s/alloc/" % (node.data, alloc)
-    case.until(lambda: os.path.exists(place + "v") and open(place + "v", encoding="ascii").read().endswith("\n"), 120, "what the task has written")
+    case.until(lambda: os.path.exists(place + "v") and open(place + "v", encoding="ascii").read().endswith("\n"), 120, "the files that the task writes")
     case.equal(open(place + "n", encoding="ascii").read(), "%d\n" % VARIABLES)
     case.equal(open(place + "v", encoding="ascii").read(), "0 %d of-task of-task\n" % (VARIABLES - 1))
     node.purge("env")
@@ -287,13 +287,13 @@ def test_variables_of_a_task():
     node.purge("env")
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
     case.equal(node.ask("/v1/jobs"), [])
 
 
 def add_addresses():
-    """To the loopback of this test's own network."""
+    """Adds addresses to the loopback interface of this test's network namespace."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         for i, address in enumerate(ADDED):
             fcntl.ioctl(s, SIOCSIFADDR, struct.pack("16sHH4s8x", b"lo:%d" % i, socket.AF_INET, 0, socket.inet_aton(address)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A job becomes an older version of itself, or has another count: by the API and by the command."""
+"""Rolling a job back to an older version, and scaling: by the API and by the command."""
 import json
 
 from lib import api, case
@@ -14,7 +14,7 @@ def drover(*words, code=0):
 
 
 def said(name, text):
-    """Until the job's alloc, which another may be about to replace, has said that."""
+    """Waits until the newest running alloc of the job has written this text. It may replace an older one at this moment."""
     case.until(lambda: text in node.logs(node.wait_running(name)[0]).split(), 20, text.decode())
 
 
@@ -22,7 +22,7 @@ def echo(name, text, **more):
     return api.job(name, "/bin/sh", ["-c", "echo %s; sleep 1000" % text], **more)
 
 
-def test_a_job_is_reverted():
+def test_a_job_is_rolled_back_to_an_older_version():
     node.register(echo("web", "zero"))
     said("web", b"zero")
     node.register(echo("web", "one"))
@@ -32,7 +32,7 @@ def test_a_job_is_reverted():
     job = node.ask("/v1/job/web")
     case.equal((job["Version"], job["Stop"]), (2, False))
     node.refused(400, "can't revert to current version", "POST", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 2})
-    node.refused(404, 'job "web" has no version 9 any more', "POST", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 9})
+    node.refused(404, 'job "web" has no version 9', "POST", "/v1/job/web/revert", {"JobID": "web", "JobVersion": 9})
     node.refused(409, "Current job has version 2; enforcing version 1", "POST", "/v1/job/web/revert",
                  {"JobID": "web", "JobVersion": 0, "EnforcePriorVersion": 1})
     node.refused(400, "no number JobVersion", "POST", "/v1/job/web/revert", {"JobVersion": "0"})
@@ -49,7 +49,7 @@ def test_a_job_is_reverted():
     node.purge("web")
 
 
-def test_a_version_whose_volume_is_gone_is_refused():
+def test_a_version_whose_volume_was_removed_is_not_placed():
     with_volume = echo("vol", "zero")
     with_volume["Job"]["TaskGroups"][0]["Volumes"] = {"v": {"Type": "host", "Source": "data"}}
     node.register(with_volume)
@@ -66,7 +66,7 @@ def test_a_group_is_scaled():
     before = {a["ID"] for a in node.wait_running("many", 2)}
     drover("job", "scale", "many", "4")
     allocs = node.wait_running("many", 4)
-    case.equal(before <= {a["ID"] for a in allocs}, True, "those that ran go on")
+    case.equal(before <= {a["ID"] for a in allocs}, True, "allocs that ran before")
     scale = node.ask("/v1/job/many/scale")
     case.equal((scale["JobID"], scale["JobStopped"]), ("many", False))
     case.equal([scale["TaskGroups"]["g"][k] for k in ("Desired", "Placed", "Running")], [4, 4, 4])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""job plan tells what would change, changes nothing, and what it told is what then happens."""
+"""job plan reports what would change and changes nothing; a registration then does exactly that."""
 import json
 
 from lib import api, case
@@ -19,7 +19,7 @@ def plan(job):
     return found, {g: {k: n for k, n in c.items() if n} for g, c in counts.items()}
 
 
-def test_a_new_job():
+def test_a_plan_of_a_new_job():
     job = api.job("new", count=3)
     found, counts = plan(job)
     case.equal(counts, {"g": {"Place": 3}})
@@ -36,7 +36,7 @@ def test_a_new_job():
     node.purge("new")
 
 
-def test_the_same_again():
+def test_a_plan_of_an_unchanged_job():
     job = api.job("same")
     node.register(job)
     node.wait_running("same")
@@ -46,7 +46,7 @@ def test_the_same_again():
     node.purge("same")
 
 
-def test_what_is_told_is_what_happens():
+def test_a_registration_does_what_its_plan_reported():
     job = api.job("web", count=2)
     node.register(job)
     before = {a["ID"] for a in node.wait_running("web", 2)}
@@ -58,7 +58,7 @@ def test_what_is_told_is_what_happens():
     fields = found["Diff"]["TaskGroups"][0]["Fields"]
     case.equal([(f["Type"], f["Name"], f["Old"], f["New"]) for f in fields], [("Edited", "Count", "2", "3")])
     case.equal(found["Diff"]["TaskGroups"][0]["Updates"], {"create": 1, "in-place update": 2})
-    case.equal({a["ID"] for a in node.allocs("web")}, before, "a plan changes nothing")
+    case.equal({a["ID"] for a in node.allocs("web")}, before, "the job after a plan")
     case.equal(node.ask("/v1/job/web")["Version"], 0)
     group["Tasks"][0]["Env"] = {"A": "1"}
     group["Tasks"][0]["Config"]["args"] = ["999"]
@@ -68,19 +68,19 @@ def test_what_is_told_is_what_happens():
                  '            +/- args[0]: "1000" => "999"', '            +   A: "1"'):
         case.equal(line in out.splitlines(), True, "%r in\n%s" % (line, out))
     node.register(job)
-    case.until(lambda: not before & {a["ID"] for a in node.wait_running("web", 3)}, 20, "others in the place of all")
+    case.until(lambda: not before & {a["ID"] for a in node.wait_running("web", 3)}, 20, "allocs that were kept")
     group["Name"] = "h"
     case.equal(plan(job)[1], {"h": {"Place": 3}, "g": {"Stop": 3}})
     node.purge("web")
 
 
-def test_what_would_not_fit():
+def test_a_plan_of_a_job_that_does_not_fit():
     cpu = node.ask("/v1/nodes")[0]["ID"]
     cpu = node.ask("/v1/node/" + cpu)["NodeResources"]["Cpu"]["CpuShares"]
     found, _ = plan(api.job("big", count=3, Resources={"CPU": cpu * 2 // 3, "MemoryMB": 20}))
     failed = found["FailedTGAllocs"]["g"]
     case.equal((failed["DimensionExhausted"], failed["CoalescedFailures"]), ({"cpu": 1}, 1))
-    # A group that has no room takes none from the next.
+    # A group that does not fit does not reduce the resources for the next.
     job = api.job("two", Resources={"CPU": cpu * 2, "MemoryMB": 20})
     groups = job["Job"]["TaskGroups"]
     groups += [dict(g, Name="small") for g in api.job("two")["Job"]["TaskGroups"]]
@@ -91,7 +91,7 @@ def test_what_would_not_fit():
     node.purge("two")
 
 
-def test_canaries_that_find_their_port_taken():
+def test_a_plan_of_canaries_whose_port_is_in_use():
     def job(canaries, text):
         ports = [{"Mode": "host", "ReservedPorts": [{"Label": "http", "Value": 18083}]}]
         return api.job("bird", Env={"TEXT": text}, group={"Networks": ports, "Update": {"MaxParallel": 1, "Canary": canaries}})
@@ -110,7 +110,7 @@ def test_canaries_that_find_their_port_taken():
     node.purge("bird")
 
 
-def test_bad_input():
+def test_invalid_plans_are_refused():
     bad = api.job("bad")
     bad["Job"]["TaskGroups"][0]["Tasks"][0]["Driver"] = "nothing"
     node.refused(400, 'unknown driver "nothing"', "POST", "/v1/job/bad/plan", bad)
@@ -118,7 +118,7 @@ def test_bad_input():
     case.contains(drover("job", "plan", "/nonexistent", code=255).err, "/nonexistent")
     case.contains(drover("job", "plan", "-", code=255, stdin=b"{").err, "standard input:1:1")
     case.contains(drover("job", "plan", "-", code=255, stdin=b'{"Job": {}}').err, "has no ID")
-    # Nor are wrong words an answer.
+    # A wrong command line has its own exit code: 0 and 1 say whether there are changes.
     for words in ((), ("a", "b"), ("-nonsense", "a")):
         drover("job", "plan", *words, code=255)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Parameterized jobs: what is dispatched, with which payload and meta, and what is refused. The source is the node's own."""
+"""Parameterized jobs with the embedded server: dispatches with payload and meta, and those that are refused."""
 import base64
 import json
 import os
@@ -36,11 +36,11 @@ def wait_done(job_id, status="complete"):
 
 def wait_gone(prefix):
     case.until(lambda: not node.ask("/v1/jobs", prefix=prefix) and
-               not [a for a in node.ask("/v1/allocations") if a["JobID"].startswith(prefix)], 60, prefix + " to be gone")
+               not [a for a in node.ask("/v1/allocations") if a["JobID"].startswith(prefix)], 60, prefix + " to be removed")
 
 
 def purge(name):
-    """The parent and all that was made of it."""
+    """Purges the parent and all its children."""
     for job in node.ask("/v1/jobs", prefix=name):
         node.do("DELETE", path(job["ID"]) + "?purge=true")
     wait_gone(name)
@@ -50,9 +50,9 @@ def children(name):
     return node.ask("/v1/jobs", prefix=name)[0]["JobSummary"]["Children"]
 
 
-def test_a_parent_runs_nothing_and_each_dispatch_does():
+def test_only_dispatched_children_run():
     answer = node.register(parent("calc", MetaOptional=["who", "some-what"]))
-    case.equal((answer["EvalID"], answer["EvalCreateIndex"]), ("", 0), "no evaluation")
+    case.equal((answer["EvalID"], answer["EvalCreateIndex"]), ("", 0), "evaluations of the parent")
     case.equal(node.ask("/v1/job/calc")["Status"], "running")
     stub = node.ask("/v1/jobs", prefix="calc")[0]
     case.equal((stub["ParameterizedJob"], stub["Periodic"], stub["Status"]), (True, False, "running"))
@@ -69,12 +69,12 @@ def test_a_parent_runs_nothing_and_each_dispatch_does():
     for line in ("NOMAD_META_who=me", "NOMAD_META_WHO=me", "NOMAD_META_kept=yes", "NOMAD_META_some_what=",
                  "NOMAD_JOB_PARENT_ID=calc", "NOMAD_JOB_ID=" + made["DispatchedJobID"]):
         case.equal(line.encode() in said.splitlines(), True, line)
-    case.until(lambda: children("calc") == {"Pending": 0, "Running": 0, "Dead": 1}, 60, "the summary")
-    case.equal(node.ask("/v1/jobs", prefix="calc/")[0]["ParameterizedJob"], False, "of the child")
+    case.until(lambda: children("calc") == {"Pending": 0, "Running": 0, "Dead": 1}, 60, "the summary of the parent")
+    case.equal(node.ask("/v1/jobs", prefix="calc/")[0]["ParameterizedJob"], False, "the summary of the child")
     purge("calc")
 
 
-def test_a_payload_is_a_file_of_the_tasks_user_before_it_starts():
+def test_the_payload_is_a_file_of_the_tasks_user_at_its_start():
     script = "cat /local/in/deep/payload; stat -c %a.%U /local/in /local/in/deep/payload; id -un"
     for payload in (b"x", b"\x7f\x00" * (LIMIT // 2)):
         job = parent("file", script, driver="exec", file="in/deep/payload")
@@ -85,7 +85,7 @@ def test_a_payload_is_a_file_of_the_tasks_user_before_it_starts():
         purge("file")
 
 
-def test_a_restart_finds_the_payload_as_it_was():
+def test_the_payload_is_restored_at_a_restart():
     job = parent("again", 'cat local/in; echo more >>local/in; [ -f "$NOMAD_ALLOC_DIR/been" ] || { touch "$NOMAD_ALLOC_DIR/been"; exit 1; }')
     job["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 1, "Interval": 10**12, "Delay": 10**7, "Mode": "fail"}
     node.register(job)
@@ -94,8 +94,8 @@ def test_a_restart_finds_the_payload_as_it_was():
     purge("again")
 
 
-def test_no_link_of_a_task_leads_the_payload_elsewhere():
-    """The second start finds a link where the file's directory was: it fails, and nothing is written behind the link."""
+def test_the_payload_is_not_written_through_a_link():
+    """At the second start a link replaces the directory of the file: the start fails, and nothing is written through the link."""
     job = parent("linked", 'rm -r local/in; ln -s "$NOMAD_ALLOC_DIR/data" local/in; exit 1', file="in/payload")
     job["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 1, "Interval": 10**12, "Delay": 10**7, "Mode": "fail"}
     node.register(job)
@@ -107,7 +107,7 @@ def test_no_link_of_a_task_leads_the_payload_elsewhere():
     purge("linked")
 
 
-def test_what_the_parent_does_not_want_is_refused():
+def test_dispatches_that_the_parent_does_not_allow_are_refused():
     def no(part, name, **body):
         node.refused(400, part, "PUT", path(name, "/dispatch"), body)
     some = base64.b64encode(b"some").decode()
@@ -120,7 +120,7 @@ def test_what_the_parent_does_not_want_is_refused():
     no("Payload exceeds maximum size; 16385 > 16384", "wants", Meta={"a": "1", "b": "2"},
        Payload=base64.b64encode(b"x" * (LIMIT + 1)).decode())
     no("Job ID does not match", "wants", JobID="other")
-    no("a job's id has 1 to 255", "wants", Payload=some, Meta={"a": "1", "b": ""}, IdPrefixTemplate="a b")
+    no("a job's id must have 1 to 255", "wants", Payload=some, Meta={"a": "1", "b": ""}, IdPrefixTemplate="a b")
     case.equal(children("wants"), {"Pending": 0, "Running": 0, "Dead": 0})
     made = dispatch("wants", b"some", Meta={"a": "", "b": ""}, IdPrefixTemplate="night")["DispatchedJobID"]
     case.equal(bool(re.fullmatch(r"wants/dispatch-night-\d+-[0-9a-f]{8}", made)), True, made)
@@ -134,25 +134,25 @@ def test_what_the_parent_does_not_want_is_refused():
         purge(name)
 
 
-def test_jobs_that_cannot_be_parents_or_cease_to_be():
+def test_invalid_parameterized_jobs_are_refused_and_a_parent_can_become_normal():
     def no(part, **change):
         job = parent("odd")
         job["Job"].update(change)
         node.refused(400, part, "POST", "/v1/jobs", job)
     no("only batch and sysbatch jobs", Type="service")
     no('not "some"', ParameterizedJob={"Payload": "some"})
-    no('"k" is in meta_required and in meta_optional', ParameterizedJob={"MetaRequired": ["k"], "MetaOptional": ["k"]})
+    no('"k" is both in meta_required and in meta_optional', ParameterizedJob={"MetaRequired": ["k"], "MetaOptional": ["k"]})
     no("cannot be registered as dispatched", Dispatched=True)
-    no("more than 200 characters", ID="x" * 201)
+    no("has at most 200 characters", ID="x" * 201)
     for file in ("../x", "/x", "a//b", ".x", "x/.."):
         job = parent("odd", file=file)
         node.refused(400, "cannot be a file in the task's directory local", "POST", "/v1/jobs", job)
     node.register(parent("odd"))
-    no("cannot become parameterized, nor cease to be", ParameterizedJob=None)
+    no("cannot become parameterized, or stop being parameterized", ParameterizedJob=None)
     purge("odd")
 
 
-def test_a_token_is_good_for_one_dispatch():
+def test_an_idempotency_token_creates_only_one_child():
     node.register(parent("once", "cat local/in"))
     first = dispatch("once", b"1", "?idempotency_token=t1")
     again = dispatch("once", b"1", "?idempotency_token=t1")
@@ -161,23 +161,23 @@ def test_a_token_is_good_for_one_dispatch():
     case.equal(other["DispatchedJobID"] != first["DispatchedJobID"], True)
     node.kill("supervisor")
     node.wait_ready()
-    case.equal(dispatch("once", b"1", "?idempotency_token=t1")["DispatchedJobID"], first["DispatchedJobID"], "after a restart")
+    case.equal(dispatch("once", b"1", "?idempotency_token=t1")["DispatchedJobID"], first["DispatchedJobID"], "the child of the token after a restart")
     purge("once")
 
 
-def test_children_outlive_their_parent_and_are_known_again():
+def test_children_outlive_their_parent_and_a_restart():
     node.register(parent("outlived", "echo begins; sleep 1000"))
     made = dispatch("outlived")["DispatchedJobID"]
     alloc = wait_done(made, "running")
     node.wait_said(alloc, b"begins")
     node.do("DELETE", "/v1/job/outlived")
     case.equal(node.ask("/v1/job/outlived")["Status"], "dead")
-    case.equal(node.ask(path(made))["Status"], "running", "the child of a parent that is stopped")
+    case.equal(node.ask(path(made))["Status"], "running", "status of the child of a stopped parent")
     node.do("DELETE", "/v1/job/outlived?purge=true")
     case.equal(node.request("GET", "/v1/job/outlived").status, 404)
     node.kill("supervisor")
     node.wait_ready()
-    case.equal(node.ask(path(made))["Status"], "running", "the child of a parent that is gone")
+    case.equal(node.ask(path(made))["Status"], "running", "status of the child of a removed parent")
     node.register(parent("outlived"))
     case.equal(children("outlived"), {"Pending": 0, "Running": 1, "Dead": 0})
     node.do("DELETE", path(made))
@@ -185,7 +185,7 @@ def test_children_outlive_their_parent_and_are_known_again():
     purge("outlived")
 
 
-def test_the_command_dispatches():
+def test_the_command_job_dispatch():
     def say(*words, code=0, stdin=None):
         r = run_command(words, env={"DROVER_ADDR": "unix://" + node.socket_path}, stdin=stdin)
         case.equal(r.code, code, "%s: %s%s" % (" ".join(words), r.out, r.err))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A version of a service takes the place of the one before step by step, and a bad one is stopped; also when the agent is
-killed in between. Where health is `manual` the test itself says what is healthy, so that no step depends on the time."""
+"""Deployments: a version replaces the previous one step by step, and a bad one is stopped, also if the supervisor is killed in between.
+With health_check = "manual" the test itself sets the health, so that no step depends on time."""
 import calendar
 import json
 import time
@@ -13,7 +13,7 @@ S = 10**9
 PATIENCE = 120
 MANUAL = {"MaxParallel": 1, "HealthCheck": "manual"}
 QUICK = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S // 10}
-# What fails has failed long before it could be healthy.
+# A failing task fails long before it could be healthy.
 PATIENT = dict(QUICK, MinHealthyTime=100 * S)
 
 
@@ -42,7 +42,7 @@ def state(name):
 
 
 def live(name):
-    """{index: alloc} of those that are wanted and run; of two with one index both are in the list."""
+    """Returns the allocs that should run and do, by index; two allocs may have the same index."""
     found = [a for a in node.allocs(name) if a["DesiredStatus"] == "run" and a["ClientStatus"] == "running"]
     return sorted(found, key=lambda a: (a["Name"], a["CreateIndex"]))
 
@@ -69,22 +69,22 @@ def change(name, verb, **body):
 
 
 def begin(name, count=3):
-    """Its first version, deployed."""
+    """Registers and deploys the first version of a job. Returns its allocs."""
     made = node.register(job(name, "zero", count))
-    case.equal(node.wait_evaluation(made["EvalID"])["DeploymentID"], deployment(name)["ID"], "what to follow next")
+    case.equal(node.wait_evaluation(made["EvalID"])["DeploymentID"], deployment(name)["ID"], "deployment of the evaluation")
     say_health(name, node.wait_running(name, count, PATIENCE))
     wait_deployment(name, "successful", 0)
     return live(name)
 
 
-def test_one_after_the_other():
+def test_allocs_are_replaced_one_after_the_other():
     first = begin("web")
     case.equal([v["Stable"] for v in node.ask("/v1/job/web/versions")["Versions"]], [True])
     case.equal({(a["DeploymentStatus"]["Healthy"], a["DeploymentStatus"]["Canary"]) for a in first}, {(True, False)})
     node.register(job("web", "one"))
     for i in range(3):
         allocs = wait_versions("web", [1] * (i + 1) + [0] * (2 - i))
-        case.equal([a["ID"] for a in allocs[i + 1:]], [a["ID"] for a in first[i + 1:]], "the others are as they were")
+        case.equal([a["ID"] for a in allocs[i + 1:]], [a["ID"] for a in first[i + 1:]], "the other allocs, which are unchanged")
         found = state("web")
         case.equal([found[k] for k in ("DesiredTotal", "PlacedAllocs", "HealthyAllocs", "UnhealthyAllocs")], [3, i + 1, i, 0])
         case.equal(deployment("web")["Status"], "running")
@@ -97,18 +97,18 @@ def test_one_after_the_other():
     node.refused(404, "deployment not found", "GET", "/v1/deployment/" + done["ID"])
 
 
-def test_two_at_a_time_by_their_tasks():
+def test_two_allocs_at_a_time_with_health_by_task_states():
     two = dict(QUICK, MaxParallel=2)
     node.register(job("two", "zero", 5, two))
     wait_deployment("two", "successful", 0)
     node.register(job("two", "one", 5, two))
     wait_deployment("two", "successful", 1)
     case.equal(versions("two"), [1] * 5)
-    # Both at once were not healthy yet, never three: a successor waits for the health of another.
+    # At most two allocs were not healthy at a time: each further replacement waits for the health of another.
     allocs = sorted((node.ask("/v1/allocation/" + a["ID"]) for a in live("two")), key=lambda a: a["CreateIndex"])
     times = [time_ns(a["DeploymentStatus"]["Timestamp"]) for a in allocs]
     for i in range(2, 5):
-        case.equal(allocs[i]["CreateTime"] >= sorted(times)[i - 2], True, "alloc %d after the health of %d others" % (i, i - 1))
+        case.equal(allocs[i]["CreateTime"] >= sorted(times)[i - 2], True, "whether alloc %d was placed after %d others were healthy" % (i, i - 1))
     node.purge("two")
 
 
@@ -123,19 +123,19 @@ def test_a_bad_version_is_stopped():
     case.equal([(a["Name"], a["ClientStatus"]) for a in ended], [("bad.g[0]", "failed")])
     events = node.ask("/v1/allocation/" + ended[0]["ID"])["TaskStates"]["t"]["Events"]
     case.equal(events[-1]["Type"], "Alloc Unhealthy")
-    # What stays of the old version is followed by itself.
+    # A stopped alloc of the old version is replaced by one of the same version.
     node.do("POST", "/v1/allocation/%s/stop" % first[1]["ID"])
     allocs = case.until(lambda: first[1]["ID"] not in {a["ID"] for a in live("bad")} and len(live("bad")) == 2 and live("bad"),
-                        PATIENCE, "a successor")
+                        PATIENCE, "a replacement")
     case.equal([a["JobVersion"] for a in allocs], [0, 0])
-    # A version that is good again goes to all of them.
+    # A good version then replaces all of them.
     node.register(job("bad", "two", update=QUICK))
     wait_deployment("bad", "successful", 2)
     case.equal(versions("bad"), [2] * 3)
     node.purge("bad")
 
 
-def test_the_last_stable_version_comes_back():
+def test_auto_revert_rolls_back_to_the_last_stable_version():
     update, bad = dict(QUICK, AutoRevert=True), dict(PATIENT, AutoRevert=True)
     node.register(job("back", "zero", update=bad, script="exit 3"))
     case.equal(wait_deployment("back", "failed", 0)["StatusDescription"],
@@ -150,9 +150,9 @@ def test_the_last_stable_version_comes_back():
                [(3, "Deployment completed successfully"),
                 (2, "Failed due to unhealthy allocations - rolling back to job version 1")])
     case.equal(versions("back"), [3] * 3)
-    case.equal([a["ID"] for a in live("back")[1:]], [a["ID"] for a in first[1:]], "what was not replaced")
+    case.equal([a["ID"] for a in live("back")[1:]], [a["ID"] for a in first[1:]], "allocs that were not replaced")
     case.equal([v["Stable"] for v in node.ask("/v1/job/back/versions")["Versions"]], [True, False, True, False])
-    # An operator's word does the same.
+    # An operator can fail the deployment with the same effect.
     node.register(job("back", "four", update=dict(MANUAL, AutoRevert=True)))
     wait_versions("back", [4, 3, 3])
     case.equal(change("back", "fail")["RevertedJobVersion"], 3)
@@ -175,10 +175,10 @@ def test_canaries_run_beside_the_others():
     node.refused(400, 'Task group "g" has 0/2 healthy allocations', "POST", "/v1/deployment/promote/" + found["ID"],
                  {"DeploymentID": found["ID"], "All": True})
     say_health("bird", canaries[:1])
-    # One that is stopped by hand has another of its version, an old one of the old.
+    # A stopped canary is replaced by one of its version, an old alloc by one of the old version.
     for alloc, expected in ((canaries[1], [0, 1, 0, 1, 0]), (first[2], [0, 1, 0, 1, 0])):
         node.do("POST", "/v1/allocation/%s/stop" % alloc["ID"])
-        case.until(lambda: alloc["ID"] not in {a["ID"] for a in live("bird")}, PATIENCE, "its end")
+        case.until(lambda: alloc["ID"] not in {a["ID"] for a in live("bird")}, PATIENCE, "the end of the alloc")
         allocs = wait_versions("bird", expected)
     canaries = [a for a in allocs if a["JobVersion"] == 1]
     say_health("bird", canaries)
@@ -192,7 +192,7 @@ def test_canaries_run_beside_the_others():
     say_health("bird", allocs[2:])
     done = wait_deployment("bird", "successful", 1)
     case.equal(done["TaskGroups"]["g"]["Promoted"], True)
-    # A worse one is taken back without a trace among the others.
+    # A failing canary of the next version is removed, and the other allocs stay.
     node.register(job("bird", "two", update=canary))
     allocs = wait_versions("bird", [1, 2, 1, 2, 1])
     say_health("bird", unhealthy=[a for a in allocs if a["JobVersion"] == 2][:1])
@@ -201,7 +201,7 @@ def test_canaries_run_beside_the_others():
     node.purge("bird")
 
 
-def test_canaries_promote_themselves():
+def test_canaries_are_promoted_automatically():
     update = dict(QUICK, Canary=1, AutoPromote=True)
     node.register(job("auto", "zero", 2, update))
     wait_deployment("auto", "successful", 0)
@@ -212,7 +212,7 @@ def test_canaries_promote_themselves():
 
 
 def takes(percent):
-    """Of the node's memory."""
+    """Returns resources with this part of the node's memory."""
     return {"CPU": 10, "MemoryMB": node.ask(me())["NodeResources"]["Memory"]["MemoryMB"] * percent // 100}
 
 
@@ -220,8 +220,8 @@ def me():
     return "/v1/node/" + node.ask("/v1/nodes")[0]["ID"]
 
 
-def test_a_version_that_is_promoted_finds_the_room_that_the_one_before_did_not():
-    """What the old one waits for does not come: another job gets it."""
+def test_a_promotion_does_not_wait_for_a_blocked_alloc_of_the_old_version():
+    """An alloc of the old version is blocked. Resources that become free are given to another job instead."""
     node.register(job("room", "zero", 2, QUICK, Resources=takes(40)))
     wait_deployment("room", "successful", 0)
     node.do("PUT", me() + "/eligibility", {"Eligibility": "ineligible"})
@@ -230,8 +230,8 @@ def test_a_version_that_is_promoted_finds_the_room_that_the_one_before_did_not()
     stopped = "/v1/allocation/%s" % live("room")[1]["ID"]
     node.do("PUT", stopped + "/stop")
     wait_versions("room", [0])
-    # Its resources are free when it has ended, not when it was told to.
-    case.until(lambda: node.ask(stopped)["ClientStatus"] == "complete", PATIENCE, "what was stopped to end")
+    # Its resources are free when it has ended, not when its stop begins.
+    case.until(lambda: node.ask(stopped)["ClientStatus"] == "complete", PATIENCE, "the stopped alloc to end")
     node.do("PUT", me() + "/eligibility", {"Eligibility": "eligible"})
     node.wait_running("first", seconds=PATIENCE)
     case.equal((node.allocs("second"), versions("room")), ([], [0]))
@@ -243,7 +243,7 @@ def test_a_version_that_is_promoted_finds_the_room_that_the_one_before_did_not()
         node.purge(name)
 
 
-def test_no_progress_is_a_failure():
+def test_a_deployment_without_progress_fails():
     first = begin("slow", 2)
     late = dict(MANUAL, MinHealthyTime=0, HealthyDeadline=S // 2, ProgressDeadline=S)
     node.register(job("slow", "one", 2, late))
@@ -252,7 +252,7 @@ def test_no_progress_is_a_failure():
     node.purge("slow")
 
 
-def test_it_is_paused_and_ended_by_hand():
+def test_a_deployment_is_paused_resumed_failed_and_cancelled():
     begin("hand")
     node.register(job("hand", "one"))
     allocs = wait_versions("hand", [1, 0, 0])
@@ -260,7 +260,7 @@ def test_it_is_paused_and_ended_by_hand():
     case.equal(deployment("hand")["Status"], "paused")
     say_health("hand", allocs[:1])
     node.kill("supervisor")
-    case.until(lambda: node.request("GET", "/v1/job/hand/deployment").json["Status"] == "paused", PATIENCE, "the agent")
+    case.until(lambda: node.request("GET", "/v1/job/hand/deployment").json["Status"] == "paused", PATIENCE, "the deployment to be paused after the kill")
     case.equal(versions("hand"), [1, 0, 0])
     change("hand", "pause", Pause=False)
     wait_versions("hand", [1, 1, 0])
@@ -281,7 +281,7 @@ def test_it_is_paused_and_ended_by_hand():
     node.purge("hand")
 
 
-def test_the_agent_is_killed_on_the_way():
+def test_a_deployment_survives_kills_of_the_supervisor():
     begin("kill")
     node.register(job("kill", "one"))
     for i in range(3):
@@ -305,7 +305,7 @@ def run(made, code=0):
     return drover("job", "run", "-", code=code, stdin=json.dumps(made).encode()).out
 
 
-def test_the_command_follows_it():
+def test_the_command_follows_a_deployment():
     case.contains(run(job("cli", "zero", 2, QUICK)), "is successful: Deployment completed successfully")
     out = run(job("cli", "one", 2, dict(QUICK, Canary=1)))
     case.contains(out, "the canaries are healthy")
@@ -328,8 +328,8 @@ def test_the_command_follows_it():
     case.contains(drover("deployment", "list").out, "No deployments")
 
 
-def test_its_progress_is_told():
-    """To who waits for its index, and to who follows the events."""
+def test_progress_is_reported_to_queries_and_the_event_stream():
+    """For blocking queries and in the event stream."""
     begin("told", 1)
     node.register(job("told", "one", 1))
     allocs = wait_versions("told", [1])
@@ -339,9 +339,9 @@ def test_its_progress_is_told():
     say_health("told", allocs)
     end = time.monotonic() + PATIENCE
     while node.ask(path)["Status"] != "successful":
-        assert time.monotonic() < end, "not successful"
+        assert time.monotonic() < end, "the deployment was not successful in time"
         answer = node.request("GET", path + "?wait=60s&index=%d" % before)
-        case.equal(int(answer.headers["X-Nomad-Index"]) > before, True, "it answers when something has changed")
+        case.equal(int(answer.headers["X-Nomad-Index"]) > before, True, "whether the index has grown with the answer")
         before = int(answer.headers["X-Nomad-Index"])
     stream = api.Connection(node, PATIENCE)
     stream.request("GET", "/v1/event/stream?index=1&topic=Deployment:" + found)
@@ -359,7 +359,7 @@ def test_its_progress_is_told():
     node.purge("told")
 
 
-def test_a_plan_tells_what_it_begins_with():
+def test_a_plan_reports_the_first_step_of_a_deployment():
     begin("plan", 4)
 
     def plan(**update):
@@ -372,7 +372,7 @@ def test_a_plan_tells_what_it_begins_with():
     case.equal(plan(Canary=2), {"Canary": 2, "Ignore": 4})
     node.register(job("plan", "one", 4))
     allocs = wait_versions("plan", [1, 0, 0, 0])
-    case.equal(plan(), {"Ignore": 4}, "what goes on by itself")
+    case.equal(plan(), {"Ignore": 4}, "the plan of a deployment that is running")
     say_health("plan", allocs[:1])
     wait_versions("plan", [1, 1, 0, 0])
     scale = node.ask("/v1/job/plan/scale")["TaskGroups"]["g"]
@@ -380,8 +380,8 @@ def test_a_plan_tells_what_it_begins_with():
     node.purge("plan")
 
 
-def test_bad_input():
-    for update, sentence in (({"HealthCheck": "x"}, "none of checks, task_states, manual"),
+def test_invalid_requests_are_refused():
+    for update, sentence in (({"HealthCheck": "x"}, "health_check must be checks, task_states or manual"),
                              ({"AutoPromote": True}, "auto_promote needs a canary count"),
                              ({"HealthyDeadline": 3600 * S}, "healthy_deadline must be less than progress_deadline")):
         node.refused(400, sentence, "POST", "/v1/jobs", job("bad", "x", update=update))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 23
-"""Periodic jobs: what is launched when, once, and what is not. The source is the node's own."""
+"""Periodic jobs with the embedded server: which are launched at which times, each once."""
 import datetime
 import json
 import re
@@ -27,7 +27,7 @@ def path(job_id, more=""):
 
 
 def children(name):
-    """Their ids, oldest first."""
+    """Returns the ids of the children, oldest first."""
     return sorted(j["ID"] for j in node.ask("/v1/jobs", prefix=name + "/periodic-"))
 
 
@@ -44,7 +44,7 @@ def wait_status(job_id, status):
 
 
 def wait_launches(n):
-    """So many more of a job that is launched each second: others of that kind had their times too."""
+    """Waits for that many more children of a job that is launched each second: then other jobs with the same times have had theirs too."""
     known = len(children("witness"))
     wait_children("witness", known + n)
 
@@ -54,11 +54,11 @@ def purge(*names):
         node.do("DELETE", path(name) + "?purge=true")
         for child in children(name):
             node.do("DELETE", path(child) + "?purge=true")
-    case.until(lambda: not [j for j in node.ask("/v1/jobs") if j["ID"].partition("/")[0] in names], 60, "jobs to be gone")
+    case.until(lambda: not [j for j in node.ask("/v1/jobs") if j["ID"].partition("/")[0] in names], 60, "the jobs to be removed")
 
 
 def edit(*statements):
-    """Changes state.db while there is no agent; then there is one again."""
+    """Stops the agent, changes state.db, and starts the agent again."""
     node.kill_launcher()
     db = sqlite3.connect(node.data + "/state/state.db", isolation_level=None)
     for change in statements:
@@ -87,7 +87,7 @@ def test_a_job_is_launched_at_its_times():
     purge("tick")
 
 
-def test_one_of_several_expressions_is_enough():
+def test_a_job_with_several_expressions():
     node.register(periodic("some", None, Specs=["@yearly", EACH_SECOND], TimeZone="Europe/Berlin"))
     wait_children("some", 1)
     purge("some")
@@ -111,7 +111,7 @@ def test_a_job_that_is_stopped_or_disabled_is_not_launched():
     purge("stopped", "disabled", "witness")
 
 
-def test_overlap_is_prohibited_where_the_job_says_so():
+def test_prohibit_overlap_skips_launches():
     node.register(periodic("alone", EACH_SECOND, "sleep 1000", ProhibitOverlap=True))
     node.register(periodic("witness", EACH_SECOND))
     first = wait_children("alone", 1)[0]
@@ -119,7 +119,7 @@ def test_overlap_is_prohibited_where_the_job_says_so():
     wait_launches(3)
     case.equal(children("alone"), [first])
     node.do("PUT", path("alone", "/periodic/force"))
-    case.equal(len(children("alone")), 2, "an operator may")
+    case.equal(len(children("alone")), 2, "a launch by an operator")
     for child in children("alone"):
         node.do("DELETE", path(child))
     wait_children("alone", 3)
@@ -141,7 +141,7 @@ def test_an_operator_launches_a_job():
     purge("forced")
 
 
-def test_a_launch_that_was_missed_happens_once():
+def test_a_missed_launch_happens_once():
     node.register(periodic("missed", "@yearly", "echo late"))
     node.register(periodic("not-missed", "@yearly"))
     node.register(periodic("busy", "@yearly", "sleep 1000", ProhibitOverlap=True))
@@ -152,7 +152,7 @@ def test_a_launch_that_was_missed_happens_once():
     edit(lambda db: [case.equal(db.execute("UPDATE meta SET value = ? WHERE key = ?", (str(old), "local_launch/default/" + name)
                                            ).rowcount, 1, name) for name in ("missed", "busy")])
     found = wait_children("missed", 1)
-    case.equal(int(found[0].rpartition("-")[2]) >= began, True, "its time is that of the start: " + found[0])
+    case.equal(int(found[0].rpartition("-")[2]) >= began, True, "whether its time is that of the start: " + found[0])
     wait_status(found[0], "dead")
     case.equal((len(children("not-missed")), len(children("busy"))), (0, 1))
     for _ in range(2):
@@ -160,10 +160,10 @@ def test_a_launch_that_was_missed_happens_once():
         node.wait_ready()
         case.equal(children("missed"), found)
     purge("missed", "not-missed", "busy")
-    edit(lambda db: case.equal(db.execute("SELECT count(*) FROM meta WHERE key LIKE 'local_launch/%'").fetchone()[0], 0, "rows"))
+    edit(lambda db: case.equal(db.execute("SELECT count(*) FROM meta WHERE key LIKE 'local_launch/%'").fetchone()[0], 0, "rows of launch times"))
 
 
-def test_launches_go_on_after_kills():
+def test_launches_continue_after_kills():
     node.register(periodic("goes-on", EACH_SECOND))
     for _ in range(3):
         wait_children("goes-on", len(children("goes-on")) + 1)
@@ -173,7 +173,7 @@ def test_launches_go_on_after_kills():
     purge("goes-on")
 
 
-def test_a_child_is_forgotten_hours_after_its_end():
+def test_a_child_is_removed_hours_after_its_end():
     node.register(periodic("kept", "@yearly"))
     node.do("PUT", path("kept", "/periodic/force"))
     old = wait_children("kept", 1)[0]
@@ -181,7 +181,7 @@ def test_a_child_is_forgotten_hours_after_its_end():
     alloc = node.ask(path(old, "/allocations"))[0]
 
     def put_back(db):
-        """By five hours, what says when it was."""
+        """Sets all times of the child back by five hours."""
         before = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
         row = db.execute("SELECT rowid, json FROM alloc WHERE job = ?", (old,)).fetchone()
         text = re.sub(r'("FinishedAt":)"[^"]*"', r'\1"%s"' % before, row[1])
@@ -191,43 +191,43 @@ def test_a_child_is_forgotten_hours_after_its_end():
         job["SubmitTime"] -= 5 * 3600 * 10**9
         db.execute("UPDATE job SET json = ? WHERE id = ?", (json.dumps(job), old))
     edit()
-    case.equal(children("kept"), [old], "before its time")
+    case.equal(children("kept"), [old], "the child before its time")
     edit(put_back)
-    case.until(lambda: not children("kept"), 60, "the child to be forgotten")
-    case.until(lambda: alloc["ID"] not in [a["ID"] for a in node.ask("/v1/allocations")], 60, "its allocation too")
+    case.until(lambda: not children("kept"), 60, "the child to be removed")
+    case.until(lambda: alloc["ID"] not in [a["ID"] for a in node.ask("/v1/allocations")], 60, "allocations of the child")
     case.equal((node.ask("/v1/job/kept")["Status"], counts("kept")), ("running", IDLE))
     purge("kept")
 
 
-def test_a_plan_says_when():
+def test_a_plan_has_the_next_launch():
     plan = node.do("PUT", "/v1/job/planned/plan", dict(periodic("planned", "0 0 1 1 *"), Diff=True))
     year = datetime.datetime.now(datetime.timezone.utc).year + 1
     case.equal((plan["NextPeriodicLaunch"], plan["Annotations"]["DesiredTGUpdates"]), ("%d-01-01T00:00:00Z" % year, {}))
 
 
-def test_what_is_no_periodic_job_is_refused():
+def test_invalid_periodic_jobs_are_refused():
     def no(part, spec=None, kind="batch", **block):
         job = periodic("odd", spec, **block)
         job["Job"]["Type"] = kind
         node.refused(400, part, "POST", "/v1/jobs", job)
     no('"61" is not a valid minute', "61 * * * *")
-    no('cron expression "0 0 30 2 *" means no time that comes', "0 0 30 2 *")
-    no("means no time that comes", "0 0 1 1 * 1999")
+    no('cron expression "0 0 30 2 *" matches no future time', "0 0 30 2 *")
+    no("matches no future time", "0 0 1 1 * 1999")
     no("only @yearly", "@every 5m")
     no('time zone "Mars/Base" is unknown', "@daily", TimeZone="Mars/Base")
     no('time zone "../../../etc/passwd" is unknown', "@daily", TimeZone="../../../etc/passwd")
     no("give cron or crons, not both", "@daily", Specs=["@daily"])
-    no("it has no cron expression")
-    no('a type "at" of expressions', "@daily", SpecType="at")
+    no("the cron expression is missing")
+    no('expressions of type "at" are not supported', "@daily", SpecType="at")
     no("only batch and sysbatch jobs", "@daily", kind="service")
     node.register(periodic("odd", "@yearly"))
     plain = periodic("odd", "@yearly")
     plain["Job"]["Periodic"] = None
-    node.refused(400, "cannot become periodic, nor cease to be", "POST", "/v1/jobs", plain)
+    node.refused(400, "cannot become periodic, or stop being periodic", "POST", "/v1/jobs", plain)
     purge("odd")
 
 
-def test_the_command_shows_and_launches():
+def test_the_command_shows_and_launches_periodic_jobs():
     def say(*words, code=0):
         r = run_command(words, env={"DROVER_ADDR": "unix://" + node.socket_path})
         case.equal(r.code, code, "%s: %s%s" % (" ".join(words), r.out, r.err))

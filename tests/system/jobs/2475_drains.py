@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Drains: what ends when, until when batch work may take, and that all of it goes on after the agent was killed."""
+"""Drains: the order in which jobs are stopped, the deadline of batch jobs, and restarts of the agent during a drain."""
 import signal
 import subprocess
 import time
@@ -66,7 +66,7 @@ def start_plugin():
 
 
 def start_deaf(name):
-    """It ends when its file `go` is there."""
+    """A job that ends when its file `go` exists."""
     alloc = start(name, made=api.job(name, "/bin/sh", ["-c", DEAF], KillTimeout=600 * S))
     node.wait_said(alloc, b"here")
     return alloc
@@ -89,7 +89,7 @@ def purge(*names):
 
 
 def test_services_then_batch_then_system_then_plugins():
-    """Without a deadline batch work comes to its end, whoever kills the supervisor meanwhile."""
+    """Without a deadline batch jobs run to their end, also if the supervisor is killed meanwhile."""
     web, plugin = start("web"), start_plugin()
     work, everywhere = start("work", "batch"), start("everywhere", "system")
     drain(0)
@@ -102,23 +102,23 @@ def test_services_then_batch_then_system_then_plugins():
     before = node.kill("supervisor")
     node.wait_process("supervisor", before)
     node.wait_ready()
-    case.equal(strategy(), found, "after kill -9")
+    case.equal(strategy(), found, "the drain after a kill")
     case.equal([(get(a)["DesiredStatus"], get(a)["ClientStatus"]) for a in (work, everywhere, plugin)], [("run", "running")] * 3)
     let_go(node, work, "main")
     wait_drained()
     case.equal([get(a)["ClientStatus"] for a in (work, everywhere, plugin)], ["complete"] * 3)
     case.equal((get(work)["DesiredStatus"], order(node, work)), ("run", ["main begins", "main ends"]))
-    case.equal(when(work, "Terminated") <= when(everywhere, "Killing"), True, "system jobs wait for batch work")
-    case.equal(when(everywhere, "Terminated") <= when(plugin, "Killing", "t"), True, "plugins wait for all")
+    case.equal(when(work, "Terminated") <= when(everywhere, "Killing"), True, "whether system jobs end after batch jobs")
+    case.equal(when(everywhere, "Terminated") <= when(plugin, "Killing", "t"), True, "whether plugins end last")
     purge("web", "work", "everywhere", "plugin")
 
 
-def test_the_deadline_ends_batch_work():
+def test_the_deadline_stops_batch_jobs():
     work, everywhere = start("work", "batch"), start("everywhere", "system")
     drain(1000 * S)
     found = strategy()
     case.equal(get(work)["DesiredStatus"], "run")
-    # Another deadline is of the same drain.
+    # A new deadline does not start a new drain.
     drain(S)
     now = strategy()
     case.equal((now or found)["StartedAt"], found["StartedAt"])
@@ -128,7 +128,7 @@ def test_the_deadline_ends_batch_work():
     purge("work", "everywhere")
 
 
-def test_force_ends_all_at_once():
+def test_force_stops_all_at_once():
     work, everywhere = start("work", "batch"), start("everywhere", "system")
     done = drover("node", "drain", "-force", "-ignore-system", "-yes")
     case.equal((done.returncode, done.stderr), (0, ""))
@@ -143,11 +143,11 @@ def test_force_ends_all_at_once():
 
 
 def test_a_deadline_that_passes_without_the_agent():
-    """And one that does not: somebody who follows it sees its end."""
+    """Also a drain whose deadline has not passed when the agent is back: a follower sees its end."""
     work = start("work", "batch")
     drain(S)
     node.kill_launcher()
-    time.sleep(1.5)  # that it has passed does not depend on anything
+    time.sleep(1.5)  # the deadline passes, however slow the machine is
     node.start()
     node.wait_ready()
     wait_drained()
@@ -170,11 +170,11 @@ def test_a_deadline_that_passes_without_the_agent():
     purge("work")
 
 
-def test_what_is_no_drain():
+def test_invalid_drains_are_refused_and_the_longest_is_accepted():
     for spec in ({"Deadline": "soon"}, {"Deadline": []}, {"IgnoreSystemJobs": 7}, 7):
         node.refused(400, "DrainSpec", "PUT", path() + "/drain", {"DrainSpec": spec})
     case.equal(strategy(), None)
-    # As long as the clock can say.
+    # The longest deadline of 64 bits.
     alloc = start("work", "batch")
     drain(2**63 - 1)
     case.equal(strategy()["Deadline"], 2**63 - 1)
@@ -184,14 +184,14 @@ def test_what_is_no_drain():
     node.purge("work")
 
 
-def test_the_end_of_the_agent_and_a_drain():
-    """Whichever is asked for first, the agent ends by itself, once, when nothing runs any more."""
+def test_a_drain_and_the_end_of_the_agent_in_either_order():
+    """In either order of the two requests the agent ends when no task runs any more."""
     alloc = start_deaf("first")
     drain(1000 * S)
     case.until(lambda: get(alloc)["DesiredStatus"] == "stop", 60, "the drain to begin")
     node.process.send_signal(signal.SIGTERM)
     node.wait_log("stopping all allocations: the agent was told to end")
-    case.equal(node.process.poll(), None, "it waits for its task")
+    case.equal(node.process.poll(), None, "exit code while it waits for its task")
     let_deaf_go(alloc)
     case.equal(node.wait(), 0)
     node.start()
@@ -210,7 +210,7 @@ def test_the_end_of_the_agent_and_a_drain():
     purge("second")
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 

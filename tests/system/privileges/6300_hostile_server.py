@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 41
-"""A server of the cluster is hostile: it places what it must not get and asks for what is not its own. The node's policy permits
-exec tasks that are nobody, one host volume and no raw_exec, and that is all that comes of it. docs/advisories.md says which
-advisory each test is the answer to."""
+"""A hostile server of the cluster places jobs that the node must refuse, and requests files and processes that it must not reach. The
+node's policy permits exec tasks of user nobody, one host volume and no raw_exec; the server must gain nothing else. docs/advisories.md
+names the advisory of each test."""
 import hashlib
 import itertools
 import json
@@ -19,14 +19,14 @@ from lib.nomad_server import Refusal
 POLICY = '\nplugin "raw_exec" { config { enabled = false } }\nplugin "exec" { config { allow_caps = ["net_bind_service", "kill"] } }\n'
 NOBODY = 65534
 NOWHERE = "99999999-9999-4999-8999-999999999999"
-# What becomes, or must not become, a component of a path.
+# Names that must not become components of a path.
 NAMES = ("..", ".", "../x", "../../../../etc/cron.d/x", "/etc", "a/b", "a/../b", "a\nb", "a\0b", ".hidden", "alloc", "x" * 200,
          "x" * 5000, "é/", "-", "a b", "$(id)", "%s%n")
 number = itertools.count()
 
 
 def made(task=None, group=None, config=None, **fields):
-    """A job of one exec task with these fields."""
+    """Returns a job of one exec task with these fields."""
     found = job("h%d" % next(number), "/bin/sh", ["-c", "id -u; exec sleep 1000"], driver="exec", group=group)
     t = found["TaskGroups"][0]["Tasks"][0]
     t["Config"].update(config or {})
@@ -36,28 +36,28 @@ def made(task=None, group=None, config=None, **fields):
 
 
 def place(jobs):
-    """Their allocs, in the same order."""
+    """Places these jobs. Returns their allocs in the same order."""
     return [servers.run_job(j, me)[0] for j in jobs]
 
 
 def said(alloc):
-    """All that its events say."""
+    """Returns the text of all its events."""
     return " | ".join([e["DisplayMessage"] for t in (alloc["TaskStates"] or {}).values() for e in t["Events"] or ()] +
                       [alloc["ClientDescription"] or ""])
 
 
 def fail_all(cases, seconds=60):
-    """cases: [(what, job, a part of the sentence)]. Each alloc fails with it, and nothing of it ever runs."""
+    """cases: [(description, job, part of the message)]. Checks that each alloc fails with this message, and that its task never runs."""
     for (what, _, part), alloc in zip(cases, place([c[1] for c in cases])):
         found = servers.wait_alloc(alloc, ["failed"], seconds)
         case.contains(said(found), part, what)
         case.equal(any(e["Type"] == "Started" for t in (found["TaskStates"] or {}).values() for e in t["Events"] or ()), False,
-                   what + ": it was started")
+                   what + ": whether it was started")
         case.equal(processes_of(alloc), [], what)
 
 
 def tree():
-    """What lies in the places that nobody may touch."""
+    """Returns the contents of the places that must not be changed."""
     seen = {}
     for root in (outside, "/etc/cron.d", "/etc/systemd/system"):
         for directory, names, files in os.walk(root):
@@ -72,31 +72,31 @@ def tree():
 
 
 def all_is_well():
-    """Nothing outside was touched, no process of the agent died, a normal job runs, and only as nobody."""
-    case.equal(tree(), before, "what lies outside")
+    """Checks that nothing outside was changed, that no process of the agent died, and that a normal job runs, as nobody."""
+    case.equal(tree(), before, "contents of the places outside")
     now = node.processes()
-    case.equal({n: now.get(n) for n in processes}, processes, "the agent's processes")
+    case.equal({n: now.get(n) for n in processes}, processes, "processes of the agent")
     alloc = place([made()])[0]
     servers.wait_alloc(alloc, ["running"], 60)
     case.until(lambda: node.request("GET", "/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % alloc).text == "%d\n" % NOBODY,
-               30, "the normal job's output")
+               30, "the output of the normal job")
     servers.stop_alloc(alloc)
     servers.wait_alloc(alloc, ["complete"], 60)
-    case.equal(processes_of(good) != [], True, "the job that runs since the beginning")
+    case.equal(processes_of(good) != [], True, "the job that has run since the beginning")
 
 
 def ask(method, **request):
-    """ "ok" or the node's error."""
+    """Sends a request to the node. Returns "ok", or the node's error."""
     try:
         return servers.call_node(me, method, request) and "ok"
     except Refusal as e:
         return str(e)
 
 
-# --- what is placed ---
+# --- placed jobs ---
 
-def test_a_driver_that_is_disabled():
-    """CVE-2019-15928. The privileged side refuses by itself too: 1050."""
+def test_a_disabled_driver_is_refused():
+    """CVE-2019-15928. exec-helper refuses it too: 1050."""
     fail_all([("raw_exec", made({"Driver": "raw_exec"}), 'raw_exec'),
               ("a driver that does not exist", made({"Driver": "../raw_exec"}), "driver"),
               ("docker", made({"Driver": "docker", "Config": {"image": "x", "privileged": True}}), "docker"),
@@ -104,8 +104,8 @@ def test_a_driver_that_is_disabled():
     all_is_well()
 
 
-def test_users_that_are_denied():
-    """CVE-2020-28348: without a configuration root is denied. CVE-2020-27195: what is interpolated is checked afterwards."""
+def test_denied_users_are_refused():
+    """CVE-2020-28348: root is denied by default. CVE-2020-27195: users are checked after interpolation."""
     own = [str(os.stat("/proc/%d" % processes[n]).st_uid) for n in ("supervisor", "heartbeat")]
     cases = [("user %r" % u, made({"User": u}), "") for u in ("root", "0", "00", "+0", "-1", "4294967296", "0x0", " root", "root\n",
                                                             "none-such", "../root", "ro\0ot", "x" * 300, *own)]
@@ -126,15 +126,15 @@ def mounts(destination="/v", name="v", **more):
     return {"VolumeMounts": [{"Volume": name, "Destination": destination, **more}]}
 
 
-def test_host_volumes_outside_of_the_configuration():
-    """CVE-2026-14896: no text of a job is a path of the host."""
+def test_host_volumes_outside_of_the_configuration_are_refused():
+    """CVE-2026-14896: no string of a job is used as a path of the host."""
     fail_all([("source %r" % s, made(mounts(), volume(s)), "") for s in
               ("/etc", "../data", "data/..", "data/../../etc", "DATA", "data\0", "data ", "", "x" * 300)] +
              [("a writable mount of a read-only one", made(mounts(), volume("fixed")), "")])
     alloc = place([made(mounts("/v"), volume("fixed", ReadOnly=True), {"args": [
         "-c", "touch /v/x || echo refused; exec sleep 1000"]})])[0]
     servers.wait_alloc(alloc, ["running"], 60)
-    case.until(lambda: "refused" in log_of(alloc), 30, "the read-only volume to refuse")
+    case.until(lambda: "refused" in log_of(alloc), 30, "the write to the read-only volume to fail")
     servers.stop_alloc(alloc)
     all_is_well()
 
@@ -143,13 +143,13 @@ def log_of(alloc):
     return node.request("GET", "/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % alloc).text
 
 
-def test_places_of_mounts_inside_a_task():
+def test_invalid_destinations_of_mounts_are_refused():
     fail_all([("destination %r" % d, made(mounts(d), volume()), "") for d in
               ("/", "/..", "/../../etc", "/v/../../..", "/etc/passwd", "a\0b", "")])
     all_is_well()
 
 
-def test_names_that_would_be_paths():
+def test_names_that_look_like_paths_are_refused():
     """CVE-2026-7474, #27001 (a task named alloc), #26241."""
     cases = [("task %r" % n[:40], made({"Name": n}), "") for n in NAMES if n not in ("-", "a b", "é/", "%s%n", "$(id)")]
     for name in ("..", "../../../x", "/x", "a/b", "a\0b", "x" * 300):
@@ -163,14 +163,14 @@ def test_names_that_would_be_paths():
     all_is_well()
 
 
-def test_plugins_that_would_mount_elsewhere():
+def test_invalid_plugins_are_refused():
     fail_all([("mount_dir %r" % d, made({"CSIPluginConfig": {"ID": "p", "Type": "node", "MountDir": d}}), "") for d in
               ("/..", "/../../etc", "a\0b", "/" + "x" * 5000)])
     all_is_well()
 
 
-def test_ids_of_allocs_that_are_none():
-    """CVE-2026-7474: an id of the wire names a directory only if it is a UUID."""
+def test_invalid_ids_of_allocs_are_ignored():
+    """CVE-2026-7474: an id from the servers is used as a directory name only if it is a UUID."""
     ids = ["../../../../etc/cron.d", "/etc", "..", "", "x" * 300, "a\0b", good.upper(), good.replace("-", ""), "%s/../x" % good,
            "00000000-0000-0000-0000-000000000000"]
     index = servers.alloc(good)["AllocModifyIndex"]
@@ -180,7 +180,7 @@ def test_ids_of_allocs_that_are_none():
     faults = [servers.fault("reply", "Node.GetClientAllocs", reply={"Allocs": listed}),
               servers.fault("reply", "Alloc.GetAllocs", reply={"Allocs": [
                   {**body, "ID": i, "AllocModifyIndex": listed[i]} for i in ids]})]
-    servers.register_job(made())  # the list is asked for anew
+    servers.register_job(made())  # the list is requested again
     servers.change_alloc(good, {"ModifyTime": time.time_ns()})
     servers.wait_call("Alloc.GetAllocs", since, 60)
     beaten(servers, 3)
@@ -192,8 +192,8 @@ def test_ids_of_allocs_that_are_none():
     all_is_well()
 
 
-def test_what_a_task_would_get_into_its_environment():
-    """#24540: it is built from nothing; what cannot be a variable is refused or left out, and nothing reaches a helper."""
+def test_invalid_variables_are_refused_or_left_out():
+    """#24540: the environment starts empty; invalid names are refused or left out, and no variable reaches a helper."""
     odd = {"LD_PRELOAD": "/local/evil.so", "A\nB": "1", "A=B": "2", "": "3", "N": "a\0b", "PATH": "/local", "IFS": "x", "é": "4",
            "NOTIFY_SOCKET": "/run/x", "OK": "5\nX=6"}
     alloc = place([made({"Env": odd}, config={"args": ["-c", "/usr/bin/env -0 | /usr/bin/tr '\\0' ';'; exec /bin/sleep 1000"]})])[0]
@@ -209,8 +209,8 @@ def test_what_a_task_would_get_into_its_environment():
     all_is_well()
 
 
-def test_capabilities_that_are_not_granted():
-    """CVE-2021-32575, CVE-2019-12618: what is granted is the policy's, whatever a job asks for."""
+def test_capabilities_that_are_not_granted_are_refused():
+    """CVE-2021-32575, CVE-2019-12618: the policy limits capabilities, whatever a job requests."""
     fail_all([("cap_add %r" % (c,), made(config={"cap_add": c}), "") for c in
               (["sys_admin"], ["ALL"], ["cap_sys_module"], ["net_raw"], ["net_bind_service", "sys_ptrace"], ["../x"], ["99"])])
     alloc = place([made(config={"cap_drop": ["all"], "args": ["-c", "grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; exec sleep 1000"]})])[0]
@@ -223,7 +223,7 @@ def test_capabilities_that_are_not_granted():
     all_is_well()
 
 
-def test_modes_and_commands_that_are_none():
+def test_invalid_modes_and_commands_are_refused():
     """CVE-2026-14891."""
     fail_all([("the host's processes", made(config={"pid_mode": "host"}), "allow_host_pid"),
               ("the host's ipc objects", made(config={"ipc_mode": "host"}), "allow_host_ipc"),
@@ -240,8 +240,8 @@ def test_modes_and_commands_that_are_none():
     all_is_well()
 
 
-def test_what_nothing_here_renders_or_fetches():
-    """CVE-2024-1329, CVE-2025-8959 and their kin: there is no renderer and no getter that could follow a link."""
+def test_templates_and_artifacts_are_refused():
+    """CVE-2024-1329, CVE-2025-8959 and similar ones: there is no template renderer and no artifact getter that could follow a link."""
     template = {"DestPath": "../../../../etc/cron.d/x", "EmbeddedTmpl": "x", "ChangeMode": "noop"}
     fail_all([("a template", made({"Templates": [template]}), ""),
               ("a source of a template", made({"Templates": [{**template, "SourcePath": "/etc/shadow", "EmbeddedTmpl": ""}]}), ""),
@@ -252,7 +252,7 @@ def test_what_nothing_here_renders_or_fetches():
 
 
 def test_data_of_another_node_is_not_fetched():
-    """CVE-2024-7625, CVE-2024-6717: what a node would unpack of another's allocation could lead out. Nothing is unpacked."""
+    """CVE-2024-7625, CVE-2024-6717: an archive with the data of another node's allocation could write outside. No archive is unpacked."""
     heartbeat = node.processes()["heartbeat"]
     sticky = {"EphemeralDisk": {"SizeMB": 10, "Sticky": True, "Migrate": True}}
     os.kill(heartbeat, signal.SIGSTOP)
@@ -262,14 +262,14 @@ def test_data_of_another_node_is_not_fetched():
     finally:
         os.kill(heartbeat, signal.SIGCONT)
     servers.wait_alloc(alloc, ["running"], 60)
-    case.until(lambda: "end" in log_of(alloc), 60, "what it has")
-    case.equal(servers.alloc(alloc)["PreviousAllocation"], NOWHERE, "the alloc before it")
+    case.until(lambda: "end" in log_of(alloc), 60, "files of the alloc")
+    case.equal(servers.alloc(alloc)["PreviousAllocation"], NOWHERE, "its previous alloc")
     case.equal(log_of(alloc), "/alloc/data\n/local\nend\n")
     servers.stop_alloc(alloc)
     all_is_well()
 
 
-def test_numbers_that_are_too_large_or_negative():
+def test_numbers_that_are_too_large_or_negative_are_refused():
     cases = [made({"Resources": {"CPU": -5, "MemoryMB": -1}}), made({"Resources": {"CPU": 2 ** 40, "MemoryMB": 2 ** 40}}),
              made({"LogConfig": {"MaxFiles": -1, "MaxFileSizeMB": -1}}), made({"LogConfig": {"MaxFiles": 2 ** 40, "MaxFileSizeMB": 2 ** 40}}),
              made({"KillTimeout": -1}), made({"KillTimeout": 2 ** 62}), made({"KillSignal": "SIGKILL; x"}), made({"KillSignal": "99999"}),
@@ -283,10 +283,10 @@ def test_numbers_that_are_too_large_or_negative():
     all_is_well()
 
 
-# --- what is asked ---
+# --- requests to the node ---
 
-def test_files_outside_of_an_alloc():
-    """CVE-2022-24683, #24125: nothing but what tasks wrote in this alloc, by whatever way."""
+def test_files_outside_of_an_alloc_are_refused():
+    """CVE-2022-24683, #24125: only files of the alloc's tasks can be read, by every kind of request."""
     other = place([made()])[0]
     servers.wait_alloc(other, ["running"], 60)
     links = {"l1": "/etc/shadow", "l2": "/proc/1/environ", "l3": "../../../%s" % other, "l4": "l4", "l5": "../secrets", "l6": "/"}
@@ -320,7 +320,7 @@ def first_frame(method, **request):
         servers.close_stream(stream)
 
 
-def test_logs_of_others_by_tricks_with_names():
+def test_logs_outside_of_the_task_are_refused():
     other = place([made()])[0]
     servers.wait_alloc(other, ["running"], 60)
     for task in ("../%s/t" % other, "../../%s/alloc/logs/t" % other, "t/../t", "t\0", "", "..", "t.stdout.0", "/t", "x" * 5000):
@@ -333,7 +333,7 @@ def test_logs_of_others_by_tricks_with_names():
     all_is_well()
 
 
-def test_signals_to_others():
+def test_invalid_signals_and_foreign_processes_are_refused():
     pids = processes_of(good)
     for request in ({"AllocID": NOWHERE, "Signal": "SIGKILL"}, {"AllocID": good, "Task": "../x", "Signal": "SIGKILL"},
                     {"AllocID": good, "Task": "1", "Signal": "SIGKILL"}, {"AllocID": good, "Task": "t", "Signal": "99"},
@@ -346,7 +346,7 @@ def test_signals_to_others():
     all_is_well()
 
 
-def test_volumes_and_plugins_that_are_none():
+def test_invalid_volumes_and_plugins_are_refused():
     for bad in ("..", "../../../etc", "/etc", "a\0b", "x" * 300, ""):
         for method, request in (
                 ("CSI.NodeDetachVolume", {"PluginID": bad, "VolumeID": bad, "AllocID": bad, "NodeID": me, "ExternalID": bad}),
@@ -358,18 +358,18 @@ def test_volumes_and_plugins_that_are_none():
                 ("HostVolume.Delete", {"ID": NOWHERE, "Name": bad, "HostPath": "/etc", "PluginID": bad, "NodeID": me})):
             found = ask(method, **request)
             if method == "CSI.NodeDetachVolume" and found == "ok":
-                continue  # what is not mounted is detached
+                continue  # detaching a volume that is not mounted succeeds
             case.equal(found == "ok", False, "%s %r" % (method, bad[:40]))
     all_is_well()
 
 
-def test_metadata_that_is_none():
+def test_invalid_metadata_is_refused():
     for meta in ({"../x": "1"}, {"a b": "1"}, {"": "1"}, {"x" * 5000: "1"}, {"a\0b": "1"}, {"a\nb": "1"}):
         case.equal(ask("NodeMeta.Apply", NodeID=me, Meta=meta) == "ok", False, repr(meta)[:60])
     all_is_well()
 
 
-def test_what_nobody_has_is_an_error_and_not_silence():
+def test_unknown_methods_are_answered_with_an_error():
     for method in ("Agent.Profile", "Allocations.SetPauseState", "Nothing.There", "Allocations.", ".", "Allocations.Stats\0", "x" * 2000):
         case.equal(ask(method, AllocID=good) == "ok", False, method[:40])
     for method in ("Nothing.There", "FileSystem.List", "../x"):
@@ -384,21 +384,21 @@ def deep(depth):
     return value
 
 
-def test_requests_of_odd_shapes():
-    """The decoders alone are fuzzed; here whole requests with a wrong type in each place, deep and large ones."""
+def test_malformed_requests_are_refused():
+    """Whole requests with a wrong type in each field, deeply nested and large ones. The decoders alone are fuzzed in tests/fuzz."""
     for value in (7, -1, True, [], {}, [good], {"x": "y"}, deep(60), deep(400), "x" * 100000, 1.5):
         for method in ("Nothing.There", "FileSystem.Stat", "Allocations.Signal", "Allocations.Stats", "CSI.NodeDetachVolume"):
             request = dict.fromkeys(("AllocID", "NodeID", "Path", "Task", "Signal", "PluginID", "VolumeID", "ExternalID"), value)
             try:
                 servers.call_node(me, method, request, raw=True)
-                case.equal(method, "CSI.NodeDetachVolume", "answered %r" % str(value)[:40])  # nothing is mounted by such a name
+                case.equal(method, "CSI.NodeDetachVolume", "answered %r" % str(value)[:40])  # no mount has such a name, so this is a success
             except Refusal as e:
                 case.equal((e.kind, len(str(e)) > 0), ("RpcError", True), "%s of %r: %s" % (method, str(value)[:40], e))
     all_is_well()
 
 
-def test_requests_that_are_too_large():
-    """Who writes one hears that nobody reads on, instead of waiting for room for ever."""
+def test_requests_that_are_too_large_are_refused():
+    """The writer gets an error because the node stops reading, and does not block forever."""
     for method in ("FileSystem.Stat", "Nothing.There"):
         e = case.raises(Refusal, servers.call_node, me, method, {"AllocID": good, "Path": "x" * (4 << 20)}, raw=True)
         case.equal(e.kind, "Reset", str(e))
@@ -407,10 +407,10 @@ def test_requests_that_are_too_large():
     all_is_well()
 
 
-# --- what it says ---
+# --- answers to the node ---
 
-def test_a_hundred_thousand_allocs_that_are_not_there():
-    """The node goes on beating and keeps its own."""
+def test_a_hundred_thousand_unknown_allocs_do_not_disturb_the_node():
+    """The node keeps sending heartbeats and keeps its allocs."""
     index = servers.alloc(good)["AllocModifyIndex"]
     listed = {good: index}
     for n in range(100000):
@@ -426,7 +426,7 @@ def test_a_hundred_thousand_allocs_that_are_not_there():
     all_is_well()
 
 
-# --- what it learns ---
+# --- information about the node ---
 
 def test_no_secret_is_shown():
     """CVE-2019-12741, CVE-2024-12678: neither the node's secret nor a token, on any path."""
@@ -436,7 +436,7 @@ def test_no_secret_is_shown():
              "/v1/client/allocation/%s/stats" % good]
     texts = [node.request("GET", p).text for p in paths]
     servers.stop_server(0)
-    case.until(lambda: node.request("GET", "/v1/jobs").status == 503, 60, "the server to be missed")
+    case.until(lambda: node.request("GET", "/v1/jobs").status == 503, 60, "the node to notice that the server is stopped")
     texts += [node.request("GET", p).text for p in paths]
     servers.start_server(0)
     case.until(lambda: node.request("GET", "/v1/jobs").status == 200, 60, "the server to be back")
@@ -446,7 +446,7 @@ def test_no_secret_is_shown():
     all_is_well()
 
 
-def test_what_is_shown_cannot_be_run_by_a_browser():
+def test_no_answer_can_be_executed_by_a_browser():
     """CVE-2020-10944, #24489."""
     local = "%s/alloc/%s/t/local" % (node.data, good)
     with open(local + "/x.html", "w", encoding="ascii") as f:

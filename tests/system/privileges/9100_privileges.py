@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each process of a running agent may do: /proc/PID/status beside the table of PRIVSEP.md."""
+"""The privileges of each process of a running agent: /proc/PID/status is compared with the table of PRIVSEP.md."""
 import os
 import re
 import subprocess
@@ -12,7 +12,7 @@ ALARM = 37
 
 
 def parse(text):
-    """{process: {column: value}} of the Markdown table."""
+    """Returns {process: {column: value}} of the table."""
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
     return {row[0]: dict(zip(rows[0][1:], row[1:])) for row in rows[2:]}
 
@@ -23,19 +23,20 @@ def documented():
 
 
 def own_ids(a):
-    """{process: (uid, gid)}: what the launcher told exec-helper, which refuses these users to tasks."""
+    """Returns {process: (uid, gid)} from the arguments of exec-helper, which refuses these users for tasks."""
     words = dict(w[2:].split("=", 1) for w in agent.arguments(a.wait_process("exec-helper")) if "=" in w)
     names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper", "file-helper")
     return {name: (words["agent-uid-%d" % i],) * 2 for i, name in enumerate(names)}
 
 
 def compare(name, pid, row, ids):
-    """ids: the (uid, gid) that it must have. One that has just been started has still to drop the rest."""
+    """Compares a process with its row. ids: its expected (uid, gid). A process that has just been started may not have dropped its
+    privileges yet."""
     def dropped():
         found = trace.status(pid)
         return (found["Seccomp"], found["CapEff"]) == (row["Seccomp"], full if row["effective"] == "full" else row["effective"])
     full = trace.status(os.getpid())["CapBnd"]
-    case.until(dropped, 10, "%s (pid %d) to have dropped what it does not need" % (name, pid))
+    case.until(dropped, 10, "%s (pid %d) to drop its privileges" % (name, pid))
     status = trace.status(pid)
     for column, field in COLUMNS.items():
         case.equal(status[field], full if row[column] == "full" else row[column], "%s (pid %d): %s" % (name, pid, field))
@@ -46,7 +47,7 @@ def compare(name, pid, row, ids):
     case.equal(status["Seccomp_filters"], row["Seccomp"].replace("2", "1"), name + ": filters")
 
 
-def test_the_table_is_what_the_binaries_say():
+def test_the_table_agrees_with_the_binaries():
     made = subprocess.run([ROOT + "/tools/privsep.sh", build_dir()], check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout.decode()
     wanted, found = parse(made), documented()
     case.equal(sorted(found), sorted(wanted), "processes")
@@ -54,7 +55,7 @@ def test_the_table_is_what_the_binaries_say():
         case.equal(found[name], row, name + ": run tools/privsep.sh -w")
 
 
-def test_what_checks_records_links_no_protobuf():
+def test_helpers_with_fixed_records_do_not_link_protobuf():
     for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "executor", "holder"):
         binary = "%s/drover-%s" % (build_dir(), name)
         with open(binary, "rb") as f:
@@ -67,7 +68,7 @@ def is_task(pid):
 
 
 def strangers(pids):
-    """The processes of this pid namespace that are neither in pids, nor tasks, nor this test."""
+    """Returns the other processes of this pid namespace: not in pids, not tasks, not this test."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) not in pids and int(name) not in (1, os.getpid()):
@@ -75,12 +76,12 @@ def strangers(pids):
                 if not is_task(int(name)):
                     found.append((int(name), agent.arguments(int(name))))
             except OSError:
-                pass  # gone
+                pass  # it has ended
     return found
 
 
 def executors(node):
-    """{pid: driver} from the records."""
+    """Returns the pids of the agent's executors."""
     with open(node.data + "/instance", encoding="ascii") as f:
         pattern = "drover-%s/exec" % f.read().strip()
     found = []
@@ -94,7 +95,7 @@ def executors(node):
     return found
 
 
-def test_every_running_process_is_what_the_table_says():
+def test_every_running_process_has_the_privileges_of_the_table():
     table = documented()
     with volumes.Node() as node:
         node.start_plugin()
@@ -116,8 +117,8 @@ def test_every_running_process_is_what_the_table_says():
         for pid in found:
             compare("executor", pid, table["executor"], ids["executor"])
         known = {node.pid, *running.values(), *found}
-        # A child of a helper lasts for a moment; who is in no row would stay.
-        case.until(lambda: not strangers(known), 10, "no processes that are in no row: %s" % strangers(known))
+        # Children of helpers run only for a moment; a process that is in no row would stay.
+        case.until(lambda: not strangers(known), 10, "processes without a row to end: %s" % strangers(known))
         for name, (uid, _) in ids.items():
             print("    %-12s uid %s" % (name, uid))
         for job in ("checked", "raw-exec", "exec", "csi-local"):
@@ -129,7 +130,7 @@ def is_lookup(pid):
 
 
 def holds(t, pid):
-    """Whether it stands still together with exec-helper, whose deadline for it may have passed just before."""
+    """Stops exec-helper, and returns whether the child still exists: exec-helper may have killed it at its deadline just before."""
     if not is_lookup(pid):
         return False
     t.hold_root()
@@ -139,14 +140,14 @@ def holds(t, pid):
     return True
 
 
-def test_the_child_that_looks_up_a_user():
+def test_the_child_that_looks_up_a_user_has_the_privileges_of_the_table():
     table = documented()
     with api.Node() as node:
         helper = node.wait_process("exec-helper")
         with trace.Trace(helper, of=is_lookup) as t:
-            # One that is traced may miss its deadline: the task is started again then.
+            # A traced look-up may miss its deadline: then the task is started again.
             node.register(api.job("who", driver="exec", User="games", group={"RestartPolicy": crash.RESTART}))
-            # It asks for an alarm when it has dropped, and before it asks NSS.
+            # It calls alarm() after it has dropped its privileges, and before it calls NSS.
             child = t.until(lambda pid, call: call.nr == ALARM and holds(t, pid), 20)
             compare("exec-helper-lookup", child, table["exec-helper-lookup"], (65534, 65534))
             held = sorted(agent.descriptors(child))
@@ -156,18 +157,18 @@ def test_the_child_that_looks_up_a_user():
         node.purge("who")
 
 
-def test_the_child_that_looks_up_servers():
+def test_the_child_that_looks_up_servers_has_the_privileges_of_the_table():
     table = documented()
     config = case.directory() + "/agent.hcl"
     with open(config, "w", encoding="ascii") as f:
         f.write('client {\n  servers = ["localhost:1"]\n}\n')
     with api.Node(args=["-config", config]) as node:
         heartbeat = node.wait_process("heartbeat")
-        child = case.until(lambda: agent.children(heartbeat), 10, "the resolver")[0]
+        child = case.until(lambda: agent.children(heartbeat), 10, "the resolver to start")[0]
         compare("heartbeat-resolver", child, table["heartbeat-resolver"], own_ids(node)["heartbeat"])
 
 
-def test_the_holder_of_the_tasks_unit():
+def test_the_holder_has_the_privileges_of_the_table():
     with holder.Holder() as h:
         compare("holder", h.process.pid, documented()["holder"], h.ids)
 

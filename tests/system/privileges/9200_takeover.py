@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
 # takes: 50
-"""A program in the supervisor's place sends each message with each field wrong. mount-helper's and file-helper's values are in 1130; values of a start
-that exec-helper refuses by itself are also in 1050. After each refusal something normal works."""
+"""A program in the supervisor's place sends each message with each field invalid. Values for mount-helper and file-helper are in 1130, more
+values for exec-helper in 1050. After each refusal a normal request works."""
 import errno
 import fcntl
 import os
@@ -24,7 +24,7 @@ RAW = "raw_exec cannot mount"
 
 
 def cut_off(h, no, body, n_fds, zero, what):
-    """The helper must end by itself, without an answer."""
+    """Checks that the helper ends by itself, without an answer."""
     fds = [helper.memfd_sealed(b"x") for _ in range(n_fds)]
     h.ipc.send_raw(no, body, fds, zero=zero)
     for fd in fds:
@@ -47,7 +47,7 @@ def normal(r):
 
 # --- exec-helper ---
 
-def test_exec_helper_cuts_off_what_breaks_the_protocol():
+def test_exec_helper_ends_when_the_protocol_is_broken():
     n = 0
     with runs.Runs() as r:
         for m in TO_EXEC:
@@ -65,9 +65,9 @@ def test_exec_helper_cuts_off_what_breaks_the_protocol():
         print("    %d packets" % n)
 
 
-def test_exec_helper_refuses_wrong_values():
-    """Each field of a start out of the table: too long, a path, a name that is none, a number beyond its range. What its record has no
-    place for is in the test before."""
+def test_exec_helper_refuses_invalid_values():
+    """Each field of a start request from the table: too long, a path, an invalid name, a number beyond its range. Values that do not fit
+    the record are in the previous test."""
     bad_text = ["..", ".", "/", "a/b", "../../etc", "/etc/passwd", "x" * 129, "x" * 135, "a\nb", "\x7f", "-x", "\u00e9", "%s%n", " "]
     volume = {"kind": "EXEC_MOUNT_HOST_VOLUME", "name": "v"}
     place = {"kind": "PLUGIN_NODE", "plugin": "p", "volume": "v", "usage": "u", "alloc": b"0123456789abcdef"}
@@ -104,7 +104,7 @@ def test_exec_helper_refuses_wrong_values():
 
 
 def test_exec_helper_grants_no_capability_beyond_the_policy():
-    with runs.Runs("", dev=False) as r:  # -dev grants SYS_ADMIN
+    with runs.Runs("", dev=False) as r:  # with -dev the policy grants SYS_ADMIN
         alloc = r.make_alloc()
         for cap in list(ALL_CAPS) + [41, 62, 63]:
             bit = 1 << cap
@@ -115,28 +115,28 @@ def test_exec_helper_grants_no_capability_beyond_the_policy():
             case.equal(e.code in (-errno.EPERM, -errno.EINVAL), True, "capability %d: %s" % (cap, e))
         case.equal(r.list(), [], "runs")
         out = r.output("grep", ["CapBnd", "/proc/self/status"], driver="EXEC", cap_drop=(1 << 64) - 1)
-        case.equal(int(out.split()[1], 16), 0, "after dropping all there are")
+        case.equal(int(out.split()[1], 16), 0, "capabilities after all are dropped")
 
 
-def test_exec_helper_keeps_to_its_own_runs():
+def test_exec_helper_refuses_runs_that_are_not_its_own():
     with runs.Runs() as r:
         mine = r.start("sleep", ["1000"])
         pid = r.wait_state(mine, exe.EXE_RUNNING)["task_pid"]
-        # The same run for another alloc, task and user starts nothing.
+        # A second start with the same run id, but another alloc, task and user, starts nothing.
         other, req = r.request(task="other", user="daemon")
         case.equal(r.send(dict(req, run=mine.id), exe.spec("sleep", ["1000"]))["existed"], True)
         case.equal(r.record(mine)["task_pid"], pid)
-        # Foreign ids are no runs: nothing that has such a name elsewhere is touched.
+        # Unknown ids are not runs: files with such names elsewhere are not touched.
         victim = r.places.cgroup_dirs()["v2"] + "/exec"
         for run in (b"../exec/../exec/", b"/sys/fs/cgroup/x", b"exec" + b"\0" * 12, b"\xff" * 16):
             case.equal(r.ipc.call("EXEC_RUN_REAP_REQ", {"run": run})["killed"], False, repr(run))
         case.equal(os.path.isdir(victim), True, victim)
-        case.equal(os.path.exists("/proc/%d" % pid), True, "the task")
+        case.equal(os.path.exists("/proc/%d" % pid), True, "whether the task still runs")
         r.reap(mine)
         normal(r)
 
 
-def test_links_in_every_place_that_a_start_opens():
+def test_links_at_every_path_of_a_start_are_not_followed():
     victim = case.directory()
     os.chmod(victim, 0o777)
     with open(victim + "/who", "w", encoding="ascii") as f:
@@ -162,24 +162,24 @@ def test_links_in_every_place_that_a_start_opens():
                     record = r.ended(run)
                     if record["state"] == exe.EXE_FAILED:
                         case.contains((errno.ELOOP, errno.ENOTDIR), record["error"], "%s by %s" % (place, driver))
-                    elif place != "alloc/%s/web/secrets":  # exec does not open it, raw_exec makes a directory in its place
+                    elif place != "alloc/%s/web/secrets":  # exec does not open this path, raw_exec replaces it by a directory
                         case.equal(driver, "RAW_EXEC", place)
                         case.contains(("alloc/%s/alloc", "alloc/%s/alloc/logs"), place)
                     r.reap(run)
         after = sorted((n, os.lstat(victim + "/" + n).st_mtime_ns, os.lstat(victim + "/" + n).st_uid) for n in os.listdir(victim))
-        case.equal(after, before, "the victim's contents")
+        case.equal(after, before, "contents of the victim")
         now = os.stat(victim)
         case.equal((now.st_uid, now.st_mode), (owner.st_uid, owner.st_mode), "the victim")
         normal(r)
 
 
-def test_spec_memfds_that_change_or_are_none():
+def test_invalid_memfds_of_task_specs_are_refused():
     with runs.Runs() as r:
         unsealed = os.memfd_create("x", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.write(unsealed, exe.spec("true"))
         some = os.memfd_create("x", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.write(some, exe.spec("true"))
-        fcntl.fcntl(some, helper.F_ADD_SEALS, 0x2 | 0x4)  # may be written still
+        fcntl.fcntl(some, helper.F_ADD_SEALS, 0x2 | 0x4)  # not sealed against writing
         ours, theirs = socket.socketpair()
         for what, fd in (("unsealed", unsealed), ("half sealed", some), ("a socket", ours.fileno()), ("empty", helper.memfd_sealed(b"")),
                          ("too large", helper.memfd_sealed(exe.spec("true") + exe.spec_entry(2, "x" * (1 << 20)))),
@@ -194,9 +194,9 @@ def test_spec_memfds_that_change_or_are_none():
         normal(r)
 
 
-# --- mount-helper and file-helper: what 1130 does not do ---
+# --- mount-helper and file-helper: cases that are not in 1130 ---
 
-def test_mount_helper_and_file_helper_cut_off_what_breaks_the_protocol_at_any_depth():
+def test_mount_helper_and_file_helper_end_when_the_protocol_is_broken():
     for name, receiver in (("mount-helper", "MOUNT_HELPER"), ("file-helper", "FILE_HELPER")):
         n = 0
         with helper.Places() as places:
@@ -226,7 +226,7 @@ def ask_https(h, server, **fields):
                                             "timeout_ms": 60000, **fields}).fields
 
 
-def test_check_helper_cuts_off_what_breaks_the_protocol_and_refuses_wrong_values():
+def test_check_helper_ends_when_the_protocol_is_broken_and_refuses_invalid_values():
     n = 0
     with helper.Places() as places, socket.create_server(("127.0.0.1", 0)) as server:
         def cut(no, body, n_fds, zero, what):
@@ -249,13 +249,13 @@ def test_check_helper_cuts_off_what_breaks_the_protocol_and_refuses_wrong_values
                 e = case.raises(ipc.RequestError, ask_https, h, server, **wrong)
                 case.equal(e.code, -errno.EINVAL, str(wrong)[:60])
             h.ipc.send("CHK_HTTPS_CANCEL_EV", {"ask": 77})
-            # It goes on: the answer to a time that is over at once.
+            # It still works: a request with an expired deadline gets its answer.
             case.equal(ask_https(h, server, timeout_ms=1, skip_verify=True)["number"], errno.ETIMEDOUT)
 
 
 # --- csi-helper ---
 
-def test_csi_helper_cuts_off_what_breaks_the_protocol():
+def test_csi_helper_ends_when_the_protocol_is_broken():
     n = 0
     with helper.Places() as places, csi.bad() as plugin:
         def cut(no, body, n_fds, zero, what):
@@ -268,7 +268,7 @@ def test_csi_helper_cuts_off_what_breaks_the_protocol():
             for what, body, n_fds, zero in hostile.packets(m):
                 cut(m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
                 n += 1
-        # What is inside each of the calls.
+        # The messages inside each of the calls.
         call = ipc.BY_NAME["CSI_CALL_REQ"]
         inside = [(what, body) for fields in hostile.alternatives(call.message) for what, body in hostile.bodies(call.message, fields)
                   if "." in what]
@@ -282,7 +282,7 @@ def test_csi_helper_cuts_off_what_breaks_the_protocol():
             case.equal(csi.open_channel(h, plugin, 1), True, "ready")
 
 
-def test_csi_helper_takes_connected_unix_sockets_only():
+def test_csi_helper_accepts_only_connected_unix_sockets():
     with helper.Places() as places, csi.bad() as plugin, helper.Helper("csi-helper", places) as h:
         tcp = socket.socket()
         listener = socket.socket(socket.AF_UNIX)
@@ -307,7 +307,7 @@ class Heartbeat(helper.Helper):
         super().__init__("heartbeat", places, hello=False)
 
     def question(self):
-        """The cycle of its next question."""
+        """Returns the cycle number of its next beat."""
         packet = self.ipc.recv()
         case.equal(packet.name, "HB_BEAT_REQ")
         return packet["cycle"]
@@ -321,18 +321,18 @@ def last_ok(places):
         return struct.unpack("<Q40sQQ", f.read(64))[3]
 
 
-def test_heartbeat_writes_the_lease_for_a_fresh_answer_only():
+def test_heartbeat_renews_the_lease_only_for_a_timely_answer():
     with helper.Places() as places:
         with Heartbeat(places) as h:
             cycle = h.question()
             for wrong in (0, cycle + 1, cycle + 2, (1 << 64) - 1):
                 h.tell(wrong)
             second = h.question()
-            case.equal((second, last_ok(places)), (cycle + 1, 0), "cycle and lease after answers to nothing")
+            case.equal((second, last_ok(places)), (cycle + 1, 0), "cycle and lease after unexpected answers")
             h.tell(cycle)
             third = h.question()
-            case.equal(last_ok(places), 0, "lease after an answer that came too late")
-            while not last_ok(places):  # an answer may come too late on a machine that is busy
+            case.equal(last_ok(places), 0, "lease after a late answer")
+            while not last_ok(places):  # on a busy machine an answer may be too late
                 h.tell(third)
                 told, third = third, h.question()
             first, third = last_ok(places), told
@@ -340,11 +340,11 @@ def test_heartbeat_writes_the_lease_for_a_fresh_answer_only():
             for _ in range(50):
                 h.tell(third)
             h.question()
-            case.equal(last_ok(places), first, "lease after the same answer again")
+            case.equal(last_ok(places), first, "lease after a repeated answer")
             case.equal(os.stat(places.runtime + "/lease").st_size, 4096, "size of the page")
 
 
-def test_heartbeat_cuts_off_what_breaks_the_protocol():
+def test_heartbeat_ends_when_the_protocol_is_broken():
     with helper.Places() as places:
         for m in [m for m in ipc.TABLE if m.receiver == "HEARTBEAT"]:
             for what, body, n_fds, zero in hostile.packets(m):
@@ -365,7 +365,7 @@ def test_heartbeat_cuts_off_what_breaks_the_protocol():
 # --- executors ---
 
 def follow(r, run):
-    """A connection that shows that the run is well."""
+    """Checks with a new connection that the run still works."""
     c = r.connect(run)
     case.equal(c.hello["state"], exe.EXE_RUNNING)
     return c
@@ -382,7 +382,7 @@ def test_an_executor_survives_hostile_bytes():
                 body = bytes(rng.randrange(256) for _ in range(min(size, 64))).ljust(size, b"\xa5")
                 if size >= 8:
                     bad.append(struct.pack("<HHI", 0, kind, size) + body[8:])  # version 0
-                    bad.append(struct.pack("<HHI", 1, kind, size + 1) + body[8:])  # another size than it has
+                    bad.append(struct.pack("<HHI", 1, kind, size + 1) + body[8:])  # a wrong size
                     bad.append(struct.pack("<HHI", 1, kind, 0xFFFFFFFF) + body[8:])
                 else:
                     bad.append(body)
@@ -408,7 +408,7 @@ def test_an_executor_survives_hostile_bytes():
         r.reap(run)
 
 
-def test_an_executor_takes_root_s_lease_page_only():
+def test_an_executor_accepts_only_lease_pages_of_root():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"], lease_ms=3600000)
         r.wait_state(run, exe.EXE_RUNNING)
@@ -424,8 +424,8 @@ def test_an_executor_takes_root_s_lease_page_only():
                 c.send(exe.EXE_LEASE, [fd], limit_ms=3600000)
                 case.until(lambda: c.recv() is None, 5, "end of the connection after " + what)
             with follow(r, run) as c:
-                case.equal((c.hello["lease_dev"], c.hello["lease_ino"]), (page.st_dev, page.st_ino), "its page after " + what)
-        for limit in (1 << 63, (1 << 64) - 1, 1 << 40):  # an overflow would stop it at once
+                case.equal((c.hello["lease_dev"], c.hello["lease_ino"]), (page.st_dev, page.st_ino), "its lease page after " + what)
+        for limit in (1 << 63, (1 << 64) - 1, 1 << 40):  # an overflow of the limit would stop the task at once
             with r.connect(run) as c:
                 c.send(exe.EXE_LEASE, limit_ms=limit)
                 time.sleep(0.05)
@@ -433,7 +433,7 @@ def test_an_executor_takes_root_s_lease_page_only():
         r.reap(run)
 
 
-def test_an_executor_with_more_peers_and_descriptors_than_it_takes():
+def test_an_executor_limits_its_peers_and_descriptors():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"])
         r.wait_state(run, exe.EXE_RUNNING)
@@ -444,14 +444,14 @@ def test_an_executor_with_more_peers_and_descriptors_than_it_takes():
             c.close()
         fds = [os.open("/etc", os.O_RDONLY) for _ in range(200)]
         for kind, values in ((exe.EXE_SIGNAL, {"signal": signal.SIGURG}), (exe.EXE_LEASE, {"limit_ms": 0})):
-            c = case.until(lambda: connect_or_none(r, run), 5, "room for a peer")
+            c = case.until(lambda: connect_or_none(r, run), 5, "another connection to be accepted")
             try:
                 c.send(kind, fds, **values)
             except OSError:
                 pass
             c.close()
         pid = held[3].hello["executor_pid"]
-        case.until(lambda: len(os.listdir("/proc/%d/fd" % pid)) < 40, 5, "its descriptors to be few")
+        case.until(lambda: len(os.listdir("/proc/%d/fd" % pid)) < 40, 5, "its descriptors to be closed")
         for fd in fds:
             os.close(fd)
         held[3].send(exe.EXE_STOP, signal=15, timeout_ms=(1 << 64) - 1)
@@ -467,7 +467,7 @@ def connect_or_none(r, run):
         return None
 
 
-def test_an_executor_refuses_foreign_users():
+def test_an_executor_refuses_other_users():
     with runs.Runs() as r:
         run = r.start("sleep", ["1000"])
         r.wait_state(run, exe.EXE_RUNNING)
@@ -490,7 +490,7 @@ def test_an_executor_refuses_foreign_users():
                     os._exit(1 if s.recv(300) else 0)
                 except OSError:
                     os._exit(0)
-            case.equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "uid %d got an answer" % uid)
+            case.equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "whether uid %d got an answer" % uid)
         follow(r, run).close()
         r.reap(run)
 

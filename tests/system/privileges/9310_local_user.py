@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 30
-"""Local users, of no group and of the control socket's, and the users of the agent's processes try everything below the data
-directory, the runtime directory and the cgroups of an agent at work, and all of its processes and tasks. Root tells them every name."""
+"""Local users without a group or in the control socket's group, and the users of the agent's processes, try to access everything below the
+data directory, the runtime directory and the cgroups of a working agent, and all of its processes and tasks. Root gives them the list of
+all names."""
 import collections
 import ctypes
 import json
@@ -16,14 +17,14 @@ from lib import agent, api, case, crash, helper, service, volumes
 from lib.websocket import Exec
 
 STRANGER = 54321
-LINES = 40  # of a report
+LINES = 40  # lines of a report
 PLAIN = 64950
 PTRACE_SEIZE, PTRACE_DETACH, PR_SET_DUMPABLE = 0x4206, 17, 4
 SYS_PIDFD_GETFD = 438
 CONFIG = '''plugin "exec" { config { allow_caps = ["audit_write", "kill", "net_bind_service", "sys_admin", "dac_override", "fowner"] } }
 plugin "raw_exec" { config { enabled = true } }
 '''
-# What a task makes everybody's, in each directory that it has: what is around it must keep others out.
+# A task that makes files with mode 0777 in each of its directories: the directories above must keep other users out.
 TASK = """import os, socket, time
 os.umask(0)
 for d in %s:
@@ -45,7 +46,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Node(volumes.Node):
-    """An agent as it is installed, with a plugin."""
+    """An agent as installed, with a plugin."""
 
     def __init__(self):
         super().__init__(CONFIG, dev=False)
@@ -73,7 +74,7 @@ def start_job(name, driver, user):
 
 
 def start_jobs():
-    """{name: alloc} of a job for each driver and kind of user."""
+    """Runs a job for each driver and kind of user. Returns {name: alloc}."""
     found = {}
     for driver, user in (("exec", ""), ("exec", "plain"), ("raw_exec", ""), ("raw_exec", "nobody"), ("raw_exec", "plain")):
         name = "%s-%s" % (driver.replace("_", "-"), user or "default")
@@ -83,10 +84,10 @@ def start_jobs():
     return found
 
 
-# --- what root knows ---
+# --- the lists that root makes ---
 
 def all_paths():
-    """Every path below what is the agent's."""
+    """Returns every path of the agent."""
     tops = [node.data, "/run/drover"]
     name = "drover-" + crash.instance(node)
     tops += [os.path.join(at, name) for at, dirs, _ in os.walk("/sys/fs/cgroup") if name in dirs]
@@ -98,7 +99,7 @@ def all_paths():
 
 
 def all_pids():
-    """{pid: what it is} of the agent, its executors and its tasks."""
+    """Returns {pid: name} of the agent's processes, its executors and its tasks."""
     found = {node.pid: "launcher", **{pid: name for name, pid in node.processes().items()}}
     for pid in (int(n) for n in os.listdir("/proc") if n.isdigit()):
         try:
@@ -111,7 +112,7 @@ def all_pids():
 
 
 def listening(pids):
-    """What network sockets and sockets without a path these processes listen on: {inode: name}."""
+    """Returns {inode: name} of the network sockets and abstract sockets on which these processes listen."""
     inodes = {d[len("socket:["):-1] for pid in pids for d in agent.descriptors(pid) if d.startswith("socket:[")}
     found = {}
     with open("/proc/net/unix", encoding="ascii") as f:
@@ -126,7 +127,7 @@ def listening(pids):
     return found
 
 
-# --- the stranger ---
+# --- the attempts of a user ---
 
 def works(fn, *args):
     try:
@@ -153,7 +154,7 @@ def connects(path):
 
 
 def plants(path):
-    """Whether anything can be made in a directory."""
+    """Returns whether files can be created in the directory."""
     def once(make, remove):
         make(path + "/planted")
         remove(path + "/planted")
@@ -163,7 +164,7 @@ def plants(path):
 
 
 def try_path(path, kind):
-    """What can be done with it."""
+    """Returns the operations that are possible with a path."""
     flags = os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
     tries = {"mode": lambda: works(os.chmod, path, 0o777), "owner": lambda: works(os.chown, path, os.getuid(), -1)}
     if stat.S_ISDIR(kind):
@@ -214,12 +215,12 @@ def try_process(pid, what):
 
 
 def walk(tops):
-    """What there is to see without being told any name."""
+    """Returns the paths that the user finds without the list."""
     return [os.path.join(at, n) for top in tops for at, dirs, files in os.walk(top) for n in dirs + files]
 
 
 def reached_by(uid, groups, paths, pids):
-    """All that a user without capabilities can do with these paths and processes, and which paths he finds by himself."""
+    """Returns all that a user without capabilities can do with these paths and processes, and the paths that the user finds."""
     kinds = []
     for path in paths:
         try:
@@ -234,7 +235,7 @@ def reached_by(uid, groups, paths, pids):
             os.setgroups(groups)
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
-            libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # or its own /proc/self/fd would be root's
+            libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # or its own /proc/self/fd would belong to root
             found = [f for path, kind in kinds for f in try_path(path, kind)]
             found += [f for pid, what in others.items() for f in try_process(pid, what)]
             found += ["see " + p for p in walk([node.data, "/run/drover"])]
@@ -247,32 +248,32 @@ def reached_by(uid, groups, paths, pids):
     os.close(theirs)
     with os.fdopen(ours) as f:
         said = f.read()
-    case.equal(os.waitpid(child, 0)[1], 0, "end of user %d" % uid)
+    case.equal(os.waitpid(child, 0)[1], 0, "exit code of the child of user %d" % uid)
     return json.loads(said)
 
 
 def kinds(found):
-    """The same without ids, each once, with how many there are."""
+    """Replaces ids, and counts equal lines."""
     counted = collections.Counter(re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}", "ID", text) for text in found)
     return ["%s (%d)" % pair for pair in sorted(counted.items())]
 
 
 def public():
-    """What anybody may do, and why: patterns."""
-    return ["read %s/instance" % node.data,  # which cgroups are this agent's; it opens nothing
-            "list /run/drover", "see /run/drover/[^/]*",  # where the sockets are; they have modes of their own
-            "read /run/drover/lease"]  # executors read the time of the last heartbeat; it says no more
+    """Returns patterns of what every user may do, each with its reason."""
+    return ["read %s/instance" % node.data,  # names the cgroups of the agent, but gives no access
+            "list /run/drover", "see /run/drover/[^/]*",  # the directory of the sockets, which have their own modes
+            "read /run/drover/lease"]  # executors read it; it contains only the time of the last heartbeat
 
 
 def of_the_group():
-    """What the group of the control socket may do besides. Who may ask the agent for everything gains nothing by it."""
+    """Returns what the control socket's group may do in addition. Its members have full access through the API anyway."""
     cgroups = "/sys/fs/cgroup/.*/?drover-" + crash.instance(node)
     return public() + [
         "connect /run/drover/drover.sock",
-        "(list|see|read|connect) /run/drover/x(/.*)?",  # an executor hangs up on all but user drover and root: 1000
-        "(list|see|read) %s/(logs|run)(/.*)?" % node.data,  # logs, and the records of runs
+        "(list|see|read|connect) /run/drover/x(/.*)?",  # an executor closes connections of all users but drover and root: 1000
+        "(list|see|read) %s/(logs|run)(/.*)?" % node.data,  # logs and records of runs
         "(list|read) %s(/.*)?" % cgroups,
-        "write %s/(exec|tasks)/cpuset.cpus" % cgroups]  # the processors that runs share; the API stops these runs altogether
+        "write %s/(exec|tasks)/cpuset.cpus" % cgroups]  # the cores of runs; through the API these users can stop the runs anyway
 
 
 def check_reach(who, uid, groups, allowed):
@@ -280,8 +281,8 @@ def check_reach(who, uid, groups, allowed):
     assert not extra, "%s reaches %d things:\n        %s" % (who, len(extra), "\n        ".join(kinds(extra)[:LINES]))
 
 
-def test_a_stranger_reaches_nothing_of_an_agent_at_work():
-    for name, alloc in allocs.items():  # he is told of what there is
+def test_a_local_user_reaches_nothing_of_a_working_agent():
+    for name, alloc in allocs.items():  # the lists contain these, so the test is not empty
         assert any(alloc["ID"] in p and p.endswith("/open/everybodys") for p in paths), name
     for part in ("/csi.sock", "/drover.sock", "/t/secrets/everybodys", "/state/state.db", ".rec", "/t.stdout.0", "/cgroup.procs"):
         assert any(p.endswith(part) for p in paths), part
@@ -289,8 +290,8 @@ def test_a_stranger_reaches_nothing_of_an_agent_at_work():
     check_reach("a stranger", STRANGER, [], public())
 
 
-def test_users_of_the_agent_that_hold_no_files_reach_no_more():
-    """Whoever took over one of these processes has its user. What else it has: 2000 (descriptors), 9100 (capabilities), unit/filters."""
+def test_users_of_the_agents_processes_reach_no_more():
+    """An attacker in one of these processes has its user. Its descriptors: 2000; its capabilities: 9100; its filter: unit/filters."""
     for name, uid in ids.items():
         if name not in ("drover", "drover-exec", "drover-file"):
             check_reach(name, uid, [], public())
@@ -300,26 +301,26 @@ def test_the_group_of_the_socket_reaches_it_and_the_logs():
     check_reach("a member of group drover", STRANGER, [ids["drover"]], of_the_group())
 
 
-def test_whoever_took_over_the_supervisor_reaches_no_file_of_an_alloc_by_himself():
+def test_an_attacker_in_the_supervisor_reaches_no_file_of_an_alloc_directly():
     check_reach("drover", ids["drover"], [], of_the_group() + [
         "(list|see|read|write|plant|mode|owner) %s/state(/.*)?" % node.data])
 
 
-def test_nothing_of_the_agent_listens_on_a_network_or_by_a_name_without_a_path():
+def test_the_agent_listens_on_no_network_or_abstract_socket():
     case.equal(listening([pid for pid, what in pids.items() if not what.startswith("/")]), {})
 
 
-def test_file_helper_sees_the_directories_of_allocs_and_no_way_out():
-    """Its root is the directory of all allocs; that one and each of its others is a mount of its own, above which there is nothing."""
+def test_file_helper_can_open_only_the_directories_of_allocs():
+    """Its root is the directory of all allocs. This and each of its other directories is a separate mount without a parent directory."""
     pid = node.wait_process("file-helper")
     names = set(os.listdir("/proc/%d/root" % pid))
-    case.equal(names - {a["ID"] for a in node.ask("/v1/allocations")}, {".trash"}, "its root")
+    case.equal(names - {a["ID"] for a in node.ask("/v1/allocations")}, {".trash"}, "root of file-helper")
     for fd in os.listdir("/proc/%d/fd" % pid):
         at = "/proc/%d/fd/%s" % (pid, fd)
         if not os.path.isdir(at):
             try:
                 name = os.readlink(at)
-            except FileNotFoundError:  # closed since the list was read
+            except FileNotFoundError:  # closed after the list was read
                 continue
             case.equal(re.match(r"socket:|/dev/null|/memfd:|%s$" % node.log_path, name) is not None, True, name)
             continue
@@ -333,8 +334,8 @@ def test_file_helper_sees_the_directories_of_allocs_and_no_way_out():
         case.contains(data, (top.st_dev, top.st_ino), "the top of " + at)
 
 
-def test_an_executor_sees_the_logs_and_the_volume_of_its_alloc_and_nothing_else():
-    """Its root is the directory of the logs; what it has open leads to no other, but to the volume that it may have to sync."""
+def test_an_executor_can_open_only_the_logs_and_the_volume_of_its_alloc():
+    """Its root is the directory of the logs. Its descriptors lead to no other directory except the volume that it syncs at a lease stop."""
     harmless = re.compile(r"socket:|pipe:|anon_inode:|/dev/null|/memfd:|/data$|%s/run/[0-9a-f]{32}\.rec|/run/drover/lease|"
                           r"/sys/fs/cgroup/.*/(cgroup\.kill|cgroup\.events|memory\.oom_control|memory\.events)$" % node.data)
     found = [pid for pid, what in pids.items() if what.startswith("drover-executor")]
@@ -352,6 +353,6 @@ with service.Users([("plain", PLAIN, PLAIN, [])]), Node() as node:
     node.start_plugin()
     allocs = start_jobs()
     with Exec(node, allocs["exec-plain"]["ID"], ["/bin/sleep", "1000"]):
-        case.until(lambda: any(w == ["/bin/sleep", "1000"] for w in map(agent.arguments, all_pids())), 30, "the session's command")
+        case.until(lambda: any(w == ["/bin/sleep", "1000"] for w in map(agent.arguments, all_pids())), 30, "the command of the session to run")
         paths, pids = all_paths(), all_pids()
         case.run(globals())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Services of jobs and their checks on one node: registered, found, checked, restarted by a check, and gone."""
+"""Services of jobs and their checks on one node: registration, queries, checks, restarts by a check, and removal."""
 import contextlib
 import http.server
 import json
@@ -12,7 +12,7 @@ from lib import api, binary, case
 from lib.cluster import processes_of
 
 S = 10**9
-# Serves what the path says on the port "http"; anything but HTTP on "raw".
+# Serves on port "http" the answer that the path names; on port "raw" it speaks another protocol.
 SERVER = r"""
 import http.server, os, socket, threading, time
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -84,7 +84,7 @@ def checks_of(alloc):
 
 
 def wait_check(alloc, name, status, output="", seconds=90):
-    """Until the check is so and its output begins so: what it is then."""
+    """Waits until the check has this status and its output begins with this text. Returns the check."""
     seen = {}
 
     def look():
@@ -106,8 +106,8 @@ def drover(*words):
     return r.returncode, r.stdout.decode()
 
 
-def test_services_are_found_and_gone_before_the_task_is_told():
-    # What it is sent is not what ends it, but the file that the test makes.
+def test_services_are_found_and_removed_before_the_task_is_stopped():
+    # After its signal the task ends only when the test makes a file.
     script = "trap 'while ! test -e $NOMAD_ALLOC_DIR/go; do sleep 0.05; done; exit 0' INT; echo ready; while :; do sleep 0.05; done"
     made = api.job("found", "/bin/sh", ["-c", script], KillTimeout=60 * S, Services=[service("of-task", "8080")], group={
         "Networks": [{"Mode": "host", "ReservedPorts": [{"Label": "http", "Value": 18080}]}],
@@ -115,7 +115,7 @@ def test_services_are_found_and_gone_before_the_task_is_told():
     node.register(made)
     alloc = node.wait_running("found")[0]
     node.wait_said(alloc, b"ready")
-    case.until(lambda: instances("of-task"), 20, "the task's service")
+    case.until(lambda: instances("of-task"), 20, "the service of the task")
     found = instances("web-0")[0]
     address = node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Shared"]["Ports"][0]
     case.equal((found["ID"], found["Address"], found["Port"], found["Tags"]),
@@ -130,8 +130,8 @@ def test_services_are_found_and_gone_before_the_task_is_told():
     case.equal((code, "web-0" in text, "a,g" in text), (0, True, True), text)
     code, text = drover("service", "info", "web-0")
     case.equal((code, "%s:18080" % address["HostIP"] in text), (0, True), text)
-    case.equal(drover("service", "info", "nobody")[0] != 0, True, "exit code for a service that is none")
-    # In place: the same alloc, with other tags.
+    case.equal(drover("service", "info", "nobody")[0] != 0, True, "exit code for an unknown service")
+    # A change in place: the same alloc with other tags.
     made["Job"]["TaskGroups"][0]["Services"][0]["Tags"] = ["b"]
     node.register(made)
     case.until(lambda: instances("web-0")[0]["Tags"] == ["b"], 20, "the new tags")
@@ -140,13 +140,13 @@ def test_services_are_found_and_gone_before_the_task_is_told():
     node.wait_ready()
     case.until(lambda: len(node.ask("/v1/allocation/%s/services" % alloc["ID"])) == 3, 20, "the services to be back")
     node.do("DELETE", "/v1/job/found")
-    case.until(lambda: node.ask("/v1/services") == [], 20, "the services to go")
-    case.equal(node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"], "running", "the task, which nobody has ended yet")
+    case.until(lambda: node.ask("/v1/services") == [], 20, "the services to be removed")
+    case.equal(node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"], "running", "status of the task, which still runs")
     open("%s/alloc/%s/alloc/go" % (node.data, alloc["ID"]), "w").close()
     node.purge("found")
 
 
-def test_checks_tell_what_they_found():
+def test_checks_report_their_results():
     checks = [check("good"), check("tcp", "tcp"), check("head", Method="HEAD"), check("moved", path="/to-flag"),
               check("post", path="post", Method="POST", Body="ping", Header={"X-Who": ["me"], "Host": ["a.example"]}),
               check("big", path="/big"), check("lines", path="/lines"), check("never", path="/never", timeout=1),
@@ -179,17 +179,17 @@ def test_checks_tell_what_they_found():
     case.equal((big["StatusCode"], big["Output"]), (500, "x" * 3072))
     code, text = drover("alloc", "checks", alloc["ID"])
     case.equal((code, "connection refused" in text), (0, True), text)
-    # What was found is known at once after a restart of the agent.
+    # The results are known at once after a restart of the agent.
     node.kill("supervisor")
     node.wait_ready()
     case.until(lambda: len(checks_of(alloc)) == 14, 20, "the checks")
-    case.equal([c["Check"] for c in checks_of(alloc).values() if c["Status"] == "pending"], [], "checks that know nothing")
+    case.equal([c["Check"] for c in checks_of(alloc).values() if c["Status"] == "pending"], [], "checks without a result")
     node.purge("checked")
 
 
 @contextlib.contextmanager
 def judge():
-    """Answers checks itself, at .port: 503 while the process .pid lives, else 200. What is judged need not come up in time."""
+    """Answers checks at .port: 503 while the process .pid exists, else 200. So no task has to start in time for a check."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(503 if server.pid and os.path.exists("/proc/%d" % server.pid) else 200)
@@ -204,7 +204,7 @@ def judge():
         server.shutdown()
 
 
-def test_a_failing_check_restarts_its_task_each_time():
+def test_a_failing_check_restarts_its_task_repeatedly():
     with judge() as judged:
         policy = {"Attempts": 3, "Interval": 600 * S, "Delay": S // 10, "Mode": "fail"}
         checks = [check("alive", CheckRestart={"Limit": 2, "Grace": S}), check("ignored", OnUpdate="ignore")]
@@ -214,7 +214,7 @@ def test_a_failing_check_restarts_its_task_each_time():
             node.register(made)
             alloc = node.wait_running(name)[0]
             wait_check(alloc, "alive", "success")
-            judged.pid = case.until(lambda a=alloc: processes_of(a["ID"]), 20, "the task")[0]
+            judged.pid = case.until(lambda a=alloc: processes_of(a["ID"]), 20, "the task to run")[0]
             case.until(lambda a=alloc: [e[0] for e in events(a)].count("Started") == 2, 90, "the task to be started again")
             wait_check(alloc, "alive", "success")
             found = events(alloc)
@@ -223,14 +223,15 @@ def test_a_failing_check_restarts_its_task_each_time():
             case.equal([e[0] for e in found[at + 1:]], ["Terminated", "Restarting", "Started"])
             case.equal(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Restarts"], 1)
             case.equal([(s["AllocID"], s["Address"]) for s in instances("sick")], [(alloc["ID"], "127.0.0.1")], "instances")
-            # Not only once.
-            judged.pid = case.until(lambda a=alloc: processes_of(a["ID"]), 20, "the task")[0]
-            case.until(lambda a=alloc: node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Restarts"] == 2, 90, "the second")
+            # The restart happens again.
+            judged.pid = case.until(lambda a=alloc: processes_of(a["ID"]), 20, "the task to run")[0]
+            case.until(lambda a=alloc: node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Restarts"] == 2, 90, "the second restart")
             node.purge(name)
 
 
-def test_a_groups_services_are_out_while_its_tasks_restart():
-    """For its shutdown_delay before they are told, until one has started again; not when a single task is restarted."""
+def test_services_of_a_group_are_removed_while_its_tasks_restart():
+    """The services are removed for the group's shutdown_delay before the tasks are stopped, until one has started again; not if a single
+    task is restarted."""
     node.register(api.job("again", group={"ShutdownDelay": 2 * S, "Services": [service("again", "")]}))
     alloc = node.wait_running("again")[0]
 
@@ -238,27 +239,27 @@ def test_a_groups_services_are_out_while_its_tasks_restart():
         return [e for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"] if e["Type"] == "Started"]
 
     def restarted(*words):
-        """By how much later the task was told to end, and whether its group was registered anew."""
-        index, last = case.until(lambda: instances("again"), 60, "its service")[0]["CreateIndex"], starts()[-1]["Time"]
+        """Returns the delay until the task was stopped, and whether the group's service was registered again."""
+        index, last = case.until(lambda: instances("again"), 60, "the service of the group")[0]["CreateIndex"], starts()[-1]["Time"]
         code, text = drover("alloc", "restart", *words)
         case.equal(code, 0, text)
         case.until(lambda: starts()[-1]["Time"] > last, 90, "the task to be started again")
         seen = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
         at = max(n for n, e in enumerate(seen) if e["Type"] == "Restart Signaled")
         case.equal([e["Type"] for e in seen[at:]], ["Restart Signaled", "Terminated", "Restarting", "Started"])
-        again = case.until(lambda: instances("again"), 60, "its service")[0]
+        again = case.until(lambda: instances("again"), 60, "the service of the group")[0]
         return seen[at + 1]["Time"] - seen[at]["Time"], again["CreateIndex"] > index
     _, anew = restarted(alloc["ID"], "t")
-    case.equal(anew, False, "after the restart of one task")
+    case.equal(anew, False, "the service after the restart of one task")
     for words in ((alloc["ID"],), ("-all-tasks", alloc["ID"])):
         delay, anew = restarted(*words)
-        # The clock of events may be moved a little meanwhile.
+        # The clock of events may be adjusted slightly meanwhile.
         case.equal((delay >= 2 * S - S // 100, anew), (True, True), "%s: %.3f s" % (words, delay / S))
     node.do("DELETE", "/v1/job/again?no_shutdown_delay=true")
     node.purge("again")
 
 
-def test_a_restart_that_is_refused_takes_no_service_away():
+def test_a_refused_restart_removes_no_service():
     made = api.job("kept", "/bin/sh", ["-c", "exit 1"], group={"Services": [service("kept", "")], "RestartPolicy": {
         "Attempts": 3, "Interval": 3600 * S, "Delay": 1000 * S, "Mode": "fail"}})
     node.register(made)
@@ -272,11 +273,11 @@ def test_a_restart_that_is_refused_takes_no_service_away():
         code, text = drover("alloc", "restart", *words, alloc["ID"])
         case.equal(code, 1, text)
         case.contains(text, "Task not running")
-        case.equal([i["CreateIndex"] for i in instances("kept")], [index], "its service")
+        case.equal([i["CreateIndex"] for i in instances("kept")], [index], "the service of the group")
     node.purge("kept")
 
 
-def test_services_are_gone_when_the_tasks_have_ended_by_themselves():
+def test_services_are_removed_when_the_tasks_end_by_themselves():
     made = api.job("once", "/bin/sh", ["-c", "until [ -e $NOMAD_ALLOC_DIR/go ]; do sleep 0.05; done"],
                    Services=[service("of-task", "")], group={"Services": [service("of-group", "")]})
     made["Job"]["Type"] = "batch"
@@ -285,7 +286,7 @@ def test_services_are_gone_when_the_tasks_have_ended_by_themselves():
     case.until(lambda: instances("of-task") and instances("of-group"), 60, "both services")
     open("%s/alloc/%s/alloc/go" % (node.data, alloc["ID"]), "w").close()
     node.wait_allocs("once", [(0, "run", "complete")], 60)
-    case.until(lambda: node.ask("/v1/services") == [], 60, "the services to go")
+    case.until(lambda: node.ask("/v1/services") == [], 60, "the services to be removed")
     node.purge("once")
 
 
@@ -319,20 +320,20 @@ def test_a_task_knows_its_ports():
     node.purge("env")
 
 
-def test_what_cannot_be_a_service_is_said():
+def test_invalid_services_are_refused():
     for services, text in (
             ([service("bad_name")], "a service's name must have 1 to 63 letters, digits and dashes"),
-            ([service(Provider="consul")], 'service "web": provider "consul" is not there: use provider = "nomad"'),
+            ([service(Provider="consul")], 'service "web": provider "consul" is not supported: use provider = "nomad"'),
             ([service(port="nowhere")], 'port "nowhere" is neither a number nor a label'),
             ([service(checks=[check("c", "script")])], 'type must be "http" or "tcp", not "script"'),
             ([service(checks=[check("c", Protocol="ftp")])], 'protocol must be "http" or "https", not "ftp"'),
             ([service(checks=[check("c", Header={"A": ["b\r\nC: d"]})])], "header A has a control character"),
             ([service(checks=[check("c", Timeout=1)])], "interval and timeout must be at least 1s"),
-            ([service(port="", checks=[check("c")])], 'check "c" has no port, nor has the service'),
+            ([service(port="", checks=[check("c")])], 'neither check "c" nor its service has a port'),
             ([service(checks=[check("c", OnUpdate="ignore", CheckRestart={"Limit": 1})])], "exclude each other"),
-            ([service(), service()], "there are two of this name with the same port")):
+            ([service(), service()], "two services have this name and the same port")):
         node.refused(400, text, "POST", "/v1/jobs", web("refused", services))
-    # A name that is one only when it is known where the alloc runs.
+    # A name that can be checked only after interpolation on the node.
     node.register(web("late", [service("web-${NOMAD_ALLOC_NAME}")]))
     alloc = node.wait_allocs("late", [(0, "run", "failed")])[0]
     case.equal(events(alloc)[-1][0], "Setup Failure")
@@ -340,7 +341,7 @@ def test_what_cannot_be_a_service_is_said():
     node.purge("late")
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(node.ask("/v1/services"), [], "services")
     case.equal(json.loads(node.request("GET", "/v1/agent/leaks").body), [], "leaks")
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 27
-"""A version of a service is judged by its checks: it waits for those that fail, and one whose checks never pass is taken back.
-What the checks are told is the test's own word, so no step depends on the time."""
+"""Deployments with health by checks: a version waits for failing checks, and one whose checks never pass is rolled back. The test itself
+answers the checks, so no step depends on time."""
 import http.server
 import os
 import signal
@@ -18,7 +18,7 @@ UPDATE = {"MaxParallel": 1, "HealthCheck": "checks", "MinHealthyTime": S // 10, 
 
 
 class Judge(http.server.BaseHTTPRequestHandler):
-    """200 for the paths of `good`, else 503; `asked` counts."""
+    """Answers 200 for the paths in .good, else 503; .asked counts the requests."""
     good, asked = set(), {}
 
     def do_GET(self):
@@ -31,7 +31,7 @@ class Judge(http.server.BaseHTTPRequestHandler):
 
 
 def job(name, version, count=2, more=(), **update):
-    """Its check asks for /<name>/<version>."""
+    """Returns a job whose check requests /<name>/<version>."""
     checks = [{"Name": "c", "Type": "http", "Path": "/%s/%s" % (name, version), "Interval": S, "Timeout": 60 * S}, *more]
     service = {"Name": name, "PortLabel": str(judge.server_address[1]), "Provider": "nomad", "Address": "127.0.0.1", "Checks": checks}
     return api.job(name, "/bin/sh", ["-c", "exec sleep 1000 # " + version], count,
@@ -59,9 +59,9 @@ def wait_versions(name, wanted):
 
 
 def wait_asked(path, times):
-    """More often than until now."""
+    """Waits until the path was requested this many times more."""
     wanted = Judge.asked.get(path, 0) + times
-    case.until(lambda: Judge.asked.get(path, 0) >= wanted, PATIENCE, "%d questions for %s" % (times, path))
+    case.until(lambda: Judge.asked.get(path, 0) >= wanted, PATIENCE, "%d requests for %s" % (times, path))
 
 
 def counts(name):
@@ -71,30 +71,30 @@ def counts(name):
 
 def test_a_version_waits_for_its_checks():
     node.register(job("slow", "zero"))
-    wait_asked("/slow/zero", 6)  # by two
-    case.equal((deployment("slow")["Status"], counts("slow")), ("running", (2, 0, 0)), "a deployment whose checks fail")
+    wait_asked("/slow/zero", 6)  # by two allocs
+    case.equal((deployment("slow")["Status"], counts("slow")), ("running", (2, 0, 0)), "status of a deployment whose checks fail")
     Judge.good.add("/slow/zero")
     wait_deployment("slow", "successful", 0)
     first = node.wait_running("slow", 2)
-    # The next one: as long as the check of the first that is new fails, the other stays as it is.
+    # The next version: while the check of its first alloc fails, the other alloc is not replaced.
     node.register(job("slow", "one"))
     wait_asked("/slow/one", 3)
     wait_versions("slow", [1, 0])
-    case.equal((deployment("slow")["Status"], counts("slow")), ("running", (1, 0, 0)), "while the check fails")
+    case.equal((deployment("slow")["Status"], counts("slow")), ("running", (1, 0, 0)), "versions while the check fails")
     node.kill("supervisor")
     node.wait_ready()
     wait_asked("/slow/one", 3)
     wait_versions("slow", [1, 0])
-    case.equal((deployment("slow")["Status"], counts("slow")), ("running", (1, 0, 0)), "and after a restart")
+    case.equal((deployment("slow")["Status"], counts("slow")), ("running", (1, 0, 0)), "versions after a restart")
     Judge.good.add("/slow/one")
     wait_deployment("slow", "successful", 1)
     wait_versions("slow", [1, 1])
     case.equal(counts("slow"), (2, 2, 0))
-    case.equal({a["ID"] for a in first} & {a["ID"] for a in node.wait_running("slow", 2)}, set(), "allocs of the version before")
+    case.equal({a["ID"] for a in first} & {a["ID"] for a in node.wait_running("slow", 2)}, set(), "allocs of the previous version")
     node.purge("slow")
 
 
-def test_one_whose_checks_never_pass_is_taken_back():
+def test_a_version_whose_checks_never_pass_is_rolled_back():
     Judge.good.add("/never/zero")
     node.register(job("never", "zero"))
     wait_deployment("never", "successful", 0)
@@ -111,14 +111,14 @@ def test_one_whose_checks_never_pass_is_taken_back():
     told = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + bad[0]["ID"])["TaskStates"]["t"]["Events"]
             if e["Type"] == "Alloc Unhealthy"]
     case.equal(len(told), 1, "events Alloc Unhealthy")
-    # Or, where a start takes that long, that it runs too late.
+    # If the start takes very long, the event says instead that it runs too late.
     wanted = 'Only 0 out of 1 checks registered and passing: check "c" of service never: HTTP status 503'
     case.equal(told[0] == wanted or "by healthy_deadline of 8s" in told[0], True, told[0])
     case.contains([a["ID"] for a in node.wait_running("never", 2)], first[1]["ID"], "the alloc that was not replaced")
     node.purge("never")
 
 
-def test_a_check_that_is_to_be_ignored_holds_nothing_up():
+def test_a_check_with_on_update_ignore_does_not_delay_the_deployment():
     Judge.good.add("/ignore/zero")
     node.register(job("ignore", "zero", 1, [{"Name": "ignored", "Type": "http", "Path": "/bad", "Interval": S, "Timeout": 60 * S,
                                              "OnUpdate": "ignore"}]))
@@ -127,15 +127,15 @@ def test_a_check_that_is_to_be_ignored_holds_nothing_up():
     node.purge("ignore")
 
 
-def test_with_no_way_back_it_fails():
+def test_without_a_stable_version_the_deployment_fails():
     node.register(job("first", "zero", 1, HealthyDeadline=4 * S))
     case.equal(wait_deployment("first", "failed", 0)["StatusDescription"],
                "Failed due to unhealthy allocations - no stable job version to auto revert to")
     node.purge("first")
 
 
-def test_after_a_restart_none_is_healthy_before_its_checks_begin():
-    """They come after its volume, and the plugin lets that wait; by its task it would be healthy at once."""
+def test_after_a_restart_an_alloc_is_not_healthy_before_its_checks_begin():
+    """The checks begin after the volume is mounted, which the plugin delays. By its task states the alloc would be healthy at once."""
     node.start_plugin()
     node.create("kept")
     made = job("held", "zero", 1, MinHealthyTime=1)
@@ -143,7 +143,7 @@ def test_after_a_restart_none_is_healthy_before_its_checks_begin():
                                                      "AttachmentMode": "file-system"}}
     node.register(made)
     wait_asked("/held/zero", 2)
-    said = "runs of before are followed again"
+    said = "recovered "
     before = node.log().count(said)
     plugin = processes_of(node.wait_running("csi-local")[0]["ID"])[0]
     os.kill(plugin, signal.SIGSTOP)
@@ -154,7 +154,7 @@ def test_after_a_restart_none_is_healthy_before_its_checks_begin():
     finally:
         os.kill(plugin, signal.SIGCONT)
     wait_asked("/held/zero", 2)
-    case.equal((deployment("held")["Status"], counts("held")), ("running", (1, 0, 0)), "while the check fails")
+    case.equal((deployment("held")["Status"], counts("held")), ("running", (1, 0, 0)), "versions while the check fails")
     Judge.good.add("/held/zero")
     wait_deployment("held", "successful", 0)
     for name in ("held", "csi-local"):

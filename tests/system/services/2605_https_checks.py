@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 60
-"""Checks over https: made by a process of their own, which is there while there are such checks; what answers may be anybody."""
+"""Checks over https: a separate process makes them, and runs only while there are such checks. The servers may be malicious."""
 import atexit
 import json
 import os
@@ -26,7 +26,7 @@ def check(name, port, path="/ok", timeout=60, **more):
 
 
 class Peer:
-    """A server at .port, each connection in a thread of its own. cert None: no TLS is spoken there."""
+    """A server at .port with a thread for each connection. cert None: without TLS."""
 
     def __init__(self, cert=None, serve=None, host="127.0.0.1"):
         self.context, self.names, self.connections = None, [], 0
@@ -49,11 +49,11 @@ class Peer:
             with (self.context.wrap_socket(s, server_side=True) if self.context else s) as connection:
                 self.serve(connection)
         except OSError:
-            pass  # who asks may end at any time, or not like the certificate
+            pass  # the client may disconnect at any time, or reject the certificate
 
 
 def read_request(s):
-    """Its first line's words, its headers, its body."""
+    """Returns the words of its first line, its headers and its body."""
     head = b""
     while b"\r\n\r\n" not in head:
         part = s.recv(65536)
@@ -99,12 +99,12 @@ def answer(s):
 
 
 def to(place):
-    """The path that is redirected there."""
+    """Returns a path that is redirected to this URL."""
     return "/to/" + urllib.parse.quote(place, "")
 
 
 def never(s):
-    """Takes what comes and says nothing until the other side has enough of it."""
+    """Reads without an answer until the client disconnects."""
     while s.recv(65536):
         pass
 
@@ -115,7 +115,7 @@ def noise(s):
 
 
 def half(s):
-    """The beginning of a record that never ends."""
+    """Sends the beginning of a TLS record and never the rest."""
     s.sendall(b"\x16\x03\x03\x40\x00" + b"\x02")
     never(s)
 
@@ -134,7 +134,7 @@ def checks_of(alloc):
 
 
 def wait_check(alloc, name, status, output=""):
-    """Until the check is so and its output begins so: what it is then."""
+    """Waits until the check has this status and its output begins with this text. Returns the check."""
     seen = {}
 
     def look():
@@ -155,15 +155,15 @@ def pss_kb(pid):
         return next(int(line.split()[1]) for line in f if line.startswith("Pss:"))
 
 
-def test_no_process_before_there_is_such_a_check():
+def test_check_helper_is_not_started_before_the_first_https_check():
     alloc = register("plain", [service([dict(check("plain", plain_http.port), Protocol="http")])])
     wait_check(alloc, "plain", "success")
     case.equal(check_helper(), None, "check-helper")
     node.purge("plain")
 
 
-def test_checks_tell_what_they_found():
-    # A text of a job has at most 4096 bytes, so a request becomes long by its headers.
+def test_checks_report_their_results():
+    # A string of a job has at most 4096 bytes, so many headers make a long request.
     long = ["x" * 4000] * 10
     post = check("post", good.port, "/post", Method="POST", Body="x" * 4096,
                  Header={"X-Who": ["me"], "Host": ["a.example"], "X-Long": long})
@@ -181,8 +181,8 @@ def test_checks_tell_what_they_found():
     for name in ("good", "head", "post", "named", "skipped", "to-itself", "to-plain", "from-plain"):
         found = wait_check(alloc, name, "success")
         case.equal((found.get("StatusCode"), found["Output"]), (200, "nomad: http ok"), name)
-    case.equal(set(stranger.names), {None}, "names that were asked for where the check has none")
-    case.contains(good.names, "localhost", "names that were asked for")
+    case.equal(set(stranger.names), {None}, "SNI names for checks without tls_server_name")
+    case.contains(good.names, "localhost", "SNI names")
     case.equal(wait_check(alloc, "cut", "success")["StatusCode"], 201)
     for name, status, output in (("sick", 503, "sick"), ("big", 500, "x" * 3072)):
         found = wait_check(alloc, name, "failure", output[:1])
@@ -208,7 +208,7 @@ def test_checks_tell_what_they_found():
 
 
 def signed(name, names, key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256")):
-    """A certificate of our authority: its subject is localhost, its subjectAltName is NAMES."""
+    """Makes a certificate of our authority with the subject localhost and these subjectAltNames."""
     directory, ca, ca_key = os.path.dirname(certificates["ca"][0]), *certificates["ca"]
     cert, private, request, more = (os.path.join(directory, name + end) for end in (".pem", ".key", ".csr", ".ext"))
     with open(more, "w", encoding="ascii") as f:
@@ -221,7 +221,7 @@ def signed(name, names, key=("ec", "-pkeyopt", "ec_paramgen_curve:P-256")):
 
 
 def test_a_name_must_be_in_the_subject_alt_name():
-    """A name in the subject alone is refused, and so is a wildcard that replaces only a part of a label."""
+    """A name that is only in the subject is refused, and so is a wildcard for a part of a label."""
     subject, part = Peer(signed("subject", "email:a@example.org")), Peer(signed("part", "DNS:web*.example.org"))
     whole = Peer(signed("whole", "DNS:*.example.org"))
     alloc = register("named", [service([
@@ -235,7 +235,7 @@ def test_a_name_must_be_in_the_subject_alt_name():
 
 
 def test_a_server_cannot_choose_a_key_exchange_that_is_expensive():
-    """Finite-field Diffie-Hellman is refused: by a cipher of TLS 1.2, and by a group of TLS 1.3."""
+    """Finite-field Diffie-Hellman is refused, as a cipher of TLS 1.2 and as a group of TLS 1.3."""
     cert, key = signed("integers", "DNS:localhost", ("rsa:2048",))
     older = Peer((cert, key))
     older.context.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -245,7 +245,7 @@ def test_a_server_cannot_choose_a_key_exchange_that_is_expensive():
     older.context.load_dh_params(parameters)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    # With -www it answers every request with a page about the connection.
+    # With -www openssl answers every request with a page about the connection.
     newer = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:%d" % port, "-cert", cert, "-key", key, "-www", "-quiet",
                               "-tls1_3", "-groups", "ffdhe8192"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
@@ -260,25 +260,25 @@ def test_a_server_cannot_choose_a_key_exchange_that_is_expensive():
         newer.wait()
 
 
-def test_one_that_is_killed_fails_what_was_under_way_and_comes_back():
+def test_a_killed_check_helper_fails_its_checks_and_is_restarted():
     asked_before = mute.connections
     alloc = register("killed", [service([check("fine", good.port), check("hangs", mute.port, timeout=600)])])
     wait_check(alloc, "fine", "success")
-    case.until(lambda: mute.connections > asked_before, 60, "the question that hangs")
+    case.until(lambda: mute.connections > asked_before, 60, "the request that hangs")
     for _ in range(3):
         before = mute.connections
         node.kill("check-helper")
         wait_check(alloc, "hangs", "failure",
                    'nomad: GET "https://127.0.0.1:%d/ok": check-helper, which asks over TLS, has ended' % mute.port)
-        # Both are asked again, by the next one: of a time after the kill.
-        case.until(lambda n=before: mute.connections > n, 60, "another question")
+        # The next process makes both requests again, after the kill.
+        case.until(lambda n=before: mute.connections > n, 60, "another request")
         asked = time.time()
-        case.until(lambda t=asked: checks_of(alloc)["fine"]["Timestamp"] > t, 60, "a try after that")
+        case.until(lambda t=asked: checks_of(alloc)["fine"]["Timestamp"] > t, 60, "an attempt after the kill")
         wait_check(alloc, "fine", "success")
     node.purge("killed")
 
 
-def test_many_at_once():
+def test_many_checks_at_once():
     checks = [check("c%d" % i, good.port, timeout=100, Interval=4 * S) for i in range(MANY)]
     alloc = register("many", [service(checks)])
     case.until(lambda: [c["Status"] for c in checks_of(alloc).values()] == ["success"] * MANY, 120, "%d checks to pass" % MANY)
@@ -287,8 +287,8 @@ def test_many_at_once():
     node.purge("many")
 
 
-def test_more_than_are_asked_at_a_time_wait_their_turn():
-    """Of three hundred that nobody answers each is asked and none refused, while one without TLS does not wait for them."""
+def test_checks_beyond_the_limit_of_simultaneous_requests_wait():
+    """Three hundred checks without an answer are all made and none is refused; a check without TLS does not wait for them."""
     silent = socket.create_server(("127.0.0.1", 0), backlog=1024)
     port = silent.getsockname()[1]
     alloc = register("queued", [service([check("q%d" % i, port, timeout=5) for i in range(300)])])
@@ -299,37 +299,37 @@ def test_more_than_are_asked_at_a_time_wait_their_turn():
         found = list(checks_of(alloc).values())
         return len(found) == 300 and all(c["Status"] == "failure" for c in found)
     case.until(failed, 240, "all of them to have been tried")
-    case.equal([line for line in node.log().splitlines() if "too many" in line], [], "what was refused")
+    case.equal([line for line in node.log().splitlines() if "too many" in line], [], "checks that were refused")
     node.purge("queued", 90)
     node.purge("beside", 90)
     silent.close()
 
 
-def test_those_that_are_redirected_there_wait_their_turn_too():
-    """Without TLS at first, and then over it, at an address that does not answer: none is refused."""
+def test_checks_that_are_redirected_to_https_wait_too():
+    """The first request is without TLS and is redirected to https at an address that does not answer: none is refused."""
     silent = socket.create_server(("127.0.0.1", 0), backlog=1024)
     place = to("https://127.0.0.1:%d/ok" % silent.getsockname()[1])
     alloc = register("led", [service([dict(check("r%d" % i, plain_http.port, place, timeout=5), Protocol="http") for i in range(300)])])
 
     def tried():
         found = [c for c in checks_of(alloc).values() if c["Status"] != "pending"]
-        case.equal([c["Output"] for c in found if "too many" in c["Output"]], [], "what was refused")
+        case.equal([c["Output"] for c in found if "too many" in c["Output"]], [], "checks that were refused")
         return len(found) == 300
     case.until(tried, 240, "all of them to have been tried")
-    case.equal([line for line in node.log().splitlines() if "too many" in line], [], "what was refused")
+    case.equal([line for line in node.log().splitlines() if "too many" in line], [], "checks that were refused")
     node.purge("led", 90)
     silent.close()
 
 
-def test_it_ends_when_nothing_is_to_be_asked_and_comes_back():
-    case.until(lambda: not check_helper(), 120, "the end of check-helper, which has nothing to do")
+def test_an_idle_check_helper_ends_and_is_started_again():
+    case.until(lambda: not check_helper(), 120, "check-helper, which has nothing to do, to end")
     case.contains(node.ask("/v1/agent/self")["stats"]["processes"]["check-helper"], "pid 0,")
     wait_check(register("again", [service([check("good", good.port)])]), "good", "success")
     node.purge("again")
 
 
 def write_authorities(*names):
-    """As update-ca-certificates does: another file takes its place."""
+    """Replaces the file by another, as update-ca-certificates does."""
     with open("/etc/ssl/certs/new", "wb") as made:
         for name in names:
             with open(name, "rb") as one:
@@ -338,7 +338,7 @@ def write_authorities(*names):
 
 
 def test_a_list_of_authorities_that_changes():
-    """It is looked at anew although there is always something to ask, so the process does not end by itself."""
+    """The new list is used although checks are always in progress, so that the process never ends by itself."""
     ours, other = certificates["ca"][0], os.path.dirname(certificates["ca"][0]) + "/other-ca.pem"
     alloc = register("renewed", [service([check("good", good.port), check("stranger", stranger.port)])])
     refused = 'nomad: GET "https://127.0.0.1:%d/ok": the server\'s certificate is refused: ' % stranger.port
@@ -355,7 +355,7 @@ def test_a_list_of_authorities_that_changes():
     node.purge("renewed")
 
 
-def test_without_a_list_of_authorities_it_says_so():
+def test_a_missing_list_of_authorities_is_reported():
     os.rename("/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/certs/away")
     with api.Node() as other:
         try:
@@ -374,18 +374,18 @@ def test_without_a_list_of_authorities_it_says_so():
             os.rename("/etc/ssl/certs/away", "/etc/ssl/certs/ca-certificates.crt")
 
 
-def test_what_cannot_be_such_a_check_is_said():
+def test_invalid_https_checks_are_refused():
     for wrong, text in (({"Protocol": "ftp"}, 'protocol must be "http" or "https", not "ftp"'),
                         ({"TLSServerName": "x" * 254}, "tls_server_name is too long")):
         node.refused(400, text, "POST", "/v1/jobs", api.job("refused", group={"Services": [service([dict(check("c", 1), **wrong)])]}))
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(json.loads(node.request("GET", "/v1/agent/leaks").body), [], "leaks")
 
 
 certificates = make_certificates(case.directory(), names=("server", "stranger"))
-# The authorities of this machine are another one, for this test.
+# Replaces the machine's authorities by one of this test.
 helper.mount("authorities", "/etc/ssl/certs", "tmpfs", 0)
 with open("/etc/ssl/certs/ca-certificates.crt", "wb") as made, open(certificates["ca"][0], "rb") as ca:
     made.write(ca.read())
@@ -394,7 +394,7 @@ second = Peer(certificates["server"], host="127.0.0.2")
 plain_http, mute, noisy, halfway = Peer(), Peer(serve=never), Peer(serve=noise), Peer(serve=half)
 banner = Peer(serve=lambda s: s.sendall(b"SSH-2.0-none\r\n"))
 atexit.register(helper.umount, "/etc/ssl/certs", 2)  # MNT_DETACH
-held = socket.socket()  # nobody else's, and nobody listens there
+held = socket.socket()  # an address without a listener that no other test uses
 held.bind(("127.0.0.1", 0))
 closed = held.getsockname()[1]
 with api.Node() as node:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses and ports of the node that the configuration gives or keeps back: host networks, the range of dynamic ports, reserved ones."""
+"""Addresses and ports of the node as configured: host networks, the range of dynamic ports, reserved ports."""
 import os
 
 from lib import api, case
@@ -57,7 +57,7 @@ def runs(made):
     return {p["Label"]: p for p in node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Shared"]["Ports"]}, alloc
 
 
-def test_the_node_says_what_it_has():
+def test_the_node_lists_its_addresses_and_ports():
     me = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])
     first = me["NodeResources"]["NodeNetworks"][0]
     found = {(a["Alias"], a["Address"]): a["ReservedPorts"] for a in first["Addresses"]}
@@ -72,26 +72,26 @@ def test_the_node_says_what_it_has():
     case.equal((me["NodeResources"]["Networks"][0]["IP"], me["Attributes"]["unique.network.ip-address"]), ("127.0.0.1",) * 2)
 
 
-def test_what_the_node_keeps_for_itself_no_job_gets():
+def test_reserved_ports_are_not_given_to_jobs():
     case.equal(exhausted(job("kept", [static("http", 18215)])), collision("http=18215 (the node's configuration reserves it)"))
     case.equal(exhausted(job("kept", [static("http", 18230, HostNetwork="loop")])),
                collision("http=18230 (the node's configuration reserves it)"))
-    # Reserved there, and nowhere else.
+    # The port is reserved only in that network.
     ports, _ = runs(job("kept", [static("http", 18230)]))
     case.equal((ports["http"]["HostIP"], ports["http"]["Value"]), ("127.0.0.1", 18230))
     node.purge("kept")
 
 
-def test_dynamic_ports_are_of_the_range_until_there_is_none():
+def test_dynamic_ports_come_from_the_range_until_it_is_exhausted():
     ports, _ = runs(job("two", dynamic=[{"Label": "a"}, {"Label": "b"}]))
     found = {p["Value"] for p in ports.values()}
     case.equal((len(found), found <= {18200, 18202, 18203}), (2, True), found)
     lacks = job("more", dynamic=[{"Label": "c"}, {"Label": "d"}])
     case.equal(list(exhausted(lacks)), ["network: dynamic port selection failed: none of 18200 to 18203 is free at 127.0.0.1 for d"])
     node.purge("two")
-    # There is room now, and nobody has to ask again.
+    # A port is free now, and the waiting job gets it without another registration.
     case.equal(len(node.wait_running("more")), 1)
-    # A static one may be of the range too.
+    # A static port may be in the dynamic range too.
     free = ({18200, 18202, 18203} - {p["Value"] for p in node.ask("/v1/allocation/" + node.allocs("more")[0]["ID"])[
         "AllocatedResources"]["Shared"]["Ports"]}).pop()
     runs(job("fixed", [static("x", free)]))
@@ -101,7 +101,7 @@ def test_dynamic_ports_are_of_the_range_until_there_is_none():
         node.purge(name)
 
 
-def test_who_wants_fewer_is_not_kept_by_who_wants_more():
+def test_a_job_with_few_ports_is_placed_before_a_blocked_one_with_many():
     for name, wants in (("two", "ab"), ("one", "c")):
         runs(job(name, dynamic=[{"Label": label} for label in wants]))
     for name, wants in (("more", "de"), ("fewer", "f")):
@@ -115,16 +115,16 @@ def test_who_wants_fewer_is_not_kept_by_who_wants_more():
     node.purge("more")
 
 
-def test_networks_that_the_node_does_not_have():
+def test_unknown_host_networks_are_refused():
     for name in ("far", "nowhere"):
         found = unplaced(job("away", [static("http", 18240, HostNetwork=name)]))
         case.equal(found["ConstraintFiltered"], {'missing host network "%s" for port "http"' % name: 1})
     node.purge("away")
 
 
-def test_a_port_of_a_network_is_at_its_address():
+def test_a_port_of_a_host_network_has_its_address():
     if not HAS_SIX:
-        case.skip("a machine without ::1")
+        case.skip("this machine has no ::1")
     words = ["-c", "env; echo; echo done; exec sleep 1000"]
     service = {"Name": "web", "PortLabel": "http", "Provider": "nomad"}
     ports, alloc = runs(job("six", [static("http", 18250, HostNetwork="six", To=80)], [{"Label": "any", "HostNetwork": "loop"}],
@@ -138,11 +138,11 @@ def test_a_port_of_a_network_is_at_its_address():
               "NOMAD_IP_any": "127.0.0.1", "NOMAD_ADDR_any": "127.0.0.1:" + any_port, "NOMAD_PORT_any": any_port}
     case.equal({k: env.get(k) for k in wanted}, wanted)
     case.equal([(s["Address"], s["Port"]) for s in node.ask("/v1/service/web")], [("::1", 18250)])
-    # Another address is another port.
+    # The same port of another address is free.
     runs(job("four", [static("http", 18250)]))
     case.equal(exhausted(job("again", [static("http", 18250, HostNetwork="six")])), collision("http=18250 (six.g[0] has it)"))
     case.equal(exhausted(job("again", [static("http", 18250, HostNetwork="loop")])), collision("http=18250 (four.g[0] has it)"))
-    # It is so still when the supervisor is another.
+    # The same after a restart of the supervisor.
     node.kill("supervisor")
     node.wait_ready()
     case.equal(exhausted(job("again", [static("x", 18250, HostNetwork="six")])), collision("x=18250 (six.g[0] has it)"))
@@ -153,11 +153,11 @@ def test_a_port_of_a_network_is_at_its_address():
         node.purge(name)
 
 
-def test_two_names_of_one_address_are_one_port():
+def test_two_host_networks_with_one_address_share_its_ports():
     found = exhausted(job("twice", [static("a", 18260), static("b", 18260, HostNetwork="loop")]))
     case.equal(found, collision("b=18260 (the same group has it twice)"))
     node.purge("twice")
-    # Unless it is said to be meant.
+    # Unless the job ignores the collision explicitly.
     first, _ = runs(job("shared", [static("a", 18260, IgnoreCollision=True), static("b", 18260, HostNetwork="loop", IgnoreCollision=True)]))
     case.equal([p["Value"] for p in first.values()], [18260, 18260])
     runs(job("shares", [static("a", 18260, IgnoreCollision=True)]))

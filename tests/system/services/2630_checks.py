@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 56
-"""What checks ask, what their answers mean for tasks, services and deployments, and a thousand that are never answered."""
+"""Checks: their requests, the effect of the answers on tasks, services and deployments, and many checks without an answer."""
 import contextlib
 import http.server
 import os
@@ -16,8 +16,8 @@ HOUR = 3600 * S
 
 
 class Judge(http.server.ThreadingHTTPServer):
-    """Answers checks itself at .port; nothing that is judged has to come up in time. .asked: what it was asked, by path. A path /500
-    gets that status, one that shall fail 503, any other 200. What it says is its path."""
+    """Answers checks at .port, so that no task has to start in time for a check. .asked: the requests by path. A path /500 gets that
+    status, a path that is set to fail 503, any other 200. The body is the path."""
     daemon_threads = True
     request_queue_size = 256
 
@@ -28,7 +28,7 @@ class Judge(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def fail(self, path, times=10**9):
-        """From now on, so often. How often it was asked before."""
+        """Lets the path fail this many times from now on. Returns the number of requests before."""
         with self.lock:
             self.left[path] = times
             return self.times(path)
@@ -82,15 +82,15 @@ def kinds(alloc, task="t"):
     return [e["Type"] for e in events(alloc, task)]
 
 
-def test_before_the_first_try_nothing_is_known():
+def test_a_check_is_pending_before_its_first_request():
     node.register(api.job("new", group={"Services": [service("s", [check("slow", Interval=HOUR, InitialStatus="passing")])]}))
     found = checks_of(node.wait_running("new")[0])["slow"]
     case.equal((found["Status"], found["Output"], found["Mode"]), ("pending", "nomad: waiting to run", "healthiness"))
     node.purge("new")
 
 
-def test_what_an_answer_means():
-    """Success below 400, whoever says so; what was said, where it is not plainly 200."""
+def test_the_status_of_an_answer_decides():
+    """Each status below 400 is a success; the output has the status unless it is 200."""
     wanted = {200: ("success", "nomad: http ok"), 201: ("success", "you asked for /201"), 204: ("success", ""),
               301: ("success", "you asked for /301"), 400: ("failure", "you asked for /400"), 404: ("failure", "you asked for /404"),
               500: ("failure", "you asked for /500"), 503: ("failure", "you asked for /503")}
@@ -102,8 +102,8 @@ def test_what_an_answer_means():
     node.purge("codes")
 
 
-def test_what_is_asked():
-    """Method, path and query, headers, body, with what ${…} stands for; and nothing that the job does not say."""
+def test_the_request_of_a_check():
+    """Method, path, query, headers and body are sent after interpolation, and no others."""
     checks = [check("bare", "asked/bare"), check("put", "/asked/${NOMAD_ALLOC_INDEX}?x=${NOMAD_META_who}&y=%20", Method="PUT",
                                                Body="${NOMAD_GROUP_NAME}, ${nobody}", Header={
                                                    "X-${NOMAD_META_who}": ["${attr.kernel.name}", "two"], "Host": ["${NOMAD_META_who}.example"],
@@ -129,8 +129,8 @@ def test_what_is_asked():
     node.purge("asks")
 
 
-def test_where_it_asks():
-    """A service's own address is that of its checks too, unless they say host; a port is a label or a number."""
+def test_the_address_and_port_of_a_check():
+    """Checks use the address of their service unless they say host; a port is a label or a number."""
     ports = [{"Mode": "host", "ReservedPorts": [{"Label": "judge", "Value": int(judge.port)}]}]
     services = [service("label", [check("label", "/at/label")], PortLabel="judge", Address=""),
                 service("number", [check("number", "/at/number")], Address="", AddressMode="host"),
@@ -160,17 +160,17 @@ def wait_restarted(alloc, tasks):
         case.until(lambda t=task: kinds(alloc, t).count("Started") == 2, 90, "task %s to be started again" % task)
 
 
-def test_a_check_of_a_task_restarts_that_task_and_one_of_the_group_all():
+def test_a_check_of_a_task_restarts_that_task_and_one_of_the_group_restarts_all():
     for name, made, tasks in (("of-task", two_tasks("of-task", (), [service("s", [check("c", "/of-task", CheckRestart={"Limit": 3, "Grace": S})])]), "a"),
                               ("of-group", two_tasks("of-group", [service("s", [check("c", "/of-group", CheckRestart={"Limit": 3, "Grace": S})])]), "ab")):
         path = "/" + name
         node.register(made)
         alloc = node.wait_running(name)[0]
         wait_check(alloc, "c", "success")
-        # That many tries in a row, and not one less.
+        # Exactly that many consecutive failures are needed.
         before = judge.fail(path, 2)
-        case.until(lambda p=path, n=before: judge.times(p) >= n + 4, 90, "two failures and two successes")
-        case.equal(kinds(alloc, "a").count("Started"), 1, "starts after two failures")
+        case.until(lambda p=path, n=before: judge.times(p) >= n + 4, 90, "two failures and two successes to be recorded")
+        case.equal(kinds(alloc, "a").count("Started"), 1, "number of starts after two failures")
         judge.fail(path, 3)
         wait_restarted(alloc, tasks)
         for task in "ab":
@@ -181,11 +181,11 @@ def test_a_check_of_a_task_restarts_that_task_and_one_of_the_group_all():
         node.purge(name)
 
 
-def test_a_start_has_its_grace():
+def test_a_check_restart_grace_follows_each_start():
     node.register(api.job("grace", group={"RestartPolicy": POLICY, "Services": [service("s", [check("c", "/500", CheckRestart={
         "Limit": 1, "Grace": 4 * S})])]}))
     alloc = node.wait_running("grace")[0]
-    # Each start has it anew.
+    # The grace applies to each start.
     case.until(lambda: kinds(alloc).count("Restart Signaled") >= 2 or kinds(alloc).count("Started") >= 4, 120, "two restarts by a check")
     found = events(alloc)
     starts = [e["Time"] for e in found if e["Type"] == "Started"]
@@ -195,7 +195,7 @@ def test_a_start_has_its_grace():
     node.purge("grace")
 
 
-def test_services_of_a_task_go_when_it_is_told_to_end_and_come_with_its_next_start():
+def test_services_of_a_task_are_removed_at_its_stop_and_added_at_its_start():
     script = "trap 'while ! test -e $NOMAD_ALLOC_DIR/go; do sleep 0.05; done; exit 0' INT; echo ready; while :; do sleep 0.05; done"
     made = api.job("turns", "/bin/sh", ["-c", script], KillTimeout=600 * S, Services=[service("own")],
                    group={"RestartPolicy": POLICY, "Services": [service("shared")]})
@@ -204,9 +204,9 @@ def test_services_of_a_task_go_when_it_is_told_to_end_and_come_with_its_next_sta
     node.wait_said(alloc, b"ready\n")
     first = case.until(lambda: node.ask("/v1/service/own"), 60, "the task's service")[0]
     node.do("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {"TaskName": "t"})
-    case.until(lambda: node.request("GET", "/v1/service/own").json == [], 60, "the service of the task to go")
-    case.equal(len(node.ask("/v1/service/shared")), 1, "the group's, while one task is restarted")
-    case.equal(kinds(alloc).count("Terminated"), 0, "ends of the task, which waits for the file")
+    case.until(lambda: node.request("GET", "/v1/service/own").json == [], 60, "the service of the task to be removed")
+    case.equal(len(node.ask("/v1/service/shared")), 1, "services of the group while one task is restarted")
+    case.equal(kinds(alloc).count("Terminated"), 0, "events of the task, which waits for a file before it ends")
     with open("%s/alloc/%s/alloc/go" % (node.data, alloc["ID"]), "w", encoding="ascii"):
         pass
     again = case.until(lambda: node.ask("/v1/service/own"), 60, "the service to be back")[0]
@@ -214,7 +214,7 @@ def test_services_of_a_task_go_when_it_is_told_to_end_and_come_with_its_next_sta
     node.purge("turns")
 
 
-def test_a_task_that_is_over_has_no_service_while_it_waits_for_its_next_start():
+def test_an_ended_task_has_no_service_while_it_waits_for_its_restart():
     script = "while ! test -e $NOMAD_ALLOC_DIR/go; do sleep 0.05; done; exit 1"
     node.register(api.job("waits", "/bin/sh", ["-c", script], Services=[service("own")], group={
         "RestartPolicy": {**POLICY, "Delay": 300 * S, "Interval": 3600 * S}, "Services": [service("shared")]}))
@@ -227,8 +227,8 @@ def test_a_task_that_is_over_has_no_service_while_it_waits_for_its_next_start():
     node.purge("waits")
 
 
-def test_services_are_gone_before_the_delays_of_a_stop():
-    """Whoever is sent there still finds the task; nobody new is sent."""
+def test_services_are_removed_before_the_delays_of_a_stop():
+    """During the delays the task still serves clients, but new clients no longer find it."""
     for name, of_group, of_task in (("of-group", 1000 * S, 0), ("of-task", 0, 1000 * S)):
         node.register(api.job(name, Services=[service("own")], ShutdownDelay=of_task, group={
             "ShutdownDelay": of_group, "Services": [service("shared", [check("c")])]}))
@@ -236,9 +236,9 @@ def test_services_are_gone_before_the_delays_of_a_stop():
         wait_check(alloc, "c", "success")
         case.equal(len(node.ask("/v1/allocation/%s/services" % alloc["ID"])), 2)
         node.do("DELETE", "/v1/job/" + name)
-        left = ["own"] if of_group else []  # which is its task's, and that is not told yet
+        left = ["own"] if of_group else []  # the delay of the group, during which the task is not signalled
         case.until(lambda a=alloc, w=left: [s["ServiceName"] for s in node.ask("/v1/allocation/%s/services" % a["ID"])] == w, 60,
-                   "the services to go")
+                   "the services to be removed")
         case.equal((checks_of(alloc), kinds(alloc).count("Terminated")), ({}, 0))
         case.equal(node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"], "running")
         node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
@@ -246,8 +246,8 @@ def test_services_are_gone_before_the_delays_of_a_stop():
         node.purge(name)
 
 
-def test_checks_change_while_their_alloc_goes_on():
-    """What stays keeps what it knows; what is new begins; what is gone is asked no more; the end takes all."""
+def test_checks_are_changed_in_place():
+    """A check that stays keeps its result, a new one starts, a removed one is not made any more, and the end of the alloc removes all."""
     def job(*checks):
         return api.job("changes", group={"Services": [service("s", checks)]})
     node.register(job(check("stays", "/stays"), check("goes", "/goes")))
@@ -261,15 +261,15 @@ def test_checks_change_while_their_alloc_goes_on():
     wait_check(alloc, "comes", "failure")
     case.equal([a["ID"] for a in node.wait_running("changes")], [alloc["ID"]], "the alloc")
     asked, others = judge.times("/goes"), judge.times("/stays")
-    case.until(lambda: judge.times("/stays") >= others + 3, 60, "three more tries of the one that stays")
-    assert judge.times("/goes") <= asked + 1, "the one that is gone is asked"
+    case.until(lambda: judge.times("/stays") >= others + 3, 60, "three more requests of the check that stays")
+    assert judge.times("/goes") <= asked + 1, "the removed check is still made"
     node.do("DELETE", "/v1/job/changes")
     node.wait_allocs("changes", [(0, "stop", "complete")], 60)
     case.equal(checks_of(alloc), {})
     node.purge("changes")
 
 
-def test_a_canary_has_tags_of_its_own_until_it_is_promoted():
+def test_a_canary_has_its_own_tags_until_it_is_promoted():
     def job(version):
         return api.job("canary", Env={"V": version}, group={
             "Services": [service("s", Tags=["live"], CanaryTags=["canary"])], "Update": {"MaxParallel": 1, "Canary": 1, "HealthCheck": "manual"}})
@@ -312,14 +312,15 @@ def test_a_deployment_waits_for_checks():
     alloc = node.wait_running("deployed")[0]
     for name, mode in (("c", "healthiness"), ("readiness", "readiness")):
         case.equal(wait_check(alloc, name, "failure")["Mode"], mode)
-    # It fails, so nobody calls it healthy, though its task has run for min_healthy_time long ago; what is ignored keeps nothing up.
+    # The check fails, so the alloc is not healthy although its task has run for min_healthy_time; the failing check with on_update =
+    # "ignore" has no effect.
     asked = judge.times("/later")
-    case.until(lambda: judge.times("/later") >= asked + 2, 60, "two more tries")
+    case.until(lambda: judge.times("/later") >= asked + 2, 60, "two more requests")
     case.equal(node.ask("/v1/job/deployed/deployment")["Status"], "running")
     judge.fail("/later", 0)
     deployment("deployed", "successful", 0)
     case.equal(checks_of(alloc)["readiness"]["Status"], "failure")
-    # One that never passes ends its deployment, and the event says which.
+    # A check that never passes fails the deployment, and an event names it.
     node.register(job(check("c", "/503"), HealthyDeadline=5 * S, AutoRevert=True))
     case.until(lambda: [d for d in node.ask("/v1/job/deployed/deployments") if (d["JobVersion"], d["Status"]) == (1, "failed")], 120,
                "the deployment to fail")
@@ -327,13 +328,13 @@ def test_a_deployment_waits_for_checks():
     found = [e["DisplayMessage"] for e in events(bad) if e["Type"] == "Alloc Unhealthy"]
     case.equal(len(found), 1, found)
     case.contains(found[0], 'check "c" of service s: you asked for /503')
-    # The good one is back, and its checks with it.
+    # The stable version is restored, with its checks.
     deployment("deployed", "successful", 2)
     wait_check(node.wait_running("deployed")[0], "c", "success")
     node.purge("deployed")
 
 
-def test_what_checks_cannot_be():
+def test_invalid_checks_are_refused():
     for wrong, text in (({"Type": "grpc"}, 'type must be "http" or "tcp", not "grpc"'), ({"Type": ""}, "type must be"),
                         ({"Path": ""}, "path is missing"), ({"Path": "http://a/b"}, "without scheme and host"),
                         ({"Interval": S - 1}, "interval and timeout must be at least 1s"), ({"Timeout": 0}, "interval and timeout"),
@@ -362,7 +363,7 @@ def test_what_checks_cannot_be():
 
 @contextlib.contextmanager
 def silence():
-    """A port where connections are taken and nothing is ever said."""
+    """A port that accepts connections and never answers."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
@@ -387,8 +388,8 @@ def silence():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_two_thousand_that_are_never_answered_keep_nobody_waiting():
-    """More than may be under way at a time: each has its turn, others' checks have theirs, and the agent goes on with its work."""
+def test_two_thousand_checks_without_an_answer_delay_no_others():
+    """More than the limit of simultaneous checks: each is made in turn, other checks too, and the agent keeps working."""
     with silence() as port:
         checks = [check("never%d" % n, kind="http", Timeout=2 * S) for n in range(100)]
         node.register(api.job("mute", group={"Services": [service("m%d" % n, checks, PortLabel=port) for n in range(20)]}))
@@ -402,20 +403,20 @@ def test_two_thousand_that_are_never_answered_keep_nobody_waiting():
         case.until(failed, 240, "all of them to have been tried")
         for _ in range(3):
             asked = judge.times("/good")
-            case.until(lambda n=asked: judge.times("/good") > n, 90, "another try of the good one")
-            # Meanwhile others come and go.
+            case.until(lambda n=asked: judge.times("/good") > n, 90, "another request of the good check")
+            # Meanwhile other jobs start and stop.
             node.register(api.job("other"))
             node.wait_running("other", seconds=90)
             node.purge("other", 90)
         case.equal(checks_of(good)["c"]["Status"], "success")
-        # Those that wait go with their alloc, and nothing of them is asked any more.
+        # Waiting checks are removed with their alloc, and are not made any more.
         node.purge("mute", 90)
         asked = judge.times("/good")
-        case.until(lambda: judge.times("/good") >= asked + 2, 90, "the good one to be asked when the others are gone")
+        case.until(lambda: judge.times("/good") >= asked + 2, 90, "the good check to be made after the others were removed")
         node.purge("good")
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     case.equal(node.ask("/v1/services"), [], "services")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 33
-"""The units under a systemd: socket activation, readiness, watchdog, and tasks that outlive all of it."""
+"""The units under a systemd: socket activation, readiness, the watchdog, and tasks that outlive restarts of the agent and of systemd."""
 import json
 import os
 import shutil
@@ -9,14 +9,14 @@ import shutil
 from lib import case, systemd_bed
 
 CONFIG = 'plugin "raw_exec" { config { enabled = true } }\n'
-# A guest without hardware help needs seconds for a start, and any machine may be busy.
+# An emulated guest needs seconds for a start, and any machine may be busy.
 WATCHDOG = "[Service]\nWatchdogSec=%d\n" % (20 if systemd_bed.Bed.is_machine else 10)
 SCRIPT = "trap 'echo asked >/run/asked; exit 0' INT TERM; sleep 987654 & wait"
 JOB = {"Job": {"ID": "stay", "Name": "stay", "Type": "service", "Datacenters": ["*"], "TaskGroups": [{
     "Name": "g", "Count": 1, "Update": {"MaxParallel": 0}, "Tasks": [{
         "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sh", "args": ["-c", SCRIPT]},
         "Resources": {"CPU": 100, "MemoryMB": 64}}]}]}}
-# One connect(2) after the other, each without another try.
+# Connects again and again, without repeating a failed connect(2).
 PROBE = """
 import os, socket, time
 good, bad = 0, []
@@ -41,7 +41,8 @@ def boot(unified):
 
 
 def pids(bed, pattern):
-    """Of those that match, without their children: a shell has forked, and not yet executed, what it runs."""
+    """Returns the pids of processes that match and whose parent does not match: a shell may have forked but not yet executed its
+    command."""
     found = [int(p) for p in bed.run("pgrep", "-f", pattern, check=False).stdout.split()]
     below = [int(p) for pid in found for p in bed.run("pgrep", "-P", str(pid), check=False).stdout.split()]
     return [pid for pid in found if pid not in below]
@@ -52,7 +53,7 @@ def parent(bed, pid):
 
 
 def followed(bed):
-    """The API answers and says that the task runs."""
+    """Returns whether the API answers and reports that the task runs."""
     r = bed.run("drover", "job", "status", "stay", check=False)
     return r.returncode == 0 and "running" in r.stdout
 
@@ -64,9 +65,9 @@ def supervisor(bed):
 
 def start_by_connecting(bed):
     bed.run("systemctl", "start", "drover.socket")
-    case.equal(bed.show("drover.service", "ActiveState"), "inactive", "before the first connection")
+    case.equal(bed.show("drover.service", "ActiveState"), "inactive", "state of the service before the first connection")
     bed.run("drover", "node", "status")
-    case.equal(bed.show("drover.service", "ActiveState"), "active", "after the first connection")
+    case.equal(bed.show("drover.service", "ActiveState"), "active", "state of the service after the first connection")
     case.equal(bed.show("drover-tasks.service", "ActiveState"), "active", "the tasks' unit")
     case.contains(bed.run("stat", "-c", "%U:%G %a", "/run/drover/drover.sock").stdout, "root:drover 660")
 
@@ -76,16 +77,16 @@ def tasks_survive(unified):
         start_by_connecting(bed)
         bed.run("systemd-run", "-q", "--unit=probe", "python3", "/root/probe.py")
         bed.run("drover", "job", "run", "/root/job.json")
-        task = case.until(lambda: pids(bed, "^/bin/sh -c trap"), 20, "the task")
+        task = case.until(lambda: pids(bed, "^/bin/sh -c trap"), 20, "the task to run")
         executor = parent(bed, task[0])
         for pid in task + [executor]:
             with_unit = bed.run("cat", "/proc/%d/cgroup" % pid).stdout
             case.contains(with_unit, "/drover.slice/drover-tasks.service/", "cgroup of %d" % pid)
 
         def unchanged(what):
-            # Who asks while systemd executes itself is cut off.
-            case.until(lambda: bed.show("drover.service", "ActiveState", check=False) == "active", 60, "the agent after " + what)
-            case.until(lambda: followed(bed), 60, "the task to be followed after " + what)
+            # A systemctl command is disconnected while systemd executes itself again.
+            case.until(lambda: bed.show("drover.service", "ActiveState", check=False) == "active", 60, "the agent to answer after " + what)
+            case.until(lambda: followed(bed), 60, "the task to be recovered after " + what)
             case.equal(pids(bed, "^/bin/sh -c trap"), task, "task after " + what)
             case.equal(parent(bed, task[0]), executor, "executor after " + what)
 
@@ -99,8 +100,8 @@ def tasks_survive(unified):
             unchanged(" ".join(what))
         watchdog(bed, unchanged)
         good, bad, first = bed.run("cat", "/run/probe").stdout.split(" ", 2)
-        case.equal(int(bad), 0, "refused connections (%s of %s accepted)" % (first, good))
-        assert int(good) > 50, "the probe connected %s times only" % good
+        case.equal(int(bad), 0, "refused connections (%s of %s were accepted)" % (first, good))
+        assert int(good) > 50, "the probe connected only %s times" % good
         bed.run("systemctl", "stop", "probe")
         stop_all(bed, task[0])
         if not bed.is_machine:
@@ -116,18 +117,18 @@ def watchdog(bed, unchanged):
 
 
 def stop_all(bed, task):
-    """As a shutdown does it: the agent first, then the tasks, each with its own signal."""
+    """Stops the units as a shutdown does: first the agent, then the tasks, each with its own kill signal."""
     bed.run("systemctl", "stop", "drover.socket", "drover.service")
     case.equal(pids(bed, "^/bin/sh -c trap"), [task], "task after the stop of the agent")
-    case.equal(bed.run("cat", "/run/asked", check=False).returncode, 1, "the task was asked to stop")
+    case.equal(bed.run("cat", "/run/asked", check=False).returncode, 1, "whether the task got a signal")
     holder = bed.run("systemctl", "show", "-p", "MainPID", "--value", "drover-tasks.service").stdout.strip()
     case.equal(bed.run("ps", "-o", "user=,comm=", "-p", holder).stdout.split(), ["drover", "drover-holder"], "the holder")
     bed.run("systemctl", "stop", "drover-tasks.service")
     case.equal(pids(bed, "^/bin/sh -c trap"), [], "task after the stop of its unit")
-    case.equal(bed.run("cat", "/run/asked").stdout, "asked\n", "what the task did")
+    case.equal(bed.run("cat", "/run/asked").stdout, "asked\n", "output of the task")
 
 
-def test_units_are_what_systemd_expects():
+def test_systemd_analyze_accepts_the_units():
     with boot(False) as bed:
         r = bed.run("systemd-analyze", "verify", "--man=no", "drover.service", "drover.socket", "drover-tasks.service")
         case.equal(r.stdout, "", "systemd-analyze verify")
@@ -137,7 +138,7 @@ def test_tasks_survive_the_agent():
     tasks_survive(False)
 
 
-def test_tasks_survive_the_agent_on_v2_alone():
+def test_tasks_survive_the_agent_on_cgroup_v2():
     if os.environ.get("DROVER_BED") != "machine":
         tasks_survive(True)
 

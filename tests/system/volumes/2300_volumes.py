@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CSI volumes through the whole agent, with the plugin of contrib/csi-local as a task."""
+"""CSI volumes through a whole agent, with contrib/csi-local as the plugin."""
 import json
 import os
 import signal
@@ -35,7 +35,7 @@ def create(name):
 
 
 def wait_written(name, alloc):
-    """Until that alloc has written to the volume: it runs before it has."""
+    """Waits until the alloc has written to the volume, which it does after it has started."""
     path = "%s/volumes/%s/log" % (store, node.ask("/v1/volume/csi/" + name)["ExternalID"])
 
     def written():
@@ -43,11 +43,11 @@ def wait_written(name, alloc):
             return False
         with open(path, encoding="ascii") as f:
             return alloc["ID"] in f.read()
-    case.until(written, 10, "what allocation %.8s writes to %s" % (alloc["ID"], name))
+    case.until(written, 10, "allocation %.8s to write to %s" % (alloc["ID"], name))
 
 
 def stored():
-    """How many volumes the plugin has."""
+    """Returns the number of volumes of the plugin."""
     return len(os.listdir(store + "/meta"))
 
 
@@ -56,13 +56,13 @@ def test_a_task_becomes_a_plugin():
     case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "a healthy plugin")
     made = node.ask("/v1/plugin/csi/local")
     case.equal((made["ControllersHealthy"], len(made["Nodes"]), len(made["Allocations"])), (1, 1, 1))
-    case.equal(node.ask("/v1/plugins"), [], "plugins of no type")
+    case.equal(node.ask("/v1/plugins"), [], "plugins of an unknown type")
 
 
-def test_volumes_are_created():
+def test_volumes_are_created_and_invalid_ones_are_refused():
     made = create("data")
     case.equal((made["Schedulable"], made["Capacity"] >= 1 << 20, bool(made["ExternalID"])), (True, True, True))
-    case.equal(create("data")["ExternalID"], made["ExternalID"], "created again: the answer may have been lost")
+    case.equal(create("data")["ExternalID"], made["ExternalID"], "a repeated creation, as after a lost answer")
     for part, change in (("RequestedCapacityMin", {"RequestedCapacityMin": 1 << 19}), ("Name", {"Name": "other"}),
                          ("PluginID", {"PluginID": "none"}), ("Parameters", {"Parameters": {"a": "b"}}),
                          ("RequestedCapabilities[0].AccessMode", {"RequestedCapabilities": [
@@ -80,19 +80,19 @@ def test_volumes_are_created():
     case.equal([v["ID"] for v in node.ask("/v1/volumes", type="csi")], ["data"])
 
 
-def test_data_outlives_an_alloc():
+def test_data_is_kept_for_the_next_alloc():
     node.register(writer("one"))
     first = node.wait_running("one")[0]
-    case.until(lambda: node.ask("/v1/volume/csi/data")["WriteAllocs"] == {first["ID"]: None}, 5, "its claim")
+    case.until(lambda: node.ask("/v1/volume/csi/data")["WriteAllocs"] == {first["ID"]: None}, 5, "the claim of the alloc")
     wait_written("data", first)
     node.register(writer("one", Env={"CHANGED": "1"}))
     case.until(lambda: node.wait_running("one")[0]["ID"] != first["ID"], 20, "another alloc")
     second = node.wait_running("one")[0]
-    case.until(lambda: first["ID"].encode() in node.logs(second), 10, "what the first wrote")
+    case.until(lambda: first["ID"].encode() in node.logs(second), 10, "the data of the first alloc")
     wait_written("data", second)
 
 
-def test_a_second_writer_waits_and_says_for_whom():
+def test_a_second_writer_waits_and_names_the_first():
     holder = node.wait_running("one")[0]["ID"]
     ev = node.wait_evaluation(node.register(writer("two"))["EvalID"])
     reason, = ev["FailedTGAllocs"]["g"]["ConstraintFiltered"]
@@ -101,7 +101,7 @@ def test_a_second_writer_waits_and_says_for_whom():
     node.refused(409, holder, "DELETE", "/v1/volume/csi/data/delete")
     node.purge("one")
     alloc = node.wait_running("two")[0]
-    case.until(lambda: holder.encode() in node.logs(alloc), 10, "what the other job wrote")
+    case.until(lambda: holder.encode() in node.logs(alloc), 10, "the data of the other job")
 
 
 def test_claims_survive_the_supervisor():
@@ -111,14 +111,14 @@ def test_claims_survive_the_supervisor():
     case.equal(node.ask("/v1/volume/csi/data")["WriteAllocs"], {holder: None}, "claims")
     node.register(writer("three"))
     case.equal(node.ask("/v1/job/three")["Status"], "pending")
-    case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin again")
+    case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin to be healthy again")
     node.purge("two")
     node.wait_running("three")
     node.purge("three")
 
 
-def test_claims_are_not_for_a_request_to_say():
-    """Nor are the modes that the first claim sets: a volume that is registered with them is free."""
+def test_claims_in_a_registration_are_ignored():
+    """A registration with claims or with the modes that a claim sets is accepted, but the volume has no claim."""
     user = node.wait_running("plugin")[0]["ID"]
     claim = {"AllocationID": user, "Mode": 1, "State": 0, "AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
     made = volume("forged", ExternalID="forged", WriteClaims={user: claim}, ReadClaims={user: claim}, PastClaims={user: claim},
@@ -149,17 +149,17 @@ def test_each_alloc_of_a_group_has_its_own_volume():
         wait_written("many" + index, a)
     made["Job"]["TaskGroups"][0]["Tasks"][0]["Env"]["V"] = "2"
     node.register(made)
-    case.until(lambda: not {a["ID"] for a in node.wait_running("many", 2)} & {a["ID"] for a in first}, 30, "other allocs")
+    case.until(lambda: not {a["ID"] for a in node.wait_running("many", 2)} & {a["ID"] for a in first}, 30, "allocs that were replaced")
     for before in first:
         after, = [a for a in node.wait_running("many", 2) if a["Name"] == before["Name"]]
-        case.until(lambda: before["ID"].encode() in node.logs(after), 10, "what its predecessor wrote")
+        case.until(lambda: before["ID"].encode() in node.logs(after), 10, "the data of the previous alloc")
     node.purge("many")
     for index in "01":
         node.do("DELETE", "/v1/volume/csi/many%%5B%s%%5D/delete" % index)
 
 
 def plugin_pid():
-    """The plugin's process: it alone has the store among its arguments."""
+    """Returns the pid of the plugin: only its arguments contain the path of the store."""
     for name in os.listdir("/proc"):
         if name.isdigit() and arguments(int(name))[1:] == ["-root", store]:
             return int(name)
@@ -167,13 +167,13 @@ def plugin_pid():
 
 
 def begin_and_kill(name):
-    """A creation that hangs in the plugin while the supervisor dies. Afterwards the plugin goes on."""
+    """Kills the supervisor while a creation hangs in the plugin, which continues afterwards."""
     pid = plugin_pid()
     os.kill(pid, signal.SIGSTOP)
     try:
         creation = api.Connection(node, case.LEAST_S)
         creation.request("PUT", "/v1/volume/csi/%s/create" % name, json.dumps(volume(name)).encode())
-        case.until(lambda: node.request("GET", "/v1/volume/csi/" + name).status == 200, 10, "its row")
+        case.until(lambda: node.request("GET", "/v1/volume/csi/" + name).status == 200, 10, "the row of the volume")
         node.refused(409, "is being created", "PUT", "/v1/volume/csi/%s/create" % name, volume(name))
         node.refused(409, "is being created", "DELETE", "/v1/volume/csi/%s/delete" % name)
         node.kill("supervisor")
@@ -181,12 +181,12 @@ def begin_and_kill(name):
         creation.close()
     finally:
         os.kill(pid, signal.SIGCONT)
-    case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin again")
+    case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin to be healthy again")
     made = node.ask("/v1/volume/csi/" + name)
-    case.equal((made["ExternalID"], made["Schedulable"]), ("", False), "the volume that nobody has seen made")
+    case.equal((made["ExternalID"], made["Schedulable"]), ("", False), "the volume whose creation was not acknowledged")
 
 
-def test_a_creation_that_was_cut_off_is_finished_or_taken_back():
+def test_an_interrupted_creation_is_completed_or_undone():
     begin_and_kill("cut")
     case.equal(bool(create("cut")["ExternalID"]), True, "created again")
     begin_and_kill("back")
@@ -203,9 +203,9 @@ def test_volumes_are_deleted():
     node.refused(400, "does not exist", "POST", "/v1/jobs", writer("late"))
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     node.purge("plugin")
-    case.until(lambda: node.ask("/v1/plugins", type="csi") == [], 10, "the plugin to be gone")
+    case.until(lambda: node.ask("/v1/plugins", type="csi") == [], 10, "the plugin to be removed")
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Host volumes: one for each alloc of a group (per_alloc), read-only ones, and what keeps an alloc from having one."""
+"""Host volumes: one for each alloc of a group (per_alloc), read-only ones, and requests that cannot be satisfied."""
 import os
 
 from lib import api, case, cluster
@@ -9,7 +9,7 @@ MARK = "echo $NOMAD_ALLOC_INDEX >> /d/log; cat /d/log; echo end; exec sleep 1000
 
 
 class Places:
-    """Directories on the host and the configuration that names them: data[0], data[1], and fixed, which nobody writes to."""
+    """Makes directories on the host. Returns the configuration with the volumes data[0], data[1], and fixed, which is read-only."""
 
     def __init__(self):
         self.top = case.directory()
@@ -46,7 +46,7 @@ def filtered(node, answer):
     return node.wait_evaluation(answer["EvalID"], seconds=60)["FailedTGAllocs"]["g"]["ConstraintFiltered"]
 
 
-def test_each_alloc_has_its_own_and_its_successor_has_it_again():
+def test_each_alloc_has_its_own_volume_and_its_replacement_gets_it_again():
     places = Places()
     with api.Node(["-config", places.config]) as node:
         made = job("own", "data", count=2, PerAlloc=True)
@@ -57,18 +57,18 @@ def test_each_alloc_has_its_own_and_its_successor_has_it_again():
         first = [a for a in node.allocs("own") if a["Name"] == "own.g[1]"][0]
         node.do("PUT", "/v1/allocation/%s/stop" % first["ID"])
         case.until(lambda: [a for a in node.allocs("own") if a["Name"] == "own.g[1]" and a["ClientStatus"] == "running" and
-                            a["ID"] != first["ID"]], 60, "its successor")
-        case.until(lambda: places.log("data[1]") == "1\n1\n", 60, "what it writes")
-        case.equal(places.log("data[0]"), "0\n", "the other's")
-        # There is none for a third.
+                            a["ID"] != first["ID"]], 60, "its replacement")
+        case.until(lambda: places.log("data[1]") == "1\n1\n", 60, "the data that it writes")
+        case.equal(places.log("data[0]"), "0\n", "data of the other alloc")
+        # No volume exists for a third alloc.
         made["Job"]["TaskGroups"][0]["Count"] = 3
         case.equal(filtered(node, node.register(made)), {"missing host volume data[2]": 1})
         case.equal(len(node.wait_running("own", 2, 60)), 2)
-        # And none that has no number.
+        # Nor does one without an index.
         case.equal(filtered(node, node.register(job("all", "data"))), {"missing host volume data": 1})
 
 
-def test_who_may_write():
+def test_a_read_only_volume_cannot_be_written():
     places = Places()
     look = "cat /d/log; echo more >> /d/log || echo refused; echo end; exec sleep 1000"
     with api.Node(["-config", places.config]) as node:
@@ -83,7 +83,7 @@ def test_who_may_write():
         case.equal((places.log("fixed"), os.listdir(places.path("data[0]"))), ("of the host\n", []))
 
 
-def test_of_servers():
+def test_host_volumes_in_a_cluster():
     places = Places()
     with cluster.servers() as servers, cluster.node_of(servers, places.client) as node:
         me = servers.wait_node()["ID"]
@@ -92,8 +92,8 @@ def test_of_servers():
         alloc = servers.run_job(job("own", "data", PerAlloc=True)["Job"], me)[0]
         servers.wait_alloc(alloc, ["running"], 60)
         case.until(lambda: places.log("data[0]") == "0\n" if os.path.exists(places.path("data[0]") + "/log") else False, 60,
-                   "what it writes")
-        # Whatever a server thinks.
+                   "the data that it writes")
+        # Also if a server places such an alloc.
         for name, source, more, sentence in (
                 ("none", "none", {"PerAlloc": True}, 'host volume "none[0]" is not configured on this node'),
                 ("writer", "fixed", {}, 'host volume "fixed" is read-only')):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 37
-"""A whole agent: a task never starts on a path that is not the promised mount, and nothing waits for a mount that hangs."""
+"""A whole agent: a task never starts if the path of its volume is not the proven mount, and nothing else waits for a mount that hangs."""
 import os
 import signal
 import subprocess
@@ -10,7 +10,7 @@ from lib import agent, api, build_dir, case, helper, trace, volumes
 
 FSTATFS, SETSID = 138, 112
 SCRIPT = "touch /alloc/data/ran; cat /data/who; sleep 1000"
-SENTENCE = "volume mount 1 is not the promised mount: %s; the task was not started"
+SENTENCE = "volume mount 1 is not the mount that was published: %s; the task was not started"
 
 
 def is_executor(pid):
@@ -18,17 +18,17 @@ def is_executor(pid):
 
 
 def at_start(pid, call):
-    """Before it has looked at anything."""
+    """At the start of the executor, before it has checked anything."""
     return call.nr == SETSID and is_executor(pid)
 
 
 def at_attach(pid, call):
-    """Everything is proven and cloned, nothing is attached."""
+    """When everything is proven and cloned, and nothing is attached."""
     return call.nr == trace.SETNS and is_executor(pid)
 
 
 class BetweenProofAndClone:
-    """The open_tree(2) that follows an fstatfs(2), of which only the proof makes any."""
+    """At the open_tree(2) after an fstatfs(2), which only the proof calls."""
 
     def __init__(self):
         self.proven = False
@@ -43,7 +43,7 @@ class BetweenProofAndClone:
 
 
 class Stopped:
-    """A job whose executor stands at a point; .path is where its volume is published. Goes on at the end of the block."""
+    """A job whose executor is stopped at a point until the end of the block; .path is where its volume is published."""
 
     def __init__(self, node, name, condition):
         self.node, self.name, self.condition = node, name, condition
@@ -79,14 +79,14 @@ def plain_id(path):
 
 
 def put_another(path):
-    """Another mount in the place of what is there, and of which somebody may hold a descriptor."""
+    """Replaces the mount by another. A process may have a descriptor of the old one."""
     helper.umount(path, 2)  # MNT_DETACH
     helper.mount("other", path, "tmpfs", 0, "mode=0777")
     write(path + "/who", "other\n")
 
 
 class Ids:
-    """Takes the plain mount ids below one, so that it is the lowest that is free: the kernel gives that one next."""
+    """Occupies the plain mount ids below a wanted one, so that this is the lowest free one, which the kernel uses next."""
 
     def __init__(self):
         self.base, self.points = case.directory(), []
@@ -104,7 +104,7 @@ class Ids:
         os.rmdir(point)
 
     def free(self, wanted):
-        """Waits until wanted is what the next mount gets: it was freed just now, which takes a grace period. False if not."""
+        """Waits until the next mount gets this id, which is free only after a grace period. Returns False if it does not."""
         end = time.monotonic() + 3
         while time.monotonic() < end:
             got = self._mount()
@@ -122,7 +122,7 @@ class Ids:
 
 
 def put_with_id(path, wanted):
-    """Another mount in the place of what is there, with the same plain mount id. False if another test's mount has got that id."""
+    """Replaces the mount by another with the same plain mount id. Returns False if a mount of another test has that id."""
     ids = Ids()
     try:
         helper.umount(path)
@@ -136,14 +136,14 @@ def put_with_id(path, wanted):
 
 
 def never_ran(node, stopped, *whys):
-    """The alloc failed with one of these reasons, and no process of the task has existed."""
+    """Checks that the alloc failed with one of these reasons, and that its task has never run."""
     case.until(lambda: node.ask("/v1/allocation/" + stopped.alloc["ID"])["ClientStatus"] == "failed", 20, "the alloc to fail")
     text = node.events(stopped.alloc["ID"])
     assert any(SENTENCE % why in text for why in whys), text
-    print("    event: " + next(line for line in text.splitlines() if "promised" in line))
-    case.equal("Started" in text, False, "it has started")
-    case.equal(os.path.exists("%s/alloc/%s/alloc/data/ran" % (node.data, stopped.alloc["ID"])), False, "it has run")
-    for path in node.published("demo"):  # the plugin leaves alone what is not its own
+    print("    event: " + next(line for line in text.splitlines() if "was published" in line))
+    case.equal("Started" in text, False, "whether it has started")
+    case.equal(os.path.exists("%s/alloc/%s/alloc/data/ran" % (node.data, stopped.alloc["ID"])), False, "whether it has run")
+    for path in node.published("demo"):  # the plugin does not unmount foreign mounts
         helper.umount(path)
     node.purge(stopped.name)
     case.equal(node.published("demo"), [], "mounts of the volume")
@@ -152,11 +152,11 @@ def never_ran(node, stopped, *whys):
 def runs_normally(node, text):
     node.register(volumes.job("normal", "demo", SCRIPT))
     alloc = node.wait_running("normal")[0]
-    case.until(lambda: node.logs(alloc) == text, 10, "the normal job's output")
+    case.until(lambda: node.logs(alloc) == text, 10, "the output of the normal job")
     node.purge("normal")
 
 
-def test_swaps_and_unmounts():
+def test_a_mount_that_is_replaced_or_removed_during_the_start_is_detected():
     with volumes.Node() as node:
         node.start_plugin()
         node.create("demo")
@@ -175,7 +175,7 @@ def test_swaps_and_unmounts():
             never_ran(node, s, "another mount is there (its mount id differs)", "another mount is there (its device differs)")
             if same:
                 break
-        if not same:  # others mount all the time: 1030 has the same without a whole agent
+        if not same:  # other tests make mounts at the same time: 1030 tests the same without a whole agent
             print("    this machine gave no mount the same plain id")
         runs_normally(node, b"promised\n")
 
@@ -184,12 +184,12 @@ def test_swaps_and_unmounts():
         never_ran(node, s, "nothing is mounted there")
         runs_normally(node, b"promised\n")
 
-        # From here on the task has the clone that was proven, whatever is done to the path.
+        # From here on the task has the proven clone, whatever happens at the path.
         with Stopped(node, "late", at_attach) as s:
             put_another(s.path)
-            case.equal(open(s.path + "/who", encoding="ascii").read(), "other\n", "what the path shows")
+            case.equal(open(s.path + "/who", encoding="ascii").read(), "other\n", "data at the path")
         alloc = node.wait_running("late")[0]
-        case.until(lambda: node.logs(alloc) == b"promised\n", 10, "the promised data, not %r" % node.logs(alloc))
+        case.until(lambda: node.logs(alloc) == b"promised\n", 10, "the data of the proven mount, not %r" % node.logs(alloc))
         helper.umount(s.path)
         node.purge("late")
         case.equal(node.published("demo"), [], "mounts of the volume")
@@ -198,7 +198,7 @@ def test_swaps_and_unmounts():
 
 
 class Fuse:
-    """fuse_hang on path."""
+    """Runs fuse_hang on a path."""
 
     def __init__(self, path):
         self.process = subprocess.Popen([build_dir() + "/tests/fuse_hang", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -206,7 +206,7 @@ class Fuse:
         case.equal(self.process.stdout.readline(), b"mounted\n", "fuse_hang")
 
     def wait_asked(self):
-        case.equal(self.process.stdout.readline(), b"statfs\n", "what hangs")
+        case.equal(self.process.stdout.readline(), b"statfs\n", "the request that hangs")
 
     def close(self):
         if self.process.poll() is None:
@@ -221,7 +221,7 @@ def state_of(pid):
         return f.read().rpartition(")")[2].split()[0]
 
 
-def test_a_mount_that_hangs_delays_nobody_else():
+def test_a_mount_that_hangs_delays_no_other_start():
     if not os.path.exists("/dev/fuse"):
         case.skip("no /dev/fuse")
     node = volumes.Node()
@@ -244,15 +244,15 @@ def test_a_mount_that_hangs_delays_nobody_else():
                 took.append(time.monotonic() - began)
                 node.purge(name)
         print("    starts beside it took at most %.0f ms" % (max(took) * 1000))
-        assert min(took) < 8, "each waited for it: %s" % took  # that took 10 s
+        assert min(took) < 8, "each start waited for it: %s" % took  # one that waited would take 10 s
         case.equal(node.get("/v1/agent/health")[0], 200)
         began = time.monotonic()
         node.process.send_signal(signal.SIGTERM)
         node.wait_log("draining")
-        node.process.send_signal(signal.SIGTERM)  # without the drain of -dev, as a service ends
+        node.process.send_signal(signal.SIGTERM)  # ends without a drain, as a service does
         case.equal(node.wait(60), 0, "exit code of the agent")
         print("    shutdown took %.1f s" % (time.monotonic() - began))
-        # Once it hangs no more, the next agent finds what was left, starts its plugin again, and takes all away.
+        # When the mount no longer hangs, the next agent finds what was left, starts the plugin again, and removes everything.
         fuse.close()
         case.until(lambda: not os.path.exists("/proc/%d" % s.pid), 10, "the end of the executor")
         node.start()

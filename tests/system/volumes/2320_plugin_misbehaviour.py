@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1200
 # takes: 78
-"""A whole agent with plugins that misbehave: each gets a status and a sentence, loses nothing, delays nobody else, and
-once the plugin behaves again everything goes on. Each misbehaviour is a plugin of its own, all of a test at once."""
+"""A whole agent with plugins that misbehave: each case gives a status and an error message, loses no data and delays no other plugin; when
+the plugin works again, everything continues. Each kind of misbehaviour is its own plugin; all plugins of a test run at the same time."""
 import os
 import threading
 import time
@@ -14,7 +14,7 @@ SCRIPT = "touch /alloc/data/ran; cat /data/kept; sleep 1000"
 SECOND = 10**9
 
 
-# --- plugins: the same id is played by csi-local or by csi_bad ---
+# --- plugins: csi-local and csi_bad can have the same id, one after the other ---
 
 def plugin_job(name, command, args, health_timeout=300 * SECOND):
     return api.job("plugin-" + name, command, args, Env={"PLAYS": " ".join(args)}, CSIPluginConfig={
@@ -22,14 +22,14 @@ def plugin_job(name, command, args, health_timeout=300 * SECOND):
 
 
 def good(*names):
-    """csi-local, each with its own store."""
+    """Runs csi-local under these plugin ids, each with its own store."""
     for name in names:
         node.register(plugin_job(name, binary("csi-local"), ["-root", store(name)]))
     wait_healthy(names)
 
 
 def bad(rules, **more):
-    """csi_bad: rules of each plugin by id."""
+    """Runs csi_bad under these plugin ids. rules: {id: rules}."""
     for name, words in rules.items():
         node.register(bad_job(name, words, **more))
     wait_healthy(rules)
@@ -45,7 +45,7 @@ def store(name):
 
 
 def runs_newest(name):
-    """The newest version of the plugin's job is what answers."""
+    """Waits until the newest version of the plugin's job answers."""
     wanted = [a["ID"] for a in node.allocs("plugin-" + name) if a["DesiredStatus"] == "run" and
               a["JobVersion"] == node.ask("/v1/job/plugin-" + name)["Version"]]
     answer = node.request("GET", "/v1/plugin/csi/" + name)
@@ -62,7 +62,7 @@ def wait_healthy(names):
 def purge_plugins(*names):
     for name in names:
         node.do("DELETE", "/v1/job/plugin-%s?purge=true" % name)
-    case.until(lambda: not [p for p in node.ask("/v1/plugins", type="csi") if p["ID"] in names], 30, "plugins to be gone")
+    case.until(lambda: not [p for p in node.ask("/v1/plugins", type="csi") if p["ID"] in names], 30, "plugins to be removed")
 
 
 # --- volumes and their users ---
@@ -79,7 +79,7 @@ def create(name, plugin=None, timeout=300):
 
 
 def created(*names):
-    """A volume on each plugin, with something to lose in it."""
+    """Creates a volume with data in it on each plugin."""
     for name in names:
         made = create(name)
         case.equal(made.status, 200, made.text)
@@ -109,12 +109,12 @@ def alloc_of(name):
 def wait_running(*names):
     for name in names:
         alloc = node.wait_running("user-" + name, seconds=30)[0]
-        case.until(lambda: node.logs(alloc) == b"kept for " + name.encode(), 10, "what was written before into " + name)
+        case.until(lambda: node.logs(alloc) == b"kept for " + name.encode(), 10, "the data in " + name)
 
 
 def wait_failed(name, part, seconds=30):
-    """The only alloc of its user fails with that sentence, and no task of it has ever started."""
-    case.until(lambda: alloc_of(name)["ClientStatus"] == "failed", seconds, "the user of %s to fail" % name)
+    """Checks that the only alloc of the volume's job fails with this message, and that its task has never started."""
+    case.until(lambda: alloc_of(name)["ClientStatus"] == "failed", seconds, "the job with volume %s to fail" % name)
     alloc = alloc_of(name)
     events = node.events(alloc["ID"])
     case.contains(events, part, name)
@@ -124,8 +124,8 @@ def wait_failed(name, part, seconds=30):
 
 def never_started(name):
     alloc = alloc_of(name)
-    case.equal("Started" in node.events(alloc["ID"]), False, "the user of %s was started" % name)
-    case.equal(os.path.exists("%s/alloc/%s/alloc/data/ran" % (node.data, alloc["ID"])), False, name + ": its task ran")
+    case.equal("Started" in node.events(alloc["ID"]), False, "whether the job with volume %s was started" % name)
+    case.equal(os.path.exists("%s/alloc/%s/alloc/data/ran" % (node.data, alloc["ID"])), False, name + ": whether its task ran")
 
 
 def wait_event(name, part, seconds=30):
@@ -134,19 +134,19 @@ def wait_event(name, part, seconds=30):
 
 
 def stop(name):
-    """Asks for its end; the answer never waits for what hangs."""
+    """Stops the job with this volume. The answer never waits for a hanging plugin."""
     node.do("DELETE", "/v1/job/user-%s?purge=true" % name)
 
 
 def gone(*names, seconds=30):
     for name in names:
         case.until(lambda: not [a for a in node.ask("/v1/allocations") if a["JobID"] == "user-" + name], seconds,
-                   "the allocations of user-%s to be gone" % name)
+                   "the allocations of user-%s to be removed" % name)
         case.equal(node.published(name), [], "mounts of " + name)
 
 
 def others_go_on():
-    """A volume of another plugin is made, used and deleted meanwhile."""
+    """Creates, uses and deletes a volume of another plugin meanwhile."""
     created("other")
     user("other")
     wait_running("other")
@@ -190,7 +190,7 @@ def test_a_plugin_that_does_not_introduce_itself_is_never_used():
     purge_plugins(*cases)
 
 
-def test_a_plugin_that_lies_about_what_it_can_creates_nothing():
+def test_a_plugin_with_wrong_capabilities_creates_no_volume():
     bad({"no-controller": "GetPluginCapabilities=none", "no-create": "ControllerGetCapabilities=none"})
     for name in ("no-controller", "no-create"):
         node.refused(400, "has no controller that creates volumes", "PUT", "/v1/volume/csi/v/create", volume("v", name))
@@ -198,7 +198,7 @@ def test_a_plugin_that_lies_about_what_it_can_creates_nothing():
     case.equal(node.ask("/v1/volumes", type="csi"), [], "volumes")
 
 
-def test_creation_fails_with_a_sentence_and_works_later():
+def test_a_failed_creation_has_an_error_message_and_can_be_repeated():
     cases = {
         "refuses": ("CreateVolume=status:3", 400, "the plugin refused the request: as commanded"),
         "exists": ("CreateVolume=status:6", 500, "exists or is in use in an incompatible way"),
@@ -225,21 +225,21 @@ def test_creation_fails_with_a_sentence_and_works_later():
     purge_plugins(*cases)
 
 
-def test_a_creation_that_hangs_is_finished_by_the_next_instance():
+def test_a_hanging_creation_is_completed_by_the_next_instance():
     bad({"hangs": "CreateVolume=hang"})
     answers = []
     thread = threading.Thread(target=lambda: answers.append(create("hangs")))
     thread.start()
-    case.until(lambda: node.request("GET", "/v1/volume/csi/hangs").status == 200, 10, "its row")
+    case.until(lambda: node.request("GET", "/v1/volume/csi/hangs").status == 200, 10, "the row of the volume")
     node.refused(409, "is being created", "PUT", "/v1/volume/csi/hangs/create", volume("hangs", "hangs"))
     node.refused(409, "is being created", "DELETE", "/v1/volume/csi/hangs/delete")
     others_go_on()
     good("hangs")
     thread.join(300)
-    case.equal([(a.status, bool(a.json["Volumes"][0]["ExternalID"])) for a in answers], [(200, True)], "the answer")
+    case.equal([(a.status, bool(a.json["Volumes"][0]["ExternalID"])) for a in answers], [(200, True)], "the answer to the creation")
 
 
-def test_deletion_fails_with_a_sentence_and_works_later():
+def test_a_failed_deletion_has_an_error_message_and_can_be_repeated():
     cases = {
         "hangs": ("DeleteVolume=status:9", "the volume is in use: as commanded"),
         "del-dies": ("DeleteVolume=die", "the plugin's task ended during the call and is not started again"),
@@ -251,13 +251,13 @@ def test_deletion_fails_with_a_sentence_and_works_later():
     for name, (_, part) in cases.items():
         answer = delete(name)
         case.equal((answer.status, part in answer.text), (500, True), name + ": " + answer.text)
-        case.equal(node.ask("/v1/volume/csi/" + name)["ID"], name, "it is still known")
+        case.equal(node.ask("/v1/volume/csi/" + name)["ID"], name, "whether the volume still exists")
     good(*cases)
     deleted(*cases)
     purge_plugins(*cases)
 
 
-def test_a_mount_that_fails_fails_the_alloc_with_a_sentence():
+def test_a_failed_mount_fails_the_alloc_with_an_error_message():
     cases = {
         "stage-13": ("NodeStageVolume=status:13", "node plugin internal error"),
         "stage-14": ("NodeStageVolume=status:14", "the plugin cannot be reached"),
@@ -266,9 +266,9 @@ def test_a_mount_that_fails_fails_the_alloc_with_a_sentence():
         "publish-9": ("NodePublishVolume=status:9", "the volume is in use"),
         "publish-none": ("NodePublishVolume=nothing", "the plugin's answer cannot be used: it is empty"),
         "publish-dies": ("NodePublishVolume=die", "the plugin's task ended during the call and is not started again"),
-        # It says that it has mounted, and has not.
+        # The plugin reports success without a mount.
         "publish-lies": ("NodePublishVolume=ok", "said that it is mounted, but the path does not exist on the host"),
-        # Neither does it stage.
+        # Nor does it stage the volume.
         "caps-lie": ("NodeGetCapabilities=none", "said that it is mounted, but the path does not exist on the host"),
     }
     good(*cases)
@@ -281,7 +281,7 @@ def test_a_mount_that_fails_fails_the_alloc_with_a_sentence():
         wait_failed(name, part)
     for name in cases:
         stop(name)
-    # What those of them that died have been told is undone when they are there again.
+    # Requests that plugins received before they died are undone when they run again.
     good(*cases)
     gone(*cases)
     for name in cases:
@@ -295,7 +295,7 @@ def test_a_mount_that_fails_fails_the_alloc_with_a_sentence():
     purge_plugins(*cases)
 
 
-def test_what_is_staged_already_is_not_staged_again():
+def test_a_volume_that_is_already_staged_is_not_staged_again():
     good("staged")
     created("staged")
     user("staged")
@@ -306,9 +306,9 @@ def test_what_is_staged_already_is_not_staged_again():
     gone("staged")
     bad({"staged": "NodeStageVolume=status:13"})
     os.makedirs(place)
-    helper.mount("staged", place, "tmpfs")  # as one that the plugin mounted and did not live to say
+    helper.mount("staged", place, "tmpfs")  # as a mount that the plugin made before it died without an answer
     user("staged")
-    wait_failed("staged", "said that it is mounted, but the path does not exist on the host")  # it was not asked to stage
+    wait_failed("staged", "said that it is mounted, but the path does not exist on the host")  # NodeStageVolume was not called
     stop("staged")
     helper.umount(place)
     gone("staged")
@@ -317,7 +317,7 @@ def test_what_is_staged_already_is_not_staged_again():
     purge_plugins("staged")
 
 
-def test_a_mount_that_hangs_says_so_and_can_be_stopped_or_mended():
+def test_a_hanging_mount_is_reported_and_the_alloc_can_be_stopped_or_recover():
     names = ("stage-hangs", "publish-hangs", "mended")
     good(*names)
     created(*names)
@@ -347,7 +347,7 @@ def test_a_mount_that_hangs_says_so_and_can_be_stopped_or_mended():
     purge_plugins(*names)
 
 
-def test_an_unmount_that_fails_keeps_the_claim_until_it_works():
+def test_a_failed_unmount_keeps_the_claim_until_it_succeeds():
     cases = {
         "unpublish-13": ("NodeUnpublishVolume=status:13", "node plugin internal error"),
         "unpublish-dies": ("NodeUnpublishVolume=die", "the plugin's task ended during the call and is not started again"),
@@ -386,8 +386,8 @@ def test_an_unmount_that_fails_keeps_the_claim_until_it_works():
     purge_plugins(*cases)
 
 
-def test_all_that_fails_after_the_tasks_is_one_sentence():
-    """Two volumes of one allocation, and the rest of its end: nothing is left out because something before it failed."""
+def test_all_failures_of_post_run_hooks_are_in_one_event():
+    """Two volumes of one allocation, and its other hooks: each is cleaned up even if an earlier one failed."""
     names = ("first", "second")
     good(*names)
     created(*names)
@@ -403,25 +403,25 @@ def test_all_that_fails_after_the_tasks_is_one_sentence():
 
     def sentences():
         return [line for line in node.events(alloc).splitlines() if "post-run hooks failed: " in line]
-    case.until(sentences, 120, "the sentence")
+    case.until(sentences, 120, "the error message in the events")
     case.equal(len(sentences()), 1, node.events(alloc))
     for part in ("csi_hook: ", "node plugin internal error", "the plugin's task ended during the call"):
         case.contains(sentences()[0], part)
-    case.equal(sentences()[0].count("the volume stays claimed, and this is tried again until it works"), 2, sentences()[0])
+    case.equal(sentences()[0].count("the volume stays claimed, and drover retries until it is unmounted"), 2, sentences()[0])
     case.equal((alloc_of("both")["ClientStatus"], node.ask("/v1/service/both")), ("complete", []))
-    # It goes when all of it can: nothing of its directories does before.
+    # The allocation is removed only when all volumes are unmounted: until then its directories stay.
     stop("both")
     good("first")
     case.until(lambda: not node.published("first"), 120, "the first to be unmounted")
-    case.equal(os.path.isdir("%s/alloc/%s" % (node.data, alloc)), True, "its directories, with a volume mounted")
+    case.equal(os.path.isdir("%s/alloc/%s" % (node.data, alloc)), True, "whether its directories exist while a volume is mounted")
     good("second")
     gone("both", seconds=120)
-    case.until(lambda: not os.path.exists("%s/alloc/%s" % (node.data, alloc)), 60, "its directories to be gone")
+    case.until(lambda: not os.path.exists("%s/alloc/%s" % (node.data, alloc)), 60, "its directories to be removed")
     deleted(*names)
     purge_plugins(*names)
 
 
-def test_a_volume_whose_unmount_fails_can_be_forgotten():
+def test_a_volume_whose_unmount_fails_can_be_deregistered_by_force():
     good("forced")
     created("forced")
     user("forced")
@@ -436,11 +436,11 @@ def test_a_volume_whose_unmount_fails_can_be_forgotten():
     node.refused(409, "volume in use", "DELETE", path + "?force=false")
     node.do("DELETE", path + "?force=true")
     node.refused(404, "volume not found", "GET", path)
-    # What comes after it waits for a volume of that name, not for the mount.
+    # Its replacement waits for a volume of that name, not for the mount.
     case.until(lambda: "missing CSI volume forced" in str([e["FailedTGAllocs"] for e in node.ask("/v1/job/user-forced/evaluations")
-                                                            if e["Status"] == "blocked"]), 60, "its successor to wait for another")
+                                                            if e["Status"] == "blocked"]), 60, "its replacement to wait for another volume")
     good("forced")
-    case.until(lambda: node.published("forced") == [], 60, "the mount to go all the same")
+    case.until(lambda: node.published("forced") == [], 60, "the mount to be removed nevertheless")
     node.purge("user-forced")
     purge_plugins("forced")
 
@@ -473,7 +473,7 @@ def test_a_drain_does_not_wait_for_a_plugin_that_hangs():
     node.do("POST", "/v1/node/%s/drain" % self, {"DrainSpec": None, "MarkEligible": True})
     good("other", *names)
     for name, alloc in zip(names, old):
-        case.until(lambda: not [p for p in node.published(name) if alloc in p], 10, "what the last agent left mounted")
+        case.until(lambda: not [p for p in node.published(name) if alloc in p], 10, "mounts of the previous agent to be removed")
     wait_running(*names)
     for name in names:
         stop(name)
@@ -482,9 +482,9 @@ def test_a_drain_does_not_wait_for_a_plugin_that_hangs():
     purge_plugins(*names)
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     purge_plugins("other")
-    case.until(lambda: node.ask("/v1/allocations") == [], 90, "allocations to be gone")
+    case.until(lambda: node.ask("/v1/allocations") == [], 90, "allocations to be removed")
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
     case.equal(node.ask("/v1/volumes", type="csi"), [], "volumes")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins' controllers are asked besides creating and deleting: volumes that grow, what a plugin has, snapshots."""
+"""Other requests to controllers of plugins: expansion, lists of volumes, snapshots."""
 import json
 import os
 
@@ -39,7 +39,7 @@ def start_plugins():
         case.until(lambda: healthy(name), 30, "plugin %s to be healthy" % name)
 
 
-def test_a_volume_grows_under_its_user():
+def test_a_volume_in_use_is_expanded():
     case.equal(create("data", "local", 1 << 20)["Capacity"], 1 << 20)
     node.register(volumes.job("user", "data", "sleep 1000"))
     alloc = node.wait_running("user")[0]["ID"]
@@ -47,20 +47,20 @@ def test_a_volume_grows_under_its_user():
     case.equal((made["Capacity"], made["RequestedCapacityMin"]), (3 << 20, 3 << 20))
     found = node.ask("/v1/volume/csi/data")
     case.equal((found["Capacity"], found["WriteAllocs"]), (3 << 20, {alloc: None}))
-    case.equal(create("data", "local", 3 << 20)["Capacity"], 3 << 20, "the same again")
+    case.equal(create("data", "local", 3 << 20)["Capacity"], 3 << 20, "the answer to a repeated request")
     node.refused(409, "another RequestedCapacityMin", "PUT", "/v1/volume/csi/data/create", volume("data", "local", 1 << 20))
     node.purge("user")
 
 
-def test_nodes_hear_of_it_where_the_plugin_wants_that():
-    # This plugin mounts nothing, so no alloc runs with its volumes: growing one that nobody has mounted is the controller's.
+def test_the_node_expands_a_volume_only_if_the_plugin_requires_it():
+    # This plugin makes no mounts, so no alloc can run with its volumes. The expansion of an unmounted volume needs only the controller.
     case.equal(create("v", "other", 1 << 20)["ExternalID"], "v")
     case.equal(create("v", "other", 2 << 20)["Capacity"], 2 << 20)
     node.refused(409, "exists already, with another Name", "PUT", "/v1/volume/csi/v/create",
                  {"Volumes": [dict(volume("v", "other", 3 << 20)["Volumes"][0], Name="w")]})
 
 
-def test_what_a_plugin_has():
+def test_volumes_of_a_plugin_are_listed():
     listed = node.ask("/v1/volumes/external", plugin_id="local")
     case.equal([(v["ExternalID"], v["CapacityBytes"]) for v in listed["Volumes"]],
                [(node.ask("/v1/volume/csi/data")["ExternalID"], 3 << 20)])
@@ -80,13 +80,13 @@ def test_what_a_plugin_has():
     case.contains(text, "abnormal: it creaks")
 
 
-def test_snapshots():
+def test_snapshots_are_created_listed_and_deleted():
     text = drover("volume", "snapshot", "create", "v", "nightly")
     case.contains(text, "nightly")
     made = node.do("PUT", "/v1/volumes/snapshot", {"Snapshots": [{"SourceVolumeID": "v", "Name": "again"}]})["Snapshots"]
     case.equal([(s["ID"], s["ExternalSourceVolumeID"], s["SizeBytes"], s["CreateTime"], s["IsReady"]) for s in made],
                [("again", "v", 4096, 1700000000, True)])
-    # The plugin gives them on two pages.
+    # The plugin lists them on two pages.
     listed = json.loads(drover("volume", "snapshot", "list", "-plugin", "other", "-json"))
     case.equal([s["ID"] for s in listed], ["snap-1", "snap-2"])
     case.contains(drover("volume", "snapshot", "list", "-plugin", "other"), "snap-2")
@@ -99,7 +99,7 @@ def test_snapshots():
             case.contains(drover("volume", "snapshot", *words, code=1), part)
 
 
-def test_nothing_is_left():
+def test_no_leaks_are_left():
     for name in ("v", "data", "more"):
         node.do("DELETE", "/v1/volume/csi/%s/delete" % name)
     for name in ("local", "other"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drover's volumes with a real agent and a real plugin: who may write, what is refused, what comes back."""
+"""The volume commands with a real agent and a real plugin: writers, refusals, and a plugin that is restarted."""
 import json
 import os
 import re
@@ -12,7 +12,7 @@ EXAMPLES = ROOT + "/contrib/examples/"
 
 
 class Node(agent.Agent):
-    """An agent whose plugin job is the example, with the plugin's binary in its host volume."""
+    """An agent that runs the example's plugin job, with the plugin's binary in a host volume."""
 
     def __init__(self):
         super().__init__(start=False)
@@ -40,14 +40,14 @@ class Node(agent.Agent):
     def start_plugin(self):
         self.run("plugin.json", [("/usr/libexec/drover/", "/store/")])
         case.until(lambda: "local" in self.drover("plugin", "status").out and json.loads(
-            self.drover("plugin", "status", "-json", "local").out)["NodesHealthy"] == 1, 20, "the plugin is healthy")
+            self.drover("plugin", "status", "-json", "local").out)["NodesHealthy"] == 1, 20, "the plugin to be healthy")
 
     def running(self, job):
         found = json.loads(self.drover("alloc", "status", "-json").out)
         return [a["ID"] for a in found if a["JobID"] == job and a["ClientStatus"] == "running"]
 
 
-def test_one_writer_and_no_more():
+def test_a_volume_has_only_one_writer():
     with Node() as node:
         node.wait_ready()
         case.contains(node.drover("volume", "create", EXAMPLES + "volume.json", code=1).err, "local")
@@ -55,7 +55,7 @@ def test_one_writer_and_no_more():
         case.contains(node.drover("volume", "create", EXAMPLES + "volume.json").out, 'Volume "demo" is created')
         node.run("writer.json")
         writer = node.running("writer")[0]
-        # The second one is refused with the reason, and never mounts.
+        # The second writer is refused with the reason, and never mounts the volume.
         r = node.run("writer.json", [('"writer"', '"writer2"')], code=2)
         case.contains(r.out, "volume max claims reached")
         case.contains(r.out, writer)
@@ -73,14 +73,14 @@ def test_one_writer_and_no_more():
 
 
 def rows(text):
-    """Of the table of volumes that allocations have: its cells."""
+    """Returns the cells of the table with the volumes of allocations."""
     lines = iter(text.splitlines())
     case.equal("CSI Volumes" in lines, True, text)
     return [[cell for cell in re.split("  +", line.strip())] for line in list(iter(lambda: next(lines, ""), ""))[1:]]
 
 
-def test_the_volumes_that_allocations_have_and_how():
-    """And nobody is shown the flags. What of the options counts: 1501."""
+def test_volumes_of_allocations_are_shown_with_their_mount_options():
+    """The mount flags are never shown. Which options are shown: 1501."""
     with Node() as node:
         node.wait_ready()
         node.start_plugin()
@@ -105,11 +105,11 @@ def test_the_volumes_that_allocations_have_and_how():
             node.drover("job", "stop", "-purge", "writer")
             case.until(lambda: not json.loads(node.drover("volume", "status", "-json", "demo").out)["WriteAllocs"], 60,
                        "the claim to be released")
-            case.equal("CSI Volumes" in node.drover("node", "status", here).out, False, "without any")
+            case.equal("CSI Volumes" in node.drover("node", "status", here).out, False, "volumes of an allocation without volumes")
             node.drover("volume", "delete", "demo")
 
 
-def test_a_volume_cannot_be_used_while_its_plugin_is_away():
+def test_a_volume_cannot_be_used_while_its_plugin_is_stopped():
     with Node() as node:
         node.wait_ready()
         node.start_plugin()
@@ -120,9 +120,9 @@ def test_a_volume_cannot_be_used_while_its_plugin_is_away():
         r = node.run("writer.json", code=2)
         case.contains(r.out, "local")
         case.equal(node.running("writer"), [])
-        # It runs as soon as the plugin is there again, without being asked for again.
+        # It runs as soon as the plugin is back, without another registration.
         node.start_plugin()
-        case.until(lambda: node.running("writer"), 15, "the writer runs")
+        case.until(lambda: node.running("writer"), 15, "the writer to run")
         node.drover("node", "drain", "-yes")
         case.equal(node.drover("leaks").out, "no leaks\n")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two namespaces with volumes of one id: neither has anything to do with the other's data, claims or places on this machine."""
+"""Two namespaces with volumes of the same id: their data, claims and directories on this machine are separate."""
 from lib import case, volumes
 
 
@@ -12,7 +12,7 @@ def create(node, namespace, name):
 
 
 def start(node, namespace, volume, script):
-    """A job of that namespace with the namespace's name, running; its alloc."""
+    """Runs a job in that namespace that has the namespace's name. Returns its alloc."""
     made = volumes.job(namespace, volume, script + "; echo end; exec sleep 1000")
     made["Job"]["Namespace"] = namespace
     node.do("POST", "/v1/jobs?namespace=" + namespace, made)
@@ -30,20 +30,20 @@ def remove(node, namespace):
     case.until(lambda: not [a for a in node.ask("/v1/allocations", namespace=namespace) if a["JobID"] == namespace], 60, "the end of " + namespace)
 
 
-def test_volumes_of_one_id_are_not_one_volume():
+def test_volumes_of_the_same_id_in_two_namespaces_are_separate():
     with volumes.Node() as node:
         node.start_plugin()
         for namespace in ("default", "blue"):
             create(node, namespace, "v")
-        # Both have it at once, though each has one writer: neither claim is the other's.
+        # Both are in use at once, although each permits one writer: their claims are separate.
         for namespace in ("default", "blue"):
             start(node, namespace, "v", "ls /data; echo %s > /data/who" % namespace)
         for namespace in ("default", "blue"):
             alloc = node.ask("/v1/job/%s/allocations" % namespace, namespace=namespace)[0]
-            case.equal(node.logs(alloc), b"end\n", "what lay in the volume of " + namespace)
+            case.equal(node.logs(alloc), b"end\n", "data in the volume of " + namespace)
             claims = node.ask("/v1/volume/csi/v", namespace=namespace)["WriteAllocs"]
-            case.equal(sorted(claims), [alloc["ID"]], "who writes to the volume of " + namespace)
-        # What only one of them has is not there for the other: to see, to take or to delete.
+            case.equal(sorted(claims), [alloc["ID"]], "writers of the volume of " + namespace)
+        # A volume of one namespace cannot be seen, used or deleted in the other.
         create(node, "blue", "only")
         node.refused(404, "", "GET", "/v1/volume/csi/only")
         node.refused(404, "", "DELETE", "/v1/volume/csi/only/delete")
@@ -59,7 +59,7 @@ def test_volumes_of_one_id_are_not_one_volume():
             remove(node, namespace)
         start(node, "blue", "v", "cat /data/who")
         alloc = node.ask("/v1/job/blue/allocations", namespace="blue")[0]
-        case.equal(node.logs(alloc), b"blue\nend\n", "what it finds again")
+        case.equal(node.logs(alloc), b"blue\nend\n", "data that is kept")
         remove(node, "blue")
         node.purge("csi-local")
 

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alloc_health.c: the health of an alloc of a deployment, or of one that a drain has moved. It is
- * healthy when all its tasks run, and all its checks pass, for min_healthy_time before
- * healthy_deadline. Runs in: supervisor.
+ * hook_health.c: decides whether an alloc is healthy, for a deployment or a drain. It is healthy if
+ * all its tasks run and all its checks pass for min_healthy_time, before healthy_deadline. Runs in:
+ * supervisor.
  */
-#include "supervisor/alloc/alloc_health.h"
+#include "supervisor/alloc/hook_health.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <systemd/sd-event.h>
 
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/log.h"
 #include "common/number.h"
-#include "model/task_event.h"
-#include "supervisor/alloc/alloc_runner.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_checks.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/source/source.h"
 
-/* For a job without a migrate block. */
+/* Defaults for a job without a migrate block. */
 #define MIN_HEALTHY_MS 10000
 #define DEADLINE_MS    300000
 
 struct alloc_health {
 	struct sd_event_source *timer;
-	char *deployment;    /* the one that waits; NULL: none */
-	int64_t deadline_ms; /* CLOCK_MONOTONIC; 0: nothing is watched */
+	char *deployment;    /* the deployment that waits; NULL: none */
+	int64_t deadline_ms; /* clock_ms(); 0: health is not watched */
 	int64_t start;       /* the latest start of its tasks; 0: not all run */
-	int64_t since_ms;    /* when that was seen */
+	int64_t since_ms;    /* clock_ms() when `start` last changed */
 };
 
 enum verdict { HEALTH_WAIT, HEALTH_GOOD, HEALTH_BAD };
 
 struct terms {
 	int64_t min_healthy_ns, deadline_ns;
-	bool checks; /* must pass too */
+	bool checks; /* all checks must pass */
 };
 
 static struct alloc_health *
@@ -79,7 +79,7 @@ struct blame {
 	bool late;                 /* the deadline has passed */
 };
 
-/* A running task is to blame for a late start of its own, and for failing checks. */
+/* A running task is to blame if it started too late, or if checks fail. */
 static bool
 blame_running(const struct alloc_runner *ar, const struct task_state *s, const struct blame *b,
     char *buf, size_t size)
@@ -100,7 +100,7 @@ blame_running(const struct alloc_runner *ar, const struct task_state *s, const s
 	       number_add(s->started_at, b->terms->min_healthy_ns) > clock_real_ns();
 }
 
-/* True: this task is to blame, and buf says for what. */
+/* Writes why this task is to blame; false: it is not. */
 static bool
 blame_task(const struct alloc_runner *ar, const struct task_runner *tr, const struct task_state *s,
     const struct blame *b, char *buf, size_t size)
@@ -139,7 +139,7 @@ tell_unhealthy(struct alloc_runner *ar, const struct blame *b)
 
 		if (b->all)
 			task_runner_tell(tr, EVENT_ALLOC_UNHEALTHY, b->all, false);
-		else if (b->terms && s && tr->stage != STAGE_POSTSTOP &&
+		else if (b->terms && tr->stage != STAGE_POSTSTOP &&
 			 blame_task(ar, tr, s, b, text, sizeof text))
 			task_runner_tell(tr, EVENT_ALLOC_UNHEALTHY, text, false);
 	}
@@ -153,10 +153,10 @@ end_watch(struct alloc_runner *ar)
 	h->timer = sd_event_source_disable_unref(h->timer);
 	h->deadline_ms = 0;
 	h->start = 0;
-	(void)str_set(&h->deployment, NULL);
+	str_set(&h->deployment, NULL);
 }
 
-/* b: NULL if it is healthy. */
+/* b: why it is not healthy; NULL: it is healthy. */
 static void
 set_health(struct alloc_runner *ar, const struct blame *b)
 {
@@ -164,8 +164,6 @@ set_health(struct alloc_runner *ar, const struct blame *b)
 
 	if (!a->deployment_status)
 		a->deployment_status = deployment_status_new();
-	if (!a->deployment_status)
-		return;
 	a->deployment_status->healthy = b ? OPT_FALSE : OPT_TRUE;
 	a->deployment_status->timestamp = clock_real_ns();
 	alloc_changed(ar->sup, ar->sa);
@@ -177,7 +175,7 @@ set_health(struct alloc_runner *ar, const struct blame *b)
 	end_watch(ar);
 }
 
-/* The latest start of the tasks that have to run; 0: not all do. */
+/* Sets the latest start of the tasks that have to run; 0: not all of them run. */
 static enum verdict
 check_tasks(const struct sup_alloc *sa, int64_t *ret_start)
 {
@@ -204,25 +202,25 @@ check_tasks(const struct sup_alloc *sa, int64_t *ret_start)
 	return HEALTH_GOOD;
 }
 
+static void check_health(struct alloc_runner *ar);
+
 static int
 on_health_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 {
 	struct alloc_runner *ar = userdata;
 
 	state_of(ar)->timer = sd_event_source_disable_unref(state_of(ar)->timer);
-	alloc_health_check(ar);
+	check_health(ar);
 	if (ar->news)
-		turn_defer(ar->sup, &ar->step);
+		alloc_step_soon(ar);
 	return 0;
 }
 
 static void
 check_later(struct alloc_runner *ar, uint64_t ms)
 {
-	state_of(ar)->timer = sd_event_source_disable_unref(state_of(ar)->timer);
-	if (sd_event_add_time_relative(ar->sup->event, &state_of(ar)->timer, CLOCK_MONOTONIC,
-		(ms + 1) * 1000, 0, on_health_time, ar) < 0)
-		log_error("no memory to watch the health of an allocation");
+	sup_timer_set(
+	    ar->sup, &state_of(ar)->timer, CLOCK_MONOTONIC, (ms + 1) * 1000, on_health_time, ar);
 }
 
 /* Describes the first failing check. False: none fails. */
@@ -262,7 +260,8 @@ pass_deadline(struct alloc_runner *ar, const struct terms *terms)
 	set_health(ar, &b);
 }
 
-/* The time from which its checks count it as healthy too; INT64_MAX: not all of them pass. */
+/* Returns the later of `healthy` and the time at which its checks have passed for long enough;
+ * INT64_MAX: not all checks pass. */
 static int64_t
 wait_for_checks(const struct alloc_runner *ar, const struct terms *terms, int64_t healthy)
 {
@@ -293,8 +292,8 @@ wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t star
 		h->start = start;
 		h->since_ms = now;
 	}
-	/* The tasks of a restored alloc run before its hooks are done, and checks are the last
-	 * hook. */
+	/* The tasks of a restored alloc run before its hooks are done. Its checks start with the
+	 * last hook. */
 	if (start && ar->phase == ALLOC_RUNNING) {
 		healthy = h->since_ms + terms->min_healthy_ns / NS_PER_MS;
 		if (terms->checks)
@@ -309,7 +308,7 @@ wait_for_health(struct alloc_runner *ar, const struct terms *terms, int64_t star
 		    ar, (uint64_t)((healthy < h->deadline_ms ? healthy : h->deadline_ms) - now));
 }
 
-/* A new deployment starts its own watch. */
+/* A new deployment starts a new watch. */
 static void
 follow_deployment(struct alloc_runner *ar)
 {
@@ -318,12 +317,11 @@ follow_deployment(struct alloc_runner *ar)
 	if (str_eq(state_of(ar)->deployment, deployment))
 		return;
 	end_watch(ar);
-	if (str_set(&state_of(ar)->deployment, deployment) < 0)
-		log_error("no memory to watch the health of an allocation");
+	str_set(&state_of(ar)->deployment, deployment);
 }
 
-void
-alloc_health_check(struct alloc_runner *ar)
+static void
+check_health(struct alloc_runner *ar)
 {
 	const struct alloc *a = &ar->sa->a;
 	bool failed = a->client_status == CLIENT_FAILED || a->client_status == CLIENT_LOST, asked;
@@ -333,7 +331,7 @@ alloc_health_check(struct alloc_runner *ar)
 	int64_t start;
 
 	asked = find_terms(ar, &terms);
-	/* A failed alloc of a deployment is unhealthy also where health is set by operators. */
+	/* A failed alloc of a deployment is unhealthy even if operators set the health. */
 	if (is_decided(a) || alloc_server_terminal(a) ||
 	    (!asked && !(failed && *str(a->deployment_id)))) {
 		end_watch(ar);
@@ -354,12 +352,12 @@ alloc_health_set(struct alloc_runner *ar, bool healthy)
 	const struct blame b = { .all = "Unhealthy because an operator said so" };
 
 	set_health(ar, healthy ? NULL : &b);
-	turn_defer(ar->sup, &ar->step);
+	alloc_step_soon(ar);
 }
 
-/* The runner calls alloc_health_check() with each change of a task. */
 const struct alloc_hook alloc_hook_health = {
 	.name = "alloc_health_watcher",
 	.state_size = sizeof(struct alloc_health),
 	.shutdown = end_watch,
+	.changed = check_health,
 };

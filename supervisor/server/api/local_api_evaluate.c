@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_ask.c: a job is evaluated again, or validated without being registered. Runs in:
+/* local_api_evaluate.c: evaluates a job again, or validates one without registering it. Runs in:
  * supervisor. */
 #include <errno.h>
 
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/place/local_reconcile.h"
 
-/* As if it had just been registered; what ended by itself is replaced if that is asked for. */
+/* Compares the job with its allocs. With ForceReschedule, allocs that ended by themselves are
+ * replaced.
+ */
 void
 local_api_evaluate_job(struct sup *sup, struct api_req *req)
 {
@@ -26,20 +28,16 @@ local_api_evaluate_job(struct sup *sup, struct api_req *req)
 	}
 	if (job_is_parent(local_job_wanted(j))) {
 		api_reply_error(req, 400,
-		    "can't evaluate a periodic or parameterized job: what is made of it has "
+		    "can't evaluate a periodic or parameterized job: only its children have "
 		    "allocations");
 		return;
 	}
 	ev = local_eval_new(l, j, "job-register");
-	if (!ev) {
-		api_reply_error(req, 500, "no memory to evaluate the job");
-		return;
-	}
 	local_reconcile_job(l, j, ev, json_is_true(json_object_get(options, "ForceReschedule")));
 	local_api_reply_eval(sup, req, ev, local_job_wanted(j)->job_modify_index, "");
 }
 
-/* Would it be registered? */
+/* Answers whether the job could be registered. */
 void
 local_api_validate_job(struct sup *sup, struct api_req *req)
 {
@@ -58,10 +56,6 @@ local_api_validate_job(struct sup *sup, struct api_req *req)
 	r = local_api_read_job(sup, req, &job, &warn, &e);
 	(void)problems_err(&warn, &warnings);
 	problems_done(&warn);
-	if (r == -ENOMEM) {
-		api_reply_error(req, 500, "%s", e.msg);
-		return;
-	}
 	problems = r < 0 ? json_pack("[s]", e.msg) : json_null();
 	api_reply_json(
 	    req, json_pack("{s:b, s:o, s:s, s:s}", "DriverConfigValidated", 1, "ValidationErrors",

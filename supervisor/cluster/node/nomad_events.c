@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/* nomad_events.c: sends events of the node to the servers. Runs in: supervisor. */
+#include "supervisor/cluster/node/nomad_events.h"
+
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include "common/log.h"
+#include "supervisor/cluster/node/nomad_register.h"
+#include "supervisor/node/node_state.h"
+
+#define COLLECT_MS  5000 /* time to collect further events before they are sent */
+#define DEADLINE_MS 30000
+#define EVENTS_MAX  10
+
+static int on_events_time(struct sd_event_source *s, uint64_t usec, void *userdata);
+
+static void
+send_later(struct nomad *n)
+{
+	nomad_after(n, &n->events_timer, COLLECT_MS, on_events_time);
+}
+
+static void
+on_emitted(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	struct nomad *n = nomad_of_sup(sup);
+
+	n->events_call = 0;
+	if (r < 0 && !nomad_register_if_unknown(n, r, e))
+		log_warn("send events of the node: %s", e->msg);
+	if (n->events.n > 0)
+		send_later(n);
+}
+
+static int
+on_events_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+{
+	cleanup_done(rpc_events_req) struct rpc_events_req req;
+	struct nomad *n = userdata;
+	struct rpc_node_events *events;
+
+	n->events_timer = sd_event_source_disable_unref(n->events_timer);
+	rpc_events_req_init(&req);
+	if (!n->ready || n->events_call) {
+		send_later(n);
+		return 0;
+	}
+	nomad_write(n, &req.write);
+	events = map_put(rpc_node_events, &req.node_events, node_get(n->base.sup)->id);
+	memcpy(&events->events, &n->events, sizeof n->events);
+	memset(&n->events, 0, sizeof n->events);
+	n->events_call = nomad_call(
+	    n, "Node.EmitEvents", &rpc_events_req_type, &req, DEADLINE_MS, 0, on_emitted, NULL);
+	return 0;
+}
+
+void
+nomad_event_add(
+    struct nomad *n, const char *subsystem, const char *message, const char *key, const char *value)
+{
+	struct node_event *ev;
+
+	if (n->events.n >= EVENTS_MAX)
+		list_remove(node_event, &n->events, 0);
+	ev = list_add(node_event, &n->events);
+	str_set(&ev->subsystem, subsystem);
+	str_set(&ev->message, message);
+	string_map_set(&ev->details, key, value);
+	ev->timestamp = clock_real_ns();
+	if (!n->events_timer && !n->events_call)
+		send_later(n);
+}
+
+void
+nomad_events_free(struct nomad *n)
+{
+	n->events_timer = sd_event_source_disable_unref(n->events_timer);
+	while (n->events.n > 0)
+		list_remove(node_event, &n->events, 0);
+}

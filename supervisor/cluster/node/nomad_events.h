@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nomad_events.h: events of the node, for `nomad node status`. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_CLUSTER_NODE_NOMAD_EVENTS_H
+#define DROVER_SUPERVISOR_CLUSTER_NODE_NOMAD_EVENTS_H
+
+#include "supervisor/cluster/node/nomad.h"
+
+/* Adds an event with one detail, and sends it to the servers within some seconds. The last ten are
+ * kept until they can be sent. */
+void nomad_event_add(struct nomad *n, const char *subsystem, const char *message, const char *key,
+    const char *value);
+void nomad_events_free(struct nomad *n);
+
+#endif
