@@ -15,7 +15,7 @@ extern struct cli_job_input {
 
 #define CLI_JOB_FILE_FLAGS                                                                         \
 	{ "var", CLI_FLAG_STRINGS, &cli_job_input.vars, "NAME=VALUE",                              \
-	    "set a variable of the job file; repeat for each" },                                   \
+		"set a variable of the job file; repeat for each" },                               \
 	{                                                                                          \
 		"var-file", CLI_FLAG_STRINGS, &cli_job_input.var_files, "FILE",                    \
 		    "set the variables that this file has; repeat for each"                        \

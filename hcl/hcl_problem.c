@@ -45,6 +45,8 @@ show_line(struct hcl *h, const char *head, const struct hcl_range *at, unsigned 
 		begin++;
 	while (end < s->len && s->text[end] != '\n' && end - begin < LINE_SHOWN_MAX)
 		end++;
+	while (end > begin && end < s->len && is_continuation(s->text[end]))
+		end--;
 	line = hcl_alloc(h, end - begin + 1);
 	marks = hcl_alloc(h, end - begin + 2);
 	for (uint32_t i = begin; i < end; i++) {

@@ -59,6 +59,7 @@ hcl_unknown(struct hcl *h, const struct hcl_type *type)
 	struct hcl_value *v = new_value(h, type->kind);
 
 	v->state = HCL_UNKNOWN;
+	v->has_unknown = true;
 	v->type = type;
 	return v;
 }
@@ -67,6 +68,7 @@ hcl_unknown(struct hcl *h, const struct hcl_type *type)
 static void
 contain(struct hcl *h, struct hcl_value *v, const struct hcl_value *element)
 {
+	v->has_unknown |= element->has_unknown;
 	if (element->depth + 1 > v->depth)
 		v->depth = element->depth + 1;
 	if (v->depth > h->limits.depth)
@@ -213,17 +215,7 @@ hcl_is_mapping(const struct hcl_value *v)
 bool
 hcl_is_wholly_known(const struct hcl_value *v)
 {
-	if (v->state == HCL_UNKNOWN)
-		return false;
-	if (v->state == HCL_NULL)
-		return true;
-	for (size_t i = 0; i < v->len && hcl_is_sequence(v); i++)
-		if (!hcl_is_wholly_known(v->items[i]))
-			return false;
-	for (size_t i = 0; i < v->len && hcl_is_mapping(v); i++)
-		if (!hcl_is_wholly_known(v->members[i].value))
-			return false;
-	return true;
+	return !v->has_unknown;
 }
 
 struct hcl_value *

@@ -62,6 +62,8 @@ struct hcl_value {
 	};
 	size_t len;
 	unsigned depth; /* of lists, maps … inside each other; limited as that of expressions is */
+	bool has_unknown; /* a part of it is unknown: known without a walk, because values share
+			     parts */
 };
 
 struct hcl_value *hcl_bool(struct hcl *h, bool b);
