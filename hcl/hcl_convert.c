@@ -110,6 +110,13 @@ settle_items(struct conversion *c, struct hcl_value **items, size_t n, bool mix)
 	return common;
 }
 
+/* Whether v has no elements that could show that their type cannot be converted. */
+static bool
+is_empty_of_other(struct conversion *c, const struct hcl_value *v, const struct hcl_type *item)
+{
+	return v->len == 0 && v->type && !hcl_type_converts(c->h, v->type->item, item);
+}
+
 static struct hcl_value *
 to_list(struct conversion *c, struct hcl_value *v, const struct hcl_type *type)
 {
@@ -122,6 +129,8 @@ to_list(struct conversion *c, struct hcl_value *v, const struct hcl_type *type)
 		item = common_item_type(c, v);
 	if (!item)
 		return NULL;
+	if (is_empty_of_other(c, v, item))
+		return refuse_type(c, v, type);
 	items = hcl_alloc(c->h, v->len * sizeof(struct hcl_value *));
 	for (size_t i = 0; i < v->len; i++) {
 		items[i] = convert(c, v->items[i], item);
@@ -150,6 +159,8 @@ to_map(struct conversion *c, struct hcl_value *v, const struct hcl_type *type)
 		item = common_item_type(c, v);
 	if (!item)
 		return NULL;
+	if (is_empty_of_other(c, v, item))
+		return refuse_type(c, v, type);
 	members = hcl_alloc(c->h, v->len * sizeof *members);
 	items = hcl_alloc(c->h, v->len * sizeof(struct hcl_value *));
 	for (size_t i = 0; i < v->len; i++) {

@@ -134,6 +134,7 @@ static void
 format_float(struct formatter *f, const struct verb *v, const struct hcl_number *n)
 {
 	bool general = (v->mode == 'g' || v->mode == 'G') && v->precision < 0;
+	bool zero = v->zero && !mpfr_inf_p(n->v);
 	const char *text, *sign = "";
 	int64_t missing;
 
@@ -145,13 +146,13 @@ format_float(struct formatter *f, const struct verb *v, const struct hcl_number 
 	else if (v->plus || v->space)
 		sign = v->plus ? "+" : " ";
 	missing = v->width - (int64_t)strlen(sign) - (int64_t)strlen(text);
-	if (!v->minus && (!v->zero || mpfr_inf_p(n->v)))
+	if (!v->minus && !zero)
 		repeat(f, ' ', missing);
 	hcl_text_add(&f->out, sign);
-	if (v->zero && !v->minus && !mpfr_inf_p(n->v))
+	if (zero)
 		repeat(f, '0', missing);
 	hcl_text_add(&f->out, text);
-	if (v->minus)
+	if (v->minus && !zero)
 		repeat(f, ' ', missing);
 }
 

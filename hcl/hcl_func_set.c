@@ -147,12 +147,13 @@ hcl_fn_setproduct(struct hcl_call *c)
 	for (size_t i = 0; i < c->n; i++) {
 		tuple->items[i] = factor_type(c, i);
 		ordered &= c->args[i]->kind != HCL_SET;
-		c->args[i] = convert_argument(c, i, hcl_type_list(c->h, HCL_LIST, tuple->items[i]));
 		if (__builtin_mul_overflow(total, c->args[i]->len, &total) ||
 		    total > SIZE_MAX / sizeof(struct hcl_value *) / c->n)
 			hcl_refuse_argument(c, c->n, "the result is too large");
 	}
 	hcl_step(c->h, total);
+	for (size_t i = 0; i < c->n && total > 0; i++)
+		c->args[i] = convert_argument(c, i, hcl_type_list(c->h, HCL_LIST, tuple->items[i]));
 	tuples = hcl_alloc(c->h, total * sizeof(struct hcl_value *));
 	if (total > 0)
 		multiply(c, tuples, total);

@@ -2,7 +2,6 @@
 /* hcl_text.c: a text that grows in the arena. Runs in: all users of hcl/ that evaluate. */
 #include "hcl/hcl_text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 void
@@ -27,26 +26,6 @@ void
 hcl_text_add(struct hcl_text *t, const char *s)
 {
 	hcl_text_bytes(t, s, strlen(s));
-}
-
-void
-hcl_text_quote(struct hcl_text *t, const char *s, size_t len)
-{
-	char escape[8];
-
-	hcl_text_add(t, "\"");
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c == '"' || c == '\\')
-			(void)snprintf(escape, sizeof escape, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			(void)snprintf(escape, sizeof escape, "\\x%02x", c);
-		else
-			(void)snprintf(escape, sizeof escape, "%c", c);
-		hcl_text_add(t, escape);
-	}
-	hcl_text_add(t, "\"");
 }
 
 struct hcl_value *

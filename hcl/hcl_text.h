@@ -15,8 +15,6 @@ struct hcl_text {
 
 void hcl_text_bytes(struct hcl_text *t, const char *bytes, size_t n);
 void hcl_text_add(struct hcl_text *t, const char *s);
-/* In double quotes, with escapes for quotes, backslashes and control characters. */
-void hcl_text_quote(struct hcl_text *t, const char *s, size_t len);
 /* The string with this text, which it takes over. */
 struct hcl_value *hcl_text_value(struct hcl_text *t);
 

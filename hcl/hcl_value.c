@@ -2,9 +2,11 @@
 /* hcl_value.c: makes and compares values. Runs in: all users of hcl/ that evaluate. */
 #include "hcl/hcl_value.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_number.h"
 #include "hcl/hcl_text.h"
@@ -273,6 +275,75 @@ hcl_equal(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
 
 static void append_order_text(struct hcl_text *t, const struct hcl_value *v);
 
+/* Whether Go's %q writes the character as it is: all but controls, spaces and marks without a
+ * width. */
+static bool
+is_shown(uint32_t ch)
+{
+	static const uint32_t hidden[][2] = { { 0x7f, 0xa0 }, { 0xad, 0xad }, { 0x2000, 0x200f },
+		{ 0x2028, 0x202f }, { 0x205f, 0x206f }, { 0x3000, 0x3000 }, { 0xe000, 0xf8ff },
+		{ 0xfeff, 0xfeff }, { 0xfff0, 0xfffb } };
+
+	for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+		if (ch >= hidden[i][0] && ch <= hidden[i][1])
+			return false;
+	return ch >= ' ';
+}
+
+/* The character of n bytes, which are UTF-8. */
+static uint32_t
+decode(const char *s, size_t n)
+{
+	uint32_t ch = (unsigned char)*s & (n == 1 ? 0x7f : 0x7f >> n);
+
+	for (size_t i = 1; i < n; i++)
+		ch = ch << 6 | ((unsigned char)s[i] & 0x3f);
+	return ch;
+}
+
+/* As Go's %q. */
+static void
+append_order_string(struct hcl_text *t, const char *s, size_t len)
+{
+	static const char names[] = "\aa\bb\ff\nn\rr\tt\vv\\\\\"\"";
+	char buf[16];
+	size_t n;
+
+	hcl_text_add(t, "\"");
+	for (size_t i = 0; i < len; i += n) {
+		uint32_t ch;
+		const char *name;
+
+		n = utf8_char_length(s + i, len - i);
+		ch = n > 0 ? decode(s + i, n) : (unsigned char)s[i];
+		for (name = names; *name && (unsigned char)*name != ch; name += 2)
+			;
+		if (*name)
+			hcl_text_bytes(t, (char[]){ '\\', name[1] }, 2);
+		else if (n > 0 && is_shown(ch))
+			hcl_text_bytes(t, s + i, n);
+		else
+			hcl_text_bytes(t, buf,
+			    (size_t)snprintf(buf, sizeof buf,
+				n == 0 || ch < 0x80 ? "\\x%02x"
+				: ch < 0x10000      ? "\\u%04x"
+						    : "\\U%08x",
+				ch));
+		n += n == 0;
+	}
+	hcl_text_add(t, "\"");
+}
+
+/* As Go's %.10g. */
+static void
+append_order_number(struct hcl_text *t, const struct hcl_number *n)
+{
+	char buf[64];
+
+	(void)mpfr_snprintf(buf, sizeof buf, "%.10Rg", n->v);
+	hcl_text_add(t, mpfr_inf_p(n->v) ? hcl_number_text(t->h, n) : buf);
+}
+
 static void
 append_order_elements(struct hcl_text *t, const struct hcl_value *v)
 {
@@ -281,7 +352,7 @@ append_order_elements(struct hcl_text *t, const struct hcl_value *v)
 	hcl_text_add(t, !typed ? "<" : mapping ? "{" : "[");
 	for (size_t i = 0; i < v->len; i++) {
 		if (mapping && typed) {
-			hcl_text_quote(t, v->members[i].key, v->members[i].key_len);
+			append_order_string(t, v->members[i].key, v->members[i].key_len);
 			hcl_text_add(t, ":");
 		}
 		append_order_text(t, mapping ? v->members[i].value : v->items[i]);
@@ -300,17 +371,36 @@ append_order_text(struct hcl_text *t, const struct hcl_value *v)
 	else if (v->kind == HCL_BOOL)
 		hcl_text_add(t, v->boolean ? "T" : "F");
 	else if (v->kind == HCL_NUMBER)
-		hcl_text_add(t, hcl_number_text(t->h, v->number));
+		append_order_number(t, v->number);
 	else if (v->kind == HCL_STRING)
-		hcl_text_quote(t, v->string, v->len);
+		append_order_string(t, v->string, v->len);
 	else
 		append_order_elements(t, v);
+}
+
+/* Numbers of more than ten digits can have the same text. */
+static int
+compare_exactly(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
+{
+	int r = 0;
+
+	hcl_step(h, 1);
+	if (a->state != HCL_KNOWN || b->state != HCL_KNOWN || a->kind != b->kind)
+		return 0;
+	if (a->kind == HCL_NUMBER)
+		return hcl_number_compare(a->number, b->number);
+	for (size_t i = 0; r == 0 && i < a->len && i < b->len && hcl_is_sequence(a); i++)
+		r = compare_exactly(h, a->items[i], b->items[i]);
+	for (size_t i = 0; r == 0 && i < a->len && i < b->len && hcl_is_mapping(a); i++)
+		r = compare_exactly(h, a->members[i].value, b->members[i].value);
+	return r;
 }
 
 int
 hcl_compare(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
 {
 	struct hcl_text x = { .h = h }, y = { .h = h };
+	int r;
 
 	hcl_step(h, 1);
 	if (a->state == HCL_KNOWN && b->state == HCL_KNOWN && a->kind == b->kind) {
@@ -323,5 +413,6 @@ hcl_compare(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
 	}
 	append_order_text(&x, a);
 	append_order_text(&y, b);
-	return compare_keys(x.text, x.len, y.text, y.len);
+	r = compare_keys(x.text, x.len, y.text, y.len);
+	return r ? r : compare_exactly(h, a, b);
 }
