@@ -41,15 +41,27 @@ int
 cli_file_open(const char *path, struct cli_file *ret, struct err *e)
 {
 	cleanup_file FILE *file = NULL;
+	int r;
 
 	ret->is_stdin = strcmp(path, "-") == 0;
 	ret->name = ret->is_stdin ? "standard input" : path;
-	if (ret->is_stdin)
-		return read_all(stdin, ret->name, &ret->text, &ret->len, e);
-	file = fopen(path, "re");
-	if (!file)
-		return err_set(e, -errno, "open %s", path);
-	return read_all(file, ret->name, &ret->text, &ret->len, e);
+	if (!ret->is_stdin) {
+		file = fopen(path, "re");
+		if (!file)
+			return err_set(e, -errno, "open %s", path);
+	}
+	r = read_all(file ? file : stdin, ret->name, &ret->text, &ret->len, e);
+	return r;
+}
+
+int
+cli_file_open_filled(const char *path, struct cli_file *ret, struct err *e)
+{
+	int r = cli_file_open(path, ret, e);
+
+	if (r == 0 && strspn(ret->text, " \t\r\n") == ret->len)
+		return err_say(e, -EINVAL, "%s is empty", ret->name);
+	return r;
 }
 
 void
@@ -86,13 +98,14 @@ int
 cli_file_read(const char *path, const char *what, json_t **ret, struct err *e)
 {
 	struct cli_file file = { 0 };
-	int r = cli_file_open(path, &file, e);
+	int r = cli_file_open_filled(path, &file, e);
 
 	if (r == 0)
-		r = cli_file_is_json(&file)
-			? cli_file_json(&file, ret, e)
-			: err_say(e, -EINVAL, "%s is not JSON: expected a %s as a JSON object",
-			      file.name, what);
+		r = cli_file_is_json(&file) ? cli_file_json(&file, ret, e)
+					    : err_say(e, -EINVAL,
+						  "%s is not JSON: expected a %s as a JSON object "
+						  "(HCL is read for jobs only)",
+						  file.name, what);
 	cli_file_done(&file);
 	return r;
 }

@@ -16,9 +16,11 @@ struct cli_file {
 	size_t len;
 };
 
-/* Reads the file at path, or stdin for "-", of at most 32 MiB. Returns 0 or -errno with the
+/* Reads the file at path, or stdin for "-", of at most 32 MiB. Returns 0, or -errno with the
  * sentence. cli_file_done() releases the text in both cases. */
 int cli_file_open(const char *path, struct cli_file *ret, struct err *e);
+/* As cli_file_open(), but an empty file is an error. */
+int cli_file_open_filled(const char *path, struct cli_file *ret, struct err *e);
 void cli_file_done(struct cli_file *file);
 /* Whether the text begins with "{". */
 bool cli_file_is_json(const struct cli_file *file);

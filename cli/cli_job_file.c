@@ -118,7 +118,7 @@ int
 cli_job_read(const char *path, json_t **ret, struct err *e)
 {
 	struct cli_file file = { 0 };
-	int r = cli_file_open(path, &file, e);
+	int r = cli_file_open_filled(path, &file, e);
 
 	if (r == 0)
 		r = cli_file_is_json(&file) ? read_json(&file, ret, e) : read_hcl(&file, ret, e);
