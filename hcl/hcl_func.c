@@ -67,11 +67,12 @@ hcl_double_result(struct hcl_call *c, double d)
 	return hcl_double(c->h, d);
 }
 
+/* Whether all characters are below U+0300, which are in normal form; whose bytes are below 0xcc. */
 static bool
-is_ascii(const char *s, size_t len)
+is_plain(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)s[i] >= 0x80)
+		if ((unsigned char)s[i] >= 0xcc)
 			return false;
 	return true;
 }
@@ -85,7 +86,7 @@ hcl_normal_string(struct hcl *h, const char *s, size_t len)
 	struct hcl_value *v;
 
 	hcl_count_bytes(h, len);
-	if (is_ascii(s, len))
+	if (is_plain(s, len))
 		return hcl_string(h, s, len);
 	buffer = hcl_alloc(h, room);
 	normal = u8_normalize(UNINORM_NFC, (const uint8_t *)s, len, buffer, &room);

@@ -116,7 +116,7 @@ precise_text(struct formatter *f, const struct verb *v, const struct hcl_number 
 	if (mpfr_inf_p(n->v))
 		return hcl_number_text(f->c->h, n);
 	fmt[5] = v->mode;
-	hcl_count_bytes(f->c->h, 16 * (size_t)precision);
+	hcl_count_bytes(f->c->h, 32 * (size_t)precision);
 	room = (size_t)mpfr_snprintf(NULL, 0, fmt, precision, n->v) + 1;
 	text = hcl_alloc(f->c->h, room);
 	(void)mpfr_snprintf(text, room, fmt, precision, n->v);

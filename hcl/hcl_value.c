@@ -105,38 +105,6 @@ hcl_tuple(struct hcl *h, struct hcl_value **items, size_t n)
 	return new_sequence(h, HCL_TUPLE, NULL, items, n);
 }
 
-/* A merge sort in the arena: a comparison can leave with an error. */
-static void
-sort_items(struct hcl *h, struct hcl_value **items, struct hcl_value **spare, size_t n)
-{
-	size_t half = n / 2, a = 0, b = half;
-
-	if (n < 2)
-		return;
-	sort_items(h, items, spare, half);
-	sort_items(h, items + half, spare + half, n - half);
-	for (size_t i = 0; i < n; i++)
-		spare[i] = b == n || (a < half && hcl_compare(h, items[a], items[b]) <= 0)
-			       ? items[a++]
-			       : items[b++];
-	memcpy(items, spare, n * sizeof(struct hcl_value *));
-}
-
-struct hcl_value *
-hcl_set(struct hcl *h, const struct hcl_type *item, struct hcl_value **items, size_t n)
-{
-	struct hcl_value *v = new_sequence(h, HCL_SET, item, items, n);
-	size_t kept = 0;
-
-	hcl_step(h, n);
-	sort_items(h, items, hcl_alloc(h, n * sizeof(struct hcl_value *)), n);
-	for (size_t i = 0; i < n; i++)
-		if (kept == 0 || !hcl_equal(h, items[kept - 1], items[i]))
-			items[kept++] = items[i];
-	v->len = kept;
-	return v;
-}
-
 static int
 compare_keys(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -241,6 +209,7 @@ equal_contents(struct hcl *h, const struct hcl_value *a, const struct hcl_value 
 	case HCL_NUMBER:
 		return hcl_number_compare(a->number, b->number) == 0;
 	case HCL_STRING:
+		hcl_step(h, a->len / 64);
 		return a->len == b->len && memcmp(a->string, b->string, a->len) == 0;
 	case HCL_MAP:
 	case HCL_OBJECT:
@@ -415,4 +384,64 @@ hcl_compare(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
 	append_order_text(&y, b);
 	r = compare_keys(x.text, x.len, y.text, y.len);
 	return r ? r : compare_exactly(h, a, b);
+}
+
+/* An item of a set with the text by which it is ordered; without one if all items are strings,
+ * numbers or booleans. */
+struct ordered {
+	struct hcl_value *v;
+	struct hcl_text text;
+};
+
+static int
+compare_ordered(struct hcl *h, const struct ordered *a, const struct ordered *b)
+{
+	int r;
+
+	if (!a->text.h)
+		return hcl_compare(h, a->v, b->v);
+	hcl_step(h, 1);
+	r = compare_keys(a->text.text, a->text.len, b->text.text, b->text.len);
+	return r ? r : compare_exactly(h, a->v, b->v);
+}
+
+/* A merge sort in the arena: a comparison can leave with an error. */
+static void
+sort_items(struct hcl *h, struct ordered *items, struct ordered *spare, size_t n)
+{
+	size_t half = n / 2, a = 0, b = half;
+
+	if (n < 2)
+		return;
+	sort_items(h, items, spare, half);
+	sort_items(h, items + half, spare + half, n - half);
+	for (size_t i = 0; i < n; i++)
+		spare[i] = b == n || (a < half && compare_ordered(h, &items[a], &items[b]) <= 0)
+			       ? items[a++]
+			       : items[b++];
+	memcpy(items, spare, n * sizeof *items);
+}
+
+struct hcl_value *
+hcl_set(struct hcl *h, const struct hcl_type *item, struct hcl_value **items, size_t n)
+{
+	struct hcl_value *v = new_sequence(h, HCL_SET, item, items, n);
+	struct ordered *all = hcl_alloc(h, n * sizeof *all);
+	bool simple = true;
+	size_t kept = 0;
+
+	hcl_step(h, n);
+	for (size_t i = 0; i < n; i++)
+		simple &= items[i]->state == HCL_KNOWN && items[i]->kind <= HCL_BOOL;
+	for (size_t i = 0; i < n; i++) {
+		all[i] = (struct ordered){ .v = items[i], .text.h = simple ? NULL : h };
+		if (!simple)
+			append_order_text(&all[i].text, items[i]);
+	}
+	sort_items(h, all, hcl_alloc(h, n * sizeof *all), n);
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || !hcl_equal(h, items[kept - 1], all[i].v))
+			items[kept++] = all[i].v;
+	v->len = kept;
+	return v;
 }
