@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chk_ask.h: one HTTPS request and the beginning of its answer, without blocking. Runs in:
  * check-helper. */
-#ifndef DROVER_CHK_ASK_H
-#define DROVER_CHK_ASK_H
+#ifndef DROVER_CHECK_HELPER_CHK_ASK_H
+#define DROVER_CHECK_HELPER_CHK_ASK_H
 
 #include <stdbool.h>
 #include <stdint.h>

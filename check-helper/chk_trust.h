@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chk_trust.h: TLS contexts: with the machine's certificate authorities, or without verification.
  * Runs in: check-helper. */
-#ifndef DROVER_CHK_TRUST_H
-#define DROVER_CHK_TRUST_H
+#ifndef DROVER_CHECK_HELPER_CHK_TRUST_H
+#define DROVER_CHECK_HELPER_CHK_TRUST_H
 
 #include <stdbool.h>
 

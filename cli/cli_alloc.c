@@ -132,8 +132,8 @@ print_volumes(const json_t *alloc)
 	cli_table_print(t);
 }
 
-static void
-print_events(const struct cli *cli, const json_t *events)
+void
+cli_print_events(const struct cli *cli, const json_t *events, const struct cli_event_keys *keys)
 {
 	struct cli_table *t;
 	char time[CLI_TIME_SIZE];
@@ -141,14 +141,14 @@ print_events(const struct cli *cli, const json_t *events)
 	if (json_array_size(events) == 0)
 		return;
 	cli_head("Events, newest first:");
-	t = CLI_TABLE("Time", "Type", "Description");
+	t = CLI_TABLE("Time", keys->kind, keys->text_head);
 	for (size_t i = json_array_size(events); i-- > 0;) {
 		const json_t *event = json_array_get(events, i);
 
 		cli_table_row(t);
-		cli_cell(t, "%s", cli_time(cli, cli_json_int(event, "Time"), time));
-		cli_cell(t, "%s", cli_json_str(event, "Type"));
-		cli_cell(t, "%s", cli_json_str(event, "DisplayMessage"));
+		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(event, keys->time), time));
+		cli_cell(t, "%s", cli_json_str(event, keys->kind));
+		cli_cell(t, "%s", cli_json_str(event, keys->text));
 	}
 	cli_table_print(t);
 }
@@ -157,6 +157,8 @@ static void
 print_task(const struct cli *cli, const json_t *alloc, const char *name, const json_t *state,
     const json_t *all_events)
 {
+	static const struct cli_event_keys keys = { "Time", "Type", "DisplayMessage",
+		"Description" };
 	const json_t *events = json_object_get(all_events, name);
 	char path[192], time[CLI_TIME_SIZE];
 	const json_t *resources;
@@ -174,7 +176,7 @@ print_task(const struct cli *cli, const json_t *alloc, const char *name, const j
 	cli_field("Restarts", "%lld", (long long)cli_json_int(state, "Restarts"));
 	cli_field(
 	    "Last Restart", "%s", cli_time(cli, cli_json_time_ns(state, "LastRestart"), time));
-	print_events(cli, events ? events : cli_json_get(state, "Events"));
+	cli_print_events(cli, events ? events : cli_json_get(state, "Events"), &keys);
 }
 
 /* Only for an allocation that failed and will be rescheduled. */
@@ -256,15 +258,7 @@ list_allocs(struct cli *cli, struct err *e)
 int
 cli_alloc_status(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL;
-	struct err e = { 0 };
-	int r;
-
-	if (argc == 0)
-		r = list_allocs(cli, &e);
-	else if ((r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e)) == 0)
-		r = show_alloc(cli, id, &e);
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return cli_list_or_show(cli, &cli_kind_alloc, argc, argv, list_allocs, show_alloc);
 }
 
 /* Waits until the allocation has ended and its replacement, if the evaluation placed one, runs. */
@@ -312,13 +306,5 @@ stop_alloc(struct cli *cli, const char *id, struct err *e)
 int
 cli_alloc_stop(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL;
-	struct err e = { 0 };
-	int r;
-
-	(void)argc;
-	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
-	if (r == 0)
-		r = stop_alloc(cli, id, &e);
-	return r < 0 ? cli_fail(cli, &e) : r;
+	return cli_with_id(cli, &cli_kind_alloc, argv[0], stop_alloc);
 }

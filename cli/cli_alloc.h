@@ -9,6 +9,14 @@
 
 /* Prints a table of list stubs, newest first; "None" if there are none. */
 void cli_print_allocs(const struct cli *cli, const json_t *list);
+/* The members of an event, and the head of the column of its text. */
+struct cli_event_keys {
+	const char *time, *kind, *text, *text_head;
+};
+
+/* Prints a task's or a node's events. */
+void cli_print_events(
+    const struct cli *cli, const json_t *events, const struct cli_event_keys *keys);
 /* Returns the allocation's task group in its job; NULL if it has no job. */
 const json_t *cli_alloc_group(const json_t *alloc);
 /* Returns the text of the last event that explains a failure, or "". The JSON owns it. */

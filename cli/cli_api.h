@@ -69,6 +69,16 @@ extern const struct cli_kind cli_kind_alloc, cli_kind_eval, cli_kind_job, cli_ki
  * Returns 0 and *ret_id, which the caller frees; -ENOENT; -ENOTUNIQ with the candidates in *e. */
 int cli_id_resolve(
     struct cli *cli, const struct cli_kind *kind, const char *wanted, char **ret_id, struct err *e);
+/* Lists all objects; or shows or changes the one with this id. Returns an exit code, or -errno with
+ * *e. */
+typedef int cli_list_fn(struct cli *cli, struct err *e);
+typedef int cli_id_fn(struct cli *cli, const char *id, struct err *e);
+/* For verbs: calls fn with the full id for the operator's word, and prints an error. Returns the
+ * exit code. */
+int cli_with_id(struct cli *cli, const struct cli_kind *kind, const char *wanted, cli_id_fn *fn);
+/* As cli_with_id() for the first argument; without one calls list. */
+int cli_list_or_show(struct cli *cli, const struct cli_kind *kind, int argc, char **argv,
+    cli_list_fn *list, cli_id_fn *show);
 /* Returns the id of the agent's node. */
 int cli_id_self(struct cli *cli, char **ret_id, struct err *e);
 

@@ -157,15 +157,7 @@ show_deployment(struct cli *cli, const char *id, struct err *e)
 int
 cli_deployment_status(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL;
-	struct err e = { 0 };
-	int r;
-
-	if (argc == 0)
-		r = list_deployments(cli, &e);
-	else if ((r = cli_id_resolve(cli, &kind, argv[0], &id, &e)) == 0)
-		r = show_deployment(cli, id, &e);
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return cli_list_or_show(cli, &kind, argc, argv, list_deployments, show_deployment);
 }
 
 /* Sends the request. Takes over body. */

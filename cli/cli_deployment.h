@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli_deployment.h: functions that the commands about jobs and deployments share. Runs in: drover.
  */
-#ifndef DROVER_CLI_DEPLOYMENT_H
-#define DROVER_CLI_DEPLOYMENT_H
+#ifndef DROVER_CLI_CLI_DEPLOYMENT_H
+#define DROVER_CLI_CLI_DEPLOYMENT_H
 
 #include <jansson.h>
 

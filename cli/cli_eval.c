@@ -128,13 +128,5 @@ show_eval(struct cli *cli, const char *id, struct err *e)
 int
 cli_eval_status(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL;
-	struct err e = { 0 };
-	int r;
-
-	(void)argc;
-	r = cli_id_resolve(cli, &cli_kind_eval, argv[0], &id, &e);
-	if (r == 0)
-		r = show_eval(cli, id, &e);
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return cli_with_id(cli, &cli_kind_eval, argv[0], show_eval);
 }

@@ -173,3 +173,28 @@ cli_id_self(struct cli *cli, char **ret_id, struct err *e)
 	*ret_id = mem_strdup(id);
 	return 0;
 }
+
+int
+cli_with_id(struct cli *cli, const struct cli_kind *kind, const char *wanted, cli_id_fn *fn)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r = cli_id_resolve(cli, kind, wanted, &id, &e);
+
+	if (r == 0)
+		r = fn(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : r;
+}
+
+int
+cli_list_or_show(struct cli *cli, const struct cli_kind *kind, int argc, char **argv,
+    cli_list_fn *list, cli_id_fn *show)
+{
+	struct err e = { 0 };
+	int r;
+
+	if (argc > 0)
+		return cli_with_id(cli, kind, argv[0], show);
+	r = list(cli, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}

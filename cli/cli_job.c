@@ -327,13 +327,5 @@ show_job(struct cli *cli, const char *id, struct err *e)
 int
 cli_job_status(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL;
-	struct err e = { 0 };
-	int r;
-
-	if (argc == 0)
-		r = list_jobs(cli, &e);
-	else if ((r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e)) == 0)
-		r = show_job(cli, id, &e);
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return cli_list_or_show(cli, &cli_kind_job, argc, argv, list_jobs, show_job);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli_job.h: functions that the commands about jobs share. Runs in: drover. */
-#ifndef DROVER_CLI_JOB_H
-#define DROVER_CLI_JOB_H
+#ifndef DROVER_CLI_CLI_JOB_H
+#define DROVER_CLI_CLI_JOB_H
 
 #include <jansson.h>
 

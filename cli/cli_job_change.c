@@ -64,15 +64,7 @@ show_history(struct cli *cli, const char *id, struct err *e)
 int
 cli_job_history(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL;
-	struct err e = { 0 };
-	int r;
-
-	(void)argc;
-	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
-	if (r == 0)
-		r = show_history(cli, id, &e);
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return cli_with_id(cli, &cli_kind_job, argv[0], show_history);
 }
 
 /* Sends a change of the job and follows its evaluation. Takes over body. */

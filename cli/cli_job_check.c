@@ -19,47 +19,42 @@ const struct cli_flag cli_job_eval_flags[] = {
 	{ 0 },
 };
 
+static int
+evaluate_job(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s/evaluate", id);
+	cleanup_json json_t *answer = NULL;
+	int r = cli_api_send_new(cli, "PUT", target,
+	    json_pack(
+		"{s:s, s:{s:b}}", "JobID", id, "EvalOptions", "ForceReschedule", options.force),
+	    &answer, e);
+
+	return r < 0 ? r : cli_job_follow(cli, id, answer, options.detach, e);
+}
+
 int
 cli_job_eval(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL, *target = NULL;
-	cleanup_json json_t *answer = NULL;
-	struct err e = { 0 };
-	int r;
+	return cli_with_id(cli, &cli_kind_job, argv[0], evaluate_job);
+}
 
-	(void)argc;
-	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
-	if (r == 0) {
-		target = cli_target("/v1/job/%s/evaluate", id);
-		r = cli_api_send_new(cli, "PUT", target,
-		    json_pack("{s:s, s:{s:b}}", "JobID", id, "EvalOptions", "ForceReschedule",
-			options.force),
-		    &answer, &e);
-	}
-	if (r == 0)
-		r = cli_job_follow(cli, id, answer, options.detach, &e);
-	return r < 0 ? cli_fail(cli, &e) : r;
+static int
+inspect_job(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s", id);
+	cleanup_json json_t *job = NULL, *whole = NULL;
+	int r = cli_api_get(cli, target, &job, e);
+
+	if (r < 0)
+		return r;
+	whole = json_pack("{s:O}", "Job", job);
+	return cli_json_print(whole, e);
 }
 
 int
 cli_job_inspect(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL, *target = NULL;
-	cleanup_json json_t *job = NULL, *whole = NULL;
-	struct err e = { 0 };
-	int r;
-
-	(void)argc;
-	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
-	if (r == 0) {
-		target = cli_target("/v1/job/%s", id);
-		r = cli_api_get(cli, target, &job, &e);
-	}
-	if (r == 0) {
-		whole = json_pack("{s:O}", "Job", job);
-		r = cli_json_print(whole, &e);
-	}
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return cli_with_id(cli, &cli_kind_job, argv[0], inspect_job);
 }
 
 /* Problems of the job are the result of this command, not an error of the request. */

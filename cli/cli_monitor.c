@@ -49,7 +49,7 @@ on_body(void *arg, const void *data, size_t len, struct err *e)
 }
 
 static int
-follow(struct cli *cli, const char *node, struct err *e)
+follow_log(struct cli *cli, const char *node, struct err *e)
 {
 	cleanup_free char *target = cli_target(
 	    "/v1/agent/monitor?plain=true&log_level=%s&log_json=%s&node_id=%s&server_id=%s",
@@ -86,6 +86,6 @@ cli_monitor(struct cli *cli, int argc, char **argv)
 	if (options.node)
 		r = cli_id_resolve(cli, &cli_kind_node, options.node, &node, &e);
 	if (r == 0)
-		r = follow(cli, node ?: "", &e);
+		r = follow_log(cli, node ?: "", &e);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }

@@ -121,28 +121,6 @@ print_host_volumes(const json_t *node)
 	cli_table_print(t);
 }
 
-static void
-print_node_events(const struct cli *cli, const json_t *node)
-{
-	const json_t *events = cli_json_get(node, "Events");
-	struct cli_table *t;
-	char time[CLI_TIME_SIZE];
-
-	if (json_array_size(events) == 0)
-		return;
-	cli_head("Events, newest first:");
-	t = CLI_TABLE("Time", "Subsystem", "Message");
-	for (size_t i = json_array_size(events); i-- > 0;) {
-		const json_t *event = json_array_get(events, i);
-
-		cli_table_row(t);
-		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(event, "Timestamp"), time));
-		cli_cell(t, "%s", cli_json_str(event, "Subsystem"));
-		cli_cell(t, "%s", cli_json_str(event, "Message"));
-	}
-	cli_table_print(t);
-}
-
 static int
 compare_names(const void *a, const void *b)
 {
@@ -168,6 +146,8 @@ print_map(const char *head, const json_t *map)
 static void
 print_node(const struct cli *cli, const json_t *node)
 {
+	static const struct cli_event_keys keys = { "Timestamp", "Subsystem", "Message",
+		"Message" };
 	char size[CLI_TIME_SIZE], time[CLI_TIME_SIZE];
 
 	cli_field("ID", "%s", cli_json_str(node, "ID"));
@@ -191,7 +171,7 @@ print_node(const struct cli *cli, const json_t *node)
 	print_healths("CSI Controllers", "Plugin", cli_json_get(node, "CSIControllerPlugins"));
 	print_healths("CSI Nodes", "Plugin", cli_json_get(node, "CSINodePlugins"));
 	print_host_volumes(node);
-	print_node_events(cli, node);
+	cli_print_events(cli, cli_json_get(node, "Events"), &keys);
 }
 
 static int

@@ -91,13 +91,5 @@ show_plugin(struct cli *cli, const char *id, struct err *e)
 int
 cli_plugin_status(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL;
-	struct err e = { 0 };
-	int r;
-
-	if (argc == 0)
-		r = list_plugins(cli, &e);
-	else if ((r = cli_id_resolve(cli, &cli_kind_plugin, argv[0], &id, &e)) == 0)
-		r = show_plugin(cli, id, &e);
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return cli_list_or_show(cli, &cli_kind_plugin, argc, argv, list_plugins, show_plugin);
 }

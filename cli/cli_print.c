@@ -60,10 +60,8 @@ cli_clean_lines(char *text)
 static char *
 format_clean(const char *fmt, va_list ap)
 {
-	char *text;
+	char *text = mem_vprintf(fmt, ap);
 
-	if (vasprintf(&text, fmt, ap) < 0)
-		mem_exhausted();
 	cli_clean(text);
 	return text;
 }

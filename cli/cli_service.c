@@ -143,26 +143,27 @@ print_checks(const struct cli *cli, const json_t *checks)
 	cli_table_print(t);
 }
 
+static int
+show_checks(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/client/allocation/%s/checks", id);
+	cleanup_json json_t *checks = NULL;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &checks, e);
+	if (r < 0)
+		return r;
+	if (json_object_size(checks) == 0)
+		cli_say(cli, "No checks");
+	else
+		print_checks(cli, checks);
+	return 0;
+}
+
 int
 cli_alloc_checks(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL, *target = NULL;
-	cleanup_json json_t *checks = NULL;
-	struct err e = { 0 };
-	int r;
-
-	(void)argc;
-	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
-	if (r == 0) {
-		target = cli_target("/v1/client/allocation/%s/checks", id);
-		r = cli->json ? cli_api_print(cli, target, &e)
-			      : cli_api_get(cli, target, &checks, &e);
-	}
-	if (r == 0 && !cli->json) {
-		if (json_object_size(checks) == 0)
-			cli_say(cli, "No checks");
-		else
-			print_checks(cli, checks);
-	}
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return cli_with_id(cli, &cli_kind_alloc, argv[0], show_checks);
 }

@@ -114,24 +114,25 @@ print_alloc(struct cli *cli, const json_t *stats)
 	}
 }
 
+static int
+show_stats(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/client/allocation/%s/stats", id);
+	cleanup_json json_t *stats = NULL;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &stats, e);
+	if (r == 0)
+		print_alloc(cli, stats);
+	return r;
+}
+
 int
 cli_alloc_stats(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *id = NULL, *target = NULL;
-	cleanup_json json_t *stats = NULL;
-	struct err e = { 0 };
-	int r;
-
-	(void)argc;
-	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
-	if (r == 0) {
-		target = cli_target("/v1/client/allocation/%s/stats", id);
-		r = cli->json ? cli_api_print(cli, target, &e)
-			      : cli_api_get(cli, target, &stats, &e);
-	}
-	if (r == 0 && !cli->json)
-		print_alloc(cli, stats);
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	return cli_with_id(cli, &cli_kind_alloc, argv[0], show_stats);
 }
 
 /* Nodes. */

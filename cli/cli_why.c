@@ -35,7 +35,7 @@ print_causes(const struct cli *cli, const json_t *causes)
 }
 
 static void
-add(json_t *causes, int64_t time_ns, const char *text)
+add_cause(json_t *causes, int64_t time_ns, const char *text)
 {
 	(void)json_array_append_new(causes,
 	    json_pack("{s:I, s:s, s:s}", "Time", (json_int_t)time_ns, "Task", "", "Text", text));
@@ -98,7 +98,7 @@ add_group(
 		    : some_node_takes(cli)
 			? " No node is in the datacenters of the job."
 			: " No node is eligible: all are drained or marked ineligible.");
-	add(causes, blocked ? 0 : cli_json_int(eval, "ModifyTime"), text);
+	add_cause(causes, blocked ? 0 : cli_json_int(eval, "ModifyTime"), text);
 }
 
 static void
@@ -113,7 +113,7 @@ add_eval(struct cli *cli, json_t *causes, const json_t *eval)
 	if (json_array_size(causes) == 0 && *status) {
 		(void)snprintf(text, sizeof text, "Evaluation %s is %s: %s.",
 		    cli_json_str(eval, "ID"), cli_json_str(eval, "Status"), status);
-		add(causes, 0, text);
+		add_cause(causes, 0, text);
 	}
 }
 
@@ -228,17 +228,17 @@ add_nothing_wanted(json_t *causes, const json_t *job)
 	json_array_foreach (cli_json_get(job, "TaskGroups"), i, group)
 		wanted = number_add(wanted, cli_json_int(group, "Count"));
 	if (cli_json_true(job, "Stop"))
-		add(causes, 0, "It was stopped.");
+		add_cause(causes, 0, "It was stopped.");
 	else if (json_is_object(cli_json_get(job, "ParameterizedJob")) &&
 		 !cli_json_true(job, "Dispatched"))
-		add(causes, 0, "It is parameterized: dispatching it creates jobs that run.");
+		add_cause(causes, 0, "It is parameterized: dispatching it creates jobs that run.");
 	else if (json_is_object(cli_json_get(job, "Periodic")))
-		add(causes, 0,
+		add_cause(causes, 0,
 		    cli_json_true(job, "Periodic/Enabled")
 			? "It is periodic: at its times it launches jobs that run."
 			: "It is periodic but not enabled.");
 	else if (wanted == 0)
-		add(causes, 0, "The count of all its groups is 0.");
+		add_cause(causes, 0, "The count of all its groups is 0.");
 }
 
 /* Explains what is not placed, and which placed allocations do not run. */

@@ -92,13 +92,11 @@ fd_read_full(int fd, void *buf, size_t len)
 	while (done < len) {
 		ssize_t n = read(fd, (char *)buf + done, len - done);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
+		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n == 0)
 			break;
-		done += (size_t)n;
+		done += n > 0 ? (size_t)n : 0;
 	}
 	return (ssize_t)done;
 }
@@ -111,11 +109,9 @@ fd_write_full(int fd, const void *buf, size_t len)
 	while (done < len) {
 		ssize_t n = write(fd, (const char *)buf + done, len - done);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
+		if (n < 0 && errno != EINTR)
 			return -errno;
-		done += (size_t)n;
+		done += n > 0 ? (size_t)n : 0;
 	}
 	return 0;
 }

@@ -82,18 +82,11 @@ id_alloc_read(const struct id *id, char ret[ID_UUID_SIZE], struct err *e)
 bool
 name_is_component(const char *name)
 {
+	static const char permitted[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t len = strnlen(name, NAME_BYTES_MAX + 1);
 
-	if (len == 0 || len > NAME_BYTES_MAX || name[0] == '.')
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		char c = name[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			c == '.' || c == '_' || c == '-'))
-			return false;
-	}
-	return true;
+	return len > 0 && len <= NAME_BYTES_MAX && name[0] != '.' && strspn(name, permitted) == len;
 }
 
 bool

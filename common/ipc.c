@@ -101,7 +101,7 @@ ipc_encode(enum ipc_peer from, enum ipc_peer to, unsigned type, uint32_t serial,
 
 /* Checks a packet's body and sets p->msg. Returns NULL, or what is wrong with the body. */
 static const char *
-unpack(const struct ipc_msg_info *info, const uint8_t *buf, size_t len, unsigned n_fds,
+unpack_body(const struct ipc_msg_info *info, const uint8_t *buf, size_t len, unsigned n_fds,
     struct ipc_packet *p)
 {
 	if (len > info->max_bytes)
@@ -135,7 +135,7 @@ ipc_decode(enum ipc_peer me, enum ipc_peer from, const uint8_t *buf, size_t len,
 		    ipc_peer_name(from), head.type, ipc_peer_name(me));
 	p->type = head.type;
 	p->serial = head.serial;
-	wrong = unpack(info, buf + sizeof head, len - sizeof head, n_fds, p);
+	wrong = unpack_body(info, buf + sizeof head, len - sizeof head, n_fds, p);
 	if (wrong)
 		return err_say(e, -EPROTO, "%s sent %s %s", ipc_peer_name(from), info->name, wrong);
 	return 0;

@@ -127,7 +127,7 @@ compare_append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
 }
 
 static const char *
-unpack(struct ipc_packet *p, const uint8_t *buf, size_t len)
+unpack_message(struct ipc_packet *p, const uint8_t *buf, size_t len)
 {
 	ProtobufCAllocator arena = {
 		.alloc = arena_alloc, .free = arena_free, .allocator_data = p
@@ -145,4 +145,4 @@ unpack(struct ipc_packet *p, const uint8_t *buf, size_t len)
 	return again.differs || again.left != 0 ? "in a form that is not the canonical one" : NULL;
 }
 
-const struct ipc_codec ipc_protobuf = { .pack = pack, .unpack = unpack };
+const struct ipc_codec ipc_protobuf = { .pack = pack, .unpack = unpack_message };

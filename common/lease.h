@@ -2,7 +2,7 @@
 /*
  * lease.h: the page <rt>/lease, with which stop_after_client_disconnect works even if every process
  * but the executor is dead. The launcher makes it once per boot, only heartbeat writes it, and
- * executors read it with pread(2).
+ * executors read it with pread(2). Runs in: launcher, heartbeat, supervisor, executor.
  */
 #ifndef DROVER_COMMON_LEASE_H
 #define DROVER_COMMON_LEASE_H

@@ -3,7 +3,6 @@
  * cli. */
 #include "common/mem.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,16 +49,23 @@ mem_strndup(const char *s, size_t len)
 }
 
 char *
+mem_vprintf(const char *fmt, va_list args)
+{
+	char *made;
+
+	if (vasprintf(&made, fmt, args) < 0)
+		mem_exhausted();
+	return made;
+}
+
+char *
 mem_printf(const char *fmt, ...)
 {
 	va_list args;
 	char *made;
-	int n;
 
 	va_start(args, fmt);
-	n = vasprintf(&made, fmt, args);
+	made = mem_vprintf(fmt, args);
 	va_end(args);
-	if (n < 0)
-		mem_exhausted();
 	return made;
 }

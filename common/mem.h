@@ -4,6 +4,7 @@
 #ifndef DROVER_COMMON_MEM_H
 #define DROVER_COMMON_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /*
@@ -26,6 +27,8 @@ char *mem_strdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *mem_strndup(const char *s, size_t len) __attribute__((malloc, returns_nonnull));
 char *mem_printf(const char *fmt, ...)
     __attribute__((malloc, returns_nonnull, format(printf, 1, 2)));
+char *mem_vprintf(const char *fmt, va_list args)
+    __attribute__((malloc, returns_nonnull, format(printf, 1, 0)));
 
 /* Returns p, the result of a library's function that returns NULL only without memory. */
 #define mem_need(p)                                                                                \

@@ -2,10 +2,10 @@
 /*
  * number.h: additions and multiplications that saturate instead of overflowing. Their numbers come
  * from jobs, servers and requests and may be any 64-bit value; the highest means "never" as a time
- * and "more than exists" as an amount.
+ * and "more than exists" as an amount. Runs in: supervisor, cli.
  */
-#ifndef MODEL_NUMBER_H
-#define MODEL_NUMBER_H
+#ifndef DROVER_COMMON_NUMBER_H
+#define DROVER_COMMON_NUMBER_H
 
 #include <stdint.h>
 

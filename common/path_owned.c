@@ -43,7 +43,7 @@ prepend(struct walk *w, const char *path)
 }
 
 static int
-begin(struct walk *w, const char *path)
+begin_walk(struct walk *w, const char *path)
 {
 	char cwd[PATH_MAX];
 	int r = prepend(w, path);
@@ -145,9 +145,9 @@ step(struct walk *w, const char *name, bool last, mode_t make, struct err *e)
 }
 
 static int
-walk(struct walk *w, const char *path, mode_t make, struct err *e)
+walk_path(struct walk *w, const char *path, mode_t make, struct err *e)
 {
-	int r = begin(w, path);
+	int r = begin_walk(w, path);
 	struct err why = { 0 };
 	char name[PATH_MAX];
 	bool last;
@@ -165,7 +165,7 @@ path_open_owned(const char *path, mode_t make, struct err *e)
 {
 	struct walk w = { .fd = -1 };
 
-	return walk(&w, path, make, e);
+	return walk_path(&w, path, make, e);
 }
 
 int
@@ -173,5 +173,5 @@ path_open_place(const char *path, struct err *e)
 {
 	struct walk w = { .fd = -1, .is_place = true };
 
-	return walk(&w, path, 0, e);
+	return walk_path(&w, path, 0, e);
 }

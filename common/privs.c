@@ -101,7 +101,7 @@ set_ambient(uint64_t mask)
 
 /* Reads everything back and then tries to regain privileges, which must fail. */
 static int
-prove(const struct privs *p, struct err *e)
+prove_drop(const struct privs *p, struct err *e)
 {
 	uint64_t effective, permitted, inheritable, all = privs_all_caps();
 	gid_t groups[GROUPS_MAX], rgid, egid, sgid;
@@ -199,7 +199,7 @@ privs_drop(const struct privs *p, struct err *e)
 	if (p->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "drop privileges: set no_new_privs");
 	CRASH_POINT(DROP_AFTER_CAPS);
-	r = prove(p, e);
+	r = prove_drop(p, e);
 	if (r < 0)
 		return r;
 	if (p->filter && syscall(SYS_seccomp, 1U /* SECCOMP_SET_MODE_FILTER */, 0U, p->filter) < 0)

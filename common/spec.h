@@ -16,7 +16,7 @@ struct spec_entry {
 struct spec_writer {
 	char *buf;
 	size_t len, size, n;
-	int failed; /* first error, -ENOMEM or -E2BIG; spec_finish() returns it */
+	int failed; /* -E2BIG if an entry does not fit; spec_finish() returns it */
 };
 
 /* In spec_writer.c. Appends one entry. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/fd.h"
+#include "common/mem.h"
 #include "common/spec.h"
 
 void
@@ -20,15 +21,8 @@ spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len)
 		return;
 	}
 	if (w->len + need > w->size) {
-		size_t size = (w->len + need) * 2;
-		char *buf = realloc(w->buf, size);
-
-		if (!buf) {
-			w->failed = -ENOMEM;
-			return;
-		}
-		w->buf = buf;
-		w->size = size;
+		w->size = (w->len + need) * 2;
+		w->buf = mem_resize(w->buf, w->size, 1);
 	}
 	memcpy(w->buf + w->len, head, sizeof head);
 	memset(w->buf + w->len + sizeof head, 0, spec_padded(len));

@@ -92,28 +92,22 @@ worker_start(struct workers *s, const struct ipc_packet *req, unsigned timeout_m
 	return err_set(e, -errno, "%s: fork", what);
 }
 
-/* Sends an error, or a reply that consists only of a descriptor. */
+/* Frees the slot and answers the request: with an error, or a reply that consists only of a
+ * descriptor if the operation has no `done`. */
 static void
-answer(const struct proc_spec *spec, const struct worker *w, struct worker_result *res)
+finish_worker(struct workers *s, struct worker *w, struct worker_result *res)
 {
 	static const uint8_t zeros[PROC_REP_MAX];
-	struct err e = { 0 };
-
-	(void)proc_answer(spec, w->type, w->serial, res->r, zeros, res->fd, &res->e, &e);
-}
-
-/* Frees the slot and answers the request. */
-static void
-finish(struct workers *s, struct worker *w, struct worker_result *res)
-{
 	struct worker ended = *w;
+	struct err e = { 0 };
 
 	(void)close(w->sock);
 	*w = (struct worker){ .sock = -1 };
 	if (res->r >= 0 && ended.done)
 		ended.done(s->spec->state, &ended, res);
 	else if (ended.type != 0)
-		answer(s->spec, &ended, res);
+		(void)proc_answer(
+		    s->spec, ended.type, ended.serial, res->r, zeros, res->fd, &res->e, &e);
 	else if (res->r < 0)
 		log_warn("%s", res->e.msg);
 	close_p(&res->fd);
@@ -130,11 +124,11 @@ abandon(struct workers *s, struct worker *w)
 	res.r = err_say(&res.e, -ETIMEDOUT,
 	    "%s: no answer in time; worker process %d was killed (%u of %d)", w->what, (int)w->pid,
 	    s->n_stuck, WORKERS_STUCK);
-	finish(s, w, &res);
+	finish_worker(s, w, &res);
 }
 
 static void
-reap(struct workers *s)
+reap_stuck(struct workers *s)
 {
 	pid_t pid;
 
@@ -168,9 +162,9 @@ workers_collect(struct workers *s)
 		} else if (n_fds == 0) {
 			res.fd = -1;
 		}
-		finish(s, w, &res);
+		finish_worker(s, w, &res);
 	}
-	reap(s);
+	reap_stuck(s);
 }
 
 int

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csi.h: declarations that the files of the process share. Runs in: csi-helper. */
-#ifndef DROVER_CSI_H
-#define DROVER_CSI_H
+#ifndef DROVER_CSI_HELPER_CSI_H
+#define DROVER_CSI_HELPER_CSI_H
 
 #include "common/proc.h"
 #include "csi-helper/csi_answer.h"

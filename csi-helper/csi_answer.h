@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csi_answer.h: decodes a plugin's answers, within limits. Runs in: csi-helper. */
-#ifndef DROVER_CSI_ANSWER_H
-#define DROVER_CSI_ANSWER_H
+#ifndef DROVER_CSI_HELPER_CSI_ANSWER_H
+#define DROVER_CSI_HELPER_CSI_ANSWER_H
 
 #include <protobuf-c/protobuf-c.h>
 #include <stddef.h>

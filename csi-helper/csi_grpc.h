@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csi_grpc.h: the client side of gRPC core: channels and unary calls. Runs in: csi-helper. */
-#ifndef DROVER_CSI_GRPC_H
-#define DROVER_CSI_GRPC_H
+#ifndef DROVER_CSI_HELPER_CSI_GRPC_H
+#define DROVER_CSI_HELPER_CSI_GRPC_H
 
 #include <grpc/status.h>
 #include <pthread.h>

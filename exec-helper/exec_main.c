@@ -190,7 +190,7 @@ between(void *arg)
 }
 
 static int
-handle(void *arg, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
+handle_request(void *arg, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
 {
 	struct exec_state *s = arg;
 
@@ -211,7 +211,7 @@ static const struct proc_spec exec_helper = {
 	.caps = CAP_BIT(SYS_ADMIN),
 	.keep_bounding = true,
 	.child = &exec_lookup_child,
-	.handle = handle,
+	.handle = handle_request,
 	.state = &state,
 	.init = init,
 	.between = between,

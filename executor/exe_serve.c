@@ -112,7 +112,7 @@ timeout_ms(const struct exe *x)
 
 /* Handles the events of one turn. Returns their number. */
 static unsigned
-handle(struct exe *x, const struct pollfd *p)
+handle_events(struct exe *x, const struct pollfd *p)
 {
 	unsigned handled = 0;
 
@@ -138,7 +138,7 @@ handle(struct exe *x, const struct pollfd *p)
 }
 
 static int
-turn(struct exe *x)
+run_turn(struct exe *x)
 {
 	struct pollfd p[POLL_ALL] = {
 		[POLL_SIGNALS] = { .fd = x->signals, .events = POLLIN },
@@ -157,7 +157,7 @@ turn(struct exe *x)
 		return errno == EINTR ? 0 : -errno;
 	if (n == 0)
 		on_timeout(x);
-	return n > 0 && handle(x, p) == 0 ? -EDEADLK : 0;
+	return n > 0 && handle_events(x, p) == 0 ? -EDEADLK : 0;
 }
 
 /* The set-up used more stack than the loop needs, so its pages are released. */
@@ -183,7 +183,7 @@ exe_serve(struct exe *x)
 	if (x->session)
 		exe_peer_greet(x);
 	for (;;) {
-		int r = turn(x);
+		int r = run_turn(x);
 
 		/* A turn that handled nothing would repeat for ever: records the error and ends
 		 * with the task. */

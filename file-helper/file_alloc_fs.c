@@ -33,7 +33,7 @@ struct walk {
 
 /* Prepends the link's target to the rest of the path. */
 static int
-follow(struct walk *w, int link_fd, const char *rest)
+follow_link(struct walk *w, int link_fd, const char *rest)
 {
 	char target[PATH_MAX], both[sizeof w->rest];
 	ssize_t n = readlinkat(link_fd, "", target, sizeof target - 1);
@@ -73,7 +73,7 @@ step(struct walk *w, const char *name, const char *rest)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return fd < 0 ? fd : -errno;
 	if (S_ISLNK(st.st_mode))
-		return follow(w, fd, rest) ?: 1;
+		return follow_link(w, fd, rest) ?: 1;
 	if (w->n == 1)
 		w->in_task = strcmp(name, "alloc") != 0;
 	w->mode = st.st_mode;
@@ -83,7 +83,7 @@ step(struct walk *w, const char *name, const char *rest)
 }
 
 static int
-walk(struct walk *w, const char *path)
+walk_path(struct walk *w, const char *path)
 {
 	char name[NAME_MAX + 1];
 	const char *at = w->rest;
@@ -124,7 +124,7 @@ open_file(const struct walk *w)
 
 /* An entry that was removed in the meantime is skipped. */
 static int
-put(FILE *out, int fd, const char *name)
+put_entry(FILE *out, int fd, const char *name)
 {
 	struct alloc_fs_entry entry;
 	struct stat st;
@@ -151,12 +151,12 @@ list(int fd, bool names)
 	size_t size = 0;
 	FILE *out = open_memstream(&buf, &size);
 	const char *name;
-	int r = out ? put(out, fd, "") : -errno;
+	int r = out ? put_entry(out, fd, "") : -errno;
 
 	if (r >= 0 && names)
 		r = dir_open_at(fd, ".", &d);
 	while (r >= 0 && d && (name = dir_next(d)))
-		r = put(out, dirfd(d), name);
+		r = put_entry(out, dirfd(d), name);
 	if (out && fclose(out) != 0 && r >= 0)
 		r = -ENOMEM;
 	return r < 0 ? r : fd_memfd_sealed("files", buf, size);
@@ -167,7 +167,7 @@ work(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	struct walk w = { .fds = { fd }, .n = 1, .mode = S_IFDIR };
 	const struct file_alloc_fs_req *req = arg;
-	int r = walk(&w, req->path);
+	int r = walk_path(&w, req->path);
 
 	if (r >= 0 && req->op == FILE_OP_OPEN)
 		r = open_file(&w);

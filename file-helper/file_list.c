@@ -22,7 +22,7 @@ struct names {
 };
 
 static int
-add(struct names *list, const char *name)
+add_name(struct names *list, const char *name)
 {
 	if (ftell(list->out) > (long)LIST_BYTES_MAX)
 		return -EFBIG;
@@ -56,7 +56,7 @@ list_below(struct names *list, int dir_fd, const char *name, const char *prefix,
 		r = depth > 1 || trash ? list_below(list, dirfd(d), n, path, trash ? 1 : depth - 1)
 				       : 0;
 		if (r >= 0 && list->count == before && !trash)
-			r = add(list, path);
+			r = add_name(list, path);
 	}
 	return r;
 }
@@ -81,7 +81,7 @@ list_plugins(struct names *list, int csi, const char *kind)
 		r = r < 0 ? r : list_below(list, csi, path, path, 3);
 		(void)snprintf(path, sizeof path, "%s/%s", kind, n);
 		if (r >= 0 && list->count == before)
-			r = add(list, path);
+			r = add_name(list, path);
 	}
 	return r;
 }

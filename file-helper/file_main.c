@@ -11,7 +11,7 @@ static const struct proc_spec file_spec;
 static struct file file = { .workers.spec = &file_spec };
 
 static int
-handle(void *state, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
+handle_request(void *state, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
 {
 	struct file *f = state;
 
@@ -51,7 +51,7 @@ static const struct proc_spec file_spec = {
 	.no_new_privs = true,
 	.lock_securebits = true,
 	.filter = &file_prog,
-	.handle = handle,
+	.handle = handle_request,
 	.state = &file,
 	.init = file_roots_open,
 	.between = collect,

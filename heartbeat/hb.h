@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hb.h: heartbeat's context: the structs of its parts, and where they are defined. Runs in:
  * heartbeat. */
-#ifndef DROVER_HB_H
-#define DROVER_HB_H
+#ifndef DROVER_HEARTBEAT_HB_H
+#define DROVER_HEARTBEAT_HB_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * embedded server, its answer renews the lease; with servers, its answer is the heartbeat that is
  * sent to a server, and the server's answer renews the lease. Runs in: heartbeat.
  */
-#ifndef DROVER_HB_BEAT_H
-#define DROVER_HB_BEAT_H
+#ifndef DROVER_HEARTBEAT_HB_BEAT_H
+#define DROVER_HEARTBEAT_HB_BEAT_H
 
 #include "heartbeat/hb.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hb_buf.h: a byte queue. Runs in: heartbeat. */
-#ifndef DROVER_HB_BUF_H
-#define DROVER_HB_BUF_H
+#ifndef DROVER_HEARTBEAT_HB_BUF_H
+#define DROVER_HEARTBEAT_HB_BUF_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * hb_call.h: calls to the servers. Each has a stream of its own and a deadline, and is repeated at
  * another server if that is allowed. Runs in: heartbeat.
  */
-#ifndef DROVER_HB_CALL_H
-#define DROVER_HB_CALL_H
+#ifndef DROVER_HEARTBEAT_HB_CALL_H
+#define DROVER_HEARTBEAT_HB_CALL_H
 
 #include "heartbeat/hb.h"
 #include "heartbeat/hb_conn.h"

@@ -3,8 +3,8 @@
  * hb_conn.h: one connection to a server: TCP, TLS if configured, yamux, and the detection of dead
  * servers. Runs in: heartbeat.
  */
-#ifndef DROVER_HB_CONN_H
-#define DROVER_HB_CONN_H
+#ifndef DROVER_HEARTBEAT_HB_CONN_H
+#define DROVER_HEARTBEAT_HB_CONN_H
 
 #include <sys/socket.h>
 

@@ -4,8 +4,8 @@
  * blocking. The senders bound the queue: calls by their number, streams by their windows. Runs in:
  * heartbeat.
  */
-#ifndef DROVER_HB_IPC_H
-#define DROVER_HB_IPC_H
+#ifndef DROVER_HEARTBEAT_HB_IPC_H
+#define DROVER_HEARTBEAT_HB_IPC_H
 
 #include "heartbeat/hb.h"
 

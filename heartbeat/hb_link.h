@@ -4,8 +4,8 @@
  * or its server reports that it has no leader, heartbeat tries the next server and switches to it
  * as soon as it has answered. Runs in: heartbeat.
  */
-#ifndef DROVER_HB_LINK_H
-#define DROVER_HB_LINK_H
+#ifndef DROVER_HEARTBEAT_HB_LINK_H
+#define DROVER_HEARTBEAT_HB_LINK_H
 
 #include <poll.h>
 

@@ -4,8 +4,8 @@
  * answers, streaming requests of servers, and streaming requests of the supervisor. Their contents
  * are scanned only for the ends of objects. Runs in: heartbeat.
  */
-#ifndef DROVER_HB_RELAY_H
-#define DROVER_HB_RELAY_H
+#ifndef DROVER_HEARTBEAT_HB_RELAY_H
+#define DROVER_HEARTBEAT_HB_RELAY_H
 
 #include "heartbeat/hb.h"
 #include "heartbeat/hb_conn.h"

@@ -4,8 +4,8 @@
  * code (NSS), opens files and may take long, so a child does it, which has heartbeat's user and no
  * descriptor but its socket. Runs in: heartbeat, and its child.
  */
-#ifndef DROVER_HB_RESOLVE_H
-#define DROVER_HB_RESOLVE_H
+#ifndef DROVER_HEARTBEAT_HB_RESOLVE_H
+#define DROVER_HEARTBEAT_HB_RESOLVE_H
 
 #include <sys/socket.h>
 

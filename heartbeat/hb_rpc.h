@@ -4,8 +4,8 @@
  * decodes the heads of requests and answers. The only body that it decodes is the answer to a
  * heartbeat. Runs in: heartbeat.
  */
-#ifndef DROVER_HB_RPC_H
-#define DROVER_HB_RPC_H
+#ifndef DROVER_HEARTBEAT_HB_RPC_H
+#define DROVER_HEARTBEAT_HB_RPC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * hb_server.h: the known servers, by name and address, in the order in which they are tried. Runs
  * in: heartbeat.
  */
-#ifndef DROVER_HB_SERVER_H
-#define DROVER_HB_SERVER_H
+#ifndef DROVER_HEARTBEAT_HB_SERVER_H
+#define DROVER_HEARTBEAT_HB_SERVER_H
 
 #include <stdbool.h>
 #include <stddef.h>

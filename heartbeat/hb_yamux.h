@@ -6,8 +6,8 @@
  * A peer can make it hold HB_YAMUX_INBOUND_MAX streams, and answers to pings until
  * hb_yamux_is_full() says that nothing more should be read. Payload is passed on immediately.
  */
-#ifndef DROVER_HB_YAMUX_H
-#define DROVER_HB_YAMUX_H
+#ifndef DROVER_HEARTBEAT_HB_YAMUX_H
+#define DROVER_HEARTBEAT_HB_YAMUX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -221,7 +221,7 @@ on_child_end(struct launcher *l, enum ipc_peer who, int status)
 /* Waits for any pid: the launcher is the subreaper, so executors of a dead exec-helper are its
  * children. */
 static void
-reap(struct launcher *l)
+reap_children(struct launcher *l)
 {
 	int status;
 	pid_t pid;
@@ -291,7 +291,7 @@ on_signal(struct launcher *l)
 
 	for (int i = 0; i < SIGNALS_PER_TURN && read(l->signal_fd, &si, sizeof si) > 0; i++) {
 		if (si.ssi_signo == SIGCHLD)
-			reap(l);
+			reap_children(l);
 		else if (si.ssi_signo == SIGHUP)
 			hup = true;
 		else
@@ -386,7 +386,7 @@ on_kept(struct launcher *l, enum ipc_peer who, short revents)
 }
 
 static void
-turn(struct launcher *l)
+run_turn(struct launcher *l)
 {
 	struct pollfd fds[LAU_CHILDREN] = { [0] = { .fd = l->signal_fd, .events = POLLIN } };
 	uint64_t now = clock_ms();
@@ -412,6 +412,6 @@ lau_set_run(struct launcher *l)
 	l->ending = true; /* nothing runs yet: the first turn starts the set */
 	start_due(l);
 	while (!l->done || !is_empty(l))
-		turn(l);
+		run_turn(l);
 	return l->exit_code;
 }

@@ -11,7 +11,7 @@
 static struct mnt mnt = { .workers.spec = &mnt_spec };
 
 static int
-handle(void *state, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
+handle_request(void *state, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
 {
 	struct mnt *m = state;
 
@@ -49,7 +49,7 @@ const struct proc_spec mnt_spec = {
 	.no_new_privs = true,
 	.lock_securebits = true,
 	.filter = &mnt_prog,
-	.handle = handle,
+	.handle = handle_request,
 	.state = &mnt,
 	.init = mnt_roots_open,
 	.between = collect,

@@ -2,7 +2,8 @@
 /*
  * alloc_group.h: the group of one alloc. Only this group can search the alloc's directory, and a
  * raw_exec task that is not root has it: so the task's user can use the paths of its directories,
- * and no other user of the machine can. The group needs no name.
+ * and no other user of the machine can. The group needs no name. Runs in: supervisor, file-helper,
+ * executor.
  */
 #ifndef DROVER_PROTO_ALLOC_GROUP_H
 #define DROVER_PROTO_ALLOC_GROUP_H

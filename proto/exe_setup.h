@@ -3,7 +3,8 @@
  * exe_setup.h: what exec-helper passes to the executor that it clones: descriptors at fixed
  * numbers, and one record in a sealed memfd. Both are of one build and started within one call, so
  * the record needs no encoding. exec-helper has checked all of it against the policy; strings that
- * name things inside the task are in the task spec (task_spec.h), which it does not read.
+ * name things inside the task are in the task spec (task_spec.h), which it does not read. Runs in:
+ * exec-helper, executor.
  */
 #ifndef DROVER_PROTO_EXE_SETUP_H
 #define DROVER_PROTO_EXE_SETUP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exe_step.h: where the set-up of a run failed. Reported by executors of any version, so this file
- * is append-only. */
+ * is append-only. Runs in: supervisor, executor. */
 #ifndef DROVER_PROTO_EXE_STEP_H
 #define DROVER_PROTO_EXE_STEP_H
 

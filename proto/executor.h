@@ -9,6 +9,8 @@
  * A session's executor has no record and one peer: the supervisor, which got its end of a socket
  * pair from exec-helper. It sends HELLO, or STATE with EXE_FAILED, and EXITED. When its peer closes
  * the socket, it sends SIGHUP to the session's processes, and kills its cgroup soon after.
+ *
+ * Runs in: supervisor, executor, holder.
  */
 #ifndef DROVER_PROTO_EXECUTOR_H
 #define DROVER_PROTO_EXECUTOR_H

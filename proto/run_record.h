@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_record.h: the record of a run, <data>/run/<run>.rec. Executors outlive upgrades of everything
- * else, so this file is append-only. Fields are little-endian and naturally aligned. */
+ * else, so this file is append-only. Fields are little-endian and naturally aligned. Runs in:
+ * supervisor, exec-helper, executor. */
 #ifndef DROVER_PROTO_RUN_RECORD_H
 #define DROVER_PROTO_RUN_RECORD_H
 

@@ -7,6 +7,8 @@
  *
  * Form: entries of {uint32_t tag, uint32_t len} little-endian, len bytes of text, a NUL, and zeros
  * up to a multiple of 4. Text contains no other NUL. At most 1 MiB and 4096 entries.
+ *
+ * Runs in: supervisor, executor.
  */
 #ifndef DROVER_PROTO_TASK_SPEC_H
 #define DROVER_PROTO_TASK_SPEC_H

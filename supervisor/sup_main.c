@@ -160,9 +160,10 @@ begin_parts(struct err *e)
 	changed_new(&sup);
 	alloc_table_new(&sup);
 	runs_new(&sup);
+	plugins_new(&sup);
 	if ((r = sup_timers_open(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
 	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
-	    (r = plugins_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0)
+	    (r = volumes_new(&sup, e)) < 0)
 		return r;
 	drivers_fingerprint(&sup);
 	sup.source =

@@ -5,9 +5,9 @@
 tools/layers.py [-v]
 
 The table `law` below has, for each room, the rooms that it may name. An arrow is an #include of another room's header, or a symbol of another room's
-object that an object refers to. The check fails for an arrow that is not permitted, for a header of more than HEADER_LINES lines, for a cycle of
-calls across rooms, and for one of more than CYCLE_FILES files inside a room. The two tables of exceptions only shrink: an exception that is no
-longer needed fails too. -v prints the permitted cycles. It reads the objects in $DROVER_BUILD (default build/), so run it after `make`.
+object that an object refers to. The check fails for an arrow that is not permitted, for a header of more than HEADER_LINES lines or with another
+include guard than DROVER_<path>_H, for a cycle of calls across rooms, and for one of more than CYCLE_FILES files inside a room. The two tables of
+exceptions only shrink: an exception that is no longer needed fails too. -v prints the permitted cycles. It reads the objects in $DROVER_BUILD (default build/), so run it after `make`.
 """
 import os
 import re
@@ -187,9 +187,16 @@ def check_arrows(tree, refs, bad):
 
 def check_headers(tree, bad):
     for path in tree.files:
-        lines = tree.text(path).count("\n") if path.endswith(".h") else 0
+        if not path.endswith(".h"):
+            continue
+        text = tree.text(path)
+        lines = text.count("\n")
+        guard = re.search(r"^#ifndef (\w+_H)$", text, re.M)
+        right = "DROVER_%s" % re.sub(r"\W", "_", path).upper()
         if lines > HEADER_LINES:
             bad.append("%s: %d lines, a header has at most %d" % (path, lines, HEADER_LINES))
+        if guard and guard.group(1) != right:
+            bad.append("%s: its include guard is %s, and must be %s" % (path, guard.group(1), right))
 
 
 def check_cycles(calls, verbose, bad):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csl.h: declarations that the files of the plugin share. Runs in: drover-csi-local. */
-#ifndef DROVER_CSL_H
-#define DROVER_CSL_H
+#ifndef DROVER_CONTRIB_CSI_LOCAL_CSL_H
+#define DROVER_CONTRIB_CSI_LOCAL_CSL_H
 
 #include <grpc/status.h>
 

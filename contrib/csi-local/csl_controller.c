@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/id.h"
+#include "common/mem.h"
 #include "contrib/csi-local/csl.h"
 
 /* An id of another form than ours cannot exist and must never become part of a path. */
@@ -275,9 +276,7 @@ csl_list_volumes(struct csl *c, const void *request, void *rep, struct csl_resul
 	n = count_from(c, v, (size_t)req->max_entries);
 	if (n == 0)
 		return GRPC_STATUS_OK;
-	result->scratch = calloc(n, sizeof *pages + sizeof *r->entries);
-	if (!result->scratch)
-		return csl_fail(result, GRPC_STATUS_RESOURCE_EXHAUSTED, "out of memory");
+	result->scratch = mem_zeroed(n, sizeof *pages + sizeof *r->entries);
 	pages = result->scratch;
 	r->entries = (void *)(pages + n);
 	for (size_t i = 0; i < n; i++, v = csl_store_after(c->store, v)) {

@@ -15,6 +15,7 @@
 #include <sys/un.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 
 struct csl_server {
 	grpc_server *server;
@@ -38,7 +39,7 @@ struct csl_call {
 	int cancelled;
 };
 
-/* gRPC calls this only if it is used wrongly, so the process cannot continue. */
+/* gRPC returns an error only if it is used wrongly, so the process cannot continue. */
 static void
 must(grpc_call_error error, const char *what)
 {
@@ -95,7 +96,7 @@ read_request(struct csl_call *c)
 }
 
 static void
-handle(struct csl_call *c)
+handle_request(struct csl_call *c)
 {
 	grpc_byte_buffer_reader reader;
 	cleanup_free char *method = NULL;
@@ -109,13 +110,10 @@ handle(struct csl_call *c)
 	}
 	data = grpc_byte_buffer_reader_readall(&reader);
 	grpc_byte_buffer_reader_destroy(&reader);
-	method = strndup((const char *)GRPC_SLICE_START_PTR(c->details.method),
+	method = mem_strndup((const char *)GRPC_SLICE_START_PTR(c->details.method),
 	    GRPC_SLICE_LENGTH(c->details.method));
-	if (method)
-		c->server->handler(
-		    c->server->arg, c, method, GRPC_SLICE_START_PTR(data), GRPC_SLICE_LENGTH(data));
-	else
-		csl_call_answer(c, GRPC_STATUS_RESOURCE_EXHAUSTED, "out of memory", NULL, 0);
+	c->server->handler(
+	    c->server->arg, c, method, GRPC_SLICE_START_PTR(data), GRPC_SLICE_LENGTH(data));
 	grpc_slice_unref(data);
 }
 
@@ -156,7 +154,7 @@ on_event(struct csl_server *s, struct csl_call *c, bool success)
 			call_free(c);
 		return;
 	case CALL_READING:
-		handle(c);
+		handle_request(c);
 		return;
 	case CALL_ANSWERED:
 		call_free(c);
@@ -191,9 +189,8 @@ csl_server_new(const char *socket_path, csl_handler *handler, void *arg, struct 
 
 	if (strlen(socket_path) >= sizeof((struct sockaddr_un *)0)->sun_path)
 		return err_set(e, -ENAMETOOLONG, "listen on %s", socket_path);
-	s = calloc(1, sizeof *s);
-	if (!s || asprintf(&address, "unix:%s", socket_path) < 0)
-		return err_set(e, -ENOMEM, "listen on %s", socket_path);
+	s = mem_new(struct csl_server);
+	address = mem_printf("unix:%s", socket_path);
 	grpc_init();
 	s->handler = handler;
 	s->arg = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csl_grpc.h: a gRPC server on a unix socket, for unary calls. Runs in: drover-csi-local. */
-#ifndef DROVER_CSL_GRPC_H
-#define DROVER_CSL_GRPC_H
+#ifndef DROVER_CONTRIB_CSI_LOCAL_CSL_GRPC_H
+#define DROVER_CONTRIB_CSI_LOCAL_CSL_GRPC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -51,7 +51,7 @@ set_endpoint(const char *text, struct err *e)
 }
 
 static int
-serve(struct csl *c, const char *root, const char *endpoint, struct err *e)
+serve_volumes(struct csl *c, const char *root, const char *endpoint, struct err *e)
 {
 	struct csl_server *server;
 	int r;
@@ -105,7 +105,7 @@ main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	(void)serve(&c, root, endpoint, &e);
+	(void)serve_volumes(&c, root, endpoint, &e);
 	log_error("%s", e.msg);
 	return 1;
 }

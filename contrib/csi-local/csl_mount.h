@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csl_mount.h: bind mounts of volume directories. Runs in: drover-csi-local, with CAP_SYS_ADMIN. */
-#ifndef DROVER_CSL_MOUNT_H
-#define DROVER_CSL_MOUNT_H
+#ifndef DROVER_CONTRIB_CSI_LOCAL_CSL_MOUNT_H
+#define DROVER_CONTRIB_CSI_LOCAL_CSL_MOUNT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -176,9 +176,10 @@ csl_node_publish_volume(struct csl *c, const void *request, void *rep, struct cs
 	return mount_place(c, &p, staged_fd, true, result);
 }
 
-/* Unmounts, and removes the leaf if the plugin made it. Succeeds if they are already gone. */
+/* Unmounts a published or staged volume, and removes the directory of a published one, which the
+ * plugin made. Succeeds if they do not exist any more. */
 static int
-unmount_place(struct csl *c, const char *volume_id, const char *target, bool remove_leaf,
+unmount_place(struct csl *c, const char *volume_id, const char *target, bool published,
     struct csl_result *result)
 {
 	cleanup_close int dir_fd = -1;
@@ -186,13 +187,17 @@ unmount_place(struct csl *c, const char *volume_id, const char *target, bool rem
 	CslVolume *v;
 	int status;
 
-	status = csl_volume_get(c, volume_id, &v, result);
+	if (volume_id[0] == '\0')
+		return csl_invalid(result, "the volume id is missing");
+	status = check_path(target, published ? "target" : "staging", result);
+	if (status == GRPC_STATUS_OK)
+		status = csl_volume_get(c, volume_id, &v, result);
 	if (status != GRPC_STATUS_OK)
 		return status;
 	dir_fd = csl_store_dir(c->store, v, &e);
 	if (dir_fd < 0 || csl_mount_undo(dir_fd, target, &e) < 0)
 		return internal(result, &e);
-	if (remove_leaf && rmdir(target) < 0 && errno != ENOENT) {
+	if (published && rmdir(target) < 0 && errno != ENOENT) {
 		(void)err_set(&e, -errno, "remove the directory %s", target);
 		return internal(result, &e);
 	}
@@ -205,28 +210,16 @@ int
 csl_node_unpublish_volume(struct csl *c, const void *request, void *rep, struct csl_result *result)
 {
 	const Csi__V1__NodeUnpublishVolumeRequest *req = request;
-	int status;
 
-	if (req->volume_id[0] == '\0')
-		return csl_invalid(result, "the volume id is missing");
-	status = check_path(req->target_path, "target", result);
-	return status != GRPC_STATUS_OK
-		   ? status
-		   : unmount_place(c, req->volume_id, req->target_path, true, result);
+	return unmount_place(c, req->volume_id, req->target_path, true, result);
 }
 
 int
 csl_node_unstage_volume(struct csl *c, const void *request, void *rep, struct csl_result *result)
 {
 	const Csi__V1__NodeUnstageVolumeRequest *req = request;
-	int status;
 
-	if (req->volume_id[0] == '\0')
-		return csl_invalid(result, "the volume id is missing");
-	status = check_path(req->staging_target_path, "staging", result);
-	return status != GRPC_STATUS_OK
-		   ? status
-		   : unmount_place(c, req->volume_id, req->staging_target_path, false, result);
+	return unmount_place(c, req->volume_id, req->staging_target_path, false, result);
 }
 
 int

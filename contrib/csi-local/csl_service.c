@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "contrib/csi-local/csl.h"
 
 int
@@ -109,7 +110,7 @@ find_method(const char *name)
 }
 
 static void
-answer(struct csl_call *call, const struct method *m, int status, const ProtobufCMessage *rep,
+answer_call(struct csl_call *call, const struct method *m, int status, const ProtobufCMessage *rep,
     const char *message)
 {
 	cleanup_free uint8_t *data = NULL;
@@ -121,29 +122,16 @@ answer(struct csl_call *call, const struct method *m, int status, const Protobuf
 		return;
 	}
 	len = protobuf_c_message_get_packed_size(rep);
-	data = malloc(len + 1);
-	if (!data) {
-		csl_call_answer(call, GRPC_STATUS_RESOURCE_EXHAUSTED, "out of memory", NULL, 0);
-		return;
-	}
+	data = mem_alloc(len);
 	(void)protobuf_c_message_pack(rep, data);
 	csl_call_answer(call, GRPC_STATUS_OK, NULL, data, len);
-}
-
-static int64_t
-now_us(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
 void
 csl_service_handle(
     void *arg, struct csl_call *call, const char *method, const uint8_t *data, size_t len)
 {
-	int64_t began = now_us();
+	uint64_t began_ns = clock_boot_ns();
 	const struct method *m = find_method(method);
 	struct csl_result result = { 0 };
 	ProtobufCMessage *req;
@@ -167,8 +155,9 @@ csl_service_handle(
 	m->response->message_init(&rep.base);
 	status = m->fn(arg, req, &rep, &result);
 	if (strstr(method, "/csi.v1.Identity/") != method)
-		log_info("%s took %lld us", method, (long long)(now_us() - began));
-	answer(call, m, status, &rep.base, result.message);
+		log_info("%s took %llu us", method,
+		    (unsigned long long)(clock_boot_ns() - began_ns) / 1000);
+	answer_call(call, m, status, &rep.base, result.message);
 	free(result.scratch);
 	protobuf_c_message_free_unpacked(req, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csl_service.h: from a method's name to its handler. Runs in: drover-csi-local. */
-#ifndef DROVER_CSL_SERVICE_H
-#define DROVER_CSL_SERVICE_H
+#ifndef DROVER_CONTRIB_CSI_LOCAL_CSL_SERVICE_H
+#define DROVER_CONTRIB_CSI_LOCAL_CSL_SERVICE_H
 
 #include "contrib/csi-local/csl_grpc.h"
 

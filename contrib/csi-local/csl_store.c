@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/id.h"
+#include "common/mem.h"
 #include "common/path.h"
 #include "contrib/csi-local/csl_trash.h"
 
@@ -76,23 +77,12 @@ index_get(const struct index *x, const CslVolume *key)
 	return i < x->n && x->compare(x->at[i], key) == 0 ? x->at[i] : NULL;
 }
 
-/* Reserves space so that index_add() cannot fail. */
-static int
-index_reserve(struct index *x)
-{
-	CslVolume **at = reallocarray(x->at, x->n + 1, sizeof *at);
-
-	if (!at)
-		return -ENOMEM;
-	x->at = at;
-	return 0;
-}
-
 static void
 index_add(struct index *x, CslVolume *v)
 {
 	size_t i = index_find(x, v);
 
+	x->at = mem_resize(x->at, x->n + 1, sizeof(CslVolume *));
 	memmove(x->at + i + 1, x->at + i, (x->n - i) * sizeof(CslVolume *));
 	x->at[i] = v;
 	x->n++;
@@ -116,15 +106,13 @@ DEFINE_CLEANUP(CslVolume *, volume_free);
 
 /* Writes v's file: first a new file, synced, which then replaces the old one. */
 static int
-save(struct csl_store *s, const CslVolume *v, struct err *e)
+save_volume(struct csl_store *s, const CslVolume *v, struct err *e)
 {
 	size_t size = csl_volume__get_packed_size(v);
-	cleanup_free uint8_t *data = malloc(size);
+	cleanup_free uint8_t *data = mem_alloc(size);
 	cleanup_close int fd = -1;
 	int r;
 
-	if (!data)
-		return err_set(e, -ENOMEM, "write the record of volume %s", v->id);
 	(void)csl_volume__pack(v, data);
 	fd =
 	    openat(s->meta_fd, ".new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -152,7 +140,7 @@ forget_old_mounts(const struct csl_store *s, CslVolume *v)
 }
 
 static int
-load(struct csl_store *s, const char *id, struct err *e)
+load_volume(struct csl_store *s, const char *id, struct err *e)
 {
 	cleanup_with(volume_free) CslVolume *v = NULL;
 	cleanup_free char *data = NULL;
@@ -173,8 +161,6 @@ load(struct csl_store *s, const char *id, struct err *e)
 		return unlinkat(s->meta_fd, id, 0) < 0 ? err_set(e, -errno, "remove volume %s", id)
 						       : 0;
 	forget_old_mounts(s, v);
-	if (index_reserve(&s->by_id) < 0 || index_reserve(&s->by_name) < 0)
-		return err_set(e, -ENOMEM, "read the record of volume %s", id);
 	index_add(&s->by_name, v);
 	index_add(&s->by_id, steal_ptr(&v));
 	return 0;
@@ -255,7 +241,7 @@ open_all(struct csl_store *s, const char *root, struct err *e)
 		return err_prefix(e, "%s", root);
 	if (fsync(root_fd) < 0)
 		return err_set(e, -errno, "sync %s", root);
-	if ((r = for_each_id(s, s->meta_fd, load, e)) < 0 ||
+	if ((r = for_each_id(s, s->meta_fd, load_volume, e)) < 0 ||
 	    (r = for_each_id(s, s->volumes_fd, drop_unfinished, e)) < 0)
 		return err_prefix(e, "%s", root);
 	return csl_trash_start(s->trash_fd, &s->trash, e);
@@ -264,11 +250,9 @@ open_all(struct csl_store *s, const char *root, struct err *e)
 int
 csl_store_open(const char *root, struct csl_store **ret, struct err *e)
 {
-	struct csl_store *s = calloc(1, sizeof *s);
+	struct csl_store *s = mem_new(struct csl_store);
 	int r;
 
-	if (!s)
-		return err_set(e, -ENOMEM, "open %s", root);
 	s->by_id.compare = compare_ids;
 	s->by_name.compare = compare_names;
 	r = boot_id_read(s->boot_id);
@@ -312,24 +296,16 @@ csl_store_after(struct csl_store *s, const CslVolume *v)
 static CslVolume *
 volume_new(const char *name, int64_t capacity)
 {
-	CslVolume *v = malloc(sizeof *v);
+	CslVolume *v = mem_new(CslVolume);
 	struct id id = id_random();
 	char hex[ID_HEX_SIZE];
 
-	if (!v)
-		return NULL;
 	csl_volume__init(v);
 	id_to_hex(&id, hex);
 	v->version = RECORD_VERSION;
-	v->id = strdup(hex);
-	v->name = strdup(name);
+	v->id = mem_strdup(hex);
+	v->name = mem_strdup(name);
 	v->capacity_bytes = capacity;
-	if (!v->id || !v->name) {
-		free(v->id);
-		free(v->name);
-		free(v);
-		return NULL;
-	}
 	return v;
 }
 
@@ -353,12 +329,10 @@ csl_store_create(
 	cleanup_with(volume_free) CslVolume *v = volume_new(name, capacity);
 	int r;
 
-	if (!v || index_reserve(&s->by_id) < 0 || index_reserve(&s->by_name) < 0)
-		return err_set(e, -ENOMEM, "create a volume");
 	r = make_data_dir(s, v->id, e);
 	if (r < 0)
 		return r;
-	r = save(s, v, e);
+	r = save_volume(s, v, e);
 	if (r < 0)
 		goto undo_dir;
 	index_add(&s->by_id, v);
@@ -375,7 +349,7 @@ undo_dir:
 int
 csl_store_delete(struct csl_store *s, CslVolume *v, struct err *e)
 {
-	/* This rename deletes the volume; after a crash load() does the rest. */
+	/* This rename deletes the volume; after a crash load_volume() does the rest. */
 	if (renameat(s->volumes_fd, v->id, s->trash_fd, v->id) < 0 && errno != ENOENT)
 		return err_set(e, -errno, "delete volume %s", v->id);
 	if (fsync(s->volumes_fd) < 0 || fsync(s->trash_fd) < 0)
@@ -396,7 +370,7 @@ csl_store_resize(struct csl_store *s, CslVolume *v, int64_t capacity, struct err
 	int r;
 
 	v->capacity_bytes = capacity;
-	r = save(s, v, e);
+	r = save_volume(s, v, e);
 	if (r < 0)
 		v->capacity_bytes = old;
 	return r;
@@ -430,23 +404,17 @@ int
 csl_store_mount_add(struct csl_store *s, CslVolume *v, const char *target, bool staging,
     uint64_t attrs, struct err *e)
 {
-	cleanup_with(mount_free) CslMount *m = malloc(sizeof *m);
-	CslMount **mounts = reallocarray(v->mounts, v->n_mounts + 1, sizeof *mounts);
+	cleanup_with(mount_free) CslMount *m = mem_new(CslMount);
 	int r;
 
-	if (mounts)
-		v->mounts = mounts;
-	if (!m)
-		return err_set(e, -ENOMEM, "record a mount");
 	csl_mount__init(m);
-	m->target = strdup(target);
-	m->boot_id = strdup(s->boot_id);
-	if (!mounts || !m->target || !m->boot_id)
-		return err_set(e, -ENOMEM, "record a mount");
+	m->target = mem_strdup(target);
+	m->boot_id = mem_strdup(s->boot_id);
 	m->staging = staging;
 	m->attrs = attrs;
+	v->mounts = mem_resize(v->mounts, v->n_mounts + 1, sizeof *v->mounts);
 	v->mounts[v->n_mounts++] = m;
-	r = save(s, v, e);
+	r = save_volume(s, v, e);
 	if (r < 0) {
 		v->n_mounts--;
 		return r;
@@ -468,7 +436,7 @@ csl_store_mount_drop(struct csl_store *s, CslVolume *v, const char *target, stru
 		return 0;
 	dropped = v->mounts[i];
 	v->mounts[i] = v->mounts[--v->n_mounts];
-	r = save(s, v, e);
+	r = save_volume(s, v, e);
 	if (r < 0) {
 		v->mounts[v->n_mounts++] = v->mounts[i];
 		v->mounts[i] = dropped;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csl_store.h: stores the volumes as files; changes are durable before each answer. Runs in:
  * drover-csi-local. */
-#ifndef DROVER_CSL_STORE_H
-#define DROVER_CSL_STORE_H
+#ifndef DROVER_CONTRIB_CSI_LOCAL_CSL_STORE_H
+#define DROVER_CONTRIB_CSI_LOCAL_CSL_STORE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,10 +12,11 @@
 #include "proto/csi_local.pb-c.h"
 
 /*
- * Below the root, all 0700:  lock            held while a plugin runs
- *                            meta/<id>       a CslVolume; the volume exists exactly while this file
- * does volumes/<id>/   its data, 0777, reached only through its mounts trash/<id>/     data of
- * deleted volumes, removed in the background
+ * Below the root, all 0700:
+ *   lock           held while a plugin runs
+ *   meta/<id>      a CslVolume: the volume exists as long as this file
+ *   volumes/<id>/  its data, 0777, reached only through its mounts
+ *   trash/<id>/    data of deleted volumes, removed in the background
  */
 struct csl_store;
 

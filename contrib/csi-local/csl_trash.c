@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/path.h"
 
 struct csl_trash {
@@ -21,7 +22,7 @@ struct csl_trash {
 };
 
 static void
-empty(const struct csl_trash *t)
+empty_trash(const struct csl_trash *t)
 {
 	int fd = openat(t->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -49,7 +50,7 @@ trash_main(void *arg)
 	struct csl_trash *t = arg;
 
 	for (;;) {
-		empty(t);
+		empty_trash(t);
 		while (sem_wait(&t->wanted) < 0)
 			;
 	}
@@ -59,12 +60,10 @@ trash_main(void *arg)
 int
 csl_trash_start(int trash_fd, struct csl_trash **ret, struct err *e)
 {
-	struct csl_trash *t = calloc(1, sizeof *t);
+	struct csl_trash *t = mem_new(struct csl_trash);
 	pthread_t thread;
 	int r;
 
-	if (!t)
-		return err_set(e, -ENOMEM, "start the trash thread");
 	t->fd = trash_fd;
 	(void)sem_init(&t->wanted, 0, 0);
 	r = pthread_create(&thread, NULL, trash_main, t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csl_trash.h: removes the data of deleted volumes, in its own thread. Runs in: drover-csi-local.
  */
-#ifndef DROVER_CSL_TRASH_H
-#define DROVER_CSL_TRASH_H
+#ifndef DROVER_CONTRIB_CSI_LOCAL_CSL_TRASH_H
+#define DROVER_CONTRIB_CSI_LOCAL_CSL_TRASH_H
 
 #include "common/err.h"
 

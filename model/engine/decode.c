@@ -191,8 +191,9 @@ decode_enum(
 static int
 check_raw(const json_t *json, unsigned depth, const struct place *at, struct err *e)
 {
-	size_t i;
-	void *it;
+	const json_t *value;
+	const char *key;
+	size_t i, len;
 	int r = 0;
 
 	if (depth == 0)
@@ -201,11 +202,12 @@ check_raw(const json_t *json, unsigned depth, const struct place *at, struct err
 		return refuse_value(at, "a string without NUL", json, e);
 	for (i = 0; i < json_array_size(json) && r == 0; i++)
 		r = check_raw(json_array_get(json, i), depth - 1, at, e);
-	for (it = json_object_iter((json_t *)json); it && r == 0;
-	     it = json_object_iter_next((json_t *)json, it)) {
-		if (strlen(json_object_iter_key(it)) != json_object_iter_key_len(it))
+	json_object_keylen_foreach ((json_t *)json, key, len, value) {
+		if (strlen(key) != len)
 			return refuse_value(at, "a key without NUL", json, e);
-		r = check_raw(json_object_iter_value(it), depth - 1, at, e);
+		r = check_raw(value, depth - 1, at, e);
+		if (r < 0)
+			return r;
 	}
 	return r;
 }
@@ -251,33 +253,75 @@ decode_list(const struct field *f, const json_t *json, struct any_list *l, const
 	return r;
 }
 
-/* A null value is skipped like an absent one: a nil inside a map makes peers crash. */
+/* Decodes the value of one entry of a map. The key is at the beginning of the entry. */
+typedef int decode_entry(
+    const struct field *f, const json_t *json, void *entry, const struct place *at, struct err *e);
+
+/* A null struct is skipped like an absent one: a nil inside a map makes peers crash. */
 static int
-decode_map(const struct field *f, const json_t *json, struct any_list *m, const struct place *at,
-    struct err *e)
+decode_entries(const struct field *f, const json_t *json, void *map, size_t step,
+    decode_entry *decode, const struct place *at, struct err *e)
 {
-	size_t step = map_entry_size(f->sub);
-	void *it;
-	int r = 0;
+	struct any_list *m = map;
+	const char *key;
+	json_t *value;
+	int r;
 
 	if (!json_is_object(json))
 		return refuse_value(at, "an object", json, e);
 	m->v = list_alloc(json_object_size(json), step);
-	for (it = json_object_iter((json_t *)json); it && r == 0;
-	     it = json_object_iter_next((json_t *)json, it)) {
-		const char *key = json_object_iter_key(it);
+	json_object_foreach ((json_t *)json, key, value) {
 		const struct place here = { .up = at, .name = key, .key = true };
 		char *entry = m->v + m->n * step;
 
-		if (json_is_null(json_object_iter_value(it)))
+		if (f->kind == FIELD_MAP && json_is_null(value))
 			continue;
 		*(char **)entry = mem_strdup(key);
 		m->n++;
-		model_init(f->sub, entry + MAP_VALUE_OFFSET);
-		r = decode_struct(
-		    f->sub, json_object_iter_value(it), entry + MAP_VALUE_OFFSET, &here, e);
+		r = decode(f, value, entry, &here, e);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
+}
+
+static int
+decode_struct_entry(
+    const struct field *f, const json_t *json, void *entry, const struct place *at, struct err *e)
+{
+	void *value = (char *)entry + MAP_VALUE_OFFSET;
+
+	model_init(f->sub, value);
+	return decode_struct(f->sub, json, value, at, e);
+}
+
+/* The value may also be a number or a boolean, as in Env and Meta of hand-written jobs. */
+static int
+decode_text_entry(
+    const struct field *f, const json_t *json, void *entry, const struct place *at, struct err *e)
+{
+	char **value = &((struct string_pair *)entry)->value;
+
+	if (json_is_string(json) || json_is_object(json) || json_is_array(json))
+		return decode_string(json, value, at, e);
+	if (!json_is_null(json))
+		*value = mem_need(json_dumps(json, JSON_ENCODE_ANY));
+	return 0;
+}
+
+static int
+decode_int_entry(
+    const struct field *f, const json_t *json, void *entry, const struct place *at, struct err *e)
+{
+	return decode_int(json, -INT64_MAX, &((struct int_pair *)entry)->value, at, e);
+}
+
+/* Of a set only the keys are stored. */
+static int
+skip_entry(
+    const struct field *f, const json_t *json, void *entry, const struct place *at, struct err *e)
+{
+	return 0;
 }
 
 static int
@@ -303,20 +347,6 @@ decode_strings(const json_t *json, struct strings *l, const struct place *at, st
 }
 
 static int
-decode_set(const json_t *json, struct strings *l, const struct place *at, struct err *e)
-{
-	void *it;
-
-	if (!json_is_object(json))
-		return refuse_value(at, "an object", json, e);
-	l->v = list_alloc(json_object_size(json), sizeof(*l->v));
-	for (it = json_object_iter((json_t *)json); it;
-	     it = json_object_iter_next((json_t *)json, it))
-		l->v[l->n++] = mem_strdup(json_object_iter_key(it));
-	return 0;
-}
-
-static int
 decode_ints(const json_t *json, struct ints *l, const struct place *at, struct err *e)
 {
 	size_t n = json_array_size(json);
@@ -330,61 +360,6 @@ decode_ints(const json_t *json, struct ints *l, const struct place *at, struct e
 
 		r = decode_int(json_array_get(json, l->n), -INT64_MAX, &l->v[l->n], &here, e);
 		l->n++;
-	}
-	return r;
-}
-
-/* Values may also be numbers and booleans, as in Env and Meta of hand-written jobs. */
-static int
-decode_pair_value(const json_t *json, char **ret, const struct place *at, struct err *e)
-{
-	if (json_is_string(json) || json_is_object(json) || json_is_array(json))
-		return decode_string(json, ret, at, e);
-	if (json_is_null(json))
-		return 0;
-	*ret = mem_need(json_dumps(json, JSON_ENCODE_ANY));
-	return 0;
-}
-
-static int
-decode_string_map(const json_t *json, struct string_map *m, const struct place *at, struct err *e)
-{
-	void *it;
-	int r = 0;
-
-	if (!json_is_object(json))
-		return refuse_value(at, "an object", json, e);
-	m->v = list_alloc(json_object_size(json), sizeof(*m->v));
-	for (it = json_object_iter((json_t *)json); it && r == 0;
-	     it = json_object_iter_next((json_t *)json, it)) {
-		struct string_pair *pair = &m->v[m->n];
-		const char *key = json_object_iter_key(it);
-		const struct place here = { .up = at, .name = key, .key = true };
-
-		pair->key = mem_strdup(key);
-		m->n++;
-		r = decode_pair_value(json_object_iter_value(it), &pair->value, &here, e);
-	}
-	return r;
-}
-
-static int
-decode_int_map(const json_t *json, struct int_map *m, const struct place *at, struct err *e)
-{
-	void *it;
-	int r = 0;
-
-	if (!json_is_object(json))
-		return refuse_value(at, "an object", json, e);
-	m->v = list_alloc(json_object_size(json), sizeof(*m->v));
-	for (it = json_object_iter((json_t *)json); it && r == 0;
-	     it = json_object_iter_next((json_t *)json, it)) {
-		const char *key = json_object_iter_key(it);
-		const struct place here = { .up = at, .name = key, .key = true };
-
-		m->v[m->n].key = mem_strdup(key);
-		r = decode_int(
-		    json_object_iter_value(it), -INT64_MAX, &m->v[m->n++].value, &here, e);
 	}
 	return r;
 }
@@ -454,17 +429,20 @@ decode_value(
 	case FIELD_LIST:
 		return decode_list(f, json, to, at, e);
 	case FIELD_MAP:
-		return decode_map(f, json, to, at, e);
+		return decode_entries(
+		    f, json, to, map_entry_size(f->sub), decode_struct_entry, at, e);
 	case FIELD_STRINGS:
 		return decode_strings(json, to, at, e);
 	case FIELD_SET:
-		return decode_set(json, to, at, e);
+		return decode_entries(f, json, to, sizeof(char *), skip_entry, at, e);
 	case FIELD_INTS:
 		return decode_ints(json, to, at, e);
 	case FIELD_STRING_MAP:
-		return decode_string_map(json, to, at, e);
+		return decode_entries(
+		    f, json, to, sizeof(struct string_pair), decode_text_entry, at, e);
 	case FIELD_INT_MAP:
-		return decode_int_map(json, to, at, e);
+		return decode_entries(
+		    f, json, to, sizeof(struct int_pair), decode_int_entry, at, e);
 	default:
 		return decode_raw(f, json, to, at, e);
 	}
@@ -502,23 +480,20 @@ static int
 decode_struct(
     const struct type *type, const json_t *json, void *obj, const struct place *at, struct err *e)
 {
-	size_t next = 0;
-	void *it;
+	size_t next = 0, len;
+	const char *key;
+	json_t *value;
 	int r;
 
 	if (type->bare)
 		return decode_value(type->fields, json, obj, at, e);
 	if (!json_is_object(json))
 		return refuse_value(at, "an object", json, e);
-	for (it = json_object_iter((json_t *)json); it;
-	     it = json_object_iter_next((json_t *)json, it)) {
-		const struct field *f =
-		    find_field(type, json_object_iter_key(it), json_object_iter_key_len(it), &next);
+	json_object_keylen_foreach ((json_t *)json, key, len, value) {
+		const struct field *f = find_field(type, key, len, &next);
 		const struct place here = { .up = at, .name = f ? f->name : NULL };
 
-		if (!f)
-			continue;
-		r = decode_value(f, json_object_iter_value(it), obj, &here, e);
+		r = f ? decode_value(f, value, obj, &here, e) : 0;
 		if (r < 0)
 			return r;
 	}

@@ -13,7 +13,7 @@
 #define ZONE_UTC       0xffff
 
 static void
-put(uint8_t *p, uint64_t value, size_t n)
+put_bytes(uint8_t *p, uint64_t value, size_t n)
 {
 	while (n--) {
 		p[n] = (uint8_t)value;
@@ -41,9 +41,9 @@ go_time_format(int64_t ns, uint8_t ret[GO_TIME_SIZE])
 		seconds--;
 	}
 	ret[0] = VERSION;
-	put(ret + 1, ns ? (uint64_t)(seconds + YEAR_1_S) : 0, 8);
-	put(ret + 9, (uint64_t)rest, 4);
-	put(ret + 13, ZONE_UTC, 2);
+	put_bytes(ret + 1, ns ? (uint64_t)(seconds + YEAR_1_S) : 0, 8);
+	put_bytes(ret + 9, (uint64_t)rest, 4);
+	put_bytes(ret + 13, ZONE_UTC, 2);
 }
 
 /* Years outside the range of 64 bits of nanoseconds become the lowest or highest time. */

@@ -18,9 +18,8 @@ str_set(char **s, const char *value)
 {
 	char *copy = NULL;
 
-	if (value && *value) {
+	if (value && *value)
 		copy = mem_strdup(value);
-	}
 	free(*s);
 	*s = copy;
 	return 0;
@@ -31,13 +30,10 @@ str_setf(char **s, const char *fmt, ...)
 {
 	va_list args;
 	char *made;
-	int n;
 
 	va_start(args, fmt);
-	n = vasprintf(&made, fmt, args);
+	made = mem_vprintf(fmt, args);
 	va_end(args);
-	if (n < 0)
-		mem_exhausted();
 	free(*s);
 	*s = made;
 	return 0;

@@ -132,15 +132,19 @@ take_container(struct decoder *d, const struct place *at, enum mp_kind kind, uin
 	return 0;
 }
 
-/* Allocates a list for n elements. list_alloc() rounds up to the next power of two. */
+/* Reads the head of a list or map and allocates its elements. list_alloc() rounds up to the next
+ * power of two. */
 static int
-make_list(struct decoder *d, const struct place *at, size_t n, size_t size, void *list)
+make_list(struct decoder *d, const struct place *at, enum mp_kind kind, size_t size, void *list,
+    uint32_t *ret_n)
 {
 	struct any_list *l = list;
-	int r = pay(d, at, n ? 2 * n : 1, size);
+	int r = take_container(d, at, kind, ret_n);
 
 	if (r == 0)
-		l->v = list_alloc(n, size);
+		r = pay(d, at, *ret_n ? 2 * (size_t)*ret_n : 1, size);
+	if (r == 0)
+		l->v = list_alloc(*ret_n, size);
 	return r;
 }
 
@@ -453,10 +457,8 @@ static int
 decode_list(struct decoder *d, const struct type *item, const struct place *at, struct any_list *l)
 {
 	uint32_t i, n = 0;
-	int r = take_container(d, at, MP_ARRAY, &n);
+	int r = make_list(d, at, MP_ARRAY, item->size, l, &n);
 
-	if (r == 0)
-		r = make_list(d, at, n, item->size, l);
 	for (i = 0; i < n && r == 0; i++) {
 		const struct place here = { .up = at, .index = i };
 		void *to = l->v + l->n * item->size;
@@ -509,10 +511,8 @@ decode_entries(struct decoder *d, const struct field *f, const struct place *at,
 {
 	struct any_list *m = map;
 	uint32_t i, n = 0;
-	int r = take_container(d, at, MP_MAP, &n);
+	int r = make_list(d, at, MP_MAP, step, m, &n);
 
-	if (r == 0)
-		r = make_list(d, at, n, step, m);
 	for (i = 0; i < n && r == 0; i++) {
 		struct place here = { .up = at, .key = true };
 		char *entry = m->v + m->n * step, *key = NULL;
@@ -563,10 +563,8 @@ static int
 decode_strings(struct decoder *d, const struct place *at, struct strings *l)
 {
 	uint32_t n = 0;
-	int r = take_container(d, at, MP_ARRAY, &n);
+	int r = make_list(d, at, MP_ARRAY, sizeof(*l->v), l, &n);
 
-	if (r == 0)
-		r = make_list(d, at, n, sizeof(*l->v), l);
 	while (l->n < n && r == 0) {
 		const struct place here = { .up = at, .index = l->n };
 
@@ -580,10 +578,8 @@ static int
 decode_ints(struct decoder *d, const struct place *at, struct ints *l)
 {
 	uint32_t n = 0;
-	int r = take_container(d, at, MP_ARRAY, &n);
+	int r = make_list(d, at, MP_ARRAY, sizeof(*l->v), l, &n);
 
-	if (r == 0)
-		r = make_list(d, at, n, sizeof(*l->v), l);
 	while (l->n < n && r == 0) {
 		const struct place here = { .up = at, .index = l->n };
 
@@ -596,10 +592,8 @@ static int
 decode_raws(struct decoder *d, const struct place *at, struct raws *l)
 {
 	uint32_t i, n = 0;
-	int r = take_container(d, at, MP_ARRAY, &n);
+	int r = make_list(d, at, MP_ARRAY, sizeof(*l->v), l, &n);
 
-	if (r == 0)
-		r = make_list(d, at, n, sizeof(*l->v), l);
 	for (i = 0; i < n && r == 0; i++) {
 		const uint8_t *start = d->in.at;
 

@@ -43,14 +43,11 @@ text_printf(struct text *t, const char *fmt, ...)
 {
 	cleanup_free char *made = NULL;
 	va_list args;
-	int n;
 
 	va_start(args, fmt);
-	n = vasprintf(&made, fmt, args);
+	made = mem_vprintf(fmt, args);
 	va_end(args);
-	if (n < 0)
-		mem_exhausted();
-	text_append(t, made, (size_t)n);
+	text_append(t, made, strlen(made));
 }
 
 void

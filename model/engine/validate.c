@@ -30,17 +30,14 @@ model_problem(struct problems *p, const char *fmt, ...)
 	cleanup_free char *said = NULL;
 	struct text t = { 0 };
 	va_list args;
-	int n;
 
 	if (p->list.n == PROBLEMS_MAX)
 		return;
 	va_start(args, fmt);
-	n = vasprintf(&said, fmt, args);
+	said = mem_vprintf(fmt, args);
 	va_end(args);
-	if (n < 0)
-		mem_exhausted();
 	append_context(&t, p->place);
-	text_append(&t, said, (size_t)n);
+	text_append(&t, said, strlen(said));
 	(void)strings_add(&p->list, t.text);
 	text_done(&t);
 }

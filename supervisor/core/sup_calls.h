@@ -2,8 +2,8 @@
 /* sup_calls.h: typed stubs over child_call(), generated from proto/ipc_msgs.def:
  * exec_call_task_start() for EXEC_CALL(EXEC_TASK_START, task_start, …). A stub takes over the
  * request's descriptor, if it has one. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_SUP_CALLS_H
-#define DROVER_SUPERVISOR_SUP_CALLS_H
+#ifndef DROVER_SUPERVISOR_CORE_SUP_CALLS_H
+#define DROVER_SUPERVISOR_CORE_SUP_CALLS_H
 
 #include "proto/check_helper.pb-c.h"
 #include "proto/csi_helper.pb-c.h"

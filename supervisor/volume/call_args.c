@@ -1,42 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-/* call_args.c: what CSI requests have in common, out of volumes and mounts. Runs in: supervisor. */
+/* call_args.c: the parts that CSI requests have in common, made from volumes and mounts. Runs in:
+ * supervisor. */
 #include "supervisor/volume/call_args.h"
 
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#define PATH_SIZE        1024
-#define ENTRIES_MAX      64
-#define CAPABILITIES_MAX 16
-#define TOPOLOGIES_MAX   16
-#define SEGMENTS_MAX     64
+#include "common/mem.h"
 
-/* A request while it is made: what its pointers point to. Messages are copied when they are sent,
- * so one is enough. */
-static struct {
-	Csi__V1__StringEntry entries[4][ENTRIES_MAX], *lists[4][ENTRIES_MAX];
-	Csi__V1__VolumeCapability caps[CAPABILITIES_MAX], *cap_list[CAPABILITIES_MAX];
-	Csi__V1__VolumeCapability__BlockVolume block;
-	Csi__V1__VolumeCapability__MountVolume mounts[CAPABILITIES_MAX];
-	Csi__V1__VolumeCapability__AccessMode modes[CAPABILITIES_MAX];
-	Csi__V1__TopologyRequirement topology;
-	Csi__V1__Topology places[2][TOPOLOGIES_MAX], *place_lists[2][TOPOLOGIES_MAX];
-	Csi__V1__StringEntry segments[SEGMENTS_MAX], *segment_list[SEGMENTS_MAX];
-	char staging[PATH_SIZE], target[PATH_SIZE];
-} scratch;
+struct call_part {
+	struct call_part *next;
+	alignas(max_align_t) char data[];
+};
+
+/* Returns n zeroed objects that are freed with *a. */
+static void *
+new_part(struct call_args *a, size_t n, size_t size)
+{
+	struct call_part *part = mem_zeroed(1, sizeof *part + n * size);
+
+	part->next = a->parts;
+	a->parts = part;
+	return part->data;
+}
+
+void
+call_args_done(struct call_args *a)
+{
+	while (a->parts) {
+		struct call_part *part = a->parts;
+
+		a->parts = part->next;
+		free(part);
+	}
+}
 
 size_t
-call_args_map(unsigned slot, const struct string_map *m, Csi__V1__StringEntry ***ret)
+call_args_map(struct call_args *a, const struct string_map *m, Csi__V1__StringEntry ***ret)
 {
-	size_t n = m->n < ENTRIES_MAX ? m->n : ENTRIES_MAX;
+	Csi__V1__StringEntry *entries = new_part(a, m->n, sizeof *entries);
 
-	for (size_t i = 0; i < n; i++) {
-		csi__v1__string_entry__init(&scratch.entries[slot][i]);
-		scratch.entries[slot][i].key = m->v[i].key;
-		scratch.entries[slot][i].value = (char *)(uintptr_t)str(m->v[i].value);
-		scratch.lists[slot][i] = &scratch.entries[slot][i];
+	*ret = new_part(a, m->n, sizeof **ret);
+	for (size_t i = 0; i < m->n; i++) {
+		csi__v1__string_entry__init(&entries[i]);
+		entries[i].key = m->v[i].key;
+		entries[i].value = (char *)(uintptr_t)str(m->v[i].value);
+		(*ret)[i] = &entries[i];
 	}
-	*ret = scratch.lists[slot];
-	return n;
+	return m->n;
 }
 
 static Csi__V1__VolumeCapability__AccessMode__Mode
@@ -61,96 +75,126 @@ access_mode(enum csi_access access)
 
 Csi__V1__VolumeCapability *
 call_args_capability(
-    unsigned at, const struct csi_capability *cap, const struct mount_options *options)
+    struct call_args *a, const struct csi_capability *cap, const struct mount_options *options)
 {
-	Csi__V1__VolumeCapability *c = &scratch.caps[at];
-	Csi__V1__VolumeCapability__MountVolume *mount = &scratch.mounts[at];
+	Csi__V1__VolumeCapability *c = new_part(a, 1, sizeof *c);
+	Csi__V1__VolumeCapability__MountVolume *mount;
 
 	csi__v1__volume_capability__init(c);
-	csi__v1__volume_capability__access_mode__init(&scratch.modes[at]);
-	scratch.modes[at].mode = access_mode(cap->access_mode);
-	c->access_mode = &scratch.modes[at];
+	c->access_mode = new_part(a, 1, sizeof *c->access_mode);
+	csi__v1__volume_capability__access_mode__init(c->access_mode);
+	c->access_mode->mode = access_mode(cap->access_mode);
 	if (cap->attachment_mode == CSI_BLOCK_DEVICE) {
-		csi__v1__volume_capability__block_volume__init(&scratch.block);
 		c->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
-		c->block = &scratch.block;
-	} else {
-		csi__v1__volume_capability__mount_volume__init(mount);
-		if (options && options->fs_type)
-			mount->fs_type = options->fs_type;
-		if (options) {
-			mount->mount_flags = options->mount_flags.v;
-			mount->n_mount_flags = options->mount_flags.n;
-		}
-		c->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
-		c->mount = mount;
+		c->block = new_part(a, 1, sizeof *c->block);
+		csi__v1__volume_capability__block_volume__init(c->block);
+		return c;
 	}
-	scratch.cap_list[at] = c;
+	mount = new_part(a, 1, sizeof *mount);
+	csi__v1__volume_capability__mount_volume__init(mount);
+	if (options && options->fs_type)
+		mount->fs_type = options->fs_type;
+	if (options) {
+		mount->mount_flags = options->mount_flags.v;
+		mount->n_mount_flags = options->mount_flags.n;
+	}
+	c->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
+	c->mount = mount;
 	return c;
 }
 
 size_t
-call_args_capabilities(const struct csi_volume *vol, Csi__V1__VolumeCapability ***ret)
+call_args_capabilities(
+    struct call_args *a, const struct csi_volume *vol, Csi__V1__VolumeCapability ***ret)
 {
 	size_t n = vol->requested_capabilities.n;
 
-	n = n < CAPABILITIES_MAX ? n : CAPABILITIES_MAX;
-	for (unsigned i = 0; i < n; i++)
-		(void)call_args_capability(
-		    i, &vol->requested_capabilities.v[i], vol->mount_options);
-	*ret = scratch.cap_list;
+	*ret = new_part(a, n, sizeof **ret);
+	for (size_t i = 0; i < n; i++)
+		(*ret)[i] =
+		    call_args_capability(a, &vol->requested_capabilities.v[i], vol->mount_options);
 	return n;
 }
 
-/* A list of topologies into place `at`; *used counts the segments of both. */
-static size_t
-put_topologies(unsigned at, const struct csi_topology *from, size_t n, size_t *used)
+static Csi__V1__Topology **
+make_topologies(struct call_args *a, const struct csi_topology *from, size_t n)
 {
-	size_t made = 0;
+	Csi__V1__Topology *made = new_part(a, n, sizeof *made);
+	Csi__V1__Topology **list = new_part(a, n, sizeof *list);
 
-	for (; made < n && made < TOPOLOGIES_MAX; made++) {
-		Csi__V1__Topology *t = &scratch.places[at][made];
-		const struct string_map *m = &from[made].segments;
-
-		if (m->n > SEGMENTS_MAX - *used)
-			break;
-		csi__v1__topology__init(t);
-		t->segments = &scratch.segment_list[*used];
-		t->n_segments = m->n;
-		for (size_t i = 0; i < m->n; i++, ++*used) {
-			csi__v1__string_entry__init(&scratch.segments[*used]);
-			scratch.segments[*used].key = m->v[i].key;
-			scratch.segments[*used].value = (char *)(uintptr_t)str(m->v[i].value);
-			scratch.segment_list[*used] = &scratch.segments[*used];
-		}
-		scratch.place_lists[at][made] = t;
+	for (size_t i = 0; i < n; i++) {
+		csi__v1__topology__init(&made[i]);
+		made[i].n_segments = call_args_map(a, &from[i].segments, &made[i].segments);
+		list[i] = &made[i];
 	}
-	return made;
+	return list;
 }
 
 Csi__V1__TopologyRequirement *
-call_args_topologies(const struct csi_topology_request *request)
+call_args_topologies(struct call_args *a, const struct csi_topology_request *request)
 {
-	Csi__V1__TopologyRequirement *t = &scratch.topology;
-	size_t used = 0;
+	Csi__V1__TopologyRequirement *t;
 
 	if (!request || request->required.n + request->preferred.n == 0)
 		return NULL;
+	t = new_part(a, 1, sizeof *t);
 	csi__v1__topology_requirement__init(t);
-	t->n_requisite = put_topologies(0, request->required.v, request->required.n, &used);
-	t->requisite = scratch.place_lists[0];
-	t->n_preferred = put_topologies(1, request->preferred.v, request->preferred.n, &used);
-	t->preferred = scratch.place_lists[1];
+	t->n_requisite = request->required.n;
+	t->requisite = make_topologies(a, request->required.v, request->required.n);
+	t->n_preferred = request->preferred.n;
+	t->preferred = make_topologies(a, request->preferred.v, request->preferred.n);
 	return t;
 }
 
-void
-call_args_paths(const struct mount_record *rec, char **ret_staging, char **ret_target)
+Csi__V1__VolumeContentSource *
+call_args_source(struct call_args *a, const struct csi_volume *vol)
 {
-	(void)snprintf(scratch.staging, sizeof scratch.staging, "%s/staging/%s/%s",
-	    rec->container_root, rec->volume, rec->usage);
-	(void)snprintf(scratch.target, sizeof scratch.target, "%s/per-alloc/%s/%s/%s",
-	    rec->container_root, rec->alloc, rec->volume, rec->usage);
-	*ret_staging = scratch.staging;
-	*ret_target = scratch.target;
+	Csi__V1__VolumeContentSource *source = new_part(a, 1, sizeof *source);
+
+	csi__v1__volume_content_source__init(source);
+	if (*str(vol->snapshot_id)) {
+		source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
+		source->snapshot = new_part(a, 1, sizeof *source->snapshot);
+		csi__v1__volume_content_source__snapshot_source__init(source->snapshot);
+		source->snapshot->snapshot_id = vol->snapshot_id;
+		return source;
+	}
+	if (*str(vol->clone_id)) {
+		source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
+		source->volume = new_part(a, 1, sizeof *source->volume);
+		csi__v1__volume_content_source__volume_source__init(source->volume);
+		source->volume->volume_id = vol->clone_id;
+		return source;
+	}
+	return NULL;
+}
+
+__attribute__((format(printf, 2, 3))) static char *
+new_text(struct call_args *a, const char *fmt, ...)
+{
+	va_list args, again;
+	char *text;
+	int len;
+
+	va_start(args, fmt);
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, fmt, args);
+	text = new_part(a, (size_t)len + 1, 1);
+	(void)vsnprintf(text, (size_t)len + 1, fmt, again);
+	va_end(again);
+	va_end(args);
+	return text;
+}
+
+char *
+call_args_staging(struct call_args *a, const struct mount_record *rec)
+{
+	return new_text(a, "%s/staging/%s/%s", rec->container_root, rec->volume, rec->usage);
+}
+
+char *
+call_args_target(struct call_args *a, const struct mount_record *rec)
+{
+	return new_text(
+	    a, "%s/per-alloc/%s/%s/%s", rec->container_root, rec->alloc, rec->volume, rec->usage);
 }

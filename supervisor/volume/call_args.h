@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call_args.h: what CSI requests have in common, out of volumes and mounts. All of it lies in one
- * place, and points into what it is made of: it is good until the next request is made, and
- * requests are copied when they are sent. Runs in: supervisor.
+ * call_args.h: the parts that CSI requests have in common, made from volumes and mounts. They point
+ * to what they are made of, and are freed with their struct; plugin_call() copies the request. Runs
+ * in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUME_CALL_ARGS_H
 #define DROVER_SUPERVISOR_VOLUME_CALL_ARGS_H
@@ -11,19 +11,30 @@
 #include "proto/csi.pb-c.h"
 #include "supervisor/volume/mount_record.h"
 
-/*
- * A map as protobuf's repeated entries, their number; slot (0 to 3) is its place in the request.
- * Beyond 64 entries nothing is sent: validation has refused such a volume.
- */
-size_t call_args_map(unsigned slot, const struct string_map *m, Csi__V1__StringEntry ***ret);
-/* The at-th (0 to 15) capability. options: NULL, or of the mount. */
+struct call_part;
+
+/* `cleanup_call_args struct call_args args = { 0 };` */
+struct call_args {
+	struct call_part *parts;
+};
+void call_args_done(struct call_args *a);
+#define cleanup_call_args __attribute__((__cleanup__(call_args_done)))
+
+/* Makes the repeated field of a map and returns its length. */
+size_t call_args_map(struct call_args *a, const struct string_map *m, Csi__V1__StringEntry ***ret);
+/* options may be NULL. */
 Csi__V1__VolumeCapability *call_args_capability(
-    unsigned at, const struct csi_capability *cap, const struct mount_options *options);
-/* Those that vol was requested with, at most 16: their number. */
-size_t call_args_capabilities(const struct csi_volume *vol, Csi__V1__VolumeCapability ***ret);
-/* NULL: where it likes. Beyond 16 of each, and 64 segments in all, nothing is sent. */
-Csi__V1__TopologyRequirement *call_args_topologies(const struct csi_topology_request *request);
-/* Paths as the plugin sees them, below its root. */
-void call_args_paths(const struct mount_record *rec, char **ret_staging, char **ret_target);
+    struct call_args *a, const struct csi_capability *cap, const struct mount_options *options);
+/* Makes the requested capabilities of the volume and returns how many there are. */
+size_t call_args_capabilities(
+    struct call_args *a, const struct csi_volume *vol, Csi__V1__VolumeCapability ***ret);
+/* Makes the requested topologies; NULL if there are none, so that the plugin chooses. */
+Csi__V1__TopologyRequirement *call_args_topologies(
+    struct call_args *a, const struct csi_topology_request *request);
+/* Makes the snapshot or volume that a new volume is copied from; NULL if it begins empty. */
+Csi__V1__VolumeContentSource *call_args_source(struct call_args *a, const struct csi_volume *vol);
+/* Return the paths of the mount as the plugin sees them. */
+char *call_args_staging(struct call_args *a, const struct mount_record *rec);
+char *call_args_target(struct call_args *a, const struct mount_record *rec);
 
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* controller_calls.c: what the controller of a CSI plugin is asked. Runs in: supervisor. */
+/* controller_calls.c: the calls to the controller of a CSI plugin. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/volume/call_args.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/csi_error.h"
@@ -14,12 +15,48 @@
 #define CREATE_TIMEOUT_MS 120000
 #define LIST_PAGE_MAX     50
 
-struct creation {
-	struct csi_volume *volume;
-	volume_cb *cb;
-	volume_attach_cb *attach_cb; /* of an attachment, instead */
+/* A call that waits for its answer, and the one of the callbacks that gets it. */
+struct controller_call {
+	struct csi_volume *volume; /* volume_create(): filled in from the answer */
+	union {
+		volume_cb *done;
+		volume_attach_cb *attached;
+		volume_expand_cb *expanded;
+		volume_list_cb *listed;
+		snapshot_list_cb *snapshots;
+	};
 	void *arg;
+	char plugin[];
 };
+
+static struct controller_call *
+call_new(const char *plugin, void *arg)
+{
+	struct controller_call *c = mem_zeroed(1, sizeof *c + strlen(plugin) + 1);
+
+	(void)strcpy(c->plugin, plugin);
+	c->arg = arg;
+	return c;
+}
+
+static void
+send_call(struct sup *sup, struct controller_call *c, const CsiCallReq *req, plugin_call_cb *cb)
+{
+	(void)plugin_call(sup, c->plugin, CSI_PLUGIN_CONTROLLER, req, CREATE_TIMEOUT_MS, cb, c);
+}
+
+static int
+refuse_empty(const struct controller_call *c, const char *call, struct err *e)
+{
+	return err_say(e, -EPROTO, "%s of plugin %s: the answer is empty", call, c->plugin);
+}
+
+static void
+take_map(struct string_map *to, Csi__V1__StringEntry *const *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		string_map_set(to, from[i]->key, from[i]->value);
+}
 
 static int
 take_volume(struct csi_volume *vol, const Csi__V1__CreateVolumeResponse *rep, struct err *e)
@@ -29,20 +66,14 @@ take_volume(struct csi_volume *vol, const Csi__V1__CreateVolumeResponse *rep, st
 	if (!v || v->volume_id[0] == '\0')
 		return err_say(e, -EPROTO,
 		    "CreateVolume of plugin %s: the plugin gave the volume no id", vol->plugin_id);
-	if (str_set(&vol->external_id, v->volume_id) < 0)
-		return err_set(e, -ENOMEM, "create volume %s", vol->id);
+	str_set(&vol->external_id, v->volume_id);
 	vol->capacity = v->capacity_bytes;
-	for (size_t i = 0; i < v->n_volume_context; i++)
-		if (string_map_set(
-			&vol->context, v->volume_context[i]->key, v->volume_context[i]->value) < 0)
-			return err_set(e, -ENOMEM, "create volume %s", vol->id);
+	take_map(&vol->context, v->volume_context, v->n_volume_context);
 	for (size_t i = 0; i < v->n_accessible_topology; i++) {
 		const Csi__V1__Topology *t = v->accessible_topology[i];
 		struct csi_topology *mine = list_add(csi_topology, &vol->topologies);
 
-		for (size_t k = 0; mine && k < t->n_segments; k++)
-			(void)string_map_set(
-			    &mine->segments, t->segments[k]->key, t->segments[k]->value);
+		take_map(&mine->segments, t->segments, t->n_segments);
 	}
 	return 0;
 }
@@ -50,71 +81,33 @@ take_volume(struct csi_volume *vol, const Csi__V1__CreateVolumeResponse *rep, st
 static void
 on_created(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
-	struct creation *c = arg;
+	cleanup_free struct controller_call *c = arg;
 	struct err why = { 0 };
 
 	if (r >= 0) {
 		r = rep->answer_case == CSI_CALL_REP__ANSWER_CREATE_VOLUME
 			? take_volume(c->volume, rep->create_volume, &why)
-			: err_say(&why, -EPROTO,
-			      "CreateVolume of plugin %s: no answer in the answer",
-			      c->volume->plugin_id);
+			: refuse_empty(c, "CreateVolume", &why);
 		e = &why;
 	}
-	c->cb(sup, c->arg, r, r < 0 ? e : NULL);
-	free(c);
+	c->done(sup, c->arg, r, r < 0 ? e : NULL);
 }
 
 static void
 on_deleted(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
-	struct creation *c = arg;
+	cleanup_free struct controller_call *c = arg;
 
-	c->cb(sup, c->arg, r, e);
-	free(c);
-}
-
-static struct creation *
-creation_new(struct csi_volume *vol, volume_cb *cb, void *arg)
-{
-	struct creation *c = calloc(1, sizeof *c);
-
-	if (!c)
-		abort();
-	*c = (struct creation){ .volume = vol, .cb = cb, .arg = arg };
-	return c;
-}
-
-/* NULL: from nothing. */
-static Csi__V1__VolumeContentSource *
-source_of(const struct csi_volume *vol)
-{
-	static Csi__V1__VolumeContentSource__SnapshotSource snapshot;
-	static Csi__V1__VolumeContentSource__VolumeSource volume;
-	static Csi__V1__VolumeContentSource source;
-
-	csi__v1__volume_content_source__init(&source);
-	if (*str(vol->snapshot_id)) {
-		csi__v1__volume_content_source__snapshot_source__init(&snapshot);
-		snapshot.snapshot_id = vol->snapshot_id;
-		source.type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
-		source.snapshot = &snapshot;
-	} else if (*str(vol->clone_id)) {
-		csi__v1__volume_content_source__volume_source__init(&volume);
-		volume.volume_id = vol->clone_id;
-		source.type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
-		source.volume = &volume;
-	} else {
-		return NULL;
-	}
-	return &source;
+	c->done(sup, c->arg, r, e);
 }
 
 void
 volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg)
 {
 	Csi__V1__CreateVolumeRequest create = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
 	Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	create.name = vol->name ? vol->name : vol->id;
@@ -122,38 +115,40 @@ volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg)
 	range.limit_bytes = vol->requested_capacity_max;
 	if (range.required_bytes || range.limit_bytes)
 		create.capacity_range = &range;
-	create.n_volume_capabilities = call_args_capabilities(vol, &create.volume_capabilities);
-	create.volume_content_source = source_of(vol);
-	create.accessibility_requirements = call_args_topologies(vol->requested_topologies);
-	create.n_parameters = call_args_map(0, &vol->parameters, &create.parameters);
-	create.n_secrets = call_args_map(1, &vol->secrets, &create.secrets);
+	create.n_volume_capabilities =
+	    call_args_capabilities(&args, vol, &create.volume_capabilities);
+	create.volume_content_source = call_args_source(&args, vol);
+	create.accessibility_requirements = call_args_topologies(&args, vol->requested_topologies);
+	create.n_parameters = call_args_map(&args, &vol->parameters, &create.parameters);
+	create.n_secrets = call_args_map(&args, &vol->secrets, &create.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_CREATE_VOLUME;
 	req.create_volume = &create;
-	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
-	    on_created, creation_new(vol, cb, arg));
+	c->volume = vol;
+	c->done = cb;
+	send_call(sup, c, &req, on_created);
 }
 
 void
 volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg)
 {
 	Csi__V1__DeleteVolumeRequest delete = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	delete.volume_id = vol->external_id ? vol->external_id : vol->id;
-	delete.n_secrets = call_args_map(0, &vol->secrets, &delete.secrets);
+	delete.n_secrets = call_args_map(&args, &vol->secrets, &delete.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_DELETE_VOLUME;
 	req.delete_volume = &delete;
-	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
-	    on_deleted, creation_new(NULL, cb, arg));
+	c->done = cb;
+	send_call(sup, c, &req, on_deleted);
 }
 
-/* --- what servers ask of a controller --- */
-
-/* The plugin may say what it does not support, without an error. */
+/* A plugin answers without an error also if it does not support the capabilities. */
 static void
 on_validated(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
-	struct creation *c = arg;
+	cleanup_free struct controller_call *c = arg;
 	struct err why = { 0 };
 
 	if (r >= 0 && (rep->answer_case != CSI_CALL_REP__ANSWER_VALIDATE_VOLUME_CAPABILITIES ||
@@ -164,11 +159,10 @@ on_validated(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const str
 			: "";
 
 		r = err_say(&why, -EINVAL, "the plugin does not support these capabilities: %s",
-		    *text ? text : "it does not say why");
+		    *text ? text : "it gave no reason");
 		e = &why;
 	}
-	c->cb(sup, c->arg, r, e);
-	free(c);
+	c->done(sup, c->arg, r, e);
 }
 
 void
@@ -176,38 +170,39 @@ volume_validate(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, vo
 {
 	Csi__V1__ValidateVolumeCapabilitiesRequest validate =
 	    CSI__V1__VALIDATE_VOLUME_CAPABILITIES_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	validate.volume_id = vol->external_id;
-	validate.n_volume_capabilities = call_args_capabilities(vol, &validate.volume_capabilities);
-	validate.n_parameters = call_args_map(0, &vol->parameters, &validate.parameters);
-	validate.n_secrets = call_args_map(1, &vol->secrets, &validate.secrets);
-	validate.n_volume_context = call_args_map(2, &vol->context, &validate.volume_context);
+	validate.n_volume_capabilities =
+	    call_args_capabilities(&args, vol, &validate.volume_capabilities);
+	validate.n_parameters = call_args_map(&args, &vol->parameters, &validate.parameters);
+	validate.n_secrets = call_args_map(&args, &vol->secrets, &validate.secrets);
+	validate.n_volume_context = call_args_map(&args, &vol->context, &validate.volume_context);
 	req.call_case = CSI_CALL_REQ__CALL_VALIDATE_VOLUME_CAPABILITIES;
 	req.validate_volume_capabilities = &validate;
-	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
-	    on_validated, creation_new(NULL, cb, arg));
+	c->done = cb;
+	send_call(sup, c, &req, on_validated);
 }
 
 static void
 on_attached(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
 	const Csi__V1__ControllerPublishVolumeResponse *p = NULL;
-	struct creation *c = arg;
+	cleanup_free struct controller_call *c = arg;
 	struct string_map context = { 0 };
 
 	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_CONTROLLER_PUBLISH_VOLUME)
 		p = rep->controller_publish_volume;
-	for (size_t i = 0; p && i < p->n_publish_context; i++)
-		(void)string_map_set(
-		    &context, p->publish_context[i]->key, p->publish_context[i]->value);
-	c->attach_cb(sup, c->arg, r, &context, e);
+	if (p)
+		take_map(&context, p->publish_context, p->n_publish_context);
+	c->attached(sup, c->arg, r, &context, e);
 	for (size_t i = 0; i < context.n; i++) {
 		free(context.v[i].key);
 		free(context.v[i].value);
 	}
 	free(context.v);
-	free(c);
 }
 
 void
@@ -217,32 +212,31 @@ volume_attach(struct sup *sup, const struct csi_volume *vol, const char *node, b
 	Csi__V1__ControllerPublishVolumeRequest publish =
 	    CSI__V1__CONTROLLER_PUBLISH_VOLUME_REQUEST__INIT;
 	Csi__V1__VolumeCapability **caps;
-	struct creation *c = creation_new(NULL, NULL, arg);
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
-	c->attach_cb = cb;
+	c->attached = cb;
 	publish.volume_id = vol->external_id;
 	publish.node_id = (char *)(uintptr_t)node;
 	publish.readonly = read_only;
-	if (call_args_capabilities(vol, &caps) > 0)
+	if (call_args_capabilities(&args, vol, &caps) > 0)
 		publish.volume_capability = caps[0];
-	publish.n_secrets = call_args_map(0, &vol->secrets, &publish.secrets);
-	publish.n_volume_context = call_args_map(1, &vol->context, &publish.volume_context);
+	publish.n_secrets = call_args_map(&args, &vol->secrets, &publish.secrets);
+	publish.n_volume_context = call_args_map(&args, &vol->context, &publish.volume_context);
 	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_PUBLISH_VOLUME;
 	req.controller_publish_volume = &publish;
-	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
-	    on_attached, c);
+	send_call(sup, c, &req, on_attached);
 }
 
 static void
 on_detached(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
-	struct creation *c = arg;
+	cleanup_free struct controller_call *c = arg;
 
 	if (r < 0 && rep && rep->grpc_status == GRPC_NOT_FOUND)
 		r = 0;
-	c->cb(sup, c->arg, r, e);
-	free(c);
+	c->done(sup, c->arg, r, e);
 }
 
 void
@@ -251,61 +245,33 @@ volume_detach(
 {
 	Csi__V1__ControllerUnpublishVolumeRequest unpublish =
 	    CSI__V1__CONTROLLER_UNPUBLISH_VOLUME_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	unpublish.volume_id = vol->external_id;
 	unpublish.node_id = (char *)(uintptr_t)node;
-	unpublish.n_secrets = call_args_map(0, &vol->secrets, &unpublish.secrets);
+	unpublish.n_secrets = call_args_map(&args, &vol->secrets, &unpublish.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_UNPUBLISH_VOLUME;
 	req.controller_unpublish_volume = &unpublish;
-	(void)plugin_call(sup, str(vol->plugin_id), CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS,
-	    on_detached, creation_new(NULL, cb, arg));
-}
-
-/* --- size, lists, snapshots --- */
-
-/* An answer that is waited for: one of the callbacks. */
-struct inquiry {
-	const char *plugin;
-	volume_expand_cb *expanded;
-	volume_list_cb *listed;
-	snapshot_list_cb *snapshots;
-	void *arg;
-	char name[];
-};
-
-static struct inquiry *
-inquiry_new(const char *plugin, void *arg)
-{
-	struct inquiry *q = calloc(1, sizeof *q + strlen(plugin) + 1);
-
-	if (!q)
-		abort();
-	q->plugin = strcpy(q->name, plugin);
-	q->arg = arg;
-	return q;
-}
-
-static int
-no_answer(const struct inquiry *q, const char *call, struct err *e)
-{
-	return err_say(e, -EPROTO, "%s of plugin %s: no answer in the answer", call, q->plugin);
+	c->done = cb;
+	send_call(sup, c, &req, on_detached);
 }
 
 static void
 on_expanded(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
-	cleanup_free struct inquiry *q = arg;
+	cleanup_free struct controller_call *c = arg;
 	struct err why = { 0 };
 
 	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_CONTROLLER_EXPAND_VOLUME)
-		q->expanded(sup, q->arg, 0, rep->controller_expand_volume->capacity_bytes,
+		c->expanded(sup, c->arg, 0, rep->controller_expand_volume->capacity_bytes,
 		    rep->controller_expand_volume->node_expansion_required, NULL);
 	else if (r >= 0)
-		q->expanded(
-		    sup, q->arg, no_answer(q, "ControllerExpandVolume", &why), 0, false, &why);
+		c->expanded(
+		    sup, c->arg, refuse_empty(c, "ControllerExpandVolume", &why), 0, false, &why);
 	else
-		q->expanded(sup, q->arg, r, 0, false, e);
+		c->expanded(sup, c->arg, r, 0, false, e);
 }
 
 void
@@ -315,93 +281,74 @@ volume_expand(struct sup *sup, const struct csi_volume *vol, int64_t required_by
 	Csi__V1__ControllerExpandVolumeRequest expand =
 	    CSI__V1__CONTROLLER_EXPAND_VOLUME_REQUEST__INIT;
 	Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
-	struct inquiry *q = inquiry_new(str(vol->plugin_id), arg);
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 	Csi__V1__VolumeCapability **caps;
 
-	q->expanded = cb;
+	c->expanded = cb;
 	expand.volume_id = vol->external_id;
 	range.required_bytes = required_bytes;
 	range.limit_bytes = limit_bytes;
 	expand.capacity_range = &range;
-	if (call_args_capabilities(vol, &caps) > 0)
+	if (call_args_capabilities(&args, vol, &caps) > 0)
 		expand.volume_capability = caps[0];
-	expand.n_secrets = call_args_map(0, &vol->secrets, &expand.secrets);
+	expand.n_secrets = call_args_map(&args, &vol->secrets, &expand.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_EXPAND_VOLUME;
 	req.controller_expand_volume = &expand;
-	(void)plugin_call(
-	    sup, q->plugin, CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS, on_expanded, q);
+	send_call(sup, c, &req, on_expanded);
 }
 
-static int
-take_context(const Csi__V1__Volume *from, struct rpc_csi_entry *to)
-{
-	const Csi__V1__VolumeContentSource *source = from->content_source;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < from->n_volume_context; i++)
-		r = string_map_set(&to->volume_context, from->volume_context[i]->key,
-		    from->volume_context[i]->value);
-	if (r == 0 && source && source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
-		r = str_set(&to->snapshot_id, source->snapshot->snapshot_id);
-	if (r == 0 && source && source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME)
-		r = str_set(&to->clone_id, source->volume->volume_id);
-	return r;
-}
-
-static int
+static void
 take_entry(const Csi__V1__ListVolumesResponse__Entry *from, struct rpc_csi_entry *to)
 {
 	const Csi__V1__ListVolumesResponse__VolumeStatus *status = from->status;
-	int r = 0;
+	const Csi__V1__Volume *volume = from->volume;
+	const Csi__V1__VolumeContentSource *source = volume ? volume->content_source : NULL;
 
-	if (from->volume) {
-		to->capacity_bytes = from->volume->capacity_bytes;
-		r = str_set(&to->external_id, from->volume->volume_id);
-		r = r < 0 ? r : take_context(from->volume, to);
+	if (volume) {
+		to->capacity_bytes = volume->capacity_bytes;
+		str_set(&to->external_id, volume->volume_id);
+		take_map(&to->volume_context, volume->volume_context, volume->n_volume_context);
 	}
-	for (size_t i = 0; status && r == 0 && i < status->n_published_node_ids; i++)
-		r = strings_add(&to->published_external_node_ids, status->published_node_ids[i]);
-	if (r == 0 && status && status->volume_condition) {
+	if (source && source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
+		str_set(&to->snapshot_id, source->snapshot->snapshot_id);
+	if (source && source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME)
+		str_set(&to->clone_id, source->volume->volume_id);
+	for (size_t i = 0; status && i < status->n_published_node_ids; i++)
+		strings_add(&to->published_external_node_ids, status->published_node_ids[i]);
+	if (status && status->volume_condition) {
 		to->is_abnormal = status->volume_condition->abnormal;
-		r = str_set(&to->status, status->volume_condition->message);
+		str_set(&to->status, status->volume_condition->message);
 	}
-	return r;
 }
 
-static int
+static void
 take_list(const Csi__V1__ListVolumesResponse *from, struct rpc_csi_rep *to)
 {
-	int r = str_set(&to->next_token, from->next_token);
-
-	for (size_t i = 0; r == 0 && i < from->n_entries; i++) {
-		struct rpc_csi_entry *entry = list_add(rpc_csi_entry, &to->entries);
-
-		r = entry ? take_entry(from->entries[i], entry) : -ENOMEM;
-	}
-	return r;
+	str_set(&to->next_token, from->next_token);
+	for (size_t i = 0; i < from->n_entries; i++)
+		take_entry(from->entries[i], list_add(rpc_csi_entry, &to->entries));
 }
 
 static void
 on_listed(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
 	cleanup_done(rpc_csi_rep) struct rpc_csi_rep list;
-	cleanup_free struct inquiry *q = arg;
+	cleanup_free struct controller_call *c = arg;
 	struct err why = { 0 };
 
 	rpc_csi_rep_init(&list);
-	if (r >= 0) {
-		r = rep->answer_case == CSI_CALL_REP__ANSWER_LIST_VOLUMES
-			? take_list(rep->list_volumes, &list)
-			: no_answer(q, "ListVolumes", &why);
-		if (r == -ENOMEM)
-			(void)err_set(&why, r, "list the volumes of plugin %s", q->plugin);
+	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_LIST_VOLUMES) {
+		take_list(rep->list_volumes, &list);
+	} else if (r >= 0) {
+		r = refuse_empty(c, "ListVolumes", &why);
 		e = &why;
 	}
-	q->listed(sup, q->arg, r, &list, r < 0 ? e : NULL);
+	c->listed(sup, c->arg, r, &list, r < 0 ? e : NULL);
 }
 
-/* What fits into one message between the processes. */
+/* Limits the page to what fits into one message between the processes. */
 static int32_t
 page_size(int64_t wanted)
 {
@@ -413,65 +360,61 @@ volume_list(struct sup *sup, const char *plugin, int64_t max, const char *token,
     void *arg)
 {
 	Csi__V1__ListVolumesRequest list = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
-	struct inquiry *q = inquiry_new(plugin, arg);
+	struct controller_call *c = call_new(plugin, arg);
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
-	q->listed = cb;
+	c->listed = cb;
 	list.max_entries = page_size(max);
 	list.starting_token = (char *)(uintptr_t)token;
 	req.call_case = CSI_CALL_REQ__CALL_LIST_VOLUMES;
 	req.list_volumes = &list;
-	(void)plugin_call(
-	    sup, q->plugin, CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS, on_listed, q);
+	send_call(sup, c, &req, on_listed);
 }
 
-static int
+static void
 take_snapshot(const Csi__V1__Snapshot *from, struct rpc_csi_snapshots_rep *to)
 {
 	struct rpc_csi_snapshot *s = list_add(rpc_csi_snapshot, &to->entries);
 
-	if (!s || str_set(&s->id, from->snapshot_id) < 0 ||
-	    str_set(&s->external_source_volume_id, from->source_volume_id) < 0)
-		return -ENOMEM;
+	str_set(&s->id, from->snapshot_id);
+	str_set(&s->external_source_volume_id, from->source_volume_id);
 	s->size_bytes = from->size_bytes;
 	s->create_time = from->creation_time ? from->creation_time->seconds : 0;
 	s->is_ready = from->ready_to_use;
-	return 0;
 }
 
-static int
+/* Takes the snapshots of an answer. Returns false if it has no snapshot or list. */
+static bool
 take_snapshots(const CsiCallRep *rep, struct rpc_csi_snapshots_rep *to)
 {
-	int r = 0;
-
 	if (rep->answer_case == CSI_CALL_REP__ANSWER_CREATE_SNAPSHOT &&
-	    rep->create_snapshot->snapshot && *rep->create_snapshot->snapshot->snapshot_id)
-		return take_snapshot(rep->create_snapshot->snapshot, to);
+	    rep->create_snapshot->snapshot && *rep->create_snapshot->snapshot->snapshot_id) {
+		take_snapshot(rep->create_snapshot->snapshot, to);
+		return true;
+	}
 	if (rep->answer_case != CSI_CALL_REP__ANSWER_LIST_SNAPSHOTS)
-		return -EPROTO;
-	for (size_t i = 0; r == 0 && i < rep->list_snapshots->n_entries; i++)
+		return false;
+	for (size_t i = 0; i < rep->list_snapshots->n_entries; i++)
 		if (rep->list_snapshots->entries[i]->snapshot)
-			r = take_snapshot(rep->list_snapshots->entries[i]->snapshot, to);
-	return r < 0 ? r : str_set(&to->next_token, rep->list_snapshots->next_token);
+			take_snapshot(rep->list_snapshots->entries[i]->snapshot, to);
+	str_set(&to->next_token, rep->list_snapshots->next_token);
+	return true;
 }
 
 static void
 on_snapshots(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
 	cleanup_done(rpc_csi_snapshots_rep) struct rpc_csi_snapshots_rep list;
-	cleanup_free struct inquiry *q = arg;
+	cleanup_free struct controller_call *c = arg;
 	struct err why = { 0 };
 
 	rpc_csi_snapshots_rep_init(&list);
-	if (r >= 0) {
-		r = take_snapshots(rep, &list);
-		if (r == -ENOMEM)
-			(void)err_set(&why, r, "snapshots of plugin %s", q->plugin);
-		else if (r < 0)
-			(void)no_answer(q, "the call for snapshots", &why);
+	if (r >= 0 && !take_snapshots(rep, &list)) {
+		r = refuse_empty(c, "the call for snapshots", &why);
 		e = &why;
 	}
-	q->snapshots(sup, q->arg, r, &list, r < 0 ? e : NULL);
+	c->snapshots(sup, c->arg, r, &list, r < 0 ? e : NULL);
 }
 
 void
@@ -479,17 +422,17 @@ snapshot_list(struct sup *sup, const char *plugin, int64_t max, const char *toke
     const struct string_map *secrets, snapshot_list_cb *cb, void *arg)
 {
 	Csi__V1__ListSnapshotsRequest list = CSI__V1__LIST_SNAPSHOTS_REQUEST__INIT;
-	struct inquiry *q = inquiry_new(plugin, arg);
+	struct controller_call *c = call_new(plugin, arg);
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
-	q->snapshots = cb;
+	c->snapshots = cb;
 	list.max_entries = page_size(max);
 	list.starting_token = (char *)(uintptr_t)token;
-	list.n_secrets = call_args_map(0, secrets, &list.secrets);
+	list.n_secrets = call_args_map(&args, secrets, &list.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_LIST_SNAPSHOTS;
 	req.list_snapshots = &list;
-	(void)plugin_call(
-	    sup, q->plugin, CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS, on_snapshots, q);
+	send_call(sup, c, &req, on_snapshots);
 }
 
 void
@@ -497,18 +440,18 @@ snapshot_create(struct sup *sup, const struct csi_volume *vol, const char *name,
     snapshot_list_cb *cb, void *arg)
 {
 	Csi__V1__CreateSnapshotRequest create = CSI__V1__CREATE_SNAPSHOT_REQUEST__INIT;
-	struct inquiry *q = inquiry_new(str(vol->plugin_id), arg);
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
-	q->snapshots = cb;
+	c->snapshots = cb;
 	create.source_volume_id = vol->external_id;
 	create.name = (char *)(uintptr_t)name;
-	create.n_secrets = call_args_map(0, &vol->secrets, &create.secrets);
-	create.n_parameters = call_args_map(1, &vol->parameters, &create.parameters);
+	create.n_secrets = call_args_map(&args, &vol->secrets, &create.secrets);
+	create.n_parameters = call_args_map(&args, &vol->parameters, &create.parameters);
 	req.call_case = CSI_CALL_REQ__CALL_CREATE_SNAPSHOT;
 	req.create_snapshot = &create;
-	(void)plugin_call(
-	    sup, q->plugin, CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS, on_snapshots, q);
+	send_call(sup, c, &req, on_snapshots);
 }
 
 void
@@ -516,13 +459,15 @@ snapshot_delete(struct sup *sup, const char *plugin, const char *id,
     const struct string_map *secrets, volume_cb *cb, void *arg)
 {
 	Csi__V1__DeleteSnapshotRequest delete = CSI__V1__DELETE_SNAPSHOT_REQUEST__INIT;
+	struct controller_call *c = call_new(plugin, arg);
+	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	delete.snapshot_id = (char *)(uintptr_t)id;
-	delete.n_secrets = call_args_map(0, secrets, &delete.secrets);
+	delete.n_secrets = call_args_map(&args, secrets, &delete.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_DELETE_SNAPSHOT;
 	req.delete_snapshot = &delete;
-	/* What is not there is deleted, as with volumes on their way out. */
-	(void)plugin_call(sup, plugin, CSI_PLUGIN_CONTROLLER, &req, CREATE_TIMEOUT_MS, on_detached,
-	    creation_new(NULL, cb, arg));
+	/* on_detached() takes NOT_FOUND as success. */
+	c->done = cb;
+	send_call(sup, c, &req, on_detached);
 }

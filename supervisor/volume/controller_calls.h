@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * controller_calls.h: what a plugin's controller is asked besides volumes.h: sizes, lists,
- * snapshots. Each callback comes exactly once, perhaps within the call; answers live as long as it.
- * Runs in: supervisor.
+ * controller_calls.h: the calls to a plugin's controller that are not in volumes.h: sizes, lists,
+ * snapshots. Each callback comes exactly once, perhaps within the call; its data is valid until it
+ * returns. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUME_CONTROLLER_CALLS_H
 #define DROVER_SUPERVISOR_VOLUME_CONTROLLER_CALLS_H
@@ -11,17 +11,15 @@
 #include "model/volume.h"
 #include "supervisor/volume/volumes.h"
 
-/* The size that the volume has now, and whether its nodes have something to do yet. */
+/* Gets the new size of the volume, and whether its nodes have to expand it too. */
 typedef void volume_expand_cb(
     struct sup *sup, void *arg, int r, int64_t capacity_bytes, bool on_nodes, const struct err *e);
-/* *vol as for volume_attach(). limit_bytes 0: none. */
+/* *vol as for volume_attach(). limit_bytes 0: no limit. */
 void volume_expand(struct sup *sup, const struct csi_volume *vol, int64_t required_bytes,
     int64_t limit_bytes, volume_expand_cb *cb, void *arg);
 
-/*
- * A page of what the plugin has: at most max, never more than 50 (0: that many); next_token is
- * where the next one begins.
- */
+/* Lists a page of the plugin's volumes: at most max, never more than 50 (max 0: 50). next_token is
+ * for the next page. */
 typedef void volume_list_cb(
     struct sup *sup, void *arg, int r, const struct rpc_csi_rep *list, const struct err *e);
 void volume_list(struct sup *sup, const char *plugin, int64_t max, const char *token,
@@ -31,10 +29,11 @@ typedef void snapshot_list_cb(struct sup *sup, void *arg, int r,
     const struct rpc_csi_snapshots_rep *list, const struct err *e);
 void snapshot_list(struct sup *sup, const char *plugin, int64_t max, const char *token,
     const struct string_map *secrets, snapshot_list_cb *cb, void *arg);
-/* Of vol (external_id, plugin_id, secrets, parameters). The list has the new one alone. */
+/* Makes a snapshot of *vol (external_id, plugin_id, secrets, parameters). The list has only the new
+ * snapshot. */
 void snapshot_create(struct sup *sup, const struct csi_volume *vol, const char *name,
     snapshot_list_cb *cb, void *arg);
-/* One that is not there is deleted. */
+/* A snapshot that the plugin does not know counts as deleted. */
 void snapshot_delete(struct sup *sup, const char *plugin, const char *id,
     const struct string_map *secrets, volume_cb *cb, void *arg);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* csi_error.c: what a gRPC status means for each CSI call. Runs in: supervisor. */
+/* csi_error.c: the error for a gRPC status of a CSI call. Runs in: supervisor. */
 #include "supervisor/volume/csi_error.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static const struct {
 	{ 5, -ENOENT, "the volume was not found" },
 	{ 6, -EEXIST, "the volume exists or is in use in an incompatible way" },
 	{ 7, -EACCES, "the plugin denied it" },
-	{ 8, -ENOSPC, "the plugin has no room or no more attachments for it" },
+	{ 8, -ENOSPC, "the plugin has no space or no attachments left for it" },
 	{ 9, -EBUSY, "the volume is in use" },
 	{ 10, -EAGAIN, "the plugin is busy with this volume" },
 	{ 11, -ERANGE, "the capacity is out of range" },
@@ -62,7 +62,7 @@ static const struct {
 };
 
 static const struct call_text *
-find(CsiCallReq__CallCase call)
+find_call(CsiCallReq__CallCase call)
 {
 	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
 		if (calls[i].call == call)
@@ -73,7 +73,7 @@ find(CsiCallReq__CallCase call)
 const char *
 csi_call_name(CsiCallReq__CallCase call)
 {
-	const struct call_text *c = find(call);
+	const struct call_text *c = find_call(call);
 
 	return c ? c->name : "?";
 }
@@ -81,7 +81,7 @@ csi_call_name(CsiCallReq__CallCase call)
 int
 csi_error(CsiCallReq__CallCase call, const char *plugin, const CsiCallRep *rep, struct err *e)
 {
-	const struct call_text *c = find(call);
+	const struct call_text *c = find_call(call);
 	const char *half = c && c->half == NODE_CALL         ? "node "
 			   : c && c->half == CONTROLLER_CALL ? "controller "
 							     : "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mount.c: one mount of a volume: its row, and its way in and out step by step. Runs in:
+/* mount.c: one mount of a volume: its row, and the steps of mounting and unmounting. Runs in:
  * supervisor. */
 #include "supervisor/volume/mount.h"
 
@@ -11,34 +11,29 @@
 #include "common/cleanup.h"
 #include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volume_calls.h"
 
-#define CALL_TIMEOUT_MS 120000 /* of one plugin call, as Nomad's clients have it */
-#define RETRY_USEC      5000000
-#define RETRY_MAX_USEC  60000000
-
-/* --- rows --- */
+#define RETRY_USEC     5000000
+#define RETRY_MAX_USEC 60000000
 
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
 	struct mount *m = container_of(d, struct mount, row);
-	cleanup_free char *key = NULL;
+	cleanup_free char *key = mem_printf("%s/%s", m->rec.alloc, m->rec.alias);
 	struct text t = { 0 };
-	int r = str_setf(&key, "%s/%s", m->rec.alloc, m->rec.alias);
+	int r;
 
-	if (r < 0)
-		return err_set(e, r, "write the row of volume %s", m->rec.volume);
 	if (m->step == MOUNT_GONE)
 		return STORE_EXEC(sup->store, STMT_MOUNT_DELETE, e, SV_TEXT(key));
 	m->rec.step = m->step;
-	r = model_to_text(&mount_record_type, &m->rec, MODEL_COMPACT, &t);
-	if (r < 0)
-		return err_set(e, r, "write the row of volume %s", m->rec.volume);
+	model_to_text(&mount_record_type, &m->rec, MODEL_COMPACT, &t);
 	r = STORE_EXEC(sup->store, STMT_MOUNT_PUT, e, SV_TEXT(key), SV_TEXT(t.text));
 	text_done(&t);
 	return r;
@@ -47,11 +42,7 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 void
 mount_free(struct mount *m)
 {
-	struct mount **at = &m->sup->volumes->first;
-
-	while (*at != m)
-		at = &(*at)->next;
-	*at = m->next;
+	LIST_REMOVE(m, link);
 	turn_forget_write(m->sup, &m->row);
 	child_call_cancel(m->sup, m->call);
 	plugin_call_cancel(m->plugin_call);
@@ -77,9 +68,9 @@ mount_set_step(struct mount *m, enum mount_step step)
 	m->state.published = step == MOUNT_PUBLISHED;
 	turn_write(m->sup, &m->row);
 	/*
-	 * Synced is what stands before the first call of a direction, and the end, which frees a
-	 * claim. What a power cut takes of the steps between changes nothing: mounting and undoing
-	 * begin again from each of them.
+	 * The row is synced before the first call of mounting or unmounting, and at the end, which
+	 * releases the claim. A step in between may be lost in a power cut: mounting and unmounting
+	 * can begin again from any of them.
 	 */
 	if (step == MOUNT_MOUNTING || step == MOUNT_UNPUBLISHING || step == MOUNT_GONE)
 		turn_durable(m->sup);
@@ -88,10 +79,8 @@ mount_set_step(struct mount *m, enum mount_step step)
 struct mount *
 mount_new(struct sup *sup)
 {
-	struct mount *m = calloc(1, sizeof *m);
+	struct mount *m = mem_new(struct mount);
 
-	if (!m)
-		return NULL;
 	m->sup = sup;
 	m->row.write = write_row;
 	m->row.point = CRASH_ROW_MOUNT;
@@ -99,8 +88,7 @@ mount_new(struct sup *sup)
 	m->retry_usec = RETRY_USEC;
 	mount_record_init(&m->rec);
 	csi_volume_init(&m->volume);
-	m->next = sup->volumes->first;
-	sup->volumes->first = m;
+	LIST_INSERT_HEAD(&sup->volumes->mounts, m, link);
 	return m;
 }
 
@@ -120,28 +108,31 @@ mount_fill_state(struct mount *m)
 	m->step = (enum mount_step)rec->step;
 }
 
-/* --- one volume, one call at a time --- */
-
 static bool
 same_volume(const struct mount *a, const struct mount *b)
 {
 	return str_eq(a->rec.plugin, b->rec.plugin) && str_eq(a->rec.volume, b->rec.volume);
 }
 
+/* Returns true if another mount of the volume has a call out: a volume has one call at a time. */
 static bool
-volume_busy(const struct mount *m)
+volume_is_busy(const struct mount *m)
 {
-	for (const struct mount *o = m->sup->volumes->first; o; o = o->next)
+	const struct mount *o;
+
+	LIST_FOREACH (o, &m->sup->volumes->mounts, link)
 		if (o != m && o->busy && same_volume(o, m))
 			return true;
 	return false;
 }
 
-/* Lets the next one go that waited for this volume. */
+/* Advances the next mount that waits for the volume. */
 static void
 wake_next(struct mount *m)
 {
-	for (struct mount *o = m->sup->volumes->first; o; o = o->next) {
+	struct mount *o;
+
+	LIST_FOREACH (o, &m->sup->volumes->mounts, link) {
 		if (!o->waiting || !same_volume(o, m))
 			continue;
 		o->waiting = false;
@@ -171,10 +162,9 @@ mount_finish(struct mount *m, int r, const struct err *e)
 	csi_volume_init(&m->volume);
 	if (r < 0 && m->unmounting) {
 		if (!cb)
-			log_warn("volume %s: %s; tried again in %llu s", m->rec.volume, e->msg,
+			log_warn("volume %s: %s; retried in %llu s", m->rec.volume, e->msg,
 			    (unsigned long long)m->retry_usec / 1000000);
-		(void)sd_event_add_time_relative(
-		    m->sup->event, &m->timer, CLOCK_MONOTONIC, m->retry_usec, 0, on_retry, m);
+		sup_timer_set(m->sup, &m->timer, CLOCK_MONOTONIC, m->retry_usec, on_retry, m);
 		m->retry_usec =
 		    m->retry_usec * 2 < RETRY_MAX_USEC ? m->retry_usec * 2 : RETRY_MAX_USEC;
 	}
@@ -183,65 +173,67 @@ mount_finish(struct mount *m, int r, const struct err *e)
 		cb(m->sup, m->arg, r, e);
 }
 
-/* Is another alloc's mount on the same staged one? It keeps it. */
+/* Returns true if the mount of another alloc uses the same staged volume. */
 static bool
 staging_is_shared(const struct mount *m)
 {
-	for (const struct mount *o = m->sup->volumes->first; o; o = o->next)
+	const struct mount *o;
+
+	LIST_FOREACH (o, &m->sup->volumes->mounts, link)
 		if (o != m && o->begun && o->step != MOUNT_GONE && same_volume(o, m) &&
 		    str_eq(o->rec.usage, m->rec.usage))
 			return true;
 	return false;
 }
 
-/* --- the way in and the way out --- */
-
-/* One thing to do: begin() makes one call, whose callback ends in next() or mount_finish(). */
+/* One action makes one call, whose callback ends in begin_next() or mount_finish(). */
 struct action {
-	enum mount_step step; /* what the row says meanwhile */
-	bool staging;         /* with the staging directory, not the alloc's */
+	enum mount_step step; /* of the row during the action */
+	bool staging;         /* concerns the staging directory, not the alloc's */
 	void (*begin)(struct mount *m);
-	volume_send *send; /* of ask_plugin() */
+	volume_send *send; /* for call_plugin() */
 };
 
-static void make_dir(struct mount *m), ask_plugin(struct mount *m), prove(struct mount *m),
+static void make_dir(struct mount *m), call_plugin(struct mount *m), prove(struct mount *m),
     remove_dir(struct mount *m);
 
-/* Where something is mounted after make_dir(), the plugin's part has been done already: it is left
- * out. */
+/* If make_dir() finds something mounted there, the next action, which is the plugin's, is already
+ * done and is skipped. */
 static const struct action way_in[] = {
 	{ MOUNT_MOUNTING, true, make_dir, NULL },
-	{ MOUNT_MOUNTING, true, ask_plugin, volume_send_stage },
+	{ MOUNT_MOUNTING, true, call_plugin, volume_send_stage },
 	{ MOUNT_MOUNTING, false, make_dir, NULL },
-	{ MOUNT_MOUNTING, false, ask_plugin, volume_send_publish },
+	{ MOUNT_MOUNTING, false, call_plugin, volume_send_publish },
 	{ MOUNT_MOUNTING, false, prove, NULL },
 	{ MOUNT_PUBLISHED, false, NULL, NULL },
 };
-/* After a restart of the agent: is it still there? */
-static const struct action look_again[] = {
+/* After a restart of the agent: checks that the volume is still mounted. */
+static const struct action check_again[] = {
 	{ MOUNT_PUBLISHED, false, prove, NULL },
 	{ MOUNT_PUBLISHED, false, NULL, NULL },
 };
 static const struct action way_out[] = {
-	{ MOUNT_UNPUBLISHING, false, ask_plugin, volume_send_unpublish },
+	{ MOUNT_UNPUBLISHING, false, call_plugin, volume_send_unpublish },
 	{ MOUNT_UNPUBLISHING, false, remove_dir, NULL },
-	{ MOUNT_UNSTAGING, true, ask_plugin, volume_send_unstage },
+	{ MOUNT_UNSTAGING, true, call_plugin, volume_send_unstage },
 	{ MOUNT_UNSTAGING, true, remove_dir, NULL },
 	{ MOUNT_GONE, false, NULL, NULL },
 };
 static const struct action *const unstaging = &way_out[2], *const gone = &way_out[4];
 
+/* Returns true if the action does not apply: the plugin does not stage, or others use the staged
+ * volume. */
 static bool
-is_left_out(const struct mount *m)
+is_skipped(const struct mount *m)
 {
 	return m->at->staging && (!m->rec.stages || (m->unmounting && staging_is_shared(m)));
 }
 
 static void
-begin(struct mount *m, const struct action *at)
+begin_action(struct mount *m, const struct action *at)
 {
 	m->begun |= !m->unmounting;
-	for (m->at = at; is_left_out(m); m->at++)
+	for (m->at = at; is_skipped(m); m->at++)
 		;
 	if (m->step != m->at->step)
 		mount_set_step(m, m->at->step);
@@ -255,14 +247,14 @@ begin(struct mount *m, const struct action *at)
 }
 
 static void
-next(struct mount *m)
+begin_next(struct mount *m)
 {
 	struct err e = { 0 };
 
 	if (m->cancelled && !m->unmounting)
-		mount_finish(m, err_say(&e, -ECANCELED, "it is not wanted any more"), &e);
+		mount_finish(m, err_say(&e, -ECANCELED, "the mount was cancelled"), &e);
 	else
-		begin(m, m->at + 1);
+		begin_action(m, m->at + 1);
 }
 
 static struct volume_place
@@ -305,8 +297,8 @@ on_dir(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct 
 		mount_finish(m, r, e);
 		return;
 	}
-	m->at += r == 1;
-	next(m);
+	m->at += r == 1; /* already mounted */
+	begin_next(m);
 }
 
 static void
@@ -331,18 +323,24 @@ on_called(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct
 	struct mount *m = arg;
 
 	m->plugin_call = NULL;
-	/* On the way out a volume that the plugin does not know is one that it has let go. */
+	/* For unmounting, a volume that the plugin does not know is unmounted. */
 	if (r < 0 && !(m->unmounting && r == -ENOENT))
 		mount_finish(m, r, e);
 	else
-		next(m);
+		begin_next(m);
 }
 
 static void
-ask_plugin(struct mount *m)
+call_plugin(struct mount *m)
 {
-	m->plugin_call =
-	    m->at->send(m->sup, &m->rec, &m->volume, &m->capability, CALL_TIMEOUT_MS, on_called, m);
+	const struct volume_call call = { .sup = m->sup,
+		.rec = &m->rec,
+		.volume = &m->volume,
+		.capability = &m->capability,
+		.cb = on_called,
+		.arg = m };
+
+	m->plugin_call = m->at->send(&call);
 }
 
 static void
@@ -362,7 +360,7 @@ on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 	m->state.proof = rep->proof;
 	mount_record_from_proof(&m->rec, &m->state.proof);
 	turn_write(m->sup, &m->row);
-	next(m);
+	begin_next(m);
 }
 
 static void
@@ -373,21 +371,22 @@ prove(struct mount *m)
 	m->call = mnt_call_volume_prove(m->sup, &req, on_proven, m);
 }
 
-/* From wherever it is, into its direction. */
 void
 mount_advance(struct mount *m)
 {
 	if (m->busy || m->step == MOUNT_GONE)
 		return;
-	if (volume_busy(m)) {
+	if (volume_is_busy(m)) {
 		m->waiting = true;
 		return;
 	}
 	m->busy = true;
 	if (m->unmounting)
-		begin(m, !m->begun ? gone : m->step == MOUNT_UNSTAGING ? unstaging : way_out);
+		begin_action(m, !m->begun                    ? gone
+				: m->step == MOUNT_UNSTAGING ? unstaging
+							     : way_out);
 	else
-		begin(m, m->step == MOUNT_PUBLISHED ? look_again : way_in);
+		begin_action(m, m->step == MOUNT_PUBLISHED ? check_again : way_in);
 }
 
 void
@@ -399,15 +398,13 @@ mount_undo(struct mount *m)
 	mount_advance(m);
 }
 
-/* --- growing, while it is published --- */
-
 struct expansion {
 	struct mount *m;
 	volume_size_cb *cb;
 	void *arg;
 };
 
-/* What was asked of the mount meanwhile (to look at it again, to take it down) begins now. */
+/* A request that came during the call (to mount again, to unmount) begins now. */
 static void
 on_expanded(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
@@ -430,18 +427,17 @@ int
 mount_expand(struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb,
     void *arg, struct err *e)
 {
+	struct volume_call call = { .sup = m->sup, .rec = &m->rec, .cb = on_expanded };
 	struct expansion *x;
 
-	if (m->busy || m->unmounting || volume_busy(m))
+	if (m->busy || m->unmounting || volume_is_busy(m))
 		return err_say(e, -EAGAIN,
 		    "CSI client error (retryable): another call for volume %s has not ended yet",
 		    m->rec.volume_id);
-	x = malloc(sizeof *x);
-	if (!x)
-		return err_set(e, -ENOMEM, "expand volume %s", m->rec.volume_id);
+	x = mem_new(struct expansion);
 	*x = (struct expansion){ .m = m, .cb = cb, .arg = arg };
 	m->busy = m->growing = true;
-	m->plugin_call = volume_send_expand(
-	    m->sup, &m->rec, required_bytes, limit_bytes, CALL_TIMEOUT_MS, on_expanded, x);
+	call.arg = x;
+	m->plugin_call = volume_send_expand(&call, required_bytes, limit_bytes);
 	return 0;
 }

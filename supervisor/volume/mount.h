@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mount.h: one mount of a volume for an alloc, as mount.c takes it in and out and volumes.c is
- * asked for it. Runs in: supervisor. */
+/* mount.h: one mount of a volume for an alloc: mount.c mounts and unmounts it at the request of
+ * volumes.c. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_VOLUME_MOUNT_H
 #define DROVER_SUPERVISOR_VOLUME_MOUNT_H
 
+#include "common/list.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount_record.h"
 #include "supervisor/volume/volumes.h"
 
-/* How far a mount is; the number is in its row. What a crash leaves at a -ING step is done again:
- * all calls are idempotent. */
+/* The state of a mount; the number is in its row. A step in -ING that a crash interrupts is done
+ * again, because all calls are idempotent. */
 enum mount_step {
 	MOUNT_MOUNTING = 1,
 	MOUNT_PUBLISHED = 3,
 	MOUNT_UNPUBLISHING = 4,
 	MOUNT_UNSTAGING = 5,
-	MOUNT_GONE = 6, /* the row goes */
+	MOUNT_GONE = 6, /* unmounted: the row is being deleted */
 };
 
 struct mount {
-	struct mount *next;
+	LIST_ENTRY(mount) link;
 	struct sup *sup;
 	struct dirty row;
 	struct mount_record rec; /* what is in the row */
 	struct volume_mount_state state;
-	struct csi_volume volume; /* while it is being mounted: secrets are in no row */
+	struct csi_volume volume; /* while it is being mounted: its secrets are not in the row */
 	struct csi_capability capability;
 	enum mount_step step;
-	const struct action *at; /* while it is busy */
-	bool busy, waiting;      /* a call is out; or another mount of the volume is busy */
-	bool growing;            /* the call is mount_expand()'s, which has its own callback */
-	bool unmounting;         /* the direction */
-	bool cancelled;          /* nobody wants it mounted any more */
-	bool begun;              /* something may be there to undo; else there is only the row */
+	const struct action *at; /* the action in progress, while it is busy */
+	bool busy, waiting;      /* has a call out; waits for another mount of the volume */
+	bool growing;            /* the call is that of mount_expand() */
+	bool unmounting;         /* else it is mounting or mounted */
+	bool cancelled;          /* the mounting was cancelled */
+	bool begun;              /* there may be something to undo besides the row */
 	uint64_t call;
 	struct plugin_call *plugin_call;
 	struct sd_event_source *timer;
@@ -42,28 +43,28 @@ struct mount {
 };
 
 struct volumes {
-	struct mount *first;
-	volume_gone_cb *gone; /* NULL: nothing depends on it */
+	LIST_HEAD(, mount) mounts; /* newest first */
+	volume_gone_cb *gone;      /* NULL: nothing depends on it */
 };
 
-/* In the list of sup->volumes, without a row yet. NULL: no memory. */
+/* Makes a mount in the list of sup->volumes, without a row yet. */
 struct mount *mount_new(struct sup *sup);
 void mount_free(struct mount *m);
-/* Out of the record: what a request to the privileged side holds, and the step. */
+/* Fills in, from the record, the step and what requests to the privileged helpers need. */
 void mount_fill_state(struct mount *m);
 void mount_set_step(struct mount *m, enum mount_step step);
 
-/* Goes on from wherever it is, into its direction, or waits for its volume. The end is its
- * callback's. */
+/* Continues to mount or unmount from the current step, or waits for another call of the volume.
+ * mount_finish() is called at the end. */
 void mount_advance(struct mount *m);
-/* Takes it out again, for nobody in particular. */
+/* Unmounts in the background, without a callback. */
 void mount_undo(struct mount *m);
-/* Of one that is published: tells its plugin of the new size. Negative with *e: the callback does
- * not come. */
+/* Notifies the plugin of the new size of a published volume. Returns 0, or a negative errno with *e
+ * without calling cb. */
 int mount_expand(struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb,
     void *arg, struct err *e);
-/* Ends what is under way with r and *e: calls the callback, tries again later what was to be
- * undone. */
+/* Ends the mounting or unmounting: calls the callback with r and *e. A failed unmounting is retried
+ * later. */
 void mount_finish(struct mount *m, int r, const struct err *e);
 
 #endif

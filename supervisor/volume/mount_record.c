@@ -3,7 +3,6 @@
 #include "supervisor/volume/mount_record.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,12 +40,13 @@ MODEL_TYPE(mount_record, mount_record_fields, .name = "mount");
 #undef S
 
 /*
- * A volume's id as one path component, injective: letters, digits, '-' and inner dots stay, any
- * other byte is _ and two hex digits. Volumes outside of the default namespace have it in front,
- * behind "_2f" as a path would.
+ * Encodes a volume's id as one path component, so that different ids stay different: letters,
+ * digits, '-' and dots after the first byte stay, any other byte becomes '_' and two hex digits.
+ * The id of a volume outside of the default namespace follows the namespace and "_2f", an encoded
+ * slash.
  */
-static int
-component(const char *namespace, const char *id, char **ret)
+static void
+encode_id(const char *namespace, const char *id, char **ret)
 {
 	char buf[512];
 	size_t n = 0;
@@ -63,10 +63,10 @@ component(const char *namespace, const char *id, char **ret)
 			n += (size_t)snprintf(buf + n, 4, "_2f");
 	}
 	buf[n] = '\0';
-	return str_set(ret, buf);
+	str_set(ret, buf);
 }
 
-int
+void
 mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
     const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p,
     const char *boot_id)
@@ -80,17 +80,16 @@ mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
 	rec->read_only = request->read_only;
 	rec->stages = plugin_node_info(p)->node_info &&
 		      plugin_node_info(p)->node_info->requires_node_stage_volume;
-	if (str_set(&rec->alloc, sa->a.id) < 0 || str_set(&rec->alias, request->name) < 0 ||
-	    str_set(&rec->namespace, volume->namespace) < 0 ||
-	    str_set(&rec->volume_id, volume->id) < 0 ||
-	    component(str(volume->namespace), str(volume->id), &rec->volume) < 0 ||
-	    str_set(&rec->external_id, volume->external_id ? volume->external_id : volume->id) <
-		0 ||
-	    str_set(&rec->plugin, plugin_id(p)) < 0 || str_set(&rec->usage, usage) < 0 ||
-	    str_set(&rec->container_root, plugin_container_root(p)) < 0 ||
-	    str_set(&rec->boot_id, boot_id) < 0)
-		return -ENOMEM;
-	return 0;
+	str_set(&rec->alloc, sa->a.id);
+	str_set(&rec->alias, request->name);
+	str_set(&rec->namespace, volume->namespace);
+	str_set(&rec->volume_id, volume->id);
+	encode_id(str(volume->namespace), str(volume->id), &rec->volume);
+	str_set(&rec->external_id, volume->external_id ? volume->external_id : volume->id);
+	str_set(&rec->plugin, plugin_id(p));
+	str_set(&rec->usage, usage);
+	str_set(&rec->container_root, plugin_container_root(p));
+	str_set(&rec->boot_id, boot_id);
 }
 
 void

@@ -13,12 +13,12 @@ struct plugin;
 
 struct mount_record {
 	char *alloc, *alias;
-	struct id alloc_id;          /* of alloc; not in the row */
+	struct id alloc_id;          /* that of alloc; not in the row */
 	char *namespace, *volume_id; /* Nomad's */
-	char *volume;                /* volume_id as one path component */
+	char *volume;                /* namespace and volume_id as one path component */
 	char *external_id;           /* the plugin's */
 	char *plugin, *usage, *container_root;
-	char *boot_id; /* of the boot in which it was mounted */
+	char *boot_id; /* the boot in which it was mounted */
 	enum csi_plugin_kind kind;
 	bool stages, read_only;
 	int64_t step;
@@ -29,8 +29,8 @@ struct mount_record {
 };
 MODEL_DECLARE(mount_record);
 
-/* 0 or -ENOMEM. */
-int mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
+/* Fills in an empty record, except for step and proof. */
+void mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
     const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p,
     const char *boot_id);
 void mount_record_to_proof(const struct mount_record *rec, struct mount_proof *ret);

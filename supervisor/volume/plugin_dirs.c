@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/volume/plugins.h"
@@ -18,8 +19,8 @@ struct removal {
 	char plugin[NAME_BYTES_MAX + 1];
 };
 
-/* Is another alloc's task to be this plugin? By what is in the rows: its runner may be made later.
- */
+/* Returns true if a task of another alloc is or will be this plugin, or if volumes are mounted by
+ * it. The rows decide, because the alloc's runner may be made later. */
 static bool
 root_is_wanted(struct sup *sup, const struct removal *rm)
 {
@@ -46,10 +47,8 @@ on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 		log_warn("%s", e->msg);
 }
 
-/*
- * Asked again: an alloc that is to be this plugin may have come meanwhile. Its root is there
- * already then, and is mounted again after this.
- */
+/* Checks again whether the root is needed, because an alloc with this plugin may have come. Its
+ * root exists then, and is mounted again after this. */
 static void
 on_unmounted(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
@@ -72,9 +71,9 @@ plugin_dirs_remove(
     struct sup *sup, const struct id *alloc, enum csi_plugin_kind kind, const char *plugin)
 {
 	struct mnt_plugin_root_remove_req req = { 0 };
-	cleanup_free struct removal *rm = calloc(1, sizeof *rm);
+	cleanup_free struct removal *rm = mem_new(struct removal);
 
-	if (!rm || strlen(plugin) >= sizeof rm->plugin)
+	if (strlen(plugin) >= sizeof rm->plugin)
 		return;
 	rm->alloc = *alloc;
 	rm->kind = kind;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* plugin_retry.c: when a call to a CSI plugin is repeated, as a function of facts alone. Runs in:
- * supervisor. */
+/* plugin_retry.c: decides when a call to a CSI plugin is repeated. Runs in: supervisor. */
 #include "supervisor/volume/plugin_retry.h"
 
 #include <stddef.h>
@@ -14,7 +13,7 @@ plugin_retry_lost(unsigned lost, bool instance)
 }
 
 const char *
-plugin_retry_give_up(const struct plugin_wait_facts *f)
+plugin_wait_failure(const struct plugin_wait_facts *f)
 {
 	if (f->lost >= PLUGIN_TRIES_MAX)
 		return "the plugin's task ended during the call, and again when it was repeated";
@@ -23,5 +22,5 @@ plugin_retry_give_up(const struct plugin_wait_facts *f)
 	if (f->waited_usec < PLUGIN_GRACE_USEC || f->wanted)
 		return NULL;
 	return f->lost ? "the plugin's task ended during the call and is not started again"
-		       : "no allocation of it runs on this node, nor is to run";
+		       : "no allocation of it runs or will run on this node";
 }

@@ -11,19 +11,21 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/volume/plugin_dirs.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 
 #define CALL_TIMEOUT_MS  5000
-#define RETRY_FIRST_USEC 50000 /* the socket is there moments after the start, as a rule */
+#define RETRY_FIRST_USEC 50000 /* most plugins make their socket moments after the start */
 #define RETRY_MAX_USEC   5000000
 #define SUPERVISE_USEC   30000000
 
-/* Of one plugin: first probe, then one question after the other, then it is registered and probed
- * every 30 s. */
+/* The calls of a fingerprint, in this order. After the last one the plugin is registered, and the
+ * fingerprint is taken again every 30 s. */
 enum fingerprint_step {
 	STEP_PROBE,
 	STEP_INFO,
@@ -48,13 +50,13 @@ struct plugin_task {
 	uint64_t retry_usec, deadline_usec;
 	enum fingerprint_step step;
 	bool healthy_once;      /* since this start of the task */
-	struct csi_info basics; /* what is asked once */
+	struct csi_info basics; /* asked once after each start */
 	struct csi_node_info node;
 	struct csi_controller_info controller;
 	bool has_controller;
 };
 
-static void ask(struct plugin_task *pt);
+static void ask_next(struct plugin_task *pt);
 
 static const struct csi_plugin_block *
 block(const struct plugin_task *pt)
@@ -62,7 +64,7 @@ block(const struct plugin_task *pt)
 	return pt->task->csi_plugin;
 }
 
-/* Servers keep 0 for jobs that do not say: 30 s. */
+/* Servers store 0 for jobs without a health_timeout, which then is 30 s. */
 static int64_t
 health_timeout_ns(const struct plugin_task *pt)
 {
@@ -74,10 +76,8 @@ plugin_task_new(struct sup *sup, struct sup_alloc *sa, const struct task *task,
     const struct plugin_task_events *ev, void *arg)
 {
 	const char *data = sup->args.data_dir;
-	struct plugin_task *pt = calloc(1, sizeof *pt);
+	struct plugin_task *pt = mem_new(struct plugin_task);
 
-	if (!pt)
-		return NULL;
 	pt->sup = sup;
 	pt->sa = sa;
 	pt->task = task;
@@ -85,12 +85,10 @@ plugin_task_new(struct sup *sup, struct sup_alloc *sa, const struct task *task,
 	pt->arg = arg;
 	csi_info_init(&pt->basics);
 	csi_node_info_init(&pt->node);
-	if (str_setf(&pt->socket_dir, "%s/csi/sock/%s", data, sa->a.id) == 0 &&
-	    str_setf(&pt->root_dir, "%s/csi/%s/%s", data, csi_plugin_kind_names[block(pt)->type],
-		block(pt)->id) == 0)
-		return pt;
-	plugin_task_free(pt);
-	return NULL;
+	pt->socket_dir = mem_printf("%s/csi/sock/%s", data, sa->a.id);
+	pt->root_dir =
+	    mem_printf("%s/csi/%s/%s", data, csi_plugin_kind_names[block(pt)->type], block(pt)->id);
+	return pt;
 }
 
 void
@@ -121,8 +119,6 @@ plugin_task_free(struct plugin_task *pt)
 	free(pt->root_dir);
 	free(pt);
 }
-
-/* --- before the start --- */
 
 static void
 on_mounted(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
@@ -159,7 +155,7 @@ plugin_task_prepare(struct plugin_task *pt)
 	pt->make = file_call_plugin_dir_make(pt->sup, &req, on_dirs, pt);
 }
 
-/* False: the path is too long. */
+/* Returns false if the path is too long. */
 static bool
 add_mount(struct exec_task_start_req *req, enum exec_mount_kind kind, const char *dest)
 {
@@ -176,24 +172,20 @@ int
 plugin_task_fill(
     struct plugin_task *pt, bool isolated, struct exec_task_start_req *req, struct string_map *env)
 {
-	cleanup_free char *endpoint = NULL;
-	int r;
+	cleanup_free char *endpoint =
+	    mem_printf("unix://%s/csi.sock", isolated ? block(pt)->mount_dir : pt->socket_dir);
 
 	req->start.csi_plugin = (enum plugin_kind)block(pt)->type;
 	(void)IPC_TEXT_SET(req->start.plugin, block(pt)->id);
-	r = str_setf(
-	    &endpoint, "unix://%s/csi.sock", isolated ? block(pt)->mount_dir : pt->socket_dir);
-	if (r >= 0 && !string_map_get(env, "CSI_ENDPOINT"))
-		r = string_map_set(env, "CSI_ENDPOINT", endpoint);
-	if (r < 0 || !isolated)
-		return r;
+	if (!string_map_get(env, "CSI_ENDPOINT"))
+		string_map_set(env, "CSI_ENDPOINT", endpoint);
+	if (!isolated)
+		return 0;
 	return add_mount(req, EXEC_MOUNT_PLUGIN_SOCKET, block(pt)->mount_dir) &&
 		       add_mount(req, EXEC_MOUNT_PLUGIN_ROOT, block(pt)->stage_publish_base_dir)
 		   ? 0
 		   : -ENAMETOOLONG;
 }
-
-/* --- fingerprint --- */
 
 static uint64_t
 now_usec(const struct plugin_task *pt)
@@ -210,7 +202,7 @@ on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	struct plugin_task *pt = userdata;
 
 	pt->timer = sd_event_source_disable_unref(pt->timer);
-	ask(pt);
+	ask_next(pt);
 	return 0;
 }
 
@@ -218,13 +210,10 @@ static void
 ask_later(struct plugin_task *pt, uint64_t usec)
 {
 	pt->step = STEP_PROBE;
-	pt->timer = sd_event_source_disable_unref(pt->timer);
-	(void)sd_event_add_time_relative(
-	    pt->sup->event, &pt->timer, CLOCK_MONOTONIC, usec, 0, on_timer, pt);
+	sup_timer_set(pt->sup, &pt->timer, CLOCK_MONOTONIC, usec, on_timer, pt);
 }
 
-/* Until the first success failures are only the plugin's start; the deadline ends that.
- */
+/* Until the first success a failure means that the plugin is still starting, up to the deadline. */
 static void
 on_failure(struct plugin_task *pt, const struct err *e)
 {
@@ -280,13 +269,13 @@ take_node_info(struct plugin_task *pt, const Csi__V1__NodeGetInfoResponse *rep, 
 		return err_say(
 		    e, -EINVAL, "NodeGetInfo of plugin %s: it has no node id", block(pt)->id);
 	csi_node_info_done(&pt->node);
-	(void)str_set(&pt->node.id, rep->node_id);
+	str_set(&pt->node.id, rep->node_id);
 	pt->node.max_volumes =
 	    rep->max_volumes_per_node > 0 ? rep->max_volumes_per_node : INT64_MAX;
 	if (t)
 		pt->node.accessible_topology = csi_topology_new();
-	for (size_t i = 0; t && pt->node.accessible_topology && i < t->n_segments; i++)
-		(void)string_map_set(&pt->node.accessible_topology->segments, t->segments[i]->key,
+	for (size_t i = 0; t && i < t->n_segments; i++)
+		string_map_set(&pt->node.accessible_topology->segments, t->segments[i]->key,
 		    t->segments[i]->value);
 	return 0;
 }
@@ -359,25 +348,27 @@ take_controller_caps(struct plugin_task *pt, const Csi__V1__ControllerGetCapabil
 	}
 }
 
-/* One half of what the node reports. */
+/* Makes the info of one half for the node's description. */
 static struct csi_info *
 make_info(const struct plugin_task *pt, bool controller)
 {
 	struct csi_info *info = csi_info_new();
 
-	if (!info || csi_info_copy(&pt->basics, info) < 0)
-		return info;
-	(void)str_set(&info->plugin_id, block(pt)->id);
-	(void)str_set(&info->alloc_id, pt->sa->a.id);
-	if (controller && (info->controller_info = csi_controller_info_new()))
+	csi_info_copy(&pt->basics, info);
+	str_set(&info->plugin_id, block(pt)->id);
+	str_set(&info->alloc_id, pt->sa->a.id);
+	if (controller) {
+		info->controller_info = csi_controller_info_new();
 		*info->controller_info = pt->controller;
-	if (!controller && (info->node_info = csi_node_info_new()))
-		(void)csi_node_info_copy(&pt->node, info->node_info);
+	} else {
+		info->node_info = csi_node_info_new();
+		csi_node_info_copy(&pt->node, info->node_info);
+	}
 	return info;
 }
 
 static void
-finish(struct plugin_task *pt)
+finish_fingerprint(struct plugin_task *pt)
 {
 	enum csi_plugin_kind kind = block(pt)->type;
 	bool was_healthy = plugin_is_healthy(pt->plugin);
@@ -409,8 +400,8 @@ take_answer(struct plugin_task *pt, const CsiCallRep *rep, struct err *e)
 		if (rep->get_plugin_info->name[0] == '\0')
 			return err_say(e, -EINVAL, "GetPluginInfo of plugin %s: it has no name",
 			    block(pt)->id);
-		(void)str_set(&pt->basics.provider, rep->get_plugin_info->name);
-		(void)str_set(&pt->basics.provider_version, rep->get_plugin_info->vendor_version);
+		str_set(&pt->basics.provider, rep->get_plugin_info->name);
+		str_set(&pt->basics.provider_version, rep->get_plugin_info->vendor_version);
 		return 0;
 	case CSI_CALL_REP__ANSWER_GET_PLUGIN_CAPABILITIES:
 		take_capabilities(pt, rep->get_plugin_capabilities);
@@ -427,7 +418,7 @@ take_answer(struct plugin_task *pt, const CsiCallRep *rep, struct err *e)
 		return 0;
 	default:
 		return err_say(
-		    e, -EPROTO, "plugin %s answered something that was not asked", block(pt)->id);
+		    e, -EPROTO, "plugin %s sent an answer to another call", block(pt)->id);
 	}
 }
 
@@ -447,10 +438,10 @@ on_answer(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct
 		return;
 	}
 	pt->step++;
-	ask(pt);
+	ask_next(pt);
 }
 
-/* Is this question one for this plugin, now? */
+/* Returns true if this step applies to the plugin now. */
 static bool
 is_asked(const struct plugin_task *pt, enum fingerprint_step step)
 {
@@ -472,7 +463,7 @@ is_asked(const struct plugin_task *pt, enum fingerprint_step step)
 }
 
 static void
-ask(struct plugin_task *pt)
+ask_next(struct plugin_task *pt)
 {
 	Csi__V1__ProbeRequest probe = CSI__V1__PROBE_REQUEST__INIT;
 	Csi__V1__GetPluginInfoRequest info = CSI__V1__GET_PLUGIN_INFO_REQUEST__INIT;
@@ -512,13 +503,11 @@ ask(struct plugin_task *pt)
 		req.controller_get_capabilities = &ctrl_caps;
 		break;
 	case STEP_END:
-		finish(pt);
+		finish_fingerprint(pt);
 		return;
 	}
 	pt->call = plugin_call_instance(pt->plugin, &req, CALL_TIMEOUT_MS, on_answer, pt);
 }
-
-/* --- while it runs --- */
 
 void
 plugin_task_started(struct plugin_task *pt, const struct id *run)
@@ -529,8 +518,6 @@ plugin_task_started(struct plugin_task *pt, const struct id *run)
 
 	if (!pt->plugin)
 		pt->plugin = plugin_new(pt->sup, block(pt)->id, block(pt)->type, &pt->sa->id, root);
-	if (!pt->plugin)
-		return;
 	plugin_set_run(pt->plugin, run);
 	pt->healthy_once = false;
 	pt->retry_usec = RETRY_FIRST_USEC;
@@ -553,7 +540,7 @@ void
 plugin_task_stopped(struct plugin_task *pt)
 {
 	plugin_task_run_ended(pt);
-	/* Else its answer would have the root mounted after the removal below. */
+	/* Otherwise its answer would mount the root after the removal below. */
 	child_call_cancel(pt->sup, pt->make);
 	pt->make = 0;
 	if (pt->plugin)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugin_task.h: the hook of a task with a csi_plugin block: its directories before it starts, the
- * wait for its socket, its health, its registration. Runs in: supervisor.
+ * plugin_task.h: the hook of a task with a csi_plugin block: makes its directories before it
+ * starts, waits for its socket, supervises its health, and registers it. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUME_PLUGIN_TASK_H
 #define DROVER_SUPERVISOR_VOLUME_PLUGIN_TASK_H
@@ -14,35 +14,35 @@
 
 struct plugin_task;
 
-/* What the task's runner is told, never from within a call of it. */
+/* Callbacks for the task runner, never called from within a call below. */
 struct plugin_task_events {
-	/* The directories are there (or not): the task may start. */
+	/* The directories exist (r is 0), or could not be made. */
 	void (*prepared)(void *arg, int r, const struct err *e);
-	/* For the task's events. */
+	/* Adds an event to the task. */
 	void (*tell)(void *arg, enum task_event_type type, const char *text);
-	/* It did not become healthy in time: the task is to be restarted by its policy. */
+	/* It did not become healthy in time: its restart policy decides. */
 	void (*failed)(void *arg, const char *why);
 };
 
-/* All but arg outlive it; task has a csi_plugin block. NULL: no memory. */
+/* task has a csi_plugin block. All arguments outlive the result. */
 struct plugin_task *plugin_task_new(struct sup *sup, struct sup_alloc *sa, const struct task *task,
     const struct plugin_task_events *ev, void *arg);
-void plugin_task_free(struct plugin_task *pt); /* NULL is nothing */
-/* A new version of the job, in place. */
+void plugin_task_free(struct plugin_task *pt); /* ignores NULL */
+/* Sets the task of a new version of the job, after an in-place update. */
 void plugin_task_update(struct plugin_task *pt, const struct task *task);
-/* Makes the directories, then ev->prepared(). */
+/* Makes the directories, then calls ev->prepared(). */
 void plugin_task_prepare(struct plugin_task *pt);
 #define PLUGIN_MOUNTS 2 /* the most that plugin_task_fill() adds */
-/* Adds the mounts, the plugin fields and CSI_ENDPOINT. To be called after a successful prepare. 0
- * or -errno. */
+/* Adds the mounts, the plugin fields and CSI_ENDPOINT; called after a successful prepare. Returns 0
+ * or -ENAMETOOLONG. */
 int plugin_task_fill(
     struct plugin_task *pt, bool isolated, struct exec_task_start_req *req, struct string_map *env);
-/* The run runs (perhaps since before the last supervisor ended): probes until health_timeout,
- * registers, then supervises. */
+/* The run is running, perhaps since before a restart of the supervisor: probes until
+ * health_timeout, registers the plugin, then supervises it. */
 void plugin_task_started(struct plugin_task *pt, const struct id *run);
-/* The run ends or has ended: calls to it stop, its fingerprint says unhealthy. */
+/* The run ends or has ended: cancels calls to it and marks it unhealthy. */
 void plugin_task_run_ended(struct plugin_task *pt);
-/* The task is dead for good: deregisters, removes the socket's directory. */
+/* The task will not start again: deregisters the plugin and removes the directory of its socket. */
 void plugin_task_stopped(struct plugin_task *pt);
 
 #endif

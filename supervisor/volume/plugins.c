@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* plugins.c: the CSI plugins of this node and calls to them. Runs in: supervisor. */
+/* plugins.c: the CSI plugins of this node, and calls to them. Runs in: supervisor. */
 #include "supervisor/volume/plugins.h"
 
 #include <errno.h>
@@ -11,48 +11,53 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/list.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/volume/csi_error.h"
 #include "supervisor/volume/plugin_retry.h"
 
-#define LOOK_USEC        1000000
-#define BACKOFF_USEC     100000 /* before a lost call is retried */
+#define CHECK_USEC       1000000 /* interval of checks while calls wait for an instance */
+#define BACKOFF_USEC     100000  /* before a lost call is retried */
 #define PROBE_TIMEOUT_MS 5000
 
 enum channel { CHANNEL_CLOSED, CHANNEL_OPENING, CHANNEL_OPEN };
 
 struct plugin {
-	struct plugin *next; /* all instances, newest first */
+	LIST_ENTRY(plugin) link; /* all instances, newest first */
 	struct sup *sup;
 	char *id, *container_root;
 	enum csi_plugin_kind kind;
 	struct id alloc, run;
 	bool runs, registered, healthy;
-	bool answered; /* all that it was asked, since this start of its task */
+	bool answered; /* its fingerprint is complete since the start of its task */
 	struct csi_info *controller, *node;
 	enum channel channel;
 	uint64_t channel_no;
-	uint32_t helper; /* the csi-helper that has the channel: a later one knows nothing of it */
+	uint32_t helper; /* the generation of the csi-helper that has the channel */
 	uint64_t opening;
 };
 
-/* A call on its way. Without an instance it waits for one of that id and half. */
+/* A call that has not ended. Without an instance it waits for one of that id and half. */
 struct plugin_call {
-	struct plugin_call *next;
+	LIST_ENTRY(plugin_call) link;
 	struct sup *sup;
-	struct plugin *p; /* fixed when `instance`, else looked up at each try: NULL while there is
-			     none */
-	bool instance, waiting, settling;
-	unsigned lost; /* tries of which the end was not seen */
+	struct plugin *p; /* for a call to one instance that one, else chosen at each try; NULL
+			     while there is none */
+	bool instance;    /* the call is for one instance only */
+	bool waiting;     /* for the instance's channel */
+	bool settling;    /* the channel has been opened, or has failed */
+	unsigned lost;    /* how often the connection was lost during the call */
 	char *id;
 	enum csi_plugin_kind half;
-	uint64_t since_usec, not_before_usec; /* it waits for an instance; the next try */
+	uint64_t since_usec, not_before_usec; /* the wait for an instance; the next try */
 	uint64_t call, channel_no;            /* the channel it was sent on */
-	uint32_t helper;                      /* the csi-helper that got it */
+	uint32_t helper;                      /* the generation of the csi-helper that got it */
 	unsigned timeout_ms;
 	plugin_call_cb *cb;
 	void *arg;
@@ -62,13 +67,14 @@ struct plugin_call {
 };
 
 struct plugins {
-	struct plugin *first;
-	struct plugin_call *calls;
-	sd_event_source *look;
+	LIST_HEAD(, plugin) instances;
+	LIST_HEAD(, plugin_call) calls;
+	sd_event_source *check; /* set while calls wait for an instance */
 	uint64_t channel_no;
 };
 
 static void try_call(struct plugin_call *pc);
+static int on_check(sd_event_source *source, uint64_t usec, void *userdata);
 
 static uint64_t
 now_usec(struct sup *sup)
@@ -79,45 +85,31 @@ now_usec(struct sup *sup)
 	return now;
 }
 
-/* --- calls --- */
-
+/* Checks the waiting calls after this time, or earlier if that is set already. */
 static void
-look_in(struct sup *sup, uint64_t usec)
+check_after(struct sup *sup, uint64_t usec)
 {
-	sd_event_source *look = sup->plugins->look;
-	uint64_t next = now_usec(sup) + usec, set;
-	int on;
+	struct plugins *ps = sup->plugins;
+	uint64_t set;
 
-	if (sd_event_source_get_enabled(look, &on) >= 0 && on != SD_EVENT_OFF &&
-	    sd_event_source_get_time(look, &set) >= 0 && set <= next)
+	if (ps->check && sd_event_source_get_time(ps->check, &set) >= 0 &&
+	    set <= now_usec(sup) + usec)
 		return;
-	(void)sd_event_source_set_time(look, next);
-	(void)sd_event_source_set_enabled(look, SD_EVENT_ONESHOT);
+	sup_timer_set(sup, &ps->check, CLOCK_MONOTONIC, usec, on_check, sup);
 }
 
-/* Until an instance of its id answers, from after_usec on. */
+/* Lets the call wait until an instance of its plugin answers, but at least for after_usec. */
 static void
 wait_for_instance(struct plugin_call *pc, uint64_t after_usec)
 {
 	pc->p = NULL;
 	pc->since_usec = now_usec(pc->sup);
 	pc->not_before_usec = pc->since_usec + after_usec;
-	look_in(pc->sup, after_usec ? after_usec : LOOK_USEC);
+	check_after(pc->sup, after_usec ? after_usec : CHECK_USEC);
 }
 
-static void
-call_unlink(struct plugin_call *pc)
-{
-	struct plugin_call **at = &pc->sup->plugins->calls;
-
-	while (*at && *at != pc)
-		at = &(*at)->next;
-	if (*at)
-		*at = pc->next;
-}
-
-/* The plugin hears of it too: else it would work on what nobody wants until the call's deadline,
- * and keep what comes next for that volume waiting. */
+/* Cancels the call at the plugin too: otherwise it would work on it until the deadline, and keep
+ * the next call for the volume waiting. */
 static void
 abort_call(struct plugin_call *pc)
 {
@@ -136,7 +128,7 @@ plugin_call_cancel(struct plugin_call *pc)
 {
 	if (!pc)
 		return;
-	call_unlink(pc);
+	LIST_REMOVE(pc, link);
 	abort_call(pc);
 	free(pc->id);
 	free(pc);
@@ -165,7 +157,7 @@ call_fail(struct plugin_call *pc, int code, const char *why)
 static void
 on_closed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
-	/* csi-helper has forgotten it, or has died and knows nothing any more. */
+	/* The channel is closed also if csi-helper has died. */
 }
 
 static void
@@ -190,7 +182,7 @@ on_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 
 	pc->call = 0;
 	if (r == -ECONNRESET || (r >= 0 && rep->grpc_status == GRPC_UNAVAILABLE)) {
-		/* Not one that is being opened anew by now: others wait for it. */
+		/* A channel that is already being reopened stays: other calls wait for it. */
 		if (pc->p && pc->p->channel == CHANNEL_OPEN && pc->p->channel_no == pc->channel_no)
 			close_channel(pc->p);
 		switch (plugin_retry_lost(++pc->lost, pc->instance)) {
@@ -215,12 +207,8 @@ on_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 static void
 send_call(struct plugin_call *pc)
 {
-	CsiCallReq *req = csi_call_req__unpack(NULL, pc->len, pc->packed);
+	CsiCallReq *req = mem_need(csi_call_req__unpack(NULL, pc->len, pc->packed));
 
-	if (!req) {
-		call_fail(pc, -ENOMEM, "no memory");
-		return;
-	}
 	req->channel = pc->channel_no = pc->p->channel_no;
 	req->timeout_ms = pc->timeout_ms;
 	pc->helper = pc->p->helper;
@@ -228,24 +216,30 @@ send_call(struct plugin_call *pc)
 	csi_call_req__free_unpacked(req, NULL);
 }
 
-/* --- the channel --- */
-
-/* All calls that wait for p's channel: sent, or failed with *e. What their callbacks ask anew waits
- * for the next channel. */
-static void
-settle(struct plugin *p, const struct err *e)
+static struct plugin_call *
+find_settling(struct plugins *ps)
 {
 	struct plugin_call *pc;
 
-	for (pc = p->sup->plugins->calls; pc; pc = pc->next)
+	LIST_FOREACH (pc, &ps->calls, link)
+		if (pc->settling)
+			return pc;
+	return NULL;
+}
+
+/* Sends all calls that wait for p's channel, or fails them with *e. The search begins again after
+ * each, because a callback may end other calls. New calls wait for the next channel. */
+static void
+settle_calls(struct plugin *p, const struct err *e)
+{
+	struct plugins *ps = p->sup->plugins;
+	struct plugin_call *pc;
+
+	LIST_FOREACH (pc, &ps->calls, link)
 		pc->settling = pc->p == p && pc->waiting;
-	for (;;) {
-		for (pc = p->sup->plugins->calls; pc && !pc->settling; pc = pc->next)
-			;
-		if (!pc)
-			return;
+	while ((pc = find_settling(ps))) {
 		pc->settling = pc->waiting = false;
-		/* Not e's own code: it is mount-helper's or gRPC's, about a socket. */
+		/* The code in *e is about a socket, not about this call. */
 		if (e)
 			call_fail(pc, pc->lost ? -ECONNRESET : -EHOSTDOWN, e->msg);
 		else
@@ -261,12 +255,12 @@ on_opened(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	p->opening = 0;
 	if (r < 0) {
 		p->channel = CHANNEL_CLOSED;
-		settle(p, e);
+		settle_calls(p, e);
 		return;
 	}
 	p->channel = CHANNEL_OPEN;
 	p->helper = child_generation(sup, IPC_CSI_HELPER);
-	settle(p, NULL);
+	settle_calls(p, NULL);
 }
 
 static void
@@ -278,7 +272,7 @@ on_connected(struct sup *sup, void *arg, int r, const void *rep, int fd, const s
 	p->opening = 0;
 	if (r < 0) {
 		p->channel = CHANNEL_CLOSED;
-		settle(p, e);
+		settle_calls(p, e);
 		return;
 	}
 	p->channel_no = ++sup->plugins->channel_no;
@@ -300,7 +294,7 @@ open_channel(struct plugin *p)
 	p->opening = mnt_call_plugin_connect(p->sup, &req, on_connected, p);
 }
 
-/* Who can be called just now. */
+/* Returns the instance that can be called now; NULL if there is none. */
 static struct plugin *
 find_answering(struct plugin_call *pc)
 {
@@ -333,7 +327,7 @@ try_call(struct plugin_call *pc)
 	open_channel(p);
 }
 
-/* Is, or will be by itself, an instance of that id on this node? */
+/* Returns true if an alloc with this plugin runs or will run on this node. */
 static bool
 is_wanted(struct sup *sup, const char *id)
 {
@@ -350,41 +344,41 @@ is_wanted(struct sup *sup, const char *id)
 }
 
 static const char *
-reason_to_give_up(const struct plugin_call *pc, uint64_t now)
+wait_failure(const struct plugin_call *pc, uint64_t now)
 {
 	struct plugin_wait_facts f = { .lost = pc->lost,
 		.waited_usec = now - pc->since_usec,
 		.wanted = is_wanted(pc->sup, pc->id) };
 
-	return plugin_retry_give_up(&f);
+	return plugin_wait_failure(&f);
 }
 
-/* Each second, and when an instance answers, while a call waits for one. */
+/* Called each second while a call waits for an instance, and when an instance answers. */
 static int
-on_look(sd_event_source *source, uint64_t usec, void *userdata)
+on_check(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct sup *sup = userdata;
 	uint64_t now = now_usec(sup);
-	struct plugin_call *next;
+	struct plugin_call *pc, *next;
 	bool more = false;
 	const char *why;
 
-	for (struct plugin_call *pc = sup->plugins->calls; pc; pc = next) {
-		next = pc->next;
+	sup->plugins->check = sd_event_source_disable_unref(sup->plugins->check);
+	LIST_FOREACH_SAFE (pc, &sup->plugins->calls, link, next) {
 		if (pc->p || pc->call)
 			continue;
 		more = true;
-		why = reason_to_give_up(pc, now);
+		why = wait_failure(pc, now);
 		if (why) {
 			call_fail(pc, pc->lost ? -ECONNRESET : -EHOSTDOWN, why);
-			look_in(sup, 0); /* its callback may have ended others */
+			check_after(sup, 0); /* the callback may have ended other calls */
 			return 0;
 		}
 		if (pc->not_before_usec <= now && find_answering(pc))
 			try_call(pc);
 	}
 	if (more)
-		look_in(sup, LOOK_USEC);
+		check_after(sup, CHECK_USEC);
 	return 0;
 }
 
@@ -400,14 +394,12 @@ call_new(struct sup *sup, struct plugin *p, const char *id, enum csi_plugin_kind
     const CsiCallReq *req, unsigned timeout_ms, plugin_call_cb *cb, void *arg)
 {
 	size_t len = csi_call_req__get_packed_size(req);
-	struct plugin_call *pc = calloc(1, sizeof *pc + len);
+	struct plugin_call *pc = mem_zeroed(1, sizeof *pc + len);
 
-	if (!pc)
-		abort();
 	*pc = (struct plugin_call){ .sup = sup,
 		.p = p,
 		.instance = p != NULL,
-		.id = strdup(id),
+		.id = mem_strdup(id),
 		.half = half,
 		.timeout_ms = timeout_ms,
 		.cb = cb,
@@ -415,8 +407,7 @@ call_new(struct sup *sup, struct plugin *p, const char *id, enum csi_plugin_kind
 		.which = req->call_case,
 		.len = len };
 	(void)csi_call_req__pack(req, pc->packed);
-	pc->next = sup->plugins->calls;
-	sup->plugins->calls = pc;
+	LIST_INSERT_HEAD(&sup->plugins->calls, pc, link);
 	return pc;
 }
 
@@ -430,7 +421,6 @@ plugin_call(struct sup *sup, const char *id, enum csi_plugin_kind half, const Cs
 	return pc;
 }
 
-/* Only for an instance that runs: then no callback comes from within. */
 struct plugin_call *
 plugin_call_instance(
     struct plugin *p, const CsiCallReq *req, unsigned timeout_ms, plugin_call_cb *cb, void *arg)
@@ -444,21 +434,10 @@ plugin_call_instance(
 	return pc;
 }
 
-/* --- instances --- */
-
-int
-plugins_new(struct sup *sup, struct err *e)
+void
+plugins_new(struct sup *sup)
 {
-	struct plugins *ps = calloc(1, sizeof *ps);
-	int r;
-
-	if (!ps)
-		return err_set(e, -ENOMEM, "make the list of plugins");
-	sup->plugins = ps;
-	r = sd_event_add_time(sup->event, &ps->look, CLOCK_MONOTONIC, 0, 0, on_look, sup);
-	if (r < 0)
-		return err_set(e, r, "make the list of plugins");
-	return sd_event_source_set_enabled(ps->look, SD_EVENT_OFF);
+	sup->plugins = mem_new(struct plugins);
 }
 
 void
@@ -466,9 +445,9 @@ plugins_free(struct sup *sup)
 {
 	if (!sup->plugins)
 		return;
-	while (sup->plugins->calls)
-		plugin_call_cancel(sup->plugins->calls);
-	sup->plugins->look = sd_event_source_disable_unref(sup->plugins->look);
+	while (!LIST_EMPTY(&sup->plugins->calls))
+		plugin_call_cancel(LIST_FIRST(&sup->plugins->calls));
+	sd_event_source_disable_unref(sup->plugins->check);
 	free(sup->plugins);
 	sup->plugins = NULL;
 }
@@ -482,7 +461,9 @@ has_half(const struct plugin *p, enum csi_plugin_kind half)
 struct plugin *
 plugin_find(struct sup *sup, const char *id, enum csi_plugin_kind half)
 {
-	for (struct plugin *p = sup->plugins->first; p; p = p->next)
+	struct plugin *p;
+
+	LIST_FOREACH (p, &sup->plugins->instances, link)
 		if (p->registered && has_half(p, half) && strcmp(p->id, id) == 0)
 			return p;
 	return NULL;
@@ -491,15 +472,18 @@ plugin_find(struct sup *sup, const char *id, enum csi_plugin_kind half)
 struct plugin *
 plugin_next(struct sup *sup, struct plugin *p)
 {
-	for (p = p ? p->next : sup->plugins->first; p && !p->registered; p = p->next)
-		;
+	do
+		p = p ? LIST_NEXT(p, link) : LIST_FIRST(&sup->plugins->instances);
+	while (p && !p->registered);
 	return p;
 }
 
 bool
 plugin_exists(struct sup *sup, const char *id)
 {
-	for (struct plugin *p = sup->plugins->first; p; p = p->next)
+	struct plugin *p;
+
+	LIST_FOREACH (p, &sup->plugins->instances, link)
 		if (strcmp(p->id, id) == 0)
 			return true;
 	return false;
@@ -551,32 +535,24 @@ struct plugin *
 plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind, const struct id *alloc,
     const char *container_root)
 {
-	struct plugin *p = calloc(1, sizeof *p);
+	struct plugin *p = mem_new(struct plugin);
 
-	if (!p)
-		return NULL;
-	*p = (struct plugin){ .sup = sup, .kind = kind, .alloc = *alloc };
-	p->id = strdup(id);
-	p->container_root = strdup(container_root);
-	if (!p->id || !p->container_root) {
-		free(p->id);
-		free(p->container_root);
-		free(p);
-		return NULL;
-	}
-	p->next = sup->plugins->first;
-	sup->plugins->first = p;
+	*p = (struct plugin){ .sup = sup,
+		.kind = kind,
+		.alloc = *alloc,
+		.id = mem_strdup(id),
+		.container_root = mem_strdup(container_root) };
+	LIST_INSERT_HEAD(&sup->plugins->instances, p, link);
 	return p;
 }
 
-/* Calls of others wait for the next instance; those to this one end. */
+/* Cancels the calls that are for p only; the other ones on p wait for the next instance. */
 static void
 abandon_calls(struct plugin *p)
 {
-	struct plugin_call *next;
+	struct plugin_call *pc, *next;
 
-	for (struct plugin_call *pc = p->sup->plugins->calls; pc; pc = next) {
-		next = pc->next;
+	LIST_FOREACH_SAFE (pc, &p->sup->plugins->calls, link, next) {
 		if (pc->p != p)
 			continue;
 		if (pc->instance) {
@@ -594,14 +570,9 @@ abandon_calls(struct plugin *p)
 void
 plugin_free(struct plugin *p)
 {
-	struct plugin **at;
-
 	if (!p)
 		return;
-	at = &p->sup->plugins->first;
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
+	LIST_REMOVE(p, link);
 	abandon_calls(p);
 	close_channel(p);
 	csi_info_free(p->controller);
@@ -646,7 +617,7 @@ plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_info *
 	p->controller = controller;
 	p->node = node;
 	p->registered = p->answered = true;
-	look_in(p->sup, 0);
+	check_after(p->sup, 0);
 	(void)plugin_set_health(p, true, "healthy");
 	update_node(p->sup);
 }
@@ -663,7 +634,7 @@ plugin_set_health(struct plugin *p, bool healthy, const char *description)
 			continue;
 		infos[i]->healthy = healthy;
 		infos[i]->update_time = clock_real_ns();
-		(void)str_set(&infos[i]->health_description, description);
+		str_set(&infos[i]->health_description, description);
 	}
 	if (changed && p->registered)
 		update_node(p->sup);

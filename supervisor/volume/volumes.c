@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* volumes.c: the mounts of volumes on this node, and what others ask of them. Runs in:
- * supervisor. */
+/* volumes.c: the mounts of volumes on this node, for the layers above. Runs in: supervisor. */
 #include "supervisor/volume/volumes.h"
 
 #include <errno.h>
@@ -11,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount.h"
@@ -24,19 +24,16 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	struct err why = { 0 };
 	struct mount *m = mount_new(sup);
 
-	if (!m)
-		return err_set(e, -ENOMEM, "read state.db");
 	if (model_from_text(&mount_record_type, json, strlen(json), &m->rec, &why) < 0 ||
 	    !id_from_uuid(str(m->rec.alloc), &m->rec.alloc_id)) {
-		log_error("state.db: a mount row is left alone: %s", why.msg);
+		log_error("state.db: the row of a mount is ignored: %s", why.msg);
 		mount_free(m);
 		return 0;
 	}
-	/* A reboot has taken what was mounted: the same steps make it again. */
+	/* Nothing is mounted after a reboot; the same steps mount it again. */
 	if (!str_eq(m->rec.boot_id, sup->boot_id) && m->rec.step == MOUNT_PUBLISHED)
 		m->rec.step = MOUNT_MOUNTING;
-	if (str_set(&m->rec.boot_id, sup->boot_id) < 0)
-		return err_set(e, -ENOMEM, "read state.db");
+	str_set(&m->rec.boot_id, sup->boot_id);
 	mount_fill_state(m);
 	m->begun = true;
 	return 0;
@@ -45,9 +42,7 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 int
 volumes_new(struct sup *sup, struct err *e)
 {
-	sup->volumes = calloc(1, sizeof *sup->volumes);
-	if (!sup->volumes)
-		return err_set(e, -ENOMEM, "make the list of mounts");
+	sup->volumes = mem_new(struct volumes);
 	return store_each(sup->store, STMT_MOUNT_ALL, NULL, 0, load_row, sup, e);
 }
 
@@ -56,16 +51,18 @@ volumes_free(struct sup *sup)
 {
 	if (!sup->volumes)
 		return;
-	while (sup->volumes->first)
-		mount_free(sup->volumes->first);
+	while (!LIST_EMPTY(&sup->volumes->mounts))
+		mount_free(LIST_FIRST(&sup->volumes->mounts));
 	free(sup->volumes);
 	sup->volumes = NULL;
 }
 
 static struct mount *
-find(struct sup *sup, const struct sup_alloc *sa, const char *alias)
+find_mount(struct sup *sup, const struct sup_alloc *sa, const char *alias)
 {
-	for (struct mount *m = sup->volumes->first; m; m = m->next)
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
 		if (m->step != MOUNT_GONE && id_equal(&m->rec.alloc_id, &sa->id) &&
 		    str_eq(m->rec.alias, alias))
 			return m;
@@ -75,7 +72,7 @@ find(struct sup *sup, const struct sup_alloc *sa, const char *alias)
 const struct volume_mount_state *
 volume_find(struct sup *sup, const struct sup_alloc *sa, const char *alias)
 {
-	struct mount *m = find(sup, sa, alias);
+	struct mount *m = find_mount(sup, sa, alias);
 
 	return m ? &m->state : NULL;
 }
@@ -84,20 +81,23 @@ bool
 volume_get_mounted(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, struct csi_volume *ret)
 {
-	const struct mount *m = find(sup, sa, alias);
+	const struct mount *m = find_mount(sup, sa, alias);
 
 	if (!m || m->step != MOUNT_PUBLISHED)
 		return false;
-	return str_set(&ret->id, m->rec.volume_id) >= 0 &&
-	       str_set(&ret->namespace, m->rec.namespace) >= 0 &&
-	       str_set(&ret->external_id, m->rec.external_id) >= 0 &&
-	       str_set(&ret->plugin_id, m->rec.plugin) >= 0;
+	str_set(&ret->id, m->rec.volume_id);
+	str_set(&ret->namespace, m->rec.namespace);
+	str_set(&ret->external_id, m->rec.external_id);
+	str_set(&ret->plugin_id, m->rec.plugin);
+	return true;
 }
 
 bool
 volume_plugin_has_mounts(struct sup *sup, const char *plugin)
 {
-	for (struct mount *m = sup->volumes->first; m; m = m->next)
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
 		if (m->step != MOUNT_GONE && str_eq(m->rec.plugin, plugin))
 			return true;
 	return false;
@@ -106,38 +106,36 @@ volume_plugin_has_mounts(struct sup *sup, const char *plugin)
 bool
 volume_has_mounts(struct sup *sup, const char *namespace, const char *id)
 {
-	for (struct mount *m = sup->volumes->first; m; m = m->next)
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
 		if (m->step != MOUNT_GONE && str_eq(m->rec.namespace, namespace) &&
 		    str_eq(m->rec.volume_id, id))
 			return true;
 	return false;
 }
 
-/* --- what others call --- */
-
-/* One that is planned only is as new: its plugin may be another by now. */
+/* Returns the alloc's mount, or makes it. The record of a mount that has not begun is made again,
+ * because the plugin may have changed. */
 static struct mount *
-mount_make(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
+make_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume, struct err *e)
 {
 	struct plugin *p = plugin_find(sup, str(volume->plugin_id), CSI_PLUGIN_NODE);
-	struct mount *m = find(sup, sa, str(request->name));
+	struct mount *m = find_mount(sup, sa, str(request->name));
 	cleanup_done(mount_record) struct mount_record rec;
 
 	mount_record_init(&rec);
 	if (m && m->begun)
 		return m;
-
 	if (!p || !plugin_node_info(p)) {
 		(void)err_say(e, -EAGAIN, "plugin %s for volume %s does not run on this node",
 		    str(volume->plugin_id), str(volume->id));
 		return NULL;
 	}
-	if (mount_record_fill(&rec, sa, request, volume, p, sup->boot_id) < 0 ||
-	    (!m && !(m = mount_new(sup)))) {
-		(void)err_set(e, -ENOMEM, "mount volume %s", str(volume->id));
-		return NULL;
-	}
+	mount_record_fill(&rec, sa, request, volume, p, sup->boot_id);
+	if (!m)
+		m = mount_new(sup);
 	rec.step = MOUNT_MOUNTING;
 	if (model_equal(&mount_record_type, &m->rec, &rec))
 		return m;
@@ -155,15 +153,15 @@ volume_plan(struct sup *sup, struct sup_alloc *sa, const struct volume_request *
 {
 	struct err e = { 0 };
 
-	if (!mount_make(sup, sa, request, volume, &e))
-		log_debug("%s", e.msg); /* tried again, and told, when it is to be mounted */
+	if (!make_mount(sup, sa, request, volume, &e))
+		log_debug("%s", e.msg); /* volume_mount() tries again and reports it */
 }
 
 bool
 volume_can_mount(struct sup *sup, const struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume)
 {
-	const struct mount *m = find(sup, sa, str(request->name));
+	const struct mount *m = find_mount(sup, sa, str(request->name));
 	struct plugin *p = plugin_find(sup, str(volume->plugin_id), CSI_PLUGIN_NODE);
 
 	return (m && m->step == MOUNT_PUBLISHED) || (p && plugin_node_info(p));
@@ -174,7 +172,7 @@ volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request 
     const struct csi_volume *volume, volume_cb *cb, void *arg)
 {
 	struct err e = { 0 };
-	struct mount *m = mount_make(sup, sa, request, volume, &e);
+	struct mount *m = make_mount(sup, sa, request, volume, &e);
 
 	if (!m) {
 		cb(sup, arg, e.code, &e);
@@ -182,11 +180,7 @@ volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request 
 	}
 	m->timer = sd_event_source_disable_unref(m->timer);
 	csi_volume_done(&m->volume);
-	if (csi_volume_copy(volume, &m->volume) < 0) {
-		(void)err_set(&e, -ENOMEM, "mount volume %s", str(volume->id));
-		cb(sup, arg, e.code, &e);
-		return;
-	}
+	csi_volume_copy(volume, &m->volume);
 	m->capability = (struct csi_capability){ .attachment_mode = request->attachment_mode,
 		.access_mode = request->access_mode };
 	m->unmounting = m->cancelled = false;
@@ -199,7 +193,7 @@ void
 volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     volume_cb *cb, void *arg)
 {
-	struct mount *m = find(sup, sa, str(request->name));
+	struct mount *m = find_mount(sup, sa, str(request->name));
 
 	if (!m) {
 		cb(sup, arg, 0, NULL);
@@ -215,41 +209,51 @@ volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_reques
 void
 volume_mount_cancel(struct sup *sup, const struct sup_alloc *sa, const char *alias)
 {
-	struct mount *m = find(sup, sa, alias);
+	struct mount *m = find_mount(sup, sa, alias);
 	struct err e = { 0 };
 
 	if (!m || !m->cb || m->unmounting)
 		return;
 	m->cancelled = true;
-	/* Mount-helper answers soon; a call that makes it grow is somebody else's. */
+	/* A helper answers soon, and the call of volume_expand_here() is not part of the mounting.
+	 */
 	if (m->growing || (!m->waiting && !m->plugin_call))
 		return;
 	m->waiting = false;
 	plugin_call_cancel(m->plugin_call);
 	m->plugin_call = NULL;
-	mount_finish(m, err_say(&e, -ECANCELED, "it is not wanted any more"), &e);
+	mount_finish(m, err_say(&e, -ECANCELED, "the mount was cancelled"), &e);
 }
 
 void
 volume_unmount_leave(struct sup *sup, const struct sup_alloc *sa, const char *alias)
 {
-	struct mount *m = find(sup, sa, alias);
+	struct mount *m = find_mount(sup, sa, alias);
 
 	if (m && m->unmounting)
 		m->cb = NULL;
+}
+
+static struct mount *
+find_published(struct sup *sup, const struct sup_alloc *sa, const char *volume)
+{
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
+		if (m->step == MOUNT_PUBLISHED && id_equal(&m->rec.alloc_id, &sa->id) &&
+		    str_eq(m->rec.volume_id, volume))
+			return m;
+	return NULL;
 }
 
 void
 volume_expand_here(struct sup *sup, const struct sup_alloc *sa, const char *volume,
     int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg)
 {
-	struct mount *m = sa ? sup->volumes->first : NULL;
+	struct mount *m = sa ? find_published(sup, sa, volume) : NULL;
 	struct err e = { 0 };
 	int r;
 
-	while (m && !(m->step == MOUNT_PUBLISHED && id_equal(&m->rec.alloc_id, &sa->id) &&
-			str_eq(m->rec.volume_id, volume)))
-		m = m->next;
 	if (m)
 		r = mount_expand(m, required_bytes, limit_bytes, cb, arg, &e);
 	else
@@ -262,7 +266,7 @@ bool
 volume_say_pending(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size)
 {
-	const struct mount *m = find(sup, sa, alias);
+	const struct mount *m = find_mount(sup, sa, alias);
 	char what[256];
 
 	if (!m || (!m->busy && !m->waiting))
@@ -271,8 +275,8 @@ volume_say_pending(
 		plugin_call_say(m->plugin_call, what, sizeof what);
 	else
 		(void)snprintf(what, sizeof what, "%s",
-		    m->waiting ? "another allocation's call for it has not ended yet"
-			       : "mount-helper has not answered yet");
+		    m->waiting ? "waits for the call of another allocation"
+			       : "waits for a helper's answer");
 	(void)snprintf(buf, size, "volume %s: %s", m->rec.volume_id, what);
 	return true;
 }
@@ -280,7 +284,9 @@ volume_say_pending(
 bool
 volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa)
 {
-	for (struct mount *m = sup->volumes->first; m; m = m->next)
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
 		if (m->step != MOUNT_GONE && id_equal(&m->rec.alloc_id, &sa->id))
 			return true;
 	return false;
@@ -295,7 +301,9 @@ volumes_report_gone(struct sup *sup, volume_gone_cb *cb)
 void
 volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa))
 {
-	for (struct mount *m = sup->volumes->first; m; m = m->next) {
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link) {
 		const struct sup_alloc *sa = alloc_find(sup, &m->rec.alloc_id);
 
 		/* An alloc whose row could not be read may still run. */
@@ -308,7 +316,9 @@ volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa)
 void
 volumes_plugin_answers(struct sup *sup, const char *plugin)
 {
-	for (struct mount *m = sup->volumes->first; m; m = m->next)
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
 		if (m->timer && str_eq(m->rec.plugin, plugin))
 			mount_undo(m);
 }
@@ -316,15 +326,17 @@ volumes_plugin_answers(struct sup *sup, const char *plugin)
 void
 volumes_warn_left(struct sup *sup)
 {
-	for (const struct mount *m = sup->volumes->first; m; m = m->next)
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
 		if (m->step != MOUNT_GONE)
 			log_warn("volume %s of allocation %.8s stays mounted and claimed: plugin "
-				 "%s has not let it go; this goes on when agent and plugin run "
-				 "again",
+				 "%s has not unmounted it; this is retried when agent and plugin "
+				 "run again",
 			    m->rec.volume_id, m->rec.alloc, m->rec.plugin);
 }
 
-/* Is dir path itself or above it? */
+/* Returns true if dir is path or above it. */
 static bool
 leads_to(const char *dir, const char *path)
 {
@@ -336,9 +348,10 @@ leads_to(const char *dir, const char *path)
 bool
 volume_path_is_known(struct sup *sup, const char *path)
 {
+	struct mount *m;
 	char staging[600], publish[600];
 
-	for (const struct mount *m = sup->volumes->first; m; m = m->next) {
+	LIST_FOREACH (m, &sup->volumes->mounts, link) {
 		const struct mount_record *r = &m->rec;
 		const char *kind = csi_plugin_kind_names[r->kind];
 

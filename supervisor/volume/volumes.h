@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volumes.h: volumes on this node: created, staged, published, proven, and taken away again
- *. A row of table mount is durable before the first CSI call of
- * mounting and of undoing, and says enough to begin either again from its first step. Calls of one
- * volume go one after the other. Runs in: supervisor.
+ * volumes.h: volumes on this node: create, stage, publish, prove and unmount them. The row of a
+ * mount is durable before the first CSI call of mounting and of unmounting, and has enough to begin
+ * either again from its first step. The calls of one volume go one after the other. Runs in:
+ * supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUME_VOLUMES_H
 #define DROVER_SUPERVISOR_VOLUME_VOLUMES_H
@@ -19,7 +19,7 @@ void volumes_free(struct sup *sup);
 
 typedef void volume_cb(struct sup *sup, void *arg, int r, const struct err *e);
 
-/* What a start request needs of one published request. */
+/* What a start request needs of one published volume. */
 struct volume_mount_state {
 	struct volume_place place;
 	struct mount_proof proof;
@@ -27,91 +27,93 @@ struct volume_mount_state {
 };
 
 /*
- * It will be mounted: writes its row now, so that the commit that takes the claim is the one that
- * has to be synced before the first CSI call. Nothing else happens; volume_unmount() takes it back.
+ * Writes the row of a mount that will follow, so that the commit that takes the claim is also the
+ * one that must be synced before the first CSI call. Does nothing else; volume_unmount() undoes it.
  */
 void volume_plan(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume);
-/* Is it mounted already, or is its plugin known by now? After a restart of the agent that takes a
- * while. */
+/* Returns true if the volume is mounted or its plugin is known. After a restart of the agent it
+ * takes a while until plugins are. */
 bool volume_can_mount(struct sup *sup, const struct sup_alloc *sa,
     const struct volume_request *request, const struct csi_volume *volume);
 /*
- * Stage (where the plugin needs it), publish, prove. Idempotent: what is mounted and proven is
- * used. The callback may come within the call. One at a time per alloc and request.
+ * Stages the volume (if the plugin needs it), publishes and proves it. Idempotent: a mount that is
+ * proven is used. The callback may come within the call. An alloc has one such request at a time
+ * for each volume.
  */
 void volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume, volume_cb *cb, void *arg);
 /*
- * The alloc is to be stopped: a mount that waits (for the plugin's answer, its turn) ends now with
- * -ECANCELED, by its callback within the call; any other ends by itself soon. What the plugin has
- * done by then is undone by volume_unmount().
+ * Cancels the mounting of an alloc that is to be stopped. One that waits for the plugin's answer or
+ * its turn ends with -ECANCELED, with its callback within the call; any other one ends soon by
+ * itself. volume_unmount() undoes what the plugin has done by then.
  */
 void volume_mount_cancel(struct sup *sup, const struct sup_alloc *sa, const char *alias);
 /*
- * Unpublish, remove the directories, unstage after the last user, and report that the volume is
- * gone. What the plugin no longer knows counts as done. After a failure the row stays; it is tried
- * again in the background until it works.
+ * Unpublishes the volume, removes the directories, unstages it after the last user, and reports
+ * that it is gone. A volume that the plugin does not know counts as unmounted. After a failure the
+ * row is kept and unmounting is retried in the background until it succeeds.
  */
 void volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     volume_cb *cb, void *arg);
-/* Nobody waits for the end of volume_unmount() any more: it goes on without its callback. */
+/* Lets volume_unmount() go on without its callback. */
 void volume_unmount_leave(struct sup *sup, const struct sup_alloc *sa, const char *alias);
-/* What it waits for, as a sentence: "volume data: NodeStageVolume of plugin local has not been
- * answered yet". False: for nothing. */
+/* Writes what the mount waits for, as a sentence: "volume data: NodeStageVolume of plugin local has
+ * not been answered yet". Returns false if it does not wait. */
 bool volume_say_pending(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size);
 /*
- * The volume has grown at its plugin: makes what sa has mounted of it take the new size. -ENOENT
- * if that is nothing (sa may be NULL), -EAGAIN while another call for the volume is under way. The
- * callback may come within the call.
+ * Makes the volume that sa has mounted take the new size that it has at its plugin. The callback
+ * gets -ENOENT if it is not mounted (sa may be NULL), -EAGAIN while another call for the volume is
+ * in progress. It may come within the call.
  */
 typedef void volume_size_cb(
     struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e);
 void volume_expand_here(struct sup *sup, const struct sup_alloc *sa, const char *volume,
     int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg);
-/* NULL: nothing is mounted for that alias of the group. */
+/* Returns the mount for this alias of the group; NULL if there is none. */
 const struct volume_mount_state *volume_find(
     struct sup *sup, const struct sup_alloc *sa, const char *alias);
-/* Fills what names the volume (ids, plugin) of a mount that is published; false if it is not. */
+/* Fills in the ids and the plugin of a published volume. Returns false if it is not published. */
 bool volume_get_mounted(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, struct csi_volume *ret);
+/* Return true if there is any mount: by this plugin, of this alloc, of this volume. */
 bool volume_plugin_has_mounts(struct sup *sup, const char *plugin);
 bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
-/* Anything of this volume on this node? */
 bool volume_has_mounts(struct sup *sup, const char *namespace, const char *id);
 
-/* A volume of this alloc, by its alias in the group, is mounted no more; its row goes in this turn,
- * which is synced. The callback is one for all volumes, from now on. */
+/* Called when a volume of this alloc, by its alias in the group, is unmounted. Its row is deleted
+ * in this turn, which is synced. There is one callback for all volumes. */
 typedef void volume_gone_cb(struct sup *sup, const struct id *alloc, const char *alias);
 void volumes_report_gone(struct sup *sup, volume_gone_cb *cb);
-/* After a restart: undoes the mounts of allocs that no hook will unmount (sa NULL: there is no such
- * alloc). */
+/* After a restart: undoes the mounts of allocs that no hook will unmount. has_hooks() gets NULL for
+ * an alloc that does not exist. */
 void volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa));
-/* A plugin has been found healthy: what failed is tried again now. */
+/* Called when a plugin has become healthy: retries at once what has failed. */
 void volumes_plugin_answers(struct sup *sup, const char *plugin);
-/* At the end of a drain: says for each mount that is left that it is. */
+/* At the end of a drain: logs a warning for each mount that is left. */
 void volumes_warn_left(struct sup *sup);
 
-/* By the controller half: fills external_id, capacity, context, topologies of *vol, which must live
- * until the callback. */
-void volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg);
-void volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
-
 /*
- * The other calls that servers make to a controller. *vol has external_id, plugin_id,
- * requested_capabilities, mount_options, secrets, parameters and context, and need not outlive the
- * call. node: the plugin's own id of it. What the plugin does not know is detached.
+ * Calls to the plugin's controller. *vol has external_id, plugin_id, requested_capabilities,
+ * mount_options, secrets, parameters and context, and need not outlive the call, but see
+ * volume_create(). node is the plugin's own id of the node.
  */
 typedef void volume_attach_cb(struct sup *sup, void *arg, int r,
     const struct string_map *publish_context, const struct err *e);
+/* Fills in external_id, capacity, context and topologies of *vol, which must live until the
+ * callback. */
+void volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg);
+void volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
 void volume_validate(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
 void volume_attach(struct sup *sup, const struct csi_volume *vol, const char *node, bool read_only,
     volume_attach_cb *cb, void *arg);
+/* A volume that the plugin does not know counts as detached. */
 void volume_detach(
     struct sup *sup, const struct csi_volume *vol, const char *node, volume_cb *cb, void *arg);
 
-/* For leaks: is this path below <data>/csi ("node/hp/staging/v/rw-…") one that a row explains? */
+/* For leaks: returns true if a row explains this path below <data>/csi ("node/hp/staging/v/rw-…").
+ */
 bool volume_path_is_known(struct sup *sup, const char *path);
 
 #endif

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The whole agent beside bare clone3+exec and the executor path alone, in one run, each figure with its budget.
+"""Measures the whole agent, bare clone3+exec, and the executor path alone, in one run, each value with its budget.
 
-BENCH_ALLOCS, BENCH_MOUNTS, BENCH_ROUNDS, BENCH_EXISTING, BENCH_PENDING, BENCH_LIVES and BENCH_CHECKS change how much of each, BENCH_IDLE_S for
-how long one looks at an agent that does nothing; arguments name the parts to run, which are here and in the other files.
-Data directories lie on an ext4 made for each agent, where the machine can mount one: ext4 looks at every inode that was
-removed within the last minutes before it gives out another, so that a start would cost what was removed before it.
-"""
+BENCH_ALLOCS, BENCH_MOUNTS, BENCH_ROUNDS, BENCH_EXISTING, BENCH_PENDING, BENCH_LIVES and BENCH_CHECKS set the amount of work, BENCH_IDLE_S
+the time for an idle agent; arguments name the parts to run, which are here and in the other files. Each agent's data directory is on a new
+ext4, if the machine can mount one: ext4 examines every inode that was removed within the last minutes before it assigns one, so the cost of
+a start would depend on earlier removals. """
 import contextlib
 import os
 import re
@@ -28,14 +27,14 @@ from lib import api, binary, build_dir, case
 
 MOUNTS = int(os.environ.get("BENCH_MOUNTS", "3000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-FLAGS_AT, LATE_AT = 136, 184  # of flags and lease_late_ns in struct exe_record (proto/run_record.h)
+FLAGS_AT, LATE_AT = 136, 184  # offsets of flags and lease_late_ns in struct exe_record (proto/run_record.h)
 END_LEASE = 2
 
 
 # --- the parts ---
 
 def alone(base, what):
-    """{name: number} of bench_exec."""
+    """Runs bench_exec. Returns {name: number}."""
     settle()
     out = subprocess.run([PROGRAMS + "/bench_exec", "-n", str(N), "-d", base, "-o", what], stdout=subprocess.PIPE, text=True,
                          check=True, env={**os.environ, "DROVER_BUILD": build_dir()}).stdout
@@ -43,7 +42,7 @@ def alone(base, what):
 
 
 def bench_rates():
-    """One round: the bare loop, the executor path, the agent, right after each other on file systems of the same age."""
+    """One round: the bare loop, the executor path and the agent, one after the other on file systems of the same age."""
     for driver, what in (("raw_exec", "raw-stay"), ("exec", "exec-stay")):
         rates, bare, path, cpu = [], [], [], []
         for _ in range(ROUNDS):
@@ -66,7 +65,7 @@ def bench_rates():
         row("%s: kernel memory of an executor and its task" % driver, "%.3f" % p[driver + ".executor_kernel"], "MB")
         used = [statistics.median(x) for x in zip(*cpu)]
         row("%s: CPU time per start; bare; executor path alone" % driver, "%.0f; %.0f; %.0f" % tuple(used), "us")
-        if used[0]:  # others on this machine move the rates, and these much less; bare keeps one core busy, the agent all
+        if used[0]:  # other load on this machine affects the rates, but CPU times much less; the bare loop uses one core, the agent all
             row("  that of bare and of the path, of the agent's", "%.0f; %.0f" % tuple(100 * u / used[0] for u in used[1:]), "%")
 
 
@@ -83,7 +82,7 @@ def host_mounts(base):
         subprocess.run(["umount", "-l", place], check=True)
 
 
-def tell_memory(node):
+def print_memory(node):
     pids = node.executors()
     each = statistics.mean(pss_mb(p) for p in pids)
     row("PSS per executor, %d running" % len(pids), "%.4f" % each, "MB", "<= 0.06", each <= 0.06)
@@ -95,10 +94,10 @@ def tell_memory(node):
 def bench_running():
     with fresh_directory() as base, Bench(base) as node:
         idle = sum(pss_mb(p) for p in node.processes().values())
-        start(node, "before", "raw_exec")  # what an agent does only once is not of the first measured ones
+        start(node, "before", "raw_exec")  # so that work that an agent does only once is not measured
         stop(node, "before")
         first, cpu = start(node, "first", "raw_exec")
-        tell_memory(node)
+        print_memory(node)
         grown = sum(pss_mb(p) for n, p in node.processes().items() if n != "executor") - idle
         pids = node.executors()
         each = grown / N + statistics.mean(pss_mb(p) for p in pids)
@@ -126,11 +125,11 @@ def bench_restart(node, pids):
     poll(lambda: node.log().count("recovered ") > said, 60, "all runs recovered")
     took = time.monotonic() - began
     row("kill of the supervisor until %d are recovered" % len(pids), "%.2f" % took, "s", "<= 1", took <= 1)
-    case.equal(sorted(node.executors()), sorted(pids), "executors after the restart")
+    case.equal(sorted(node.executors()), sorted(pids), "executors to be recovered after the restart")
 
 
 def lateness_ms(node):
-    """Of each record that says that its lease ended."""
+    """Returns how late the stop was, from each record of a task that its lease has stopped."""
     found = []
     for name in os.listdir(node.data + "/run"):
         if not name.endswith(".rec"):
@@ -148,7 +147,7 @@ def bench_lease():
         pids = all_processes(node.pid) + [node.pid]
         time.sleep(33)
         before, began = (ticks(pids), node.cpu_s()), time.monotonic()
-        time.sleep(121)  # after the first, every alloc's disk is counted once in four rounds of 30 s
+        time.sleep(121)  # after the first time the disk usage of each alloc is counted once in four rounds of 30 s
         took = time.monotonic() - began
         used = ((node.cpu_s() - before[1]) if node.group else (ticks(pids) - before[0]) / TICK) / took * 100
         row("idle CPU with %d running, leases of 30 s" % N, "%.2f" % used, "% of 1", "<= 0.5", used <= 0.5)
@@ -183,7 +182,7 @@ def bench_begin():
 
 
 def bench_idle():
-    """An agent whose allocs run nothing: what the source, state.db and the API take of the above."""
+    """An agent whose allocs run nothing: the part of the above that the source, state.db and the API use."""
     with fresh_directory("tmpfs") as base, Bench(base, launcher=PROGRAMS + "/idle/drover-launcher") as node:
         supervisor = node.processes()["supervisor"]
         before = pss_mb(supervisor)
@@ -199,9 +198,9 @@ def bench_idle():
 
 
 def setup_us(node, name, made):
-    """Runs a job once: microseconds from the alloc's arrival to the end of its hooks, which is when its task is prepared."""
+    """Runs a job. Returns the microseconds from the alloc's arrival to the end of its hooks, when its task is prepared."""
     node.register(made)
-    time.sleep(0.1)  # nobody asks meanwhile: that would be measured too
+    time.sleep(0.1)  # without requests meanwhile, which would be measured too
     alloc, = node.wait_running(name)
     times = {e["Type"]: e["Time"] for e in alloc["TaskStates"]["t"]["Events"]}
     node.purge(name)
@@ -209,7 +208,7 @@ def setup_us(node, name, made):
 
 
 def bench_csi(tries=30):
-    """On a disk, where two commits of each mount are synced, and without one."""
+    """With a disk, where two commits of each mount are synced, and without one."""
     for kind in ("ext4", "tmpfs"):
         bench_csi_on(kind, tries)
 
@@ -219,7 +218,7 @@ def bench_csi_on(kind, tries):
         node.register(api.job("plugin", binary("csi-local"), ["-root", base + "/store"], CSIPluginConfig={
             "ID": "local", "Type": "monolith", "MountDir": "/csi"}))
         plugin, = node.wait_running("plugin")
-        case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "a healthy plugin")
+        case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin to be healthy")
         mode = {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
         node.do("PUT", "/v1/volume/csi/v/create", {"Volumes": [
             {"ID": "v", "Name": "v", "PluginID": "local", "RequestedCapabilities": [mode]}]})
@@ -248,7 +247,7 @@ def main():
     if unknown:
         print("bench: there is no part %s; there are: %s" % (", ".join(unknown), " ".join(PARTS)), file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what it made goes, as after Ctrl-C
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that all that it made is removed, as after Ctrl-C
     print("machine: %d cores, kernel %s, load %.1f" % (os.cpu_count(), os.uname().release, os.getloadavg()[0]), flush=True)
     for name in chosen:
         PARTS[name]()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What checks of services cost: many of them, every ten seconds, beside the same allocs without any."""
+"""The cost of checks of services: many checks with an interval of ten seconds, compared with the same allocs without checks."""
 import asyncio
 import os
 import threading
@@ -15,7 +15,7 @@ S = 10**9
 
 
 class Listener:
-    """Answers every request on a port of its own, on all addresses, in a thread of this process."""
+    """Answers every request on its own port, on all addresses, in a thread of this process."""
 
     def __enter__(self):
         self.loop, self.count, ready = asyncio.new_event_loop(), 0, threading.Event()
@@ -52,7 +52,7 @@ def passing(node, name):
 
 
 def idle_us(node):
-    """CPU time of the agent's processes per second."""
+    """Returns the CPU time of the agent's processes per second."""
     spent = Spent(node)
     time.sleep(SECONDS)
     spent.end()
@@ -68,7 +68,7 @@ def bench_checks():
         for kind in ("http", "tcp"):
             made = with_checks(kind, listener)
             node.register(made)
-            case.until(lambda n=made["Job"]["ID"]: passing(node, n) == CHECKS, 60, "%d checks that pass" % CHECKS)
+            case.until(lambda n=made["Job"]["ID"]: passing(node, n) == CHECKS, 60, "%d checks to pass" % CHECKS)
             before = listener.count
             used, written = idle_us(node)
             tries = (listener.count - before) / SECONDS

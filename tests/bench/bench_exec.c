@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench_exec.c: what one start costs without the agent: exec-helper and executors driven over a
- * socketpair, beside a bare loop of clone3 and execve with the same cgroup writes. `bench_exec [-n
- * N] [-o what]`; prints "name value unit" lines.
+ * bench_exec.c: measures the cost of a start without the agent: exec-helper and executors, driven
+ * over a socketpair, and a bare loop of clone3 and execve with the same cgroup writes. `bench_exec
+ * [-n N] [-o what]`; prints "name value unit" lines.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,8 +78,8 @@ now_s(void)
 }
 
 /*
- * CPU time of everything that comes out of this process, dead or alive, where cpuacct is a
- * hierarchy of its own (v1): unlike the rate, it says the same on a machine that has other work.
+ * CPU time of this process and all its descendants, running or ended, if cpuacct is a separate
+ * hierarchy (v1). Unlike the rate, it does not depend on other load of the machine.
  */
 static char cpuacct[128];
 
@@ -115,7 +115,7 @@ cpu_s(void)
 									 : 0;
 }
 
-/* The rate of what began at wall and cpu, and its CPU time per run. */
+/* Prints the rate of runs since `wall`, and their CPU time each since `cpu`. */
 static void
 report(const char *name, const char *what, double wall, double cpu)
 {
@@ -149,7 +149,7 @@ make_lease(void)
 	(void)close(fd);
 }
 
-/* As /run is one on a real machine, in a mount namespace that ends with this process. */
+/* A tmpfs, as /run on a real machine, in a mount namespace that ends with this process. */
 static void
 mount_tmpfs(const char *name)
 {
@@ -160,7 +160,7 @@ mount_tmpfs(const char *name)
 		fail("mount a tmpfs on %s: %s", path, strerror(errno));
 }
 
-/* What the launcher makes. */
+/* The directories that the launcher makes. */
 static void
 make_places(void)
 {
@@ -201,7 +201,7 @@ policy_fd(void)
 	return fd;
 }
 
-/* As the launcher starts it; enum proc_fd. */
+/* Starts exec-helper as the launcher does; enum proc_fd. */
 static void
 start_helper(const char *dir)
 {
@@ -245,7 +245,7 @@ start_helper(const char *dir)
 	link_fd = links[0];
 }
 
-/* False if exec-helper wants to be asked again. */
+/* Returns false if exec-helper requires another request. */
 static bool
 receive(unsigned type)
 {
@@ -266,7 +266,7 @@ receive(unsigned type)
 	return p.type == type;
 }
 
-/* What is made for one alloc with the task "t", and the task's binary in local/. */
+/* Makes the directories of an alloc with the task "t", and the task's binary in local/. */
 static void
 make_alloc(const struct run *run)
 {
@@ -355,8 +355,8 @@ connect_run(const struct run *run)
 	return -1;
 }
 
-/* Follows one run as the supervisor does: until HELLO says that it runs, or until the executor is
- * gone. */
+/* Follows one run as the supervisor does: until HELLO reports that it runs, or until the executor
+ * has ended. */
 static void
 follow(struct run *run, bool stay)
 {
@@ -439,7 +439,7 @@ unmount(const char *name)
 	(void)umount2(path, MNT_DETACH);
 }
 
-/* As mount-helper does before an alloc is removed. */
+/* Unmounts secrets, as mount-helper does before an alloc is removed. */
 static void
 unmount_secrets(const struct run *runs)
 {
@@ -532,8 +532,7 @@ limit_bare(const struct bare *b)
 		(void)fd_write_file(dir, v2 ? "cpu.weight" : "cpu.shares", "100");
 }
 
-/* No executor, no record, no socket, no log: what the kernel takes for a process in a cgroup of its
- * own. */
+/* Without executor, record, socket and log: the kernel's cost of a process in its own cgroup. */
 static void
 bench_bare(void)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the orders of an operator cost, alloc by alloc, and how many updates an alloc's life hands to its source."""
+"""The cost of an operator's requests per alloc, and the number of updates that an alloc sends to its source during its life."""
 import concurrent.futures
 import json
 import os
@@ -14,7 +14,8 @@ S = 10**9
 
 
 def ask_all(node, name, what, body):
-    """One request for each alloc of a job, on a few connections that stay: each waits for its answer, which is durable."""
+    """Sends a request for each alloc of a job over a few connections that stay open: each waits for its answer, which is sent after the
+    commit."""
     allocs = [a["ID"] for a in node.ask("/v1/job/%s/allocations" % name)]
 
     def ask(mine):
@@ -36,7 +37,7 @@ def last_events(node):
     return [a["TaskStates"]["t"]["Events"][-1]["Type"] for a in node.ask("/v1/allocations") if a["ClientStatus"] == "running"]
 
 
-# Each order, and what proves afterwards that it was done: the proof is not what is measured.
+# Each request, and a check that it was done, which is not measured.
 
 def started(node, name, count):
     node.register(job(name, "raw_exec", count))
@@ -65,8 +66,8 @@ def stopped(node, name, count):
 ORDERS = (("start", started), ("restart -all-tasks", restarted), ("signal", signalled), ("stop", stopped))
 
 
-def tell(name, count, spent, first, few):
-    """A row of one order; first: what a start has cost, few: the same order with FEW allocs, in CPU time of the agent."""
+def print_request(name, count, spent, first, few):
+    """Prints the row of a request. first: the cost of a start; few: the same request with FEW allocs, in CPU time of the agent."""
     each = spent.agent_us / count
     parts = ", ".join("%s %.0f" % (n, us / count) for n, us in sorted(spent.cpu.items()) if us / count >= 1)
     row("%s of %d" % (name, count), "%.2f" % spent.seconds, "s")
@@ -83,7 +84,7 @@ def tell(name, count, spent, first, few):
 def bench_orders():
     few = {}
     with fresh_directory() as base, Bench(base) as node:
-        for count in (FEW, FEW, N):  # the first is what an agent does only once
+        for count in (FEW, FEW, N):  # the first includes work that an agent does only once
             first = None
             for name, order in ORDERS:
                 settle(3)
@@ -93,7 +94,7 @@ def bench_orders():
                 poll(proof, 60, "%s of %d" % (name, count))
                 first = first or spent.agent_us / count
                 if count == N:
-                    tell(name, count, spent, first, few[name])
+                    print_request(name, count, spent, first, few[name])
                 else:
                     few[name] = spent.agent_us / count
             node.purge("j%d" % count)
@@ -109,7 +110,7 @@ def index(node):
 
 
 def source_made(node):
-    """The indexes that the source itself gave out for what it decided, not for what it was told."""
+    """Returns the number of indexes that the source used for its own decisions, without those for updates."""
     found = {a[k] for a in node.ask("/v1/allocations") for k in ("CreateIndex",)}
     found |= {node.ask("/v1/allocation/" + a["ID"])["AllocModifyIndex"] for a in node.ask("/v1/allocations")}
     for path in ("/v1/evaluations", "/v1/deployments", "/v1/jobs"):
@@ -118,7 +119,7 @@ def source_made(node):
 
 
 def bench_updates():
-    """Of allocs of a service that start, become healthy, and are stopped."""
+    """Measures allocs of a service that start, become healthy, and are stopped."""
     with fresh_directory() as base, Bench(base) as node:
         began, told, costs, steps = index(node), 0, [], []
         spent = Spent(node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent as a node of servers (tests/peers/nomad-server): what the link costs, plain and with TLS, and what it is told."""
+"""The agent as a node of servers (tests/peers/nomad-server): the cost of the link, plain and with TLS, and of updates."""
 import contextlib
 import os
 import time
@@ -15,7 +15,7 @@ VERSION = "2.0.5"
 
 @contextlib.contextmanager
 def linked(base, servers, certificates=None):
-    """An agent whose work comes from them, registered."""
+    """Runs an agent that is registered at these servers."""
     client = 'servers = ["%s"]' % servers.address
     more = ""
     if certificates:
@@ -27,7 +27,7 @@ def linked(base, servers, certificates=None):
 
 
 def measure(node):
-    """Memory, wakeups and CPU time in ms of a minute of doing nothing, each by process."""
+    """Returns memory, wakeups and CPU time in ms of an idle minute, each by process."""
     time.sleep(5)
     pids = node.parts()
     woken, spent = {n: switches(p) for n, p in pids.items()}, Spent(node)
@@ -38,7 +38,7 @@ def measure(node):
             {n: us * minute / 1000 for n, us in spent.cpu.items()})
 
 
-def tell_idle(kind, found, base):
+def print_idle(kind, found, base):
     sizes, woken, used = found
     whole = sum(sizes.values())
     row("PSS of all agent processes, idle, %s" % kind, "%.2f" % whole, "MB", "<= 12", whole <= 12)
@@ -51,22 +51,22 @@ def tell_idle(kind, found, base):
 
 
 def bench_link():
-    """Idle, with servers that want a beat every ten to twenty seconds, as they do for few nodes."""
+    """Idle, with servers that require a beat every ten to twenty seconds, as they do for few nodes."""
     with fresh_directory() as base, Bench(base) as node:
         local = measure(node)
-    tell_idle("no link", local, None)
+    print_idle("no link", local, None)
     certificates = nomad_server.make_certificates(case.directory(), names=("server", "client"))
     for kind, those in (("link without TLS", None), ("link with TLS", certificates)):
         with fresh_directory() as base, nomad_server.Servers(certificates=those, version=VERSION) as servers, \
                 linked(base, servers, those) as node:
-            tell_idle(kind, measure(node), local)
+            print_idle(kind, measure(node), local)
 
 
 UPDATE = {"MaxParallel": 0, "HealthCheck": "task_states", "MinHealthyTime": S, "HealthyDeadline": 100 * S, "ProgressDeadline": 200 * S}
 
 
 def bench_told():
-    """Node.UpdateAlloc of allocs of a service that start, become healthy, and are stopped."""
+    """Measures Node.UpdateAlloc for allocs of a service that start, become healthy, and are stopped."""
     with fresh_directory() as base, nomad_server.Servers(version=VERSION) as servers, linked(base, servers) as node:
         me, known, steps, whole = servers.wait_node()["ID"], servers.last_call(), [], [0, 0]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What starts, lists, waits and stops cost beside many allocs, and what those cost that only exist."""
+"""The cost of starts, lists, blocking queries and stops when there are many other allocs, and of allocs that only exist."""
 import os
 import threading
 import time
@@ -8,19 +8,19 @@ from measured import N, Bench, Spent, fresh_directory, job, poll, pss_mb, row, s
 from lib import api, case
 
 EXISTING = int(os.environ.get("BENCH_EXISTING", "10000"))
-IDLE_S = float(os.environ.get("BENCH_IDLE_S", "31"))  # what is looked at every 30 s is among it
+IDLE_S = float(os.environ.get("BENCH_IDLE_S", "31"))  # long enough to include the work of every 30 s
 WAITERS = 50
 
 
 def ended(node, name, count):
-    """That many allocs which are over."""
+    """Makes that many ended allocs."""
     node.register(job(name, "raw_exec", count, stay=False))
     poll(lambda: sum(node.counts(name)[k] for k in ("Complete", "Failed")) >= count and node.records() == 0, 600,
          "%d allocs that have ended" % count)
 
 
 class Waiters:
-    """Blocking queries for the allocs of one job, each asked again when it is answered."""
+    """Blocking queries for the allocs of one job, each repeated when it is answered."""
 
     def __init__(self, node, name):
         self.node, self.path, self.answers, self.over = node, "/v1/job/%s/allocations" % name, 0, False
@@ -39,16 +39,16 @@ class Waiters:
     def __enter__(self):
         for thread in self.threads:
             thread.start()
-        case.until(lambda: self.answers >= WAITERS, 30, "the first answers")
+        case.until(lambda: self.answers >= WAITERS, 30, "the first answers to arrive")
         return self
 
     def __exit__(self, *_):
-        """What wakes the waiters is the caller's."""
+        """Waits until all are answered; the caller makes the change."""
         self.over = True
 
 
 def idle(node):
-    """CPU time in percent of one core: of all processes, and of each of the agent's."""
+    """Returns the CPU time in percent of one core: of all processes, and of each process of the agent."""
     time.sleep(2)
     spent = Spent(node)
     time.sleep(IDLE_S)
@@ -62,7 +62,7 @@ def supervisor_mb(node):
 
 
 def cost(node, what):
-    """CPU time of all processes while what() runs."""
+    """Returns the CPU time of all processes while what() runs."""
     spent = Spent(node)
     what()
     spent.end()
@@ -70,7 +70,7 @@ def cost(node, what):
 
 
 def beside(node, existing, count, name):
-    """{what: us} of a start, lists, waits and a stop beside so many allocs."""
+    """Returns {operation: us} of a start, lists, blocking queries and a stop beside so many allocs."""
     found = {}
     settle(3)
     found["a start"] = cost(node, lambda: start(node, name, "raw_exec", count)) / count
@@ -79,14 +79,14 @@ def beside(node, existing, count, name):
     with Waiters(node, name) as waiters:
         found["a start, %d wait for others" % WAITERS] = cost(node, lambda: start(node, name + "-b", "raw_exec", count)) / count
         found["a stop, %d wait for others" % WAITERS] = cost(node, lambda: stop(node, name + "-b", count)) / count
-        case.equal(waiters.answers, WAITERS, "answers to those who wait for other allocs")
+        case.equal(waiters.answers, WAITERS, "answers to queries for other allocs")
         waiters.over = True
         found["a stop, %d wait for it" % WAITERS] = cost(node, lambda: stop(node, name, count)) / count
     return found
 
 
 def bench_existing():
-    """On tmpfs: the name says why (bench_agent.py)."""
+    """On tmpfs, because removed inodes of ext4 would affect the values (bench_agent.py)."""
     with fresh_directory("tmpfs") as base, Bench(base) as node:
         count, costs, base_mb = min(N, 200), [], supervisor_mb(node)
         ended(node, "first", 50)

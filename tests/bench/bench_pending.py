@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What starts and stops cost beside many allocs that wait for their place: of as many jobs, or of one."""
+"""The cost of starts and stops when many allocs are blocked: of as many jobs, or of one."""
 import os
 import time
 
@@ -10,7 +10,7 @@ PENDING = int(os.environ.get("BENCH_PENDING", "10000"))
 FEW = 100
 ALONE = 50
 PORT = 18181
-WHOLE_MB = 100000000  # of the node, measured.py
+WHOLE_MB = 100000000  # resources of the node (measured.py)
 
 
 def memory(made):
@@ -35,13 +35,13 @@ def one_job(node, first, count):
 
 
 def queued(node):
-    """How many wait, by the evaluations that do."""
+    """Returns the number of blocked allocs, from the blocked evaluations."""
     found = node.ask("/v1/evaluations", filter='Status == "blocked"')
     return sum(n for e in found for n in (e["QueuedAllocations"] or {}).values())
 
 
 def one_by_one(node, name, act):
-    """CPU time of each, with a turn of its own: what was waited for is looked at in each."""
+    """Returns the CPU time of each change in its own turn: each turn examines the blocked allocs."""
     return cost(node, lambda: [act("%s-%d" % (name, i)) for i in range(ALONE)]) / ALONE
 
 
@@ -51,7 +51,7 @@ def start_one(node, name):
 
 
 def beside(node, count, name):
-    """{what: us} of a start and a stop beside those."""
+    """Returns {operation: us} of a start and a stop beside these."""
     settle(3)
     return {"a start of %d" % count: cost(node, lambda: start(node, name, "raw_exec", count)) / count,
             "a start alone": one_by_one(node, name, lambda one: start_one(node, one)),
@@ -60,7 +60,7 @@ def beside(node, count, name):
 
 
 def bench_pending():
-    """On tmpfs: the name says why (bench_agent.py)."""
+    """On tmpfs, because removed inodes of ext4 would affect the values (bench_agent.py)."""
     count = min(N, 200)
     for what, wanting, add in (("jobs that wait for memory", memory, many_jobs(memory)), ("jobs that wait for a port", port, many_jobs(port)),
                                ("allocs of a job that wait for memory", memory, one_job)):

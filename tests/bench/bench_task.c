@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench_task.c: the trivial task of the benchmarks: ends at once, or with any argument stays.
- * Linked statically. */
+/* bench_task.c: the trivial task of the benchmarks: ends at once, or keeps running with any
+ * argument. Linked statically. */
 #include <unistd.h>
 
 int

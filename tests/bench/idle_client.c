@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * idle_client.c: what a source drives, without anything that runs: tasks run when they are told to,
- * and are over when they are told to end. What remains is what source, state.db and API cost.
- * Runs in: the supervisor of `make bench`.
+ * idle_client.c: replaces the client in a supervisor whose tasks do not exist: they are reported as
+ * running when they are started, and as ended when they are stopped. So only the cost of the
+ * source, state.db and the API remains. Runs in: the supervisor of `make bench`.
  */
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "common/log.h"
+#include "common/list.h"
+#include "common/mem.h"
 #include "model/task_event.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/source/source.h"
 #include "supervisor/core/sup_turn.h"
 
-/* One that is told something: it comes about in the next turn, as with tasks that run. */
-struct told {
-	struct told *next;
+/* A request for an alloc, which takes effect in the next turn, as with real tasks. */
+struct request {
+	STAILQ_ENTRY(request) next;
 	struct id alloc;
 };
 
-static struct told *first, **last = &first;
+static STAILQ_HEAD(, request) requests = STAILQ_HEAD_INITIALIZER(requests);
 static void (*all_ended)(struct sup *sup);
 
 static void obey_all(struct sup *sup, struct deferred *d);
@@ -51,7 +52,7 @@ set_all(struct sup *sup, struct sup_alloc *sa, enum task_run_state state, enum t
 	for (size_t i = 0; i < sa->group->tasks.n; i++)
 		set_task(sa, &sa->group->tasks.v[i], state, type);
 	sa->a.client_status = alloc_client_status(&sa->a, sa->group, &description);
-	(void)str_set(&sa->a.client_description, description);
+	str_set(&sa->a.client_description, description);
 	sa->a.modify_time = clock_real_ns();
 	alloc_changed(sup, sa);
 	sup->source->ops->alloc_updated(sup->source, sa);
@@ -71,49 +72,44 @@ obey(struct sup *sup, struct sup_alloc *sa)
 static void
 obey_all(struct sup *sup, struct deferred *d)
 {
-	struct told *all = first, *t;
+	STAILQ_HEAD(, request) all = STAILQ_HEAD_INITIALIZER(all);
+	struct request *r;
 
-	first = NULL;
-	last = &first;
-	while ((t = all)) {
-		struct sup_alloc *sa = alloc_find(sup, &t->alloc);
+	STAILQ_CONCAT(&all, &requests);
+	while ((r = STAILQ_FIRST(&all))) {
+		struct sup_alloc *sa = alloc_find(sup, &r->alloc);
 
-		all = t->next;
+		STAILQ_REMOVE_HEAD(&all, next);
 		if (sa)
 			obey(sup, sa);
-		free(t);
+		free(r);
 	}
-	if (all_ended && !first) {
+	if (all_ended && STAILQ_EMPTY(&requests)) {
 		all_ended(sup);
 		all_ended = NULL;
 	}
 }
 
 static void
-tell(struct sup *sup, const struct sup_alloc *sa)
+add_request(struct sup *sup, const struct sup_alloc *sa)
 {
-	struct told *t = calloc(1, sizeof *t);
+	struct request *r = mem_new(struct request);
 
-	if (!t) {
-		log_error("allocation %.8s: no memory to be told", sa->a.id);
-		return;
-	}
-	t->alloc = sa->id;
-	*last = t;
-	last = &t->next;
+	r->alloc = sa->id;
+	STAILQ_INSERT_TAIL(&requests, r, next);
 	turn_defer(sup, &later);
 }
 
 void
 client_alloc_run(struct sup *sup, struct sup_alloc *sa)
 {
-	tell(sup, sa);
+	add_request(sup, sa);
 }
 
 void
 client_alloc_update(struct sup *sup, struct sup_alloc *sa)
 {
-	tell(sup, sa);
+	add_request(sup, sa);
 }
 
 void
@@ -146,7 +142,7 @@ client_alloc_reconnected(struct sup_alloc *sa)
 int
 client_restore(struct sup *sup, struct err *e)
 {
-	alloc_foreach(sup, sa) tell(sup, sa);
+	alloc_foreach(sup, sa) add_request(sup, sa);
 	return 0;
 }
 
@@ -161,10 +157,10 @@ client_stop_all(struct sup *sup, const struct client_stop *wish)
 	alloc_foreach(sup, sa)
 	{
 		sa->a.desired_status = DESIRED_STOP;
-		tell(sup, sa);
+		add_request(sup, sa);
 	}
 	all_ended = wish->done;
-	turn_defer(sup, &later); /* where there is none, too */
+	turn_defer(sup, &later); /* also without any alloc */
 }
 
 void

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks measure with: agents on file systems of their own, what they use, rows with budgets."""
+"""Shared code of the benchmarks: agents on their own file systems, their resource usage, rows with budgets."""
 import collections
 import contextlib
 import os
@@ -33,7 +33,7 @@ plugin "raw_exec" {
 }
 %s
 """
-missed = []  # what of the budgets
+missed = []  # results of the budgets
 
 
 def row(what, value, unit, budget="", ok=None):
@@ -46,7 +46,7 @@ def row(what, value, unit, budget="", ok=None):
 
 @contextlib.contextmanager
 def fresh_directory(kind=os.environ.get("BENCH_FS", "ext4")):
-    """A directory on a file system of its own, or a plain one if this machine mounts no image."""
+    """A directory on its own file system, or a plain one if this machine cannot mount an image."""
     base = case.directory()
     image = base + ".img"
     make = "mkfs.ext4 -q -F %s && mount -o loop %s %s" % (image, image, base)
@@ -64,10 +64,10 @@ def fresh_directory(kind=os.environ.get("BENCH_FS", "ext4")):
 
 
 class Bench(api.Node):
-    """An agent whose CPU time, with all that it starts, is counted by a cgroup of the cpuacct controller."""
+    """An agent in a cgroup of the cpuacct controller, which counts its CPU time and that of all that it starts."""
 
     def __init__(self, base, client="", more="", **node):
-        """client: more of that block, more: other blocks of its configuration; node: of api.Node."""
+        """client: more lines of the client block; more: other blocks of the configuration; node: arguments of api.Node."""
         config = base + "/bench.hcl"
         with open(config, "w", encoding="ascii") as f:
             f.write(CONFIG % (client, PROGRAMS, more))
@@ -82,7 +82,7 @@ class Bench(api.Node):
         except OSError:
             self.group = None
         super().start(pass_fds, self.enter_group)
-        while True:  # the first answer, looked for without a pause that would be part of it
+        while True:  # the first answer, polled without pauses, which would add to the time
             try:
                 assert self.get("/v1/agent/health")[0] == 200
                 break
@@ -104,13 +104,13 @@ class Bench(api.Node):
 
     def __exit__(self, kind, value, tb):
         if kind is not None:
-            print(self.log()[-3000:], flush=True)  # of thousands of lines
+            print(self.log()[-3000:], flush=True)  # it has thousands of lines
         super().__exit__(None, value, tb)
         if self.group:
             os.rmdir(self.group)
 
     def parts(self):
-        """{name: pid} of the agent's processes but for executors."""
+        """Returns {name: pid} of the agent's processes except executors."""
         return {"launcher": self.pid, **{n: p for n, p in self.processes().items() if n != "executor"}}
 
     def executors(self):
@@ -125,7 +125,7 @@ class Bench(api.Node):
 
 
 def all_processes(pid):
-    """The descendants of pid."""
+    """Returns the descendants of pid."""
     parents = {}
     for name in os.listdir("/proc"):
         try:
@@ -148,12 +148,12 @@ def pss_mb(pid):
 
 
 def frames(pid):
-    """The numbers of the physical pages that it has mapped, but for those that never were in memory."""
+    """Returns the numbers of the physical pages that the process has mapped."""
     found = set()
     with open("/proc/%d/maps" % pid, encoding="utf-8", errors="replace") as maps, open("/proc/%d/pagemap" % pid, "rb", 0) as pages:
         for line in maps:
             first, last = (int(x, 16) // PAGE for x in line.split(" ", 1)[0].split("-"))
-            if "[v" in line:  # the kernel's own
+            if "[v" in line:  # mappings of the kernel
                 continue
             pages.seek(first * 8)
             for entry in struct.unpack("<%dQ" % (last - first), pages.read((last - first) * 8)):
@@ -163,7 +163,7 @@ def frames(pid):
 
 
 def alone_mb(pids):
-    """{name: MB}: what PSS would be if nobody else on this machine had the same libraries mapped. pids: {name: pid}."""
+    """Returns {name: MB}: the PSS if no other process of this machine had the same libraries mapped. pids: {name: pid}."""
     each = {name: frames(pid) for name, pid in pids.items()}
     shares = collections.Counter(frame for those in each.values() for frame in those)
     return {name: sum(1 / shares[f] for f in those) * PAGE / 2**20 for name, those in each.items()}
@@ -178,7 +178,7 @@ def ticks(pids):
 
 
 def task_files(pid, name):
-    """The text of that file of each of its threads."""
+    """Returns the text of this file of each thread."""
     found = []
     with contextlib.suppress(OSError):
         for thread in os.listdir("/proc/%d/task" % pid):
@@ -188,23 +188,23 @@ def task_files(pid, name):
 
 
 def cpu_us(pid):
-    """Of its threads, not of those that have ended."""
+    """Returns the CPU time of its threads, without ended ones."""
     return sum(int(text.split()[0]) for text in task_files(pid, "schedstat")) / 1000
 
 
 def switches(pid):
-    """How often its threads were put on a processor again: each wakeup is one of them."""
+    """Returns the number of context switches to its threads, which include all wakeups."""
     return sum(int(n) for text in task_files(pid, "status") for n in re.findall(r"ctxt_switches:\s+(\d+)", text))
 
 
 def written_bytes(pid):
-    """By its calls of write; packets and answers of sockets are not among them."""
+    """Returns the bytes that it has written with write(2), without packets and answers on sockets."""
     with open("/proc/%d/io" % pid, encoding="ascii") as f:
         return int(re.search(r"^wchar: (\d+)", f.read(), re.M).group(1))
 
 
 def flushes(path):
-    """How often the device below path was told to make durable what it has; None: it does not count them."""
+    """Returns the number of flush requests to the device of path; None if it does not count them."""
     dev = os.stat(path).st_dev
     try:
         with open("/sys/dev/block/%d:%d/stat" % (os.major(dev), os.minor(dev)), encoding="ascii") as f:
@@ -215,8 +215,8 @@ def flushes(path):
 
 
 class Spent:
-    """What the agent's processes use from its making to .end(): .cpu (us by process), .all_us with executors and tasks,
-    .seconds, .bytes that the supervisor has written but for its log, .flushes of the device."""
+    """The usage of the agent's processes from its creation to .end(): .cpu (us by process), .all_us with executors and tasks, .seconds,
+    .bytes (written by the supervisor, without its log), .flushes of the device."""
 
     def __init__(self, node):
         self.node, self.pids = node, node.parts()
@@ -246,7 +246,7 @@ def job(name, driver, count, stay=True, **group):
 
 
 def poll(condition, seconds, what):
-    """Looks 40 times a second: the machine's two cores are to do what is measured."""
+    """Waits until the condition holds, with 40 polls a second, so that the CPU time is left to what is measured."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -255,14 +255,14 @@ def poll(condition, seconds, what):
 
 
 def busy():
-    """Of the processors' time since the machine began: what was used, and all."""
+    """Returns (used, total) CPU time since the machine was booted."""
     with open("/proc/stat", encoding="ascii") as f:
         times = [int(x) for x in f.readline().split()[1:9]]
     return sum(times) - times[3] - times[4], sum(times)
 
 
 def settle(seconds=10):
-    """What was removed before is written, and nobody else is busy; on a machine that is never quiet it does not wait for ever."""
+    """Waits until earlier removals are written and other processes are idle, for a limited time."""
     os.sync()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -274,7 +274,7 @@ def settle(seconds=10):
 
 
 def start(node, name, driver, count=N, **group):
-    """Starts per second from the submit until all run, and the CPU time of each, of all processes, in microseconds."""
+    """Returns the starts per second from the registration until all run, and the CPU time of each, of all processes, in microseconds."""
     settle()
     cpu, began = node.cpu_s(), time.monotonic()
     node.register(job(name, driver, count, **group))
@@ -283,7 +283,7 @@ def start(node, name, driver, count=N, **group):
 
 
 def stop(node, name, count=N):
-    """Seconds until all are stopped, recorded and reaped."""
+    """Returns the seconds until all are stopped, recorded and reaped."""
     left = node.records() - count
     began = time.monotonic()
     node.do("DELETE", "/v1/job/%s" % name)

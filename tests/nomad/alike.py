@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same jobs on drover and on a client of the servers' own program, side by side: the same events, exit codes and states.
+"""Runs the same jobs on drover and on a client of the servers' own program, and compares events, exit codes and states.
 Only in namespaces of its own (isolated.py).
 
     with alike.pair() as both:
         both.run("success", [alike.task("t", "exit 0")])
         both.same("success")
 
-What differs on purpose is in docs/differences.md, whose table this reads, and nothing else may."""
+Intended differences are in the table of docs/differences.md, which this reads; any other difference is an error."""
 import contextlib
 import glob
 import os
@@ -20,7 +20,7 @@ from lib.cluster import node_of
 from real import S, Server
 
 OURS, THEIRS = "ours", "theirs"
-# What a shell needs: linking the whole machine takes the original client longer than all of this test.
+# Only what a shell needs: the original client takes longer to link the whole machine than all of this test.
 CHROOT = ["/usr/bin/dash", "/usr/bin/sleep", "/etc/passwd", "/etc/group", *glob.glob("/lib/*-linux-gnu/libc.so.6"),
           *glob.glob("/lib*/ld-linux-*.so.*")]
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "differences.md")
@@ -28,12 +28,12 @@ WAITS = "while :; do sleep 0.1; done"
 
 
 def restarts(attempts, mode="fail", interval=3600):
-    """A group's policy."""
+    """Returns a restart policy of a group."""
     return {"RestartPolicy": {"Attempts": attempts, "Interval": interval * S, "Delay": S // 10, "Mode": mode}}
 
 
 def left_out():
-    """The types of events that the original client of this version adds to a task that has ended, and drover does not."""
+    """Returns the types of events that the original client of this version adds to an ended task, and drover does not."""
     with open(TABLE, encoding="utf-8") as f:
         rows = re.findall(r"^\| `([\w ]+)` \| after the task's end \| (?:(all)|before (\d+)\.(\d+)) \|", f.read(), re.M)
     return {kind for kind, always, major, minor in rows if always or real.older_than(int(major), int(minor))}
@@ -48,19 +48,19 @@ def hook(name, script, when, sidecar=False, **more):
 
 
 def way(event):
-    """How the task ended, None where the original client does not know: on a stop its executor may be gone before it answers."""
+    """Returns how the task ended; None if the original client does not know, because at a stop its executor may end before it answers."""
     lost = event["Type"] == "Terminated" and "error waiting on process: rpc error" in event["DisplayMessage"]
     return None if lost else (event["ExitCode"], event["Signal"])
 
 
 def events_of(state):
-    """Of a task: what happened, how it ended, whether that fails it, and why it is restarted or not."""
+    """Returns the events of a task: what happened, how it ended, whether it failed, and why it is restarted or not."""
     return [(e["Type"], way(e), e["FailsTask"], (e["Details"] or {}).get("restart_reason") if "Restarting" in e["Type"] else None)
             for e in state["Events"] or ()]
 
 
 def seen(alloc):
-    """What is compared: the state of the alloc and of each task, and its events."""
+    """Returns the values to compare: the state of the alloc and of each task, and its events."""
     return {"status": (alloc["DesiredStatus"], alloc["ClientStatus"], alloc["ClientDescription"]),
             "tasks": {name: {"state": (state["State"], state["Failed"], state["Restarts"]), "events": events_of(state)}
                       for name, state in (alloc["TaskStates"] or {}).items()}}
@@ -80,7 +80,7 @@ def has(kind, name="t", count=1):
 
 
 class Pair:
-    """Of a job NAME there are two, NAME-ours and NAME-theirs, each on the node of that name."""
+    """Each job NAME is registered twice, as NAME-ours and NAME-theirs, each on the node of that name."""
 
     def __init__(self, server):
         self.server, self.left_out, self.met = server, left_out(), set()
@@ -92,12 +92,12 @@ class Pair:
                             **(job or {}))
 
     def allocs(self, name):
-        """{node: its first alloc}, once both are there."""
+        """Waits until both nodes have an alloc. Returns {node: its first alloc}."""
         found = {n: self.server.allocs("%s-%s" % (name, n)) for n in (OURS, THEIRS)}
         return {n: self.server.ask("/v1/allocation/" + a[0]["ID"]) for n, a in found.items()} if all(found.values()) else None
 
     def until(self, name, condition, what):
-        """Until both allocs are so: they."""
+        """Waits until both allocs satisfy the condition. Returns them."""
         def so():
             found = self.allocs(name)
             return found if found and all(condition(a) for a in found.values()) else None
@@ -109,7 +109,8 @@ class Pair:
             raise
 
     def agreed(self, theirs, ours):
-        """What the original said, without what drover leaves out on purpose, and with what it says of what the original lost."""
+        """Returns the values of the original client, without those that drover leaves out on purpose, and with drover's where the original
+        has lost one."""
         for name, state in theirs["tasks"].items():
             events = state["events"]
             while len(events) > 1 and events[-1][0] in self.left_out and events[-2][0] in ("Terminated", "Not Restarting"):
@@ -125,7 +126,7 @@ class Pair:
                 self.server.purge("%s-%s" % (name, node))
 
     def same(self, *names):
-        """Both allocs of each job have come to an end, and it is the same."""
+        """Checks that both allocs of each job end, in the same way."""
         wrong = []
         for name in names:
             self.until(name, lambda a: a["ClientStatus"] in ("complete", "failed") and
@@ -135,8 +136,8 @@ class Pair:
                 ours, theirs = (seen(self.allocs(job)[n]) for n in (OURS, THEIRS))
                 return ours == self.agreed(theirs, ours)
             try:
-                # What a client says last may reach the servers late.
-                case.until(equal, 30, name + " to have gone alike")
+                # The last update of a client may reach the servers late.
+                case.until(equal, 30, name + " to be the same on both nodes")
             except AssertionError as e:
                 wrong += ["%s: %s" % (name, e)] + ["%s: %s\n%s" % (n, seen(a), details(a)) for n, a in self.allocs(name).items()]
             self.purge(name)
@@ -144,7 +145,7 @@ class Pair:
             raise AssertionError("\n".join(wrong))
 
     def wait_said(self, name):
-        """Until both tasks have written that they are ready for what comes."""
+        """Waits until both tasks have written that they are ready."""
         for alloc in self.until(name, running, "run").values():
             url = "http://127.0.0.1:%d/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % (self.server.ports[0], alloc["ID"])
 
@@ -154,7 +155,7 @@ class Pair:
                         return b"on\n" in answer.read()
                 except OSError:
                     return False
-            case.until(said, 60, "the task of %s to say something" % name)
+            case.until(said, 60, "the task of %s to write that it is ready" % name)
 
     def stop(self, name, query=""):
         for node in (OURS, THEIRS):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""drover beside the client of the servers' own program, in turn, with the same servers: `make bench-nomad NOMAD=path`.
+"""Compares drover with the client of the servers' own program, in turn, with the same servers: `make bench-nomad NOMAD=path`.
 
     tests/nomad/bench_nomad.py PATH
 
-BENCH_ALLOCS (100), BENCH_ROUNDS (3) and BENCH_IDLE_S (20) change how much. Each round is a new server and a new client, raw_exec,
-in namespaces and cgroups that the other has never seen. Bytes are what the server's sockets have counted, indexes those of its
-log: jobs, evaluations and plans are among them and the same for both. The tasks' own memory and time are nobody's."""
+BENCH_ALLOCS (100), BENCH_ROUNDS (3) and BENCH_IDLE_S (20) set the amount of work. Each round starts a new server and a new client with
+raw_exec, in namespaces and cgroups that no other has used. Bytes are counted by the server's sockets, and indexes are those of its log;
+both include jobs, evaluations and plans, which are the same for both clients. Memory and CPU time of the tasks themselves are not
+counted."""
 import concurrent.futures
 import contextlib
 import os
@@ -33,7 +34,7 @@ TASK = os.path.join(build_dir(), "tests", "bench_task")
 CLIENT = """cpu_total_compute = 100000
   memory_total_mb = 100000
   gc_max_allocs = 100000"""
-ROWS = (  # what is told, its unit, its form
+ROWS = (  # description, unit, format
     ("agent start to its API answering", "s", "%.3f"),
     ("PSS of all processes, idle, no allocs", "MB", "%.1f"),
     ("submit to running, one alloc, median", "s", "%.3f"),
@@ -53,7 +54,7 @@ ROWS = (  # what is told, its unit, its form
 
 
 class Drover(api.Node):
-    """The agent, with what client.Original has too."""
+    """The agent, with the same methods as client.Original."""
 
     def __init__(self, server):
         path = case.directory() + "/agent.hcl"
@@ -63,7 +64,7 @@ class Drover(api.Node):
         super().__init__(["-config", path])
 
     def wait_ready(self, seconds=60):
-        """Looks more often than a test: the time is told."""
+        """Polls more often than a test does, because the time is a result."""
         return self
 
     def all(self):
@@ -91,11 +92,11 @@ CLIENTS = {"drover": Drover, "original": Original}
 
 
 def poll(condition, seconds, what, pause=0.01):
-    """Until it is true: the machine's cores are to do what is measured."""
+    """Waits until the condition holds, with few polls, so that the CPU time is left to what is measured."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError("%s: not within %g s" % (what, seconds))
+            raise AssertionError("%s: timed out after %g s" % (what, seconds))
         time.sleep(pause)
 
 
@@ -108,7 +109,7 @@ def pss_mb(pids):
 
 
 def cpu_s(pids):
-    """What their threads have used; those that have ended are not among it."""
+    """Returns the CPU time of their threads, without that of ended threads."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -119,7 +120,7 @@ def cpu_s(pids):
 
 
 def link_bytes(server):
-    """(from the client, to it) of the connections that the server has now."""
+    """Returns the bytes (from the client, to it) of the server's present connections."""
     said = subprocess.run(["ss", "-tinH", "sport = :%d" % server.ports[1]], stdout=subprocess.PIPE, check=True, text=True).stdout
     return [sum(int(n) for n in re.findall(word + r":(\d+)", said)) for word in ("bytes_received", "bytes_acked")]
 
@@ -149,7 +150,7 @@ def counts(server, name, state):
 
 
 def run(server, name, count):
-    """Seconds from the submit until the server knows that they run."""
+    """Returns the seconds from the registration until the server knows that the allocs run."""
     began = time.monotonic()
     server.run(job(name, count, True))
     poll(lambda: counts(server, name, "Running") == count, 600, "%d of %s running" % (count, name))
@@ -164,16 +165,16 @@ def stop(server, name, count):
 
 
 def life(server):
-    """Bytes from and to the client and indexes, per alloc, of a batch job from its submit to its end."""
+    """Returns bytes from and to the client and indexes, per alloc, of a batch job from its registration to its end."""
     before = [*link_bytes(server), raft_index(server)]
     server.run(job("life", N, False))
     poll(lambda: counts(server, "life", "Complete") == N, 600, "%d to end" % N)
-    time.sleep(3)  # updates that nobody waits for
+    time.sleep(3)  # for updates that arrive later
     return [(b - a) / N for a, b in zip(before, [*link_bytes(server), raft_index(server)], strict=True)]
 
 
 def idle(server, agent):
-    """CPU in percent of a core, bytes a second."""
+    """Returns the CPU usage in percent of a core, and bytes per second."""
     poll(lambda: all((a["DeploymentStatus"] or {}).get("Healthy") for a in server.allocs("many")), 120, "all to be told healthy", 1)
     time.sleep(5)
     pids = agent.all()
@@ -184,7 +185,7 @@ def idle(server, agent):
 
 
 def restart(server, agent):
-    """Seconds from the start of the next agent until its API tells of each alloc's tasks."""
+    """Returns the seconds from the start of the next agent until its API reports the tasks of each alloc."""
     ids = [a["ID"] for a in server.allocs("many")]
     pids = {i: processes_of(i) for i in ids}
     agent.kill_launcher()
@@ -192,7 +193,7 @@ def restart(server, agent):
     agent.start()
     def follow(alloc):
         poll(lambda: answers(agent, "/v1/client/allocation/%s/stats" % alloc), 120, "alloc %s to be followed" % alloc)
-    with concurrent.futures.ThreadPoolExecutor(len(ids)) as pool:  # an answer may take the time between two samples
+    with concurrent.futures.ThreadPoolExecutor(len(ids)) as pool:  # an answer may take as long as the interval between two samples
         list(pool.map(follow, ids))
     took = time.monotonic() - began
     case.equal({i: processes_of(i) for i in ids}, pids, "the tasks after the restart")
@@ -200,7 +201,7 @@ def restart(server, agent):
 
 
 def measure(kind):
-    """The figures of ROWS, of one round."""
+    """Returns the values of ROWS for one round."""
     with real.Server(beats="") as server:
         began = time.monotonic()
         agent = CLIENTS[kind](server)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A whole agent with real servers, which this starts on loopback: `make check-nomad NOMAD=path`.
+"""Tests a whole agent with real servers, which this program starts on loopback: `make check-nomad NOMAD=path`.
 
     tests/nomad/check.py PATH [test_…]…"""
 import base64
@@ -34,9 +34,9 @@ def test_jobs_of_the_four_types_with_both_drivers():
                        "the %s job to end" % kind)
 
 
-def test_a_batch_ends_when_it_has_run_for_as_long_as_it_may():
+def test_a_batch_job_is_stopped_at_its_max_run_duration():
     if real.older_than(2, 0):
-        case.skip("these servers know no max_run_duration")
+        case.skip("these servers do not support max_run_duration")
     made = sleeper("long", "raw_exec")
     made["Job"]["TaskGroups"][0]["MaxRunDuration"] = 2 * S
     server.run(made, Type="batch")
@@ -47,15 +47,15 @@ def test_a_batch_ends_when_it_has_run_for_as_long_as_it_may():
     server.purge("long")
 
 
-def test_what_was_dispatched_is_a_file_of_the_task():
+def test_a_dispatch_payload_is_a_file_of_the_task():
     for driver in ("raw_exec", "exec"):
         made = api.job("handed", "/bin/sh", ["-c", 'cat "$NOMAD_TASK_DIR/in/x"; echo "$NOMAD_META_who.$NOMAD_META_none."'],
                        driver=driver, DispatchPayload={"File": "in/x"})
         server.run(made, Type="batch", ParameterizedJob={"MetaOptional": ["who", "none"]})
-        payload = b"again, and once more\n" * 300 + bytes(range(128))  # the server finds what to shorten
+        payload = b"again, and once more\n" * 300 + bytes(range(128))  # so that the server has something to compress
         child = server.do("/v1/job/handed/dispatch", {"Payload": base64.b64encode(payload).decode(), "Meta": {"who": "me"}})
         path = "/v1/job/%s/allocations" % urllib.parse.quote(child["DispatchedJobID"], safe="")
-        found = case.until(lambda p=path: [a for a in server.ask(p) if a["ClientStatus"] == "complete"], 60, "the child's end")
+        found = case.until(lambda p=path: [a for a in server.ask(p) if a["ClientStatus"] == "complete"], 60, "the end of the child")
         case.equal(node.logs(found[0]) == payload + b"me..\n", True, node.logs(found[0])[-200:])
         server.do("/v1/job/" + urllib.parse.quote(child["DispatchedJobID"], safe="") + "?purge=true", method="DELETE")
         server.purge("handed")
@@ -69,14 +69,14 @@ def test_a_rolling_deployment():
         found = server.ask("/v1/job/roll/deployment")
         return found and found["JobVersion"] == version and found["Status"] == "successful"
     server.run(sleeper("roll", count=2, group={"Update": update}))
-    case.until(lambda: deployed(0), 40, "the first deployment")
+    case.until(lambda: deployed(0), 40, "the first deployment to succeed")
     server.run(sleeper("roll", count=2, group={"Update": update}, Env={"CHANGED": "1"}))
-    case.until(lambda: deployed(1), 60, "the second deployment")
+    case.until(lambda: deployed(1), 60, "the second deployment to succeed")
     server.wait("roll", ["complete", "complete", "running", "running"])
     server.purge("roll")
 
 
-def test_a_deployment_judged_by_checks_and_its_services():
+def test_a_deployment_with_health_by_checks_and_its_services():
     script = "import http.server, os; http.server.ThreadingHTTPServer(('', int(os.environ['NOMAD_PORT_web'])), " \
              "http.server.SimpleHTTPRequestHandler).serve_forever()"
 
@@ -96,7 +96,7 @@ def test_a_deployment_judged_by_checks_and_its_services():
     def running():
         return sorted(a["ID"] for a in server.allocs("checked") if a["ClientStatus"] == "running")
     server.run(made("/"))
-    case.until(lambda: status(0) == "successful", 90, "the first deployment")
+    case.until(lambda: status(0) == "successful", 90, "the first deployment to succeed")
     first = running()
     found = server.ask("/v1/service/checked")
     case.equal(sorted(s["AllocID"] for s in found), first)
@@ -109,20 +109,20 @@ def test_a_deployment_judged_by_checks_and_its_services():
     said = subprocess.run([BINARY, "service", "info", "-address=http://127.0.0.1:%d" % server.ports[0], "checked"], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     case.equal([a[:8] in said for a in first], [True, True], said)
-    # One that its check judges unhealthy stops the deployment; the other goes on.
+    # An alloc with a failing check fails the deployment; the other allocs keep running.
     server.run(made("/nothing", Env={"BAD": "1"}))
     case.until(lambda: status(1) == "failed", 90, "the second deployment to fail")
     bad = [a for a in server.allocs("checked") if a["JobVersion"] == 1]
     case.equal((len(bad), bad[0]["DeploymentStatus"]["Healthy"]), (1, False))
     case.equal(events(bad[0])[-1], "Alloc Unhealthy")
     server.run(made("/", Env={"GOOD": "1"}))
-    case.until(lambda: status(2) == "successful", 120, "the third deployment")
-    case.until(lambda: sorted(s["AllocID"] for s in server.ask("/v1/service/checked")) == running(), 30, "the services of what runs")
+    case.until(lambda: status(2) == "successful", 120, "the third deployment to succeed")
+    case.until(lambda: sorted(s["AllocID"] for s in server.ask("/v1/service/checked")) == running(), 30, "the services of the running allocs")
     server.purge("checked")
-    case.until(lambda: server.ask("/v1/service/checked") == [], 60, "the services to go")
+    case.until(lambda: server.ask("/v1/service/checked") == [], 60, "the services to be removed")
 
 
-def test_canaries_are_found_by_their_tags_promoted_and_taken_back():
+def test_canaries_have_their_tags_and_are_promoted_or_removed():
     made = dict(count=2, group={
         "Update": {"MaxParallel": 1, "Canary": 1, "AutoRevert": True, "HealthCheck": "task_states", "MinHealthyTime": S,
                    "HealthyDeadline": 60 * S, "ProgressDeadline": 120 * S},
@@ -138,36 +138,36 @@ def test_canaries_are_found_by_their_tags_promoted_and_taken_back():
     def tags():
         return sorted((s["AllocID"], s["Tags"]) for s in server.ask("/v1/service/bird"))
     server.run(sleeper("bird", **made))
-    case.until(lambda: deployed(0, "successful"), 90, "the first deployment")
+    case.until(lambda: deployed(0, "successful"), 90, "the first deployment to succeed")
     first = runs(0)
-    case.until(lambda: tags() == sorted((a, ["live"]) for a in first), 60, "the services of all")
+    case.until(lambda: tags() == sorted((a, ["live"]) for a in first), 60, "the services of all allocs")
     server.run(sleeper("bird", **made, Env={"NEW": "1"}))
-    waits = case.until(lambda: (d := deployed(1, "running")) and d["TaskGroups"]["g"]["HealthyAllocs"] == 1 and d, 90, "a healthy canary")
+    waits = case.until(lambda: (d := deployed(1, "running")) and d["TaskGroups"]["g"]["HealthyAllocs"] == 1 and d, 90, "the canary to be healthy")
     canary, = waits["TaskGroups"]["g"]["PlacedCanaries"]
-    case.equal((runs(0), runs(1)), (first, [canary]), "it runs beside the others")
-    case.until(lambda: tags() == sorted([(a, ["live"]) for a in first] + [(canary, ["canary"])]), 60, "its tags")
+    case.equal((runs(0), runs(1)), (first, [canary]), "the other allocs, beside the canary")
+    case.until(lambda: tags() == sorted([(a, ["live"]) for a in first] + [(canary, ["canary"])]), 60, "tags of the canary")
     pid = processes_of(canary)
     server.do("/v1/deployment/promote/" + waits["ID"], {"DeploymentID": waits["ID"], "All": True})
-    case.until(lambda: deployed(1, "successful"), 120, "the second deployment")
+    case.until(lambda: deployed(1, "successful"), 120, "the second deployment to succeed")
     second = case.until(lambda: not runs(0) and len(runs(1)) == 2 and runs(1), 60, "the others to be replaced")
-    case.until(lambda: tags() == sorted((a, ["live"]) for a in second), 60, "the tags of what is promoted")
-    case.equal(processes_of(canary), pid, "promoted in the same process")
-    # What a bad version's canary does is no matter of those that run.
+    case.until(lambda: tags() == sorted((a, ["live"]) for a in second), 60, "the tags of the promoted alloc")
+    case.equal(processes_of(canary), pid, "processes of the promoted alloc")
+    # The canary of a bad version does not affect the running allocs.
     before = {a: processes_of(a) for a in second}
     server.run(api.job("bird", "/bin/sh", ["-c", "exit 1"], **made))
     case.until(lambda: any((d["JobVersion"], d["Status"]) == (2, "failed") for d in server.ask("/v1/job/bird/deployments")), 120,
                "the third deployment to fail")
-    case.until(lambda: server.ask("/v1/job/bird")["Version"] == 3, 60, "the version before it to come back")
-    case.equal({a: processes_of(a) for a in second}, before, "those that ran")
+    case.until(lambda: server.ask("/v1/job/bird")["Version"] == 3, 60, "the previous version to be restored")
+    case.equal({a: processes_of(a) for a in second}, before, "allocs that ran before")
     bad = [a for a in server.allocs("bird") if a["JobVersion"] == 2]
     case.equal([(a["ClientStatus"], a["DeploymentStatus"]["Healthy"]) for a in bad], [("failed", False)] * len(bad))
     case.equal(len(bad) > 0, True, "canaries of the bad version")
     server.purge("bird")
-    case.until(lambda: tags() == [], 60, "the services to go")
+    case.until(lambda: tags() == [], 60, "the services to be removed")
 
 
 def test_checks_over_https():
-    """Servers before 2.0 take no tls_skip_verify with provider nomad."""
+    """Servers before 2.0 do not accept tls_skip_verify with provider nomad."""
     cert, key = make_certificates(case.directory(), names=("server",))["server"]
     script = "import http.server, os, ssl; s = http.server.ThreadingHTTPServer(('', int(os.environ['NOMAD_PORT_web'])), " \
              "http.server.SimpleHTTPRequestHandler); c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); c.load_cert_chain('%s', '%s'); " \
@@ -183,24 +183,24 @@ def test_checks_over_https():
         allocs = [a["ID"] for a in server.allocs("secret") if a["ClientStatus"] == "running"]
         results = server.ask("/v1/client/allocation/%s/checks" % allocs[0]) if allocs else None
         return {c["Check"]: (c["Status"], c["Output"]) for c in (results or {}).values()}
-    case.until(lambda: "the server's certificate is refused" in found().get("verified", ("", ""))[1], 90, "the check that verifies")
+    case.until(lambda: "the server's certificate is refused" in found().get("verified", ("", ""))[1], 90, "the check with verification")
     if len(checks) > 1:
-        case.until(lambda: found()["skipped"] == ("success", "nomad: http ok"), 90, "the check that does not")
+        case.until(lambda: found()["skipped"] == ("success", "nomad: http ok"), 90, "the check without verification")
     server.purge("secret")
 
 
-def test_a_version_that_changes_no_task_goes_on_in_the_same_process():
+def test_a_version_without_changes_of_tasks_keeps_the_processes():
     again = {"Attempts": 5, "Interval": 3600 * S, "Delay": S // 10, "Mode": "fail"}
     server.run(sleeper("altered"))
     alloc = server.wait("altered", ["running"])[0]["ID"]
     pid = processes_of(alloc)
     server.run(sleeper("altered", count=2, group={"RestartPolicy": again}), Priority=70)
     server.wait("altered", ["running", "running"])
-    case.equal(processes_of(alloc), pid, "the task")
-    case.until(lambda: node.ask("/v1/allocation/" + alloc)["Job"]["Priority"] == 70, 30, "the version")
+    case.equal(processes_of(alloc), pid, "processes of the task")
+    case.until(lambda: node.ask("/v1/allocation/" + alloc)["Job"]["Priority"] == 70, 30, "the version of the alloc")
     os.kill(pid[0], signal.SIGKILL)
-    case.until(lambda: processes_of(alloc) not in ([], pid), 30, "another process, as the new version says")
-    case.until(lambda: server.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Restarts"] == 1, 30, "the servers to know of it")
+    case.until(lambda: processes_of(alloc) not in ([], pid), 30, "another process, by the restart policy of the new version")
+    case.until(lambda: server.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Restarts"] == 1, 30, "the servers to know of the restart")
     server.wait("altered", ["running", "running"])
     server.purge("altered")
 
@@ -210,16 +210,16 @@ def test_restart_signal_and_stop_of_an_alloc():
     alloc = server.wait("asked", ["running"])[0]["ID"]
     pid = processes_of(alloc)
     server.do("/v1/client/allocation/%s/restart" % alloc)
-    case.until(lambda: events(server.ask("/v1/allocation/" + alloc)).count("Started") == 2, 20, "the second start")
-    case.equal(processes_of(alloc) not in ([], pid), True, "another process")
+    case.until(lambda: events(server.ask("/v1/allocation/" + alloc)).count("Started") == 2, 20, "the task to start again")
+    case.equal(processes_of(alloc) not in ([], pid), True, "whether it is another process")
     server.do("/v1/client/allocation/%s/signal" % alloc, {"Signal": "SIGUSR1", "Task": "t"})
-    case.until(lambda: "Signaling" in events(server.ask("/v1/allocation/" + alloc)), 20, "the signal to be told")
+    case.until(lambda: "Signaling" in events(server.ask("/v1/allocation/" + alloc)), 20, "the event of the signal")
     server.do("/v1/allocation/%s/stop" % alloc)
     case.until(lambda: [a["ClientStatus"] for a in server.allocs("asked")] == ["complete", "running"], 30, "a replacement")
     server.purge("asked")
 
 
-def test_a_failed_task_is_told_and_rescheduled():
+def test_a_failed_task_is_reported_and_rescheduled():
     policy = {"Attempts": 1, "Interval": 3600 * S, "Delay": 5 * S, "DelayFunction": "constant"}
     server.run(api.job("fails", "/bin/sh", ["-c", "exit 3"], group={"ReschedulePolicy": policy}), Type="batch")
     found = server.wait("fails", ["failed", "failed"])[0]
@@ -227,7 +227,7 @@ def test_a_failed_task_is_told_and_rescheduled():
     server.purge("fails")
 
 
-def test_a_drain_moves_the_work_and_eligibility_follows():
+def test_a_drain_stops_allocs_and_changes_the_eligibility():
     me = server.wait_ready()
     server.run(sleeper("drained"))
     alloc = server.wait("drained", ["running"])[0]["ID"]
@@ -235,26 +235,26 @@ def test_a_drain_moves_the_work_and_eligibility_follows():
     case.until(lambda: server.ask("/v1/allocation/" + alloc)["ClientStatus"] == "complete", 40, "the alloc to end")
     case.until(lambda: server.ask("/v1/node/" + me)["DrainStrategy"] is None, 40, "the drain to end")
     case.equal(server.ask("/v1/node/" + me)["SchedulingEligibility"], "ineligible")
-    case.until(lambda: node.ask("/v1/node/" + me)["SchedulingEligibility"] == "ineligible", 20, "the node to hear of it")
+    case.until(lambda: node.ask("/v1/node/" + me)["SchedulingEligibility"] == "ineligible", 20, "the change to reach the node")
     server.do("/v1/node/%s/eligibility" % me, {"Eligibility": "eligible"})
     server.wait("drained", ["complete", "running"])
     server.purge("drained")
 
 
-def test_collection_removes_what_the_server_forgets():
+def test_allocs_that_the_server_removes_are_collected():
     server.run(api.job("short", "/bin/true"), Type="batch")
     alloc = server.wait("short", ["complete"])[0]["ID"]
     directory = "%s/alloc/%s" % (node.data, alloc)
     case.equal(os.path.exists(directory), True, "its directory")
     server.purge("short")
     server.do("/v1/system/gc")
-    server.run(sleeper("other"))  # what makes a node look, should it not have been waiting when the alloc went
+    server.run(sleeper("other"))  # makes the node fetch its list, if it was not waiting for it when the alloc was removed
     server.wait("other", ["running"])
-    case.until(lambda: not os.path.exists(directory), 30, "the directory to go")
+    case.until(lambda: not os.path.exists(directory), 30, "the directory to be removed")
     server.purge("other")
 
 
-def test_a_volume_is_created_claimed_and_given_back():
+def test_a_volume_is_created_claimed_and_released():
     store = case.directory()
     os.chmod(store, 0o777)
     server.run(api.job("plugin", binary("csi-local"), ["-root", store], CSIPluginConfig={
@@ -266,9 +266,9 @@ def test_a_volume_is_created_claimed_and_given_back():
             return server.ask("/v1/plugin/csi/local")["NodesHealthy"] == 1
         except AssertionError:
             return False
-    case.until(healthy, 40, "a healthy plugin")
+    case.until(healthy, 40, "the plugin to be healthy")
     capability = {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
-    # At the agent's socket: it asks the server, and the server the agent's plugin.
+    # Through the agent's socket: the agent forwards it to the server, and the server calls the agent's plugin.
     node.do("PUT", "/v1/volume/csi/data/create", {"Volumes": [{
         "ID": "data", "Name": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
         "RequestedCapabilities": [capability]}]})
@@ -280,15 +280,15 @@ def test_a_volume_is_created_claimed_and_given_back():
     case.equal(list(volume["WriteAllocs"]), [server.allocs("writer")[0]["ID"]])
     case.equal(node.ask("/v1/volume/csi/data")["WriteAllocs"], volume["WriteAllocs"])
     path = "%s/volumes/%s/file" % (store, volume["ExternalID"])
-    case.until(lambda: os.path.exists(path), 10, "what the task writes")
+    case.until(lambda: os.path.exists(path), 10, "the data of the task")
     server.purge("writer")
-    case.until(lambda: not server.ask("/v1/volume/csi/data")["WriteAllocs"], 40, "the claim to be given back")
+    case.until(lambda: not server.ask("/v1/volume/csi/data")["WriteAllocs"], 40, "the claim to be released")
     server.request("DELETE", "/v1/volume/csi/data/delete")
     case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
     server.purge("plugin")
 
 
-def test_the_server_killed_and_back():
+def test_the_server_is_killed_and_started_again():
     server.run(sleeper("kept"))
     alloc = server.wait("kept", ["running"])[0]["ID"]
     pid = processes_of(alloc)
@@ -296,27 +296,27 @@ def test_the_server_killed_and_back():
     case.until(lambda: "no server" in node.log(), 30, "the link to be lost")
     server.start()
     server.wait_ready()
-    case.equal(processes_of(alloc), pid, "the task")
+    case.equal(processes_of(alloc), pid, "processes of the task")
     server.run(sleeper("after"))
     server.wait("after", ["running"])
     for name in ("kept", "after"):
         server.purge(name)
 
 
-def test_a_purged_node_comes_back_with_its_work():
+def test_a_purged_node_registers_again_with_its_allocs():
     server.run(sleeper("stays"))
     alloc = server.wait("stays", ["running"])[0]["ID"]
     me, pid = server.wait_ready(), processes_of(alloc)
     server.do("/v1/node/%s/purge" % me)
-    case.until(lambda: [n["ID"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"] == [me], 40, "the node")
-    case.until(lambda: any(a["ClientStatus"] == "running" for a in server.allocs("stays")), 40, "a running alloc")
+    case.until(lambda: [n["ID"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"] == [me], 40, "the node to be registered again")
+    case.until(lambda: any(a["ClientStatus"] == "running" for a in server.allocs("stays")), 40, "the alloc to run")
     case.equal(len(pid), 1)
     server.purge("stays")
 
 
-# --- clusters of their own ---
+# --- tests with their own clusters ---
 
-def test_a_node_that_is_away_is_lost_or_disconnected_and_comes_back():
+def test_a_silent_node_is_lost_or_disconnected_and_reconnects():
     old = real.older_than(1, 8)
     with Server(beats=real.STRICT) as one, node_of(one) as mine:
         one.wait_ready()
@@ -326,12 +326,12 @@ def test_a_node_that_is_away_is_lost_or_disconnected_and_comes_back():
         heartbeat = mine.kill("heartbeat", signal.SIGSTOP)
         try:
             one.wait_ready("disconnected")
-            case.until(lambda: one.ask("/v1/allocation/" + alloc)["ClientStatus"] == "unknown", 20, "an unknown alloc")
+            case.until(lambda: one.ask("/v1/allocation/" + alloc)["ClientStatus"] == "unknown", 20, "the alloc to be unknown")
         finally:
             os.kill(heartbeat, signal.SIGCONT)
         one.wait_ready()
-        case.until(lambda: one.ask("/v1/allocation/" + alloc)["ClientStatus"] == "running", 40, "the alloc to be known")
-        case.equal(processes_of(alloc), pid, "the task")
+        case.until(lambda: one.ask("/v1/allocation/" + alloc)["ClientStatus"] == "running", 40, "the alloc to be running again")
+        case.equal(processes_of(alloc), pid, "processes of the task")
         case.contains(" ".join(events(one.ask("/v1/allocation/" + alloc))), "Reconnected")
 
 
@@ -356,7 +356,7 @@ def test_three_servers_with_the_leader_killed():
         left[0].wait_leader()
         left[0].run(sleeper("after"))
         left[0].wait("after", ["running"], 60)
-        case.equal(processes_of(alloc), pid, "the task")
+        case.equal(processes_of(alloc), pid, "processes of the task")
         case.equal(left[0].ask("/v1/allocation/" + alloc)["ClientStatus"], "running")
         case.contains(me.ask("/v1/agent/self")["stats"]["client"]["server"], "127.0.0.1")
         killed.start()
@@ -372,15 +372,15 @@ def test_a_cluster_with_acls():
             one.run(sleeper("said"))
             alloc = one.wait("said", ["running"])[0]["ID"]
             one.do("/v1/client/allocation/%s/restart" % alloc)
-            case.until(lambda: "Restart Signaled" in events(one.ask("/v1/allocation/" + alloc)), 20, "the restart to be told")
-            case.equal(mine.request("GET", "/v1/jobs").status, 403, "without a token")
+            case.until(lambda: "Restart Signaled" in events(one.ask("/v1/allocation/" + alloc)), 20, "the event of the restart")
+            case.equal(mine.request("GET", "/v1/jobs").status, 403, "status without a token")
             with tcp_door(mine) as url:
                 done = subprocess.run([BINARY, "acl", "token", "self"], check=True, stdout=subprocess.PIPE, timeout=120,
                                       env={**os.environ, "NOMAD_ADDR": url, "NOMAD_TOKEN": one.token})
                 case.contains(done.stdout.decode(), one.token)
-            case.equal(mine.request("GET", "/v1/allocation/" + alloc).status in (403, 404), True, "without a token")
+            case.equal(mine.request("GET", "/v1/allocation/" + alloc).status in (403, 404), True, "status without a token")
             one.do("/v1/node/%s/purge" % me)
-            case.until(lambda: [n["ID"] for n in one.ask("/v1/nodes") if n["Status"] == "ready"] == [me], 60, "the node again")
+            case.until(lambda: [n["ID"] for n in one.ask("/v1/nodes") if n["Status"] == "ready"] == [me], 60, "the node to be ready again")
 
 
 TLS = """
@@ -395,7 +395,7 @@ tls {
 
 
 def test_a_cluster_with_tls():
-    """Each proves who it is; what a server asks the node for comes by the same connection."""
+    """Both sides show certificates; requests of a server to the node use the same connection."""
     made = nomad_server.make_certificates(case.directory())
     server_tls, client_tls, stranger_tls = (TLS % (made["ca"][0], *made[k]) for k in ("server", "client", "stranger"))
     with Server(more=server_tls) as one:
@@ -421,12 +421,12 @@ while :; do sleep 0.1; done
 
 
 def words(alloc):
-    """What a task of FOLLOW has said: [name, token …] each."""
+    """Returns the output of a task of FOLLOW: [name, token …] for each line."""
     path = "%s/logs/%s/t.stdout.0" % (node.data, alloc)
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as f:
-        return [line.split() for line in f.read().split("\n")[:-1]]  # whole ones
+        return [line.split() for line in f.read().split("\n")[:-1]]  # complete lines
 
 
 def claims(token):
@@ -434,7 +434,7 @@ def claims(token):
     return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
 
 
-def test_tokens_are_signed_given_and_renewed():
+def test_tokens_are_signed_and_renewed():
     for driver in ("raw_exec", "exec"):
         name, named = "tokens" + driver, [
             {"Name": "brief", "Audience": ["example.org"], "File": True, "TTL": 8 * S, "ChangeMode": "signal", "ChangeSignal": "SIGHUP"},
@@ -448,26 +448,26 @@ def test_tokens_are_signed_given_and_renewed():
         wanted = 1 if real.older_than(1, 7) else 5
         case.until(lambda a=alloc: len(words(a)) >= wanted, 60, "tokens, and two renewals")
         found = words(alloc)
-        case.equal(found[0][1], found[0][2], "the default one, as variable and file")
+        case.equal(found[0][1], found[0][2], "the default token, in variable and file")
         case.equal(claims(found[0][1])["nomad_allocation_id"], alloc)
         if not real.older_than(1, 7):
-            case.equal(found[1][1], found[1][2], "the lasting one, as variable and file")
+            case.equal(found[1][1], found[1][2], "the token without expiry, in variable and file")
             case.equal(claims(found[1][1])["sub"], "global:default:%s:g:t:lasting" % name)
             brief = [claims(w[1]) for w in found[2:]]
             case.equal({(c["sub"], c["aud"]) for c in brief}, {("global:default:%s:g:t:brief" % name, "example.org")})
-            case.equal(len({c["jti"] for c in brief}), len(brief), "new ones each time")
+            case.equal(len({c["jti"] for c in brief}), len(brief), "whether all tokens are different")
             case.equal({c["exp"] - c["iat"] for c in brief}, {8})
             told = [e["DisplayMessage"] for e in server.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Events"]]
             case.equal("Identity[brief]: new Identity token acquired" in told, True, told)
             case.equal([t for t in told if "restart" in t], [], "restarts")
-        case.equal("eyJ" in node.log(), False, "a token in the log")
+        case.equal("eyJ" in node.log(), False, "tokens in the log")
         server.purge(name)
 
 
 def test_the_nodes_own_identity():
-    """Given at the registration, shown, renewed on demand by the next beat, and kept by the next process."""
+    """It is issued at the registration, can be read, is renewed on request at the next beat, and is kept after a restart."""
     if real.older_than(1, 11):
-        return  # they issue none
+        return  # these servers issue none
     me = server.wait_ready()
     at_server = sayer("http://%s:%d" % (server.ip, server.ports[0]))
 
@@ -486,9 +486,9 @@ def test_the_nodes_own_identity():
         case.until(lambda: server.wait_ready() == me and identity(at_server) == second, 60, "the same identity after a restart")
 
 
-def test_a_cluster_that_demands_an_introduction():
+def test_a_cluster_that_requires_an_introduction_token():
     if real.older_than(1, 11):
-        return  # it cannot
+        return  # these servers do not support it
     with Server(server="client_introduction {\n    enforcement = \"strict\"\n  }", more="acl {\n  enabled = true\n}") as one:
         one.token = one.do("/v1/acl/bootstrap")["SecretID"]
         def introduce():

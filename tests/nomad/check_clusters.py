@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters with real servers: several nodes, servers that are upgraded, links that are cut, processes that are killed, a CSI
-driver that is not ours. In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-nomad NOMAD=path`.
+"""Tests clusters of real servers: several nodes, upgrades of servers, interrupted links, killed processes, and a CSI driver other than
+csi-local. In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-nomad NOMAD=path`.
 
     tests/nomad/isolated.py tests/nomad/check_clusters.py PATH [test_…]…
 
-NOMAD_NEXT=path is the program that the servers are upgraded to. CSI_DRIVER is a command line for sh, where $CSI_ENDPOINT is the
-socket and $CSI_STATE a directory of the driver's own."""
+NOMAD_NEXT=path is the program that the servers are upgraded to. CSI_DRIVER is a command line for sh, where $CSI_ENDPOINT is the socket and
+$CSI_STATE a directory of the driver's own."""
 import contextlib
 import os
 import re
@@ -33,7 +33,7 @@ AGAIN = {"Attempts": 100, "Interval": 3600 * S, "Delay": S // 10, "Mode": "fail"
 # --- nodes ---
 
 def named(one):
-    """{name: node} of the ready ones."""
+    """Returns {name: node} of the ready nodes."""
     return {n["Name"]: n for n in one.ask("/v1/nodes") if n["Status"] == "ready"}
 
 
@@ -43,24 +43,24 @@ def wait_named(one, *names):
 
 
 def on(*names):
-    """A job only there."""
+    """Restricts a job to this node."""
     return [{"LTarget": "${node.unique.name}", "RTarget": "^(%s)$" % "|".join(names), "Operand": "regexp"}]
 
 
 def where(one, job):
-    """The node of the job's one alloc that runs and shall, None while there is another number of them."""
+    """Returns the node of the job's only running alloc; None if there are none or several."""
     found = [a for a in one.allocs(job) if a["ClientStatus"] == "running" and a["DesiredStatus"] == "run"]
     return found[0]["NodeName"] if len(found) == 1 else None
 
 
 def wait_on(one, job, *names):
-    """Until the job runs on one of these; that one."""
+    """Waits until the job runs on one of these nodes. Returns it."""
     case.until(lambda: where(one, job) in names, 90, "%s to run on %s" % (job, " or ".join(names)))
     return where(one, job)
 
 
 def stopped(one, job):
-    """Only what shall run does."""
+    """Checks that only the expected tasks run."""
     return all(not processes_of(a["ID"]) for a in one.allocs(job) if a["DesiredStatus"] != "run" or a["ClientStatus"] != "running")
 
 
@@ -101,7 +101,7 @@ def test_two_nodes_and_an_original_client_side_by_side():
 
 
 def move_by_failure(one, pair):
-    """The task fails where the file says so: rescheduled to the other node and back."""
+    """The task fails on the node that a file names: it is rescheduled to the other node and back."""
     bad = case.directory() + "/bad"
     script = 'while ! grep -qx "$HERE" %s; do sleep 0.1; done; exit 1' % bad
 
@@ -140,7 +140,7 @@ def move_by_drain(one, pair):
     purge(one, name)
 
 
-def test_what_a_silent_node_had_runs_on_the_others_and_stops_when_it_is_back():
+def test_allocs_of_a_silent_node_are_replaced_and_stopped_when_it_is_back():
     with three_nodes(real.STRICT) as (one, agents):
         for other in ("n2", "n3"):
             one.run(sleeper("held"), Constraints=on("n1", other))
@@ -166,17 +166,17 @@ def test_what_a_silent_node_had_runs_on_the_others_and_stops_when_it_is_back():
 # --- upgrades ---
 
 def identity(one, node):
-    """Whose the node's identity is."""
+    """Returns the subject of the node's identity."""
     try:
         return one.ask("/v1/client/identity?node_id=" + node)["Claims"]["nomad_node_id"]
     except AssertionError:
-        return None  # it has none yet
+        return None  # the node has none yet
 
 
-def test_servers_upgraded_under_a_running_node():
+def test_servers_are_upgraded_while_a_node_runs():
     following = os.environ.get("NOMAD_NEXT")
     if not following:
-        case.skip("NOMAD_NEXT=path/to/nomad, what the servers are upgraded to, is not given")
+        case.skip("NOMAD_NEXT=path/to/nomad, the program for the upgrade, is not set")
     print("    from %s to %s" % (real.VERSION, real.version_of(following)), flush=True)
     with Server() as one, node_of(one) as node:
         me = one.wait_ready()
@@ -196,7 +196,7 @@ def test_servers_upgraded_under_a_running_node():
             case.equal(processes_of(alloc), pids, "the task of " + alloc)
             case.equal(one.ask("/v1/allocation/" + alloc)["ClientStatus"], "running")
         if not real.older_than(1, 11, real.version_of(following)):
-            case.until(lambda: identity(one, me) == me, 60, "an identity of the node that was registered without one")
+            case.until(lambda: identity(one, me) == me, 60, "an identity for the node that was registered without one")
         alloc = one.allocs("kept-raw_exec")[0]["ID"]
         one.do("/v1/allocation/%s/stop" % alloc)
         one.wait("kept-raw_exec", ["complete", "running", "running"] if one.allocs("kept-raw_exec")[0]["ID"] == alloc else
@@ -208,7 +208,8 @@ def test_servers_upgraded_under_a_running_node():
 
 
 def test_servers_that_come_back_without_their_data():
-    """They know neither the node nor what it runs, and count from the beginning: they are told twice, and what they place then runs."""
+    """They know neither the node nor its allocs, and their index starts from the beginning: the node registers again, its old allocs are
+    stopped after the second list, and new ones run."""
     for killed in (False, True):
         with Server() as one, node_of(one) as node:
             me = one.wait_ready()
@@ -222,12 +223,12 @@ def test_servers_that_come_back_without_their_data():
                 node.kill("supervisor")
             shutil.rmtree(one.dir + "/data")
             one.start()
-            one.run(sleeper("everywhere"), Type="system")  # placed with the node's registration
+            one.run(sleeper("everywhere"), Type="system")  # placed at the registration of the node
             case.equal(one.wait_ready(), me)
             one.run(sleeper("new"))
             for job in ("new", "everywhere"):
                 one.wait(job, ["running"], 60)
-            case.until(lambda a=old: not processes_of(a), 60, "what nobody knows to end")
+            case.until(lambda a=old: not processes_of(a), 60, "the unknown alloc to end")
             case.contains(node.log().split("removed, because the servers do not list it any more")[0], "asking again after the next heartbeat")
             purge(one, "new", "everywhere")
 
@@ -240,7 +241,7 @@ def ip(*words):
 
 @contextlib.contextmanager
 def far_away():
-    """A network namespace on a cable: the words before a command that is to run there."""
+    """Makes a network namespace with a veth link. Yields the words before a command that runs there."""
     with subprocess.Popen(["unshare", "-n", "sleep", "100000"]) as holder:
         try:
             mine = os.stat("/proc/self/ns/net").st_ino
@@ -261,20 +262,20 @@ def far_away():
 
 
 def kinds_of_silence(there, node):
-    """(name, what brings it, what ends it)"""
+    """Yields (name, function that causes the fault, function that ends it)."""
     def commands(*words):
         return [lambda w=w: subprocess.run(w, check=True) for w in words]
 
     def lose(target, wrap=()):
         return commands(*([*wrap, "ip", "route", word, "blackhole", target + "/32"] for word in ("add", "del")))
     yield "cut", *commands(*(["ip", "link", "set", "near", word] for word in ("down", "up")))
-    yield "deaf", *lose(THERE)  # what the server sends is lost
-    yield "mute", *lose(HERE, there)  # what the node sends is
+    yield "deaf", *lose(THERE)  # packets from the server are lost
+    yield "mute", *lose(HERE, there)  # packets from the node are lost
     yield "hung", *(lambda s=s: node.kill("supervisor", s) for s in (signal.SIGSTOP, signal.SIGCONT))
 
 
 def lease(seconds):
-    """A group's."""
+    """Returns the fields of a group."""
     return {"StopAfterClientDisconnect": seconds * S} if real.older_than(1, 8) else {"Disconnect": {"StopOnClientAfter": seconds * S}}
 
 
@@ -297,13 +298,13 @@ def test_a_link_that_is_cut_or_half_open_and_a_supervisor_that_hangs():
             bring()
             try:
                 case.until(lambda a=first: not processes_of(a), LEASE_S + 60, "the lease to end: " + name)
-                case.equal(processes_of(alloc), pids, "the task without a lease")
+                case.equal(processes_of(alloc), pids, "processes of the task without a lease")
                 one.wait_ready("disconnected")
             finally:
                 end()
             one.wait_ready()
-            case.until(lambda: one.ask("/v1/allocation/" + alloc)["ClientStatus"] == "running", 60, "the alloc to be known")
-            case.equal(processes_of(alloc), pids, "the task without a lease")
+            case.until(lambda: one.ask("/v1/allocation/" + alloc)["ClientStatus"] == "running", 60, "the alloc to be running again")
+            case.equal(processes_of(alloc), pids, "processes of the task without a lease")
             wait_on(one, leased, "n1")
             print("    %s: the lease ended %s late" % (name, lateness(one, first)), flush=True)
             case.equal(len(one.allocs("stays")), 1)
@@ -313,7 +314,7 @@ def test_a_link_that_is_cut_or_half_open_and_a_supervisor_that_hangs():
 
 
 def lateness(one, alloc):
-    """As the event of the task says it."""
+    """Returns how late the stop was, from the event of the task."""
     def look():
         said = " ".join(e["DisplayMessage"] + str(e["Details"]) for e in one.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Events"])
         return re.search(r"the stop began (\S+) after the limit", said)
@@ -332,7 +333,7 @@ def with_plugin(one, command, args, env=None):
             return one.ask("/v1/plugin/csi/p")["NodesHealthy"] == 1
         except AssertionError:
             return False
-    case.until(healthy, 60, "a healthy plugin")
+    case.until(healthy, 60, "the plugin to be healthy")
 
 
 def create_volume(one, name, **fields):
@@ -348,7 +349,7 @@ def writer(name, source, driver="exec"):
 
 
 class Kept:
-    """What runs now and has to be the same after each kill."""
+    """Returns what must be the same after each kill."""
 
     def __init__(self, one, jobs):
         self.one, self.jobs, self.now = one, jobs, None
@@ -360,14 +361,14 @@ class Kept:
 
     @staticmethod
     def first(alloc):
-        """A shell has children that come and go."""
+        """Waits until it is the same again, because children of a shell start and end."""
         return min(processes_of(alloc), default=0)
 
     def check(self, what):
-        case.equal(self.look(), self.now, "what runs after " + what)
+        case.equal(self.look(), self.now, "running processes after the kill of " + what)
 
 
-def test_kill_of_each_process_with_allocs_running():
+def test_each_process_is_killed_while_allocs_run():
     store = case.directory()
     os.chmod(store, 0o777)
     with Server() as one, node_of(one) as node:
@@ -388,7 +389,7 @@ def test_kill_of_each_process_with_allocs_running():
                 node.wait_ready()
             else:
                 old = node.kill(name)
-                if name != "csi-helper":  # started when it is wanted
+                if name != "csi-helper":  # started on demand
                     node.wait_process(name, old, 60)
             one.run(sleeper("after-" + name))
             one.wait("after-" + name, ["running"], 90)
@@ -396,7 +397,7 @@ def test_kill_of_each_process_with_allocs_running():
             kept.check("the kill of " + name)
             purge(one, "after-" + name)
         purge(one, "writer")
-        case.until(lambda: not one.ask("/v1/volume/csi/data")["WriteAllocs"], 60, "the claim to be given back")
+        case.until(lambda: not one.ask("/v1/volume/csi/data")["WriteAllocs"], 60, "the claim to be released")
         one.request("DELETE", "/v1/volume/csi/data/delete")
         purge(one, "many-raw_exec", "many-exec", "plugin")
 
@@ -407,18 +408,18 @@ def test_kills_while_allocs_start_and_stop():
         for name in ("supervisor", "mount-helper", "file-helper", "exec-helper", "heartbeat"):
             job = "begun-" + name
             one.run(sleeper(job, count=20, group={"RestartPolicy": AGAIN}))
-            case.until(lambda j=job: any(processes_of(a["ID"]) for a in one.allocs(j)), 60, "the first task")
+            case.until(lambda j=job: any(processes_of(a["ID"]) for a in one.allocs(j)), 60, "the first task to run")
             node.kill(name)
             found = one.wait(job, ["running"] * 20, 120)
             case.equal([len(processes_of(a["ID"])) for a in found], [1] * 20, "tasks of each alloc")
             one.purge(job)
-            case.until(lambda: any(not processes_of(a["ID"]) for a in found), 60, "the first end")
+            case.until(lambda: any(not processes_of(a["ID"]) for a in found), 60, "the first task to end")
             if name in node.processes():
                 node.kill(name)
             case.until(lambda: not any(processes_of(a["ID"]) for a in found), 120, "the end of all tasks")
 
 
-def test_the_volume_of_a_silent_node_is_given_back_when_it_returns():
+def test_the_volume_of_a_silent_node_is_released_when_it_is_back():
     store = case.directory()
     os.chmod(store, 0o777)
     with Server(beats=real.STRICT) as one, node_of(one) as node:
@@ -434,35 +435,35 @@ def test_the_volume_of_a_silent_node_is_given_back_when_it_returns():
         finally:
             os.kill(heartbeat, signal.SIGCONT)
         one.wait_ready()
-        case.until(lambda: not processes_of(first), 60, "the writer that was lost to end")
+        case.until(lambda: not processes_of(first), 60, "the lost writer to end")
         wait_on(one, "writer", "n1")
         second = one.allocs("writer")[-1]["ID"]
         case.equal(list(one.ask("/v1/volume/csi/data")["WriteAllocs"]), [second])
         with open("%s/volumes/%s/log" % (store, one.ask("/v1/volume/csi/data")["ExternalID"]), encoding="ascii") as f:
             wrote = list(dict.fromkeys(f.read().split()))
-        case.equal(wrote, [first, second], "who wrote, one after the other")
+        case.equal(wrote, [first, second], "the writers, one after the other")
         purge(one, "writer")
-        case.until(lambda: not one.ask("/v1/volume/csi/data")["WriteAllocs"], 60, "the claim to be given back")
+        case.until(lambda: not one.ask("/v1/volume/csi/data")["WriteAllocs"], 60, "the claim to be released")
         one.request("DELETE", "/v1/volume/csi/data/delete")
         purge(one, "plugin")
 
 
-# --- a driver that is not ours ---
+# --- another CSI driver ---
 
-def test_a_csi_driver_that_is_not_ours():
+def test_another_csi_driver():
     command = os.environ.get("CSI_DRIVER")
     if not command:
-        case.skip("CSI_DRIVER, the command line of a driver, is not given")
+        case.skip("CSI_DRIVER, the command line of a driver, is not set")
     state = case.directory()
     with Server() as one, node_of(one) as node:
         one.wait_ready()
-        # The directories that it makes are for all: the task that writes is not root.
+        # The directories that it makes must be writable for all, because the task is not root.
         with_plugin(one, "/bin/sh", ["-c", "umask 0; exec " + command], {"CSI_STATE": state})
         create_volume(one, "data")
         made = one.ask("/v1/volume/csi/data")
         print("    %s %s, volume %s" % (made["Provider"], made["ProviderVersion"], made["ExternalID"]), flush=True)
         first = life_of_volume(one, node, "data", [])
-        # Registered once more, by the name that the driver knows it by, after it was forgotten.
+        # After it was deregistered, it is registered again by the driver's name for it.
         one.request("DELETE", "/v1/volume/csi/data")
         one.do("/v1/volume/csi/again", {"Volumes": [{"ID": "again", "Name": "again", "PluginID": "p", "ExternalID": made["ExternalID"],
                                                      "RequestedCapabilities": [CAPABILITY], "Context": made.get("Context") or {}}]})
@@ -472,13 +473,13 @@ def test_a_csi_driver_that_is_not_ours():
         case.equal(life_of_volume(one, node, "data", []) != [], True)
         one.request("DELETE", "/v1/volume/csi/data/delete")
         purge(one, "plugin")
-    shutil.rmtree("/run/mount", ignore_errors=True)  # mount(8), which drivers call, notes there what it does
+    shutil.rmtree("/run/mount", ignore_errors=True)  # mount(8), which drivers call, writes its notes there
 
 
-def test_sizes_lists_and_snapshots_of_that_driver():
+def test_sizes_lists_and_snapshots_of_another_csi_driver():
     command = os.environ.get("CSI_DRIVER")
     if not command:
-        case.skip("CSI_DRIVER, the command line of a driver, is not given")
+        case.skip("CSI_DRIVER, the command line of a driver, is not set")
     state = case.directory()
     with Server() as one, node_of(one) as node:
         one.wait_ready()
@@ -509,32 +510,33 @@ def test_sizes_lists_and_snapshots_of_that_driver():
 
 
 def written(node, alloc):
-    """The allocs that the volume's log names, in their order."""
+    """Returns the allocs in the volume's log, in order."""
     answer = node.request("GET", "/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % alloc)
     return list(dict.fromkeys(answer.text.split()))
 
 
 def life_of_volume(one, node, name, known):
-    """Claimed, written, replaced after a kill of the supervisor, given back. known: who wrote to it before. Who has, then."""
+    """Claims and writes the volume, replaces the writer after a kill of the supervisor, and releases it. known: the earlier writers.
+    Returns all writers."""
     job = writer("w-" + name, name)
     task = job["Job"]["TaskGroups"][0]["Tasks"][0]
     task["Config"]["args"] = ["-c", "echo $NOMAD_ALLOC_ID >> /d/log; cat /d/log; exec sleep 1000"]
     job["Job"]["TaskGroups"][0]["Update"] = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": S}
     one.run(job)
     first = one.wait("w-" + name, ["running"], 90)[0]["ID"]
-    case.until(lambda: written(node, first) == [*known, first], 30, "what the volume had and has")
+    case.until(lambda: written(node, first) == [*known, first], 30, "writers in the volume's log")
     case.equal(list(one.ask("/v1/volume/csi/" + name)["WriteAllocs"]), [first])
     pids = processes_of(first)
     node.kill("supervisor")
     node.wait_ready()
     task["Env"] = {"CHANGED": "1"}
-    case.equal(processes_of(first), pids, "the task after the kill of the supervisor")
+    case.equal(processes_of(first), pids, "processes after the kill of the supervisor")
     one.run(job)
     second = one.wait("w-" + name, ["complete", "running"], 120)[1]["ID"]
-    case.until(lambda: written(node, second) == [*known, first, second], 30, "what the first wrote, at the second")
+    case.until(lambda: written(node, second) == [*known, first, second], 30, "the data of the first writer, for the second")
     case.contains(" ".join(events(one.ask("/v1/allocation/" + second))), "Started")
     purge(one, "w-" + name)
-    case.until(lambda: not one.ask("/v1/volume/csi/" + name)["WriteAllocs"], 90, "the claim to be given back")
+    case.until(lambda: not one.ask("/v1/volume/csi/" + name)["WriteAllocs"], 90, "the claim to be released")
     case.until(lambda: not [line for line in mounts() if "/csi/" in line and "/per-alloc/" in line], 60, "the volume to be unmounted")
     return [*known, first, second]
 
@@ -544,7 +546,7 @@ def mounts():
         return f.readlines()
 
 
-if libc.unshare(CLONE_NEWNET) < 0:  # ports and cables of its own
+if libc.unshare(CLONE_NEWNET) < 0:  # its own ports and veth links
     sys.exit("no network namespace")
 ip("link", "set", "lo", "up")
 case.run(globals())

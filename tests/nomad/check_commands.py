@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The command of the real servers, which this starts on loopback, at agents' sockets: what it shows, follows and does inside tasks.
-For `make check-nomad NOMAD=path`.
+"""Tests the command line program of real servers, which this starts on loopback, at agents' sockets: output, following, and commands inside
+tasks. For `make check-nomad NOMAD=path`.
 
     tests/nomad/check_commands.py PATH [test_…]…"""
 import contextlib
@@ -54,7 +54,7 @@ job "given" {
 
 
 def same(found, wanted, where):
-    """As the server shows it, but that empty members may be left out, as between nodes and servers."""
+    """Checks that the value is as the server shows it; empty members may be left out, as between nodes and servers."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         for key in found.keys() | wanted.keys():
             if key in found or wanted[key]:
@@ -67,7 +67,7 @@ def same(found, wanted, where):
 
 
 def test_the_command_of_the_servers_at_the_agents_socket():
-    """What the node passes on is what the servers say."""
+    """Forwarded answers are the same as those of the servers."""
     with tcp_door(node) as url:
         command_at(url)
 
@@ -84,10 +84,10 @@ def command_at(url):
     case.contains(say("alloc", "status", alloc["ID"]), "Task started by client")
     case.contains(say("node", "status"), "ready")
     case.contains(say("node", "status", "-self"), alloc["ID"][:8])
-    case.contains(say("status", "sai"), alloc["ID"][:8])  # which asks for what begins so
+    case.contains(say("status", "sai"), alloc["ID"][:8])  # which requests objects by prefix
     me = alloc["NodeID"]
     case.contains(say("node", "meta", "apply", "-node-id", me, "turn=7"), "")
-    case.until(lambda: (server.ask("/v1/node/" + me)["Meta"] or {}).get("turn") == "7", 30, "the servers to hear of it")
+    case.until(lambda: (server.ask("/v1/node/" + me)["Meta"] or {}).get("turn") == "7", 30, "the change to reach the servers")
     case.contains(say("node", "meta", "read", "-node-id", me), "turn = 7")
     say("node", "meta", "apply", "-node-id", me, "-unset", "turn")
     for words, part in ((("namespace", "list"), "default"), (("node", "pool", "list"), "default"), (("service", "list"), ""),
@@ -145,13 +145,13 @@ job "alone" {
 
 
 def test_the_command_of_the_servers_at_an_agent_without_servers():
-    """It reads all that the agent answers by itself."""
+    """It understands all answers of the embedded server."""
     path = case.directory() + "/alone.nomad"
     with open(path, "w", encoding="ascii") as f:
         f.write(LOCAL)
     with api.Node() as alone, tcp_door(alone) as url:
         say, me = sayer(url), alone.ask("/v1/nodes")[0]["ID"]
-        case.contains(say("job", "run", path), "successful")  # the deployment, which it waits for
+        case.contains(say("job", "run", path), "successful")  # waits for the deployment
         alloc, = (a["ID"] for a in alone.wait_running("alone"))
         evaluation, deployment = (alone.ask("/v1/job/alone/" + k)[0]["ID"] for k in ("evaluations", "deployments"))
         for words, part in (
@@ -188,7 +188,7 @@ def test_commands_inside_tasks():
 def test_actions_inside_tasks():
     """Through the servers, and at the agent's socket."""
     if real.older_than(1, 7):
-        return  # they have none
+        return  # these servers have none
     server.run(sleeper("acting", Actions=[{"Name": "greet", "Command": "sh", "Args": ["-c", "cat; echo in $0; exit 3", "a b"]}]))
     alloc = server.wait("acting", ["running"])[0]["ID"]
     with tcp_door(node) as url:
@@ -202,7 +202,7 @@ def test_actions_inside_tasks():
 
 
 def exec_in(url, alloc, words, stdin=b"", flags=()):
-    """Exit code, output and errors."""
+    """Returns exit code, stdout and stderr."""
     done = subprocess.run([BINARY, "alloc", "exec", *flags, alloc, *words], input=stdin, capture_output=True, check=False,
                           timeout=120, env={**os.environ, "NOMAD_ADDR": url})
     return done.returncode, done.stdout, done.stderr
@@ -216,24 +216,24 @@ def exec_at(url, alloc):
     case.equal((code, b"no-such-thing" in err), (127, True), "%s: %r" % (url, err))
     data = os.urandom(1 << 16) * 160
     code, out, err = exec_in(url, alloc, ["cat"], data)
-    case.equal((code, out == data, err), (0, True, b""), "10 MB there and back by " + url)
+    case.equal((code, out == data, err), (0, True, b""), "10 MB echoed by " + url)
     code, out = exec_on_terminal(url, alloc, ["sh", "-c", SIZED], b"word\r")
     case.equal((code, b":word:" in out), (5, True), "a terminal by %s: %r" % (url, out))
     code, _, err = exec_in(url, alloc, ["true"], flags=["-task", "x"])
     case.equal((code, b"x" in err), (1, True), "an unknown task by %s: %r" % (url, err))
     mark = "mark-%d" % os.getpid()
-    script = "trap '' HUP; while :; do echo x; sleep 0.1; done"  # servers look after a user when there is output for him
+    script = "trap '' HUP; while :; do echo x; sleep 0.1; done"  # servers notice a disconnected user only when there is output
     client = subprocess.Popen([BINARY, "alloc", "exec", alloc, "sh", "-c", script, mark],
                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, "NOMAD_ADDR": url})
-    case.until(lambda: [p for p in pids_with(mark) if p != client.pid], 30, "the command")
+    case.until(lambda: [p for p in pids_with(mark) if p != client.pid], 30, "the command to run")
     client.kill()
     client.wait()
     client.stdin.close()
-    case.until(lambda: not pids_with(mark), 30, "end of a command whose client was killed, by " + url)
+    case.until(lambda: not pids_with(mark), 30, "the end of a command whose client was killed, by " + url)
 
 
 def follow(url, words, until, cause):
-    """What a command that goes on says, until that is in it; cause() is done when it says something."""
+    """Reads the output of a command that follows, until it contains the text; calls cause() after the first output."""
     with subprocess.Popen([BINARY, *words], stdout=subprocess.PIPE, env={**os.environ, "NOMAD_ADDR": url}) as client:
         try:
             said, deadline = b"", case.patience(60)
@@ -248,8 +248,8 @@ def follow(url, words, until, cause):
     return said
 
 
-def test_logs_and_files_that_are_followed():
-    """Through the servers, and at the agent's socket: what is there, and what comes."""
+def test_logs_and_files_are_followed():
+    """Through the servers, and at the agent's socket: existing contents and new ones."""
     server.run(api.job("speaks", "/bin/sh", ["-c", "echo one; while [ ! -e local/go ]; do sleep 0.1; done; echo two; exec sleep 1000"]))
     alloc = server.wait("speaks", ["running"])[0]["ID"]
     local = "%s/alloc/%s/t/local/" % (node.data, alloc)
@@ -270,10 +270,10 @@ def test_logs_and_files_that_are_followed():
 
 @contextlib.contextmanager
 def another_node(job, **task):
-    """(the node, an alloc of that job on it, the URL of the first node's socket)"""
+    """Yields (the other node, an alloc of the job on it, the URL of the first node's socket)."""
     with node_of(server, name="far") as far, tcp_door(node) as url:
         far_id = far.ask("/v1/agent/self")["stats"]["client"]["node_id"]
-        case.until(lambda: any(n["ID"] == far_id and n["Status"] == "ready" for n in server.ask("/v1/nodes")), 40, "the other node")
+        case.until(lambda: any(n["ID"] == far_id and n["Status"] == "ready" for n in server.ask("/v1/nodes")), 40, "the other node to be ready")
         server.run(api.job(job, group={"Constraints": [{"LTarget": "${node.unique.id}", "RTarget": far_id, "Operand": "="}]}, **task))
         yield far_id, server.wait(job, ["running"])[0]["ID"], url
         server.purge(job)
@@ -283,7 +283,7 @@ def another_node(job, **task):
 
 
 def read_until(url, part, cause):
-    """Of an answer that goes on; cause() is done again and again."""
+    """Reads a streaming answer until it contains the text; calls cause() again and again."""
     with urllib.request.urlopen(url, timeout=60) as answer:
         fd, seen = answer.fileno(), b""
         deadline = case.patience(60)
@@ -300,8 +300,8 @@ def test_commands_inside_tasks_of_another_node():
         exec_at(url, alloc)
 
 
-def test_what_another_node_has():
-    """Files, logs, facts and the agent's log, which the servers fetch; and the servers' own events and logs."""
+def test_files_logs_and_statistics_of_another_node():
+    """Files, logs, statistics and the agent's log, which the servers fetch; and the servers' own events and logs."""
     script = "echo first; echo bad >&2; printf 0123456789 >local/file; exec sleep 1000"
     at_server = "http://%s:%d" % (server.ip, server.ports[0])
     with another_node("files", command="/bin/sh", args=["-c", script]) as (far_id, alloc, url):
@@ -320,7 +320,7 @@ def test_what_another_node_has():
             if path[:2] in ("ls", "st") and found[0] == 200 and "stream" not in path:
                 wanted, found = ((status, json.loads(body)) for status, body in (wanted, found))
             case.equal(found, wanted, path)
-        # Where the server says it in the body of an answer that is none.
+        # If the server puts the error into the body of a successful answer.
         for status, path in ((400, "cat/%s?path=none"), (400, "logs/%s?task=x&type=stdout"), (400, "stream/%s?path=t/secrets/x"),
                              (400, "cat/%s"), (400, "readat/%s?path=x"), (400, "logs/x?task=t&type=stdout"), (404, "ls/%s?path=none")):
             case.equal(fetch(url + "/v1/client/fs/" + path.replace("%s", alloc))[0], status, path)
@@ -341,7 +341,7 @@ SIZED = "until [ \"$(stty size)\" = '24 80' ]; do sleep 0.1; done; echo sized; r
 
 
 def exec_on_terminal(url, alloc, words, typed):
-    """Exit code and what was shown."""
+    """Returns the exit code and the output."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     client = subprocess.Popen([BINARY, "alloc", "exec", alloc, *words], stdin=slave, stdout=slave, stderr=slave,
@@ -360,7 +360,7 @@ def exec_on_terminal(url, alloc, words, typed):
 
 
 def pids_with(mark):
-    """Processes with this word in their arguments."""
+    """Returns the processes with this word in their arguments."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open("/proc/%s/cmdline" % pid, "rb") as f:

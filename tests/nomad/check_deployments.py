@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What servers decide by what clients tell them: deployments, canaries, versions that are taken back, checks, reschedules. The same
-on drover and on a client of the servers' own program. In namespaces of its own: tests/nomad/isolated.py runs it, for
-`make check-nomad NOMAD=path`.
+"""Compares decisions of servers that depend on updates of clients: deployments, canaries, rollbacks, checks, reschedules. They must be the
+same with drover and with a client of the servers' own program. In namespaces of its own: tests/nomad/isolated.py runs it, for `make
+check-nomad NOMAD=path`.
 
     tests/nomad/isolated.py tests/nomad/check_deployments.py PATH [test_…]…"""
 import os
@@ -27,9 +27,10 @@ def service(*checks):
 
 
 def alloc_of(one):
-    """What became of it. When it is said that a task is unhealthy depends on the client's threads: docs/differences.md."""
+    """Returns the outcome of an alloc. The time at which a client reports a task as unhealthy depends on its threads:
+    docs/differences.md."""
     alloc = both.server.ask("/v1/allocation/" + one["ID"])
-    # Without a deployment nobody asks for it, and clients often end before they have found it.
+    # Without a deployment health does not matter, and clients often end before they have determined it.
     health = (one.get("DeploymentStatus") or {}) if alloc.get("DeploymentID") else {}
     return {"version": one["JobVersion"], "status": (alloc["DesiredStatus"], alloc["ClientStatus"], alloc.get("ClientDescription")),
             "health": (health.get("Healthy"), health.get("Canary")), "delays": delays_of(alloc),
@@ -38,7 +39,7 @@ def alloc_of(one):
 
 
 def told(events):
-    """How a task ended that was told to the original client does not always know: alike.way()."""
+    """Removes how a stopped task ended, which the original client does not always know: alike.way()."""
     killed = "Killing" in [e[0] for e in events]
     return [(e[0], None if killed else e[1], *e[2:]) for e in events if e[0] != "Alloc Unhealthy"]
 
@@ -54,12 +55,12 @@ def deployments_of(name, node):
 
 
 def became(name, node):
-    """Of the job there: each version's deployment, and all allocs."""
+    """Returns each version's deployment, and all allocs, of the job on this node."""
     return deployments_of(name, node), sorted((alloc_of(a) for a in both.server.allocs("%s-%s" % (name, node))), key=str)
 
 
 def deployed(name, *wanted):
-    """Until the versions' deployments are so, on both nodes."""
+    """Waits until the deployments of all versions have these statuses, on both nodes."""
     def look():
         return [[d[1] for d in deployments_of(name, n)] for n in (OURS, THEIRS)]
     try:
@@ -69,11 +70,11 @@ def deployed(name, *wanted):
 
 
 def same(*names):
-    """In the end; what a client says last may reach the servers late."""
+    """Compares the final state. The last update of a client may reach the servers late."""
     wrong = []
     for name in names:
         try:
-            case.until(lambda n=name: became(n, OURS) == became(n, THEIRS), 60, name + " to have gone alike")
+            case.until(lambda n=name: became(n, OURS) == became(n, THEIRS), 60, name + " to be the same on both nodes")
         except AssertionError as e:
             wrong += [str(e)] + ["  %s: %s" % (n, became(name, n)) for n in (OURS, THEIRS)]
         both.purge(name)
@@ -99,7 +100,7 @@ def test_deployments():
     version("canary", NEXT, {"Canary": 1, "AutoPromote": True})
     version("taken-back", "exit 1", {"AutoRevert": True})
     version("unhealthy", "exit 1", {})
-    # No client says anything of health here, and nobody else does.
+    # Neither a client nor an operator sets the health here.
     version("slow", NEXT, {"HealthCheck": "manual", "HealthyDeadline": 2 * S, "ProgressDeadline": 5 * S})
     for name in ("rolling", "at-once", "canary"):
         deployed(name, "successful", "successful")
@@ -109,14 +110,14 @@ def test_deployments():
     same(*names)
 
 
-def test_deployments_that_checks_decide():
+def test_deployments_with_health_by_checks():
     good, dead = {"Name": "good"}, {"Name": "dead", "PortLabel": "nobody"}
     by_checks = {"HealthCheck": "checks"}
     for name in ("checked", "back-by-checks"):
         version(name, SERVES, {**by_checks, "AutoRevert": name != "checked"}, **PORTS, **service(good))
     for name in ("checked", "back-by-checks"):
         deployed(name, "successful")
-    # Never healthy, however long that takes.
+    # Never healthy, however long it takes.
     never = {**by_checks, "HealthyDeadline": 5 * S}
     version("checked", SERVES, never, **PORTS, **service(good, dead))
     version("back-by-checks", SERVES, {**never, "AutoRevert": True}, **PORTS, **service(dead))
@@ -125,8 +126,8 @@ def test_deployments_that_checks_decide():
     same("checked", "back-by-checks")
 
 
-def test_what_checks_say():
-    """Of what answers, and, where the deployment does not depend on it, of what does not."""
+def test_results_of_checks():
+    """Checks that get answers, and, where the deployment does not depend on them, checks without an answer."""
     ignored = {"OnUpdate": "ignore"}
     checks = service({"Name": "tcp"}, {"Name": "http", "Type": "http", "Path": "/"}, {"Name": "refused", "PortLabel": "nobody", **ignored},
                      {"Name": "missing", "Type": "http", "Path": "/nothing", **ignored},
@@ -139,14 +140,14 @@ def test_what_checks_say():
         found = both.server.ask("/v1/client/allocation/%s/checks" % alloc).values()
         return sorted((c["Check"], c["Mode"], c["Status"], c.get("StatusCode"), c["Service"], c["Group"].split(".")[1][:-3], c.get("Task") or "",
                        c["Output"] if c.get("StatusCode") else "") for c in found)
-    case.until(lambda: all("pending" not in {c[2] for c in said(n)} for n in (OURS, THEIRS)), 60, "each to have been asked")
-    case.equal(said(OURS), said(THEIRS), "what is known of the checks, by drover and by the original")
+    case.until(lambda: all("pending" not in {c[2] for c in said(n)} for n in (OURS, THEIRS)), 60, "each check to have been made")
+    case.equal(said(OURS), said(THEIRS), "results of the checks, by drover and by the original client")
     case.equal([c[0] for c in said(OURS) if c[2] == "success"], ["http", "tcp"])
     same("asked")
 
 
 def test_reschedules():
-    """How often and how long after."""
+    """The number and delays of reschedules."""
     policies = {"constant": (2, [5, 5]), "exponential": (2, [5, 10]), "fibonacci": (3, [5, 5, 10])}
     for kind, (attempts, _) in policies.items():
         policy = {"Attempts": attempts, "Interval": 3600 * S, "Delay": 5 * S, "MaxDelay": 3600 * S, "DelayFunction": kind, "Unlimited": False}

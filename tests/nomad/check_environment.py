@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same jobs on drover and on a client of the servers' own program, side by side: what their tasks are told is the same, and so is
-what the node tells of its networks. In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-nomad NOMAD=path`.
+"""Runs the same jobs on drover and on a client of the servers' own program, and compares the environment of their tasks and the networks
+that the nodes report. In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-nomad NOMAD=path`.
 
     tests/nomad/isolated.py tests/nomad/check_environment.py PATH [test_…]…"""
 import glob
@@ -31,14 +31,14 @@ NETWORKS = '''
     reserved_ports = "18320"
   }
 '''
-# Of each layer, with what stands for something in it and what does not.
+# Variables of each layer, with and without references.
 ENV = {"PLAIN": "x y", "LINES": "a\nb", "REFERS": "${NOMAD_TASK_NAME} ${NOMAD_META_level} ${NOMAD_ADDR_my-port}", "UNKNOWN": "${nobody.knows} $${X}",
        "NODE": "${node.datacenter} ${node.region} ${node.class} ${meta.rack} ${attr.kernel.name}", "NOT_HERE": '${env["NOMAD_DC"]} ${1+1} %{x}',
        "NOMAD_DC": "mine"}
 META = {"level": "job", "a-key.x": "j", "kernel": "${attr.kernel.name} ${NOMAD_GROUP_NAME} ${nobody.knows}", "6": "digit"}
 
 
-# The parent of its cgroups, which is the agent's own; what 2.0 calls a task's own network besides.
+# The parent cgroup, which belongs to the agent; and a variable that only 2.0 has for the task's own network.
 OTHERS = ("NOMAD_PARENT_CGROUP", "NOMAD_IPv4_")
 
 
@@ -47,14 +47,14 @@ def task(name, driver, **more):
 
 
 def ports(first):
-    """They differ by node: nothing else can, as both are one machine."""
+    """Returns the attributes that differ between the nodes, which are on one machine."""
     return [{"Mode": "host", "ReservedPorts": [{"Label": "my-port", "Value": first, "To": 80}, {"Label": "looped", "Value": first + 1,
                                                                                              "HostNetwork": "loop"}],
              "DynamicPorts": [{"Label": "same", "To": -1}, {"Label": "free"}]}]
 
 
 def told(alloc, name):
-    """{variable: value}, with what is its own replaced by what it is."""
+    """Returns {variable: value}, with ids and paths of this alloc replaced by their kind."""
     text = read("/v1/client/fs/logs/%s?task=%s&type=stdout&plain=true" % (alloc["ID"], name)).decode()
     env = dict(w.split("=", 1) for w in text.split("\0") if w)
     words = {alloc["ID"]: "<alloc>", alloc["ID"][:8]: "<short>", alloc["JobID"]: "<job>"}
@@ -68,7 +68,7 @@ def told(alloc, name):
             env[dirname] = "<a path of the host>"
     for word in sorted(words, key=len, reverse=True):
         env = {k: v.replace(word, words[word]) for k, v in env.items()}
-    if not env.get("NOMAD_CPU_CORES", "").strip():  # later clients say so with a blank
+    if not env.get("NOMAD_CPU_CORES", "").strip():  # later clients write this with a blank
         env.pop("NOMAD_CPU_CORES", None)
     return {k: v for k, v in env.items() if k in ENV or (k.startswith("NOMAD_") and not k.startswith(OTHERS))}
 
@@ -85,7 +85,7 @@ def begin(name, group, **fields):
 
 
 def ended(name, end):
-    """{node: its alloc}, both of which have ended so."""
+    """Waits until both allocs have ended with this status. Returns {node: its alloc}."""
     found = {}
     for node in (OURS, THEIRS):
         alloc = server.wait("%s-%s" % (name, node), [end], 120)[0]
@@ -103,7 +103,7 @@ def same(found, names):
         ours, theirs = told(found[OURS], name), told(found[THEIRS], name)
         assert len(theirs) > 20, theirs
         odd = {k: (ours.get(k), theirs.get(k)) for k in sorted({*ours, *theirs}) if ours.get(k) != theirs.get(k)}
-        case.equal(odd, {}, "what task %s is told, by drover and by the original" % name)
+        case.equal(odd, {}, "the environment of task %s, by drover and by the original client" % name)
     for alloc in found.values():
         server.purge(alloc["JobID"])
 
@@ -114,24 +114,24 @@ def all_of(driver):
         task("u", driver, Resources={"CPU": 50, "MemoryMB": 20, "MemoryMaxMB": 30})]}, Meta=META, Name="by name"), "tu")
 
 
-def test_raw_exec():
+def test_the_environment_of_raw_exec():
     all_of("raw_exec")
 
 
-def test_exec():
+def test_the_environment_of_exec():
     all_of("exec")
 
 
-# What both make the same of; the original knows functions and sums besides, which drover names instead.
+# Arguments that both evaluate to the same; the original client also has functions and arithmetic, which drover refuses by name.
 ARGS = ("${NOMAD_TASK_NAME}", "a${NOMAD_DC}b${NOMAD_DC}", '${env["NOMAD_DC"]}', "${ NOMAD_DC }", "${OWN}", "${attr.kernel.name}", "${meta.rack}",
         "${node.region}", "[${node.class}]", "${NOMAD_META_level}", "$${NOMAD_DC}", "%%{if}", "$HOME $1 100% $$ {x}", "x\\ny", 'a "b" c')
 REFUSED = ("${nobody}", "${unclosed", "${NOMAD_DC:-x}", "${NOMAD_DC#/}", "%{x", "${}")
 
 
-def test_arguments():
+def test_the_arguments_of_a_task():
     found = run("args", lambda first: {"Tasks": [api.task("t", "/usr/bin/printf", ["[%s]", *ARGS], "raw_exec", Env={"OWN": "x y"})]}, Meta={"level": "v"})
     said = {n: read("/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % a["ID"]) for n, a in found.items()}
-    case.equal(said[OURS], said[THEIRS], "what the program is given")
+    case.equal(said[OURS], said[THEIRS], "arguments of the program")
     for alloc in found.values():
         server.purge(alloc["JobID"])
     for number, text in enumerate(REFUSED):
@@ -149,7 +149,7 @@ def test_networks_of_tasks():
     same(run("old", group), "tu")
 
 
-def test_the_node_tells_the_same_of_its_networks():
+def test_the_networks_of_the_node():
     nodes = {n["Name"]: server.ask("/v1/node/" + n["ID"]) for n in server.ask("/v1/nodes")}
 
     def networks(node):
@@ -159,7 +159,7 @@ def test_the_node_tells_the_same_of_its_networks():
                  lambda n: (n["NodeResources"]["MinDynamicPort"], n["NodeResources"]["MaxDynamicPort"]),
                  lambda n: n["Attributes"]["unique.network.ip-address"]):
         case.equal(what(nodes[OURS]), what(nodes[THEIRS]))
-    # What it keeps for itself the servers give nobody.
+    # The servers assign no reserved port of the node.
     for number, port in enumerate(({"Value": 18311}, {"Value": 18320, "HostNetwork": "loop"})):
         name = "kept%d" % number
         server.run(api.job(name, group={"Networks": [{"Mode": "host", "ReservedPorts": [{"Label": "x", **port}]}]}))

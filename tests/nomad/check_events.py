@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tasks and their allocation go through, on drover and on a client of the servers' own program: the same events, exit codes and
-states. In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-nomad NOMAD=path`.
+"""Runs the same jobs on drover and on a client of the servers' own program: their events, exit codes and states must be the same. In
+namespaces of its own: tests/nomad/isolated.py runs it, for `make check-nomad NOMAD=path`.
 
     tests/nomad/isolated.py tests/nomad/check_events.py PATH [test_…]…"""
 import os
@@ -14,9 +14,10 @@ import real  # noqa: E402
 from alike import WAITS, has, hook, restarts, running, task  # noqa: E402
 from real import S  # noqa: E402
 
-# Of one task to another of its alloc. Who has seen it waits still: the other's client knows that it has started, too, by then.
+# A sign from one task to another of its alloc. The task that has seen it waits a moment, until the client knows that the other task has
+# started.
 TELL, WAIT = "echo on > $NOMAD_ALLOC_DIR/data/on", "while [ ! -e $NOMAD_ALLOC_DIR/data/on ]; do sleep 0.1; done; sleep 2"
-# A command that fails the first times that it is started, says so in a file, and then goes on.
+# A command that fails at its first starts, which it counts in a file, and then keeps running.
 FAILS = "echo >> $NOMAD_ALLOC_DIR/data/n; [ $(wc -l < $NOMAD_ALLOC_DIR/data/n) -ge %d ] || exit %d; "
 
 
@@ -51,14 +52,14 @@ def test_delays_before_a_stop():
     both.same("group-delay", "no-delay")
 
 
-def test_a_limit_of_time():
+def test_max_run_duration():
     if real.older_than(2, 0):
-        case.skip("these servers know no max_run_duration")
+        case.skip("these servers do not support max_run_duration")
     both.run("limited", [task("t", WAITS), hook("end", "exit 0", "poststop")], group={"MaxRunDuration": 30 * S})
     both.same("limited")
 
 
-def test_what_an_operator_asks():
+def test_requests_of_an_operator():
     both.run("restarted", [task("t", WAITS)], "service")
     both.run("told", [task("t", "trap 'exit 9' USR1; echo on; " + WAITS)], "batch")
     both.wait_said("told")
@@ -73,7 +74,7 @@ def test_what_an_operator_asks():
     both.same("restarted")
 
 
-def test_all_tasks_begin_anew():
+def test_a_restart_of_all_tasks():
     both.run("anew", [hook("before", "exit 0", "prestart"), task("t", "echo on; " + WAITS), hook("after", "exit 0", "poststart"),
                  hook("end", "exit 0", "poststop")], "service")
     for alloc in both.until("anew", has("Terminated", "after"), "run what follows the start").values():
@@ -83,7 +84,7 @@ def test_all_tasks_begin_anew():
     both.same("anew")
 
 
-def test_tasks_that_belong_together():
+def test_leaders_and_siblings():
     both.run("leader", [task("t", WAIT + "; exit 0", Leader=True), task("other", TELL + "; " + WAITS)])
     both.run("sibling", [task("t", WAIT + "; exit 5"), task("other", TELL + "; " + WAITS)])
     both.run("hooks", [hook("before", "exit 0", "prestart"), hook("beside", WAITS, "prestart", True), task("t", WAIT + "; exit 0"),
@@ -93,10 +94,10 @@ def test_tasks_that_belong_together():
     both.wait_said("killed-hooks")
     both.stop("killed-hooks")
     both.same("leader", "sibling", "hooks", "failed-before", "killed-hooks")
-    case.equal(both.met, both.left_out, "what docs/differences.md says that the original adds")
+    case.equal(both.met, both.left_out, "events of the original client that docs/differences.md names")
 
 
-def test_hooks_that_fail():
+def test_failing_lifecycle_tasks():
     both.run("poststart-fails", [task("t", WAITS), hook("after", "sleep 2; exit 4", "poststart"), hook("end", "exit 0", "poststop")])
     both.run("poststop-fails", [task("t", "exit 0"), hook("end", "exit 6", "poststop")])
     both.run("poststop-again", [task("t", "exit 0"), hook("end", FAILS % (2, 6) + "exit 0", "poststop")], group=restarts(2))
@@ -115,8 +116,9 @@ def test_sidecars():
     both.same("sidecar-again-0", "sidecar-again-1", "sidecar-fails", "sidecar-after", "sidecar-after-fails")
 
 
-def test_a_policy_that_delays():
-    """The second failure within the interval waits for its end; the third is the first of the next."""
+def test_a_restart_policy_with_delay():
+    """After the second failure within the interval the task waits for the end of the interval; the third failure is the first of the
+    next."""
     both.run("later", [task("t", FAILS % (4, 3) + "echo on; " + WAITS)], "service", restarts(1, "delay", 20))
     both.until("later", lambda a: running(a) and a["TaskStates"]["t"]["Restarts"] == 3, "have begun for the fourth time")
     both.wait_said("later")
@@ -125,7 +127,7 @@ def test_a_policy_that_delays():
 
 
 def dead(limit):
-    """A service with a check of a port where nobody listens, which restarts its task; and the port."""
+    """Returns a service whose check of a port without a listener restarts its task, and the port."""
     check = {"Name": "dead", "Type": "tcp", "Interval": S, "Timeout": S, "CheckRestart": {"Limit": limit, "Grace": S}}
     return {"Services": [{"Name": "dead", "PortLabel": "x", "Provider": "nomad", "Checks": [check]}]}
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client of the servers' own program, as root, beside drover. Only in namespaces of its own (isolated.py): what it
-leaves in the hierarchies of cgroups and among the mounts is looked for in all that there are.
+"""The client of the servers' own program, run as root beside drover. Only in separate namespaces (isolated.py): its cgroups and mounts are
+searched in all hierarchies and all mounts.
 
     with client.Original(server, "other") as other:
         server.wait_named("other")
@@ -51,7 +51,7 @@ plugin "raw_exec" {{
 
 
 def cgroups():
-    """Every directory of every hierarchy, the deepest first."""
+    """Returns every directory of every hierarchy, deepest first."""
     points = []
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         for line in f:
@@ -62,12 +62,12 @@ def cgroups():
 
 
 class Original:
-    """client: lines for its block of that name."""
+    """client: lines for its client block."""
 
     def __init__(self, servers, name="original", client=""):
         self.dir, self.name = case.directory(), name
         self.ports = real.free_ports(3)
-        os.mkdir(self.dir + "/tmp")  # its plugins' sockets
+        os.mkdir(self.dir + "/tmp")  # the sockets of its plugins
         with open(self.dir + "/client.hcl", "w", encoding="ascii") as f:
             f.write(CONFIG.format(dir=self.dir, name=name, ports=self.ports, client=client,
                                   servers=", ".join('"%s"' % a for a in servers.addresses)))
@@ -81,10 +81,10 @@ class Original:
                                             stdout=log, stderr=log, env={
                                                 **{k: v for k, v in os.environ.items() if not k.startswith("NOMAD_")},
                                                 "TMPDIR": self.dir + "/tmp",
-                                                "JAVA_TOOL_OPTIONS": "-XX:-UsePerfData"})  # a fingerprint's, in /tmp
+                                                "JAVA_TOOL_OPTIONS": "-XX:-UsePerfData"})  # a file of a fingerprint, in /tmp
 
     def get(self, path):
-        """The status of a GET, 0 while nobody answers, and the body."""
+        """Returns the status of a GET (0 without an answer) and the body."""
         try:
             with urllib.request.urlopen("http://127.0.0.1:%d%s" % (self.ports[0], path), timeout=20) as answer:
                 return answer.status, answer.read()
@@ -99,12 +99,12 @@ class Original:
         return json.loads(body)
 
     def kill(self):
-        """kill -9 of the agent; its executors stay."""
+        """Kills the agent; its executors stay."""
         self.process.kill()
         self.process.wait()
 
     def processes(self):
-        """Its agent, executors and log collectors: what runs its program below its data directory, or is its agent."""
+        """Returns the pids of its agent, executors and log collectors: processes of its program below its data directory."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError), open("/proc/%s/environ" % pid, "rb") as f:
@@ -114,7 +114,7 @@ class Original:
         return found
 
     def tasks(self):
-        """What it has started, to the last child."""
+        """Returns all its descendants."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError), open("/proc/%s/environ" % pid, "rb") as f:
@@ -127,7 +127,7 @@ class Original:
             return f.read()
 
     def end(self):
-        """All of it, and all that it made."""
+        """Ends all its processes and removes all that it made."""
         self.kill()
         while left := self.processes() + self.tasks():
             for pid in left:

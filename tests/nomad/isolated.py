@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a script as tests/run does a system test: in namespaces and cgroups of its own, judged by what it leaves behind.
+"""Runs a script as tests/run runs a system test: in separate namespaces and cgroups; it fails if it leaves something behind.
 
     tests/nomad/isolated.py SCRIPT [ARGUMENT...]
 
-Of the directories that are emptied for it, those of programs stay that an argument, $NOMAD_NEXT or $CSI_DRIVER names."""
+Directories of programs that an argument, $NOMAD_NEXT or $CSI_DRIVER names stay visible, also below /tmp and the others that are empty for
+it."""
 import argparse
 import importlib.machinery
 import importlib.util
@@ -22,7 +23,7 @@ loader.exec_module(runner)
 
 
 def programs(words):
-    """The directories of those words that are paths of programs."""
+    """Returns the directories of the words that are paths of programs."""
     paths = [os.path.realpath(w) for w in words if "/" in w]
     return {os.path.dirname(p) for p in paths if os.path.isfile(p) and os.access(p, os.X_OK)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real servers, the program of argv[1], on loopback; its client, as root; and jobs for them.
+"""Real servers on loopback (the program argv[1]), its client as root, and jobs for them.
 
     with real.Server() as server, node_of(server) as node:
         server.wait_ready()
@@ -23,9 +23,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from lib import api, case  # noqa: E402
 
 S = 10**9
-# What the servers let no group of such a job have.
+# Blocks that the servers do not accept in groups of such jobs.
 REFUSED = {"system": ("ReschedulePolicy",), "batch": ("Update",), "sysbatch": ("ReschedulePolicy", "Update")}
-# No node is lost while the machine has no time for its heartbeats; and where a test silences one.
+# Grace for heartbeats: long, so that a slow machine loses no node; and short, for tests that silence a node.
 PATIENT, STRICT = ('heartbeat_grace = "%s"\n  min_heartbeat_ttl = "2s"' % grace for grace in ("300s", "3s"))
 SERVER = """
 data_dir = "{dir}/data"
@@ -56,7 +56,7 @@ advertise {{
 
 
 def take_program():
-    """argv[1], taken away: the program. Says its version; ends the process when it is none."""
+    """Removes argv[1] from the arguments and returns it. Prints the program's version; ends the process if it is not such a program."""
     path = sys.argv.pop(1) if len(sys.argv) > 1 else ""
     if not os.access(path, os.X_OK) or os.path.isdir(path):
         print("this needs NOMAD=path/to/nomad, the server to test with: %r is no program" % path)
@@ -66,7 +66,7 @@ def take_program():
 
 
 def version_of(path):
-    """As it says it: v1.6.10."""
+    """Returns the version of the program, such as v1.6.10."""
     return subprocess.run([path, "version"], stdout=subprocess.PIPE, check=True).stdout.decode().split()[1]
 
 
@@ -75,12 +75,12 @@ VERSION = version_of(BINARY)
 
 
 def older_than(major, minor, version=VERSION):
-    """The servers are, or servers of that version."""
+    """Returns whether the servers have at least this version."""
     return tuple(int(x) for x in version[1:].split(".")[:2]) < (major, minor)
 
 
 def free_ports(count):
-    """Ports that nobody listens on just now."""
+    """Returns ports without a listener."""
     sockets = [socket.socket() for _ in range(count)]
     for s in sockets:
         s.bind(("127.0.0.1", 0))
@@ -91,7 +91,7 @@ def free_ports(count):
 
 
 class Server:
-    """One real server and its API. server, more: lines for its configuration; others: of the same cluster."""
+    """A real server and its API. server, more: lines for its configuration; others: servers of the same cluster."""
 
     def __init__(self, server="", more="", count=1, others=(), ip="127.0.0.1", beats=PATIENT):
         self.dir, self.binary = case.directory(), BINARY
@@ -127,7 +127,7 @@ class Server:
             return False
 
     def stop(self):
-        """kill -9: what it holds is on its disk."""
+        """Kills the server; its data are on the disk."""
         self.process.kill()
         self.process.wait()
 
@@ -140,7 +140,7 @@ class Server:
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def request(self, method, path, body=None):
-        """The JSON of an answer; AssertionError with the text of a refusal."""
+        """Returns the JSON of an answer; AssertionError with the text of an error."""
         data = None if body is None else json.dumps(body).encode()
         asked = urllib.request.Request("http://%s:%d%s" % (self.ip, self.ports[0], path), data, method=method,
                                        headers={"X-Nomad-Token": self.token} if self.token else {})
@@ -161,7 +161,7 @@ class Server:
     def wait_ready(self, status="ready"):
         def look():
             return [n for n in self.ask("/v1/nodes") if n["Status"] == status]
-        return case.until(look, 40, "a node that is " + status)[0]["ID"]
+        return case.until(look, 40, "a node with status " + status)[0]["ID"]
 
     def run(self, made, **fields):
         """Registers a job of api.job()."""
@@ -171,11 +171,11 @@ class Server:
         self.do("/v1/jobs", made)
 
     def allocs(self, job):
-        """Oldest first."""
+        """Returns the job's allocs, oldest first."""
         return sorted(self.ask("/v1/job/%s/allocations" % job), key=lambda a: a["CreateIndex"])
 
     def wait(self, job, wanted, seconds=40):
-        """Until these are the client's states of the job's allocs: the allocs."""
+        """Waits until the job's allocs have these client statuses. Returns the allocs."""
         def look():
             found = self.allocs(job)
             return found if [a["ClientStatus"] for a in found] == wanted else None
@@ -192,10 +192,10 @@ def sleeper(name, driver="raw_exec", **more):
     return api.job(name, "/bin/sleep", ["1000"], driver=driver, **more)
 
 
-# --- what a command or a client of the API says to an agent ---
+# --- commands and API clients at an agent ---
 
 def pump(a, b):
-    """All bytes from a to b, until the end."""
+    """Copies all bytes from a to b, until the end."""
     with contextlib.suppress(OSError):
         while part := a.recv(65536):
             b.sendall(part)
@@ -205,7 +205,7 @@ def pump(a, b):
 
 @contextlib.contextmanager
 def tcp_door(node):
-    """The node's socket for commands that know no other than TCP: its URL."""
+    """Makes the node's socket reachable over TCP, for commands that support only that. Yields the URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve():
             with contextlib.suppress(OSError):
@@ -220,7 +220,7 @@ def tcp_door(node):
 
 
 def sayer(url):
-    """A function that runs the servers' command there, with success, and returns its output."""
+    """Returns a function that runs the servers' command at this address, checks that it succeeds, and returns its output."""
     def say(*args):
         done = subprocess.run([BINARY, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=120,
                               env={**os.environ, "NOMAD_ADDR": url})
@@ -231,7 +231,7 @@ def sayer(url):
 
 
 def fetch(url):
-    """Status and body."""
+    """Returns status and body."""
     try:
         with urllib.request.urlopen(url, timeout=60) as answer:
             return answer.status, answer.read()

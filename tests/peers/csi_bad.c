@@ -5,25 +5,25 @@
  * csi_bad SOCKET [connection=MODE] [Method=BEHAVIOUR]...
  *
  * connection: grpc (default); dead (closes at once); silent (never reads nor writes); full (a
- * backlog that is never emptied); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
+ * backlog that stays full); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
  * goaway (SETTINGS, GOAWAY, open).
  *
- * Behaviour of a method ("NodeStageVolume", or "*" for all), the first that matches holds:
- *   ok            an answer as it should be, but nothing has been done (this is the default)
- *   none          an empty message: no name, no capability, no node id, no volume
+ * Behaviour of a method ("NodeStageVolume", or "*" for all); the first match applies:
+ *   ok            a correct answer, but nothing is done (the default)
+ *   none          an empty message: no name, capability, node id or volume
  *   nothing       status OK without a message
  *   hang          no answer ever
  *   die           the process ends
- *   slow:MS       ok, so much later
+ *   slow:MS       ok, after this time
  *   status:N      gRPC status N
  *   once:N        status N for the first call, ok for the others
- *   noise:N       status N with 3,000 bytes of control characters and what is no UTF-8
- *   garbage       random bytes for a message
- *   huge:BYTES    a message whose first field is a text of so many bytes
- *   many:N        a message whose first field comes N times, empty
- *   nul, latin1   a message whose first field is no text
+ *   noise:N       status N with 3,000 bytes of control characters and invalid UTF-8
+ *   garbage       random bytes instead of a message
+ *   huge:BYTES    a message whose first field is a string of so many bytes
+ *   many:N        a message with N empty elements in its first field
+ *   nul, latin1   a message whose first field is not valid text
  *   twice         ok, with the first field once more
- *   unknown       ok, with a field that nobody knows
+ *   unknown       ok, with an unknown field
  */
 #include <errno.h>
 #include <pthread.h>
@@ -47,7 +47,7 @@
 #define ANSWER_MAX              (16 * 1024 * 1024)
 #define FIELD_1_LENGTH          0x0a /* the tag of field 1 with a length */
 
-/* An answer on its way. data is malloc()ed. */
+/* An answer in preparation. data is malloc()ed. */
 struct answer {
 	struct csl_call *call;
 	int status;
@@ -75,7 +75,7 @@ pack(struct answer *a, const ProtobufCMessage *msg)
 	(void)protobuf_c_message_pack(msg, a->data);
 }
 
-/* --- answers as they should be --- */
+/* --- correct answers --- */
 
 static void
 get_plugin_info(struct answer *a, const uint8_t *data, size_t len)
@@ -176,7 +176,7 @@ create_volume(struct answer *a, const uint8_t *data, size_t len)
 	csi__v1__create_volume_request__free_unpacked(req, NULL);
 }
 
-/* It grows to what was required, and so must be what its nodes have of it. */
+/* The volume gets the required size, and the nodes must expand it too. */
 static void
 controller_expand(struct answer *a, const uint8_t *data, size_t len)
 {
@@ -229,7 +229,7 @@ create_snapshot(struct answer *a, const uint8_t *data, size_t len)
 	csi__v1__create_snapshot_request__free_unpacked(req, NULL);
 }
 
-/* There are always two, on two pages. */
+/* Always two snapshots, on two pages. */
 static void
 list_snapshots(struct answer *a, const uint8_t *data, size_t len)
 {
@@ -312,7 +312,7 @@ static const struct method {
 	{ "NodeUnpublishVolume", empty_answer },
 };
 
-/* --- what becomes of them --- */
+/* --- behaviours: changes to the answers --- */
 
 static void
 set_bytes(struct answer *a, const void *data, size_t len)
@@ -389,7 +389,7 @@ do_garbage(struct answer *a, unsigned long value, unsigned nth)
 	uint8_t bytes[256];
 
 	(void)!getrandom(bytes, sizeof bytes, 0);
-	bytes[0] = 0x07; /* a wire type that there is not */
+	bytes[0] = 0x07; /* an invalid wire type */
 	set_bytes(a, bytes, sizeof bytes);
 }
 
@@ -574,8 +574,7 @@ listen_on(const char *path, int backlog)
 	return fd;
 }
 
-/* Everything below HTTP/2, one connection after the other; those that stay open are never closed.
- */
+/* Serves the modes below HTTP/2, one connection after the other; open ones are never closed. */
 _Noreturn static void
 serve_raw(const char *path, const char *mode)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fuse_hang.c: a FUSE file system that takes a statfs request and never answers it: whoever asked
- * hangs beyond SIGKILL, until this process ends. `fuse_hang MOUNTPOINT` prints "mounted" and stays
- * in the foreground; SIGKILL ends it and its mount is then dead (ENOTCONN) until it is unmounted.
+ * fuse_hang.c: a FUSE file system that reads a statfs request and never answers it: the caller
+ * hangs, even after SIGKILL, until this process ends. `fuse_hang MOUNTPOINT` prints "mounted" and
+ * stays in the foreground; after a SIGKILL its mount is dead (ENOTCONN) until it is unmounted.
  * With a second argument it does not answer getattr either, so a stat(2) of its root hangs.
  */
 #define FUSE_USE_VERSION 35

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * inside.c: says as one line of JSON what a task finds itself to be and to be able to do. Static,
- * so that it runs in any root. `inside [read:PATH | later:PATH | write:PATH | new:PATH | exec:PATH
- * | kill:PID | node:PATH | connect:PATH]...` also tries these and says with which errno each
- * failed, 0 if it did not. `inside euid` says only who it is, for a set-user-id copy.
+ * inside.c: prints, as one line of JSON, the attributes and privileges of a task. Static, so that
+ * it runs in any root. `inside [read:PATH | later:PATH | write:PATH | new:PATH | exec:PATH
+ * | kill:PID | node:PATH | connect:PATH]...` also tries these accesses and prints the errno of
+ * each, 0 for a success. `inside euid` prints only its user, for a set-user-id copy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ pair(const char *name, const char *value)
 	(void)putchar(',');
 }
 
-/* Whole lines "Name:\tvalue". */
+/* Complete lines "Name:\tvalue". */
 static void
 status(void)
 {
@@ -81,7 +81,7 @@ links(const char *name, const char *dir, const char *const *names)
 	(void)printf("\"\":\"\"},");
 }
 
-/* By number and not by opendir(3), which would add one. */
+/* By number and not with opendir(3), which would open another descriptor. */
 static void
 descriptors(void)
 {
@@ -197,7 +197,7 @@ try_connect(const char *path)
 	return r;
 }
 
-/* 0: it ran as somebody else than root; 99: as root; else the errno of execve. */
+/* Returns 0 if it ran as another user than root, 99 as root, else the errno of execve. */
 static int
 try_exec(const char *path)
 {
@@ -245,7 +245,7 @@ attempt(const char *what)
 	return -1;
 }
 
-/* Can it make a file there? Where it is a directory. */
+/* Tries to create a file if the path is a directory. */
 static void
 mounts(void)
 {
@@ -279,9 +279,7 @@ main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "euid") == 0)
 		return geteuid() == 0 || getegid() == 0 ? 99 : 0;
 	(void)putchar('{');
-	descriptors();
-	/* The very first thing, so that its own doing is not in it; the rest follows in the same
-	 * object. */
+	descriptors(); /* first, so that this program's own descriptors are not included */
 	mask = umask(0);
 	(void)umask(mask);
 	(void)printf(

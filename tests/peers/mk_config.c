@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mk_config.c: the records that a configuration becomes, for tests that start one process alone.
+ * mk_config.c: converts a configuration to its records, for tests that start one process alone.
  * Runs in: tests.
  *
  * mk_config config|policy [-dev] < FILE.hcl prints the record's bytes; mk_config build prints this

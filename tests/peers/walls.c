@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * walls.c: runs as a task, tries to get out of it, and prints one line "gain: WHAT" for each thing
- * that it reached and should not have. The last line is "end". Static, so that it runs in any root.
+ * walls.c: runs as a task, tries to escape from it, and prints one line "gain: WHAT" for each
+ * object that it reached and must not reach. The last line is "end". Static, so that it runs in any
+ * root.
  *
  *   walls [OPTION:VALUE]...
  *
- *   own:DIR      a directory that the task may write to; files of other users in it are still walls
+ *   own:DIR      a directory that the task may write to, except files of other users in it
  *   path:FILE    a file of the host or of another allocation, by its path there
  *   socket:FILE  the same, a socket
  *   pid:N        the highest process id that is tried
- *   ns:NAME=ID   what readlink(2) of /proc/PID/ns/NAME says on the host
- *   key:N        of SysV shared memory, semaphores and a message queue of somebody else's
- *   mq:NAME      a POSIX message queue of somebody else's
+ *   ns:NAME=ID   the target of /proc/PID/ns/NAME on the host
+ *   key:N        the key of another process's SysV shared memory, semaphores and message queue
+ *   mq:NAME      a POSIX message queue of another process
  *
- * It tries everything twice: as what it was started as, and as uid 0 if it can become that.
+ * It tries everything twice: as its user, and as uid 0 if it can become that.
  *
  *   walls make key:N mq:NAME
  *
- * Makes these, with a mode that lets everybody use them, prints "made" and sleeps.
+ * Makes these objects with a mode that permits all users, prints "made" and sleeps.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -53,12 +54,12 @@
 
 #define DEPTH_MAX 64
 #define FILE_NAME "walls.new"
-/* Everybody's by the kernel: what is written asks for events, for the writer alone. */
+/* Writable for all users by design: a write registers for events, which only the writer gets. */
 #define PRESSURE "/proc/pressure"
 
 static char **options;
-static uid_t start_uid;    /* of the task, before it tries to become root */
-static bool own_processes; /* it is in a pid namespace of its own, whose first is its executor */
+static uid_t start_uid;    /* the task's user, before it tries to become root */
+static bool own_processes; /* it has its own pid namespace, whose pid 1 is its executor */
 
 static void __attribute__((format(printf, 1, 2))) gain(const char *format, ...)
 {
@@ -102,7 +103,7 @@ is_in_group(gid_t gid)
 	return gid == getgid();
 }
 
-/* What owner and mode grant to the task's user; `bit` is 4 for read, 2 for write. */
+/* Returns whether owner and mode permit access to the task's user; `bit` is 4: read, 2: write. */
 static bool
 mode_grants(const struct stat *st, mode_t bit)
 {
@@ -170,7 +171,7 @@ is_harmless_device(const struct stat *st)
 	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
 		if (st->st_rdev == makedev(harmless[i].major, harmless[i].minor))
 			return true;
-	return major(st->st_rdev) == 136; /* a terminal of the task's own devpts */
+	return major(st->st_rdev) == 136; /* a terminal in the task's own devpts */
 }
 
 static bool
@@ -222,7 +223,7 @@ walk_into(int at, const char *name, const char *path, const struct stat *st, int
 {
 	int dir = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (dir < 0) /* without the right to list it, names in it may still be known: see path: */
+	if (dir < 0) /* not readable; known names in it are tried by path: */
 		return;
 	if (!mode_grants(st, 4))
 		gain("lists %s (uid %u, mode %o)", path, st->st_uid, st->st_mode & 07777);
@@ -233,7 +234,7 @@ walk_into(int at, const char *name, const char *path, const struct stat *st, int
 	(void)close(dir);
 }
 
-/* Of /proc only what is no process's: those are tried one by one. */
+/* In /proc only files that belong to no process: processes are tried one by one. */
 static bool
 is_of_a_process(const char *path)
 {
@@ -269,7 +270,7 @@ walk(int dir, const char *path, int depth)
 		(void)closedir(d);
 }
 
-/* --- paths of the host, by whatever way leads to its root --- */
+/* --- paths of the host, by each way to its root --- */
 
 static void
 try_path(const char *way, const char *path)
@@ -350,7 +351,7 @@ try_namespaces(void)
 
 /* --- processes --- */
 
-/* No signal from inside reaches the first process of a pid namespace. */
+/* Signals from inside do not reach pid 1 of a pid namespace. */
 static bool
 is_own_executor(int pid)
 {
@@ -414,7 +415,7 @@ try_process_memory(int pid, int pidfd)
 		gain("traces process %d", pid);
 		(void)ptrace(PTRACE_DETACH, pid, NULL, NULL);
 	}
-	/* The right is checked before the address. */
+	/* The permission is checked before the address. */
 	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) >= 0 || errno == EFAULT)
 		gain("reads the memory of process %d", pid);
 	if (process_vm_writev(pid, &local, 1, &remote, 1, 0) >= 0 || errno == EFAULT)
@@ -433,7 +434,7 @@ try_process_control(int pid, int pidfd)
 	cpu_set_t set;
 
 	if (is_own_executor(pid)) {
-		(void)kill(pid, SIGKILL); /* the test sees whether it lives on */
+		(void)kill(pid, SIGKILL); /* the test checks whether it still runs */
 	} else if (kill(pid, 0) == 0) {
 		gain("signals process %d", pid);
 	} else if (pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0) {
@@ -470,7 +471,7 @@ try_processes(void)
 	}
 }
 
-/* --- what others have in an ipc namespace --- */
+/* --- objects of others in the ipc namespace --- */
 
 static void
 check_ipc(const char *what, const char *name, bool reached)
@@ -544,7 +545,7 @@ check_call(const char *name, long result)
 static void
 try_clone(unsigned long flag)
 {
-	long pid = flag == CLONE_NEWTIME ? -EPERM /* it is in the bits of the signal */
+	long pid = flag == CLONE_NEWTIME ? -EPERM /* its bit is one of those of the signal */
 					 : syscall(SYS_clone, flag | SIGCHLD, NULL, NULL, NULL, 0);
 
 	if (pid == 0)
@@ -604,7 +605,7 @@ try_machine_calls(void)
 	CALL(init_module, NULL, 0, "");
 	CALL(finit_module, 0, "", 0);
 	CALL(delete_module, "walls", 0);
-	CALL(reboot, 0, 0, 0, NULL); /* without the magic numbers it does nothing */
+	CALL(reboot, 0, 0, 0, NULL); /* has no effect without the magic numbers */
 	CALL(swapon, "/tmp", 0);
 	CALL(swapoff, "/tmp");
 	CALL(acct, "/tmp");
@@ -669,7 +670,7 @@ try_all(void)
 	try_devices();
 }
 
-/* Ids first: most of what a capability is worth comes by them. */
+/* Ids first, because most uses of a capability need them. */
 static void
 try_as_root(void)
 {
@@ -683,7 +684,7 @@ try_as_root(void)
 	try_all();
 }
 
-/* In a child, because it may change what it is. */
+/* In a child, because it may change its privileges. */
 static void
 run(void (*fn)(void))
 {

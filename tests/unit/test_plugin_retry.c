@@ -27,7 +27,7 @@ START_TEST(a_call_that_waits)
 		for (size_t i = 0; i < sizeof waited / sizeof waited[0]; i++)
 			for (int wanted = 0; wanted < 2; wanted++) {
 				struct plugin_wait_facts f = { lost, waited[i], wanted };
-				bool waits = !plugin_retry_give_up(&f);
+				bool waits = !plugin_wait_failure(&f);
 
 				if (lost >= PLUGIN_TRIES_MAX || waited[i] >= PLUGIN_WAIT_USEC)
 					ck_assert(!waits);

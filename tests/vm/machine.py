@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest: Debian 12's own kernel under qemu without hardware help, pure cgroup v2, systemd (image.sh).
+"""The guest: Debian 12 with its own kernel, cgroup v2 and systemd (image.sh), emulated by qemu.
 
     with machine.Machine(build, payload) as m:
         m.wait(600)
@@ -15,8 +15,8 @@ OUT_SIZE = 64 << 20
 
 
 class Machine:
-    """payload: {name in the guest's /root/in: path or text as bytes}; "vm-main" is what runs. keep: the disk's writes stay
-    when qemu is gone, in .disk, which the next Machine(disk=…) boots from."""
+    """payload: {name in the guest's /root/in: path or contents as bytes}; the guest runs "vm-main". keep: writes to the disk are kept in
+    .disk, from which the next Machine(disk=…) boots."""
 
     def __init__(self, build, payload=None, keep=False, disk=None, memory=1024, show=True):
         self.dir = os.path.join(build, "vm")
@@ -73,18 +73,18 @@ class Machine:
             return text in self.log
 
     def wait(self, seconds):
-        """Until it has powered itself off."""
+        """Waits until the guest has powered off."""
         self.process.wait(seconds)
         self.reader.join()
 
     def kill(self):
-        """The power cut."""
+        """Kills the guest, as a power cut."""
         self.process.kill()
         self.process.wait()
         self.reader.join()
 
     def results(self, directory):
-        """Unpacks what the guest left in out/."""
+        """Unpacks the files that the guest wrote to out/."""
         with tarfile.open(self.out, "r:", ignore_zeros=False) as tar:
             tar.extractall(directory)
 

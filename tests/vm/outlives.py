@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Work of every kind at the moment of a power cut, and what has become of it after the boot. Runs in: the guest, as root.
+"""Jobs of every kind during a power cut, and their state after the boot. Runs in: the guest, as root.
 
-    outlives.py before       until all is as it is to be; then the last wishes, and CUT NOW: each of them was acknowledged
-    outlives.py after        ends with `as if undisturbed` if it is
+    outlives.py before       prepares everything, makes the last requests, and prints CUT NOW when all are acknowledged
+    outlives.py after        prints `as if undisturbed` at the end if all tests pass
 """
 import functools
 import glob
@@ -17,10 +17,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "system"))
 from lib import api, case, volumes  # noqa: E402
 
 S = 10**9
-NOTES = "/var/lib/outlives"  # what tasks say, one file each, and what is remembered over the cut
+NOTES = "/var/lib/outlives"  # one file for the notes of each task, and one for values that are needed after the cut
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), "contrib", "examples")
-PATIENCE = 300  # without hardware help, and the first seconds are the boot's
-RESTART = {"Attempts": 0, "Interval": 10 * S, "Delay": S, "Mode": "fail"}  # a reboot is no failure of the task
+PATIENCE = 300  # the guest is emulated, and still boots during the first seconds
+RESTART = {"Attempts": 0, "Interval": 10 * S, "Delay": S, "Mode": "fail"}  # a reboot is not a failure of the task
 HEALTHY = {"MaxParallel": 1, "MinHealthyTime": S, "HealthyDeadline": 600 * S, "ProgressDeadline": 900 * S}
 SERVER = r"""
 import http.server, os
@@ -29,9 +29,9 @@ http.server.HTTPServer(("", int(os.environ["NOMAD_PORT_http"])), http.server.Sim
 
 
 class Node(api.Node):
-    """The agent of the units."""
+    """The agent that the units run."""
 
-    def __init__(self):  # neither started here nor ended
+    def __init__(self):  # neither started nor stopped by this test
         self.base, self.data, self.dev, self.args = NOTES, "/var/lib/drover", False, []
 
     def log(self):
@@ -48,7 +48,7 @@ class Node(api.Node):
 
 
 def said(name):
-    """The lines of a note."""
+    """Returns the lines of a note."""
     try:
         with open("%s/%s" % (NOTES, name), encoding="utf-8") as f:
             return f.read().split()
@@ -57,7 +57,7 @@ def said(name):
 
 
 def says(name, then, word="here"):
-    """A script that makes a note, on the disk before it goes on."""
+    """Returns a script that writes a note and syncs it before it continues."""
     return 'echo "%s" >> %s/%s; sync %s/%s; %s' % (word, NOTES, name, NOTES, name, then)
 
 
@@ -73,7 +73,7 @@ def job(name, script, kind="service", **more):
 
 
 def web():
-    """A service that its check judges, with a task before it and one beside it."""
+    """Registers a service with a check, a prestart task and a sidecar."""
     made = api.job("web", group={
         "RestartPolicy": RESTART, "Update": {**HEALTHY, "HealthCheck": "checks"},
         "Networks": [{"DynamicPorts": [{"Label": "http"}]}],
@@ -92,7 +92,7 @@ def rolls(version):
 
 
 def leaver():
-    """Of a volume; it does not go when it is told, and somebody comes after it."""
+    """Registers a job with a volume that ignores its kill signal, and whose replacement waits."""
     made = volumes.job("leaver", "left", "trap '' INT; %s" % says("leaver", "while :; do sleep 1; done"), KillTimeout=1000 * S)
     group = made["Job"]["TaskGroups"][0]
     group["Tasks"][0]["Driver"] = "raw_exec"
@@ -117,7 +117,7 @@ def wait_deployed(node, name, version):
 
 
 def written():
-    """Lines in the file of the volume that a job writes to."""
+    """Returns the lines that a job has written to its volume."""
     lines = 0
     for path in glob.glob("/var/lib/store/volumes/volumes/*/log"):
         with open(path, "rb") as f:
@@ -138,7 +138,7 @@ def before(node):
     os.makedirs(NOTES)
     node.wait_ready()
     node.register(example("plugin"))
-    case.until(lambda: volumes.Node.plugin_is_healthy(node), PATIENCE, "the plugin")
+    case.until(lambda: volumes.Node.plugin_is_healthy(node), PATIENCE, "the plugin to be healthy")
     for name in ("demo", "left"):
         volumes.Node.create(node, name)
     for made in (example("writer"), web(), rolls("v0"), leaver(), each(), job("done", says("done", "true"), kind="batch"),
@@ -149,7 +149,7 @@ def before(node):
     for name, n in (("leaver", 1), ("goes-on", 1), ("rolls", 3)):
         wait_said(name, n)
     case.until(lambda: [a["ClientStatus"] for a in node.allocs("done")] == ["complete"], PATIENCE, "the batch job to be complete")
-    case.until(lambda: written() >= 3, PATIENCE, "lines in the volume")
+    case.until(lambda: written() >= 3, PATIENCE, "lines to be written to the volume")
     with open(NOTES + "/allocs", "w", encoding="ascii") as f:
         json.dump({name: [a["ID"] for a in node.allocs(name)] for name in ("web", "done", "goes-on", "leaver")}, f)
     os.sync()
@@ -168,7 +168,7 @@ def same_alloc(node, name, remembered):
 
 
 def test_the_service_is_back(node, remembered):
-    """The same alloc: nothing failed. What was to run once has not run again."""
+    """It is the same alloc, since nothing failed. The prestart task has not run again."""
     def passes():
         found = node.ask("/v1/client/allocation/%s/checks" % remembered["web"][0]) or {}
         return [c["Status"] for c in found.values()] == ["success"]
@@ -176,21 +176,21 @@ def test_the_service_is_back(node, remembered):
     case.until(passes, PATIENCE, "the check to pass")
     alloc = same_alloc(node, "web", remembered)
     case.equal([len(said(name)) for name in ("early", "side", "main")], [1, 2, 2], "starts")
-    case.equal([s["AllocID"] for s in node.ask("/v1/service/web")], remembered["web"], "who serves")
+    case.equal([s["AllocID"] for s in node.ask("/v1/service/web")], remembered["web"], "allocs of the service")
     case.equal((deployment(node, "web", 0), alloc["DeploymentStatus"]["Healthy"]), ("successful", True))
     told = [e["DisplayMessage"] for e in alloc["TaskStates"]["main"]["Events"] if e["Type"] == "Terminated"]
     case.contains(" ".join(told), "the machine was rebooted")
 
 
 def test_the_batch_jobs(node, remembered):
-    """One was over and stays so; one was not, and goes on."""
+    """One had ended and does not run again; the other had not, and continues."""
     case.until(lambda: same_alloc(node, "goes-on", remembered)["ClientStatus"] == "complete", PATIENCE, "the end of goes-on")
     case.equal((len(said("goes-on")), said("done")), (2, ["here"]), "starts")
     case.equal(same_alloc(node, "done", remembered)["ClientStatus"], "complete")
 
 
 def test_the_stop_is_finished(node, remembered):
-    """The task is not started once more for it, its successor runs, and its volume is free."""
+    """The stopped task is not started again, its replacement runs, and its volume is free."""
     case.until(lambda: same_alloc(node, "leaver", remembered)["ClientStatus"] == "complete", PATIENCE, "the end of leaver")
     case.equal((len(said("leaver")), len(said("last"))), (1, 1), "starts")
     case.until(lambda: node.request("DELETE", "/v1/volume/csi/left/delete").status == 200, PATIENCE, "the volume to be free")
@@ -204,16 +204,16 @@ def test_the_deployment_goes_on(node, _remembered):
 def test_what_was_asked_for_last(node, _remembered):
     wait_said("late", 1)
     node.wait_running("late")
-    case.until(lambda: [j["Status"] for j in node.ask("/v1/jobs", prefix="each/")] == ["dead"], PATIENCE, "its end")
-    case.equal(set(said("each")), {"dispatched"}, "what it was given")
+    case.until(lambda: [j["Status"] for j in node.ask("/v1/jobs", prefix="each/")] == ["dead"], PATIENCE, "the end of the job")
+    case.equal(set(said("each")), {"dispatched"}, "the payload of the child")
 
 
 def test_the_volume(node, _remembered):
-    """Who writes to it has found what was there."""
+    """Its writer has found the earlier data."""
     def found():
         lines = [line.split() for a in node.allocs("writer") for line in node.logs(a, "write").decode().splitlines()]
         return [int(line[1]) for line in lines if line[:1] == ["found"] and line[1] != "0"]
-    lines = case.until(found, PATIENCE, "the volume's writer")
+    lines = case.until(found, PATIENCE, "the writer of the volume")
     case.until(lambda: written() > lines[0] >= 3, PATIENCE, "more lines than %s" % lines)
 
 
@@ -233,7 +233,7 @@ def main():
     with open(NOTES + "/allocs", encoding="ascii") as f:
         remembered = json.load(f)
     tests = {name: functools.partial(fn, node, remembered) for name, fn in globals().items() if name.startswith("test_")}
-    del sys.argv[1]  # whose names case.run() would look for
+    del sys.argv[1]  # arguments that case.run() would take as names of tests
     try:
         case.run(tests)
     except SystemExit as e:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine loses power right after the agent has acknowledged the last of many wishes. After the boot, what has become of
-all work is what would have become of it anyhow: outlives.py, which runs in the guest, says so."""
+"""The machine loses power right after the agent has acknowledged the last of many requests. After the boot all jobs must reach the state
+that they would have reached without the power cut: outlives.py, which runs in the guest, checks it."""
 import re
 import time
 
@@ -37,7 +37,7 @@ fi
 
 
 def run(build, payload):
-    """True if all outlived it."""
+    """Returns whether all jobs have survived."""
     with machine.Machine(build, payload, keep=True) as m:
         end = time.monotonic() + SECONDS
         while not m.said("CUT NOW") and m.process.poll() is None and time.monotonic() < end:

@@ -105,8 +105,9 @@ nomad_update_forget(struct nomad *n, struct nomad_alloc *na)
 
 /* The call. */
 
+/* Ends the call in progress. acked: the servers have its updates; otherwise they are sent again. */
 static void
-note_acked(struct nomad *n)
+end_sending(struct nomad *n, bool acked)
 {
 	struct nomad_invalid *inv;
 
@@ -117,32 +118,18 @@ note_acked(struct nomad *n)
 		if (!na || !na->sending)
 			continue;
 		na->sending = false;
+		if (!acked) {
+			add_pending(n, na);
+			continue;
+		}
 		na->acked = true;
 		na->acked_hash = na->sending_hash;
 		na->acked_status = na->sending_status;
 	}
 	LIST_FOREACH (inv, &n->invalid, link) {
-		inv->reported |= inv->sending;
+		inv->reported |= acked && inv->sending;
 		inv->sending = false;
 	}
-}
-
-static void
-note_failed(struct nomad *n)
-{
-	struct nomad_invalid *inv;
-
-	alloc_foreach(n->base.sup, sa)
-	{
-		struct nomad_alloc *na = nomad_alloc_of(sa);
-
-		if (!na || !na->sending)
-			continue;
-		na->sending = false;
-		add_pending(n, na);
-	}
-	LIST_FOREACH (inv, &n->invalid, link)
-		inv->sending = false;
 }
 
 static void
@@ -156,12 +143,12 @@ on_update_done(struct sup *sup, void *arg, int r, const void *body, size_t len, 
 	if (r < 0) {
 		if (!nomad_register_if_unknown(n, r, e) && r != -ENETUNREACH)
 			log_warn("report the state of allocations: %s", e->msg);
-		note_failed(n);
+		end_sending(n, false);
 		send_within(n, nomad_retry_ms(&n->update_failures, RETRY_MS, RETRY_MAX_MS));
 		return;
 	}
 	n->update_failures = 0;
-	note_acked(n);
+	end_sending(n, true);
 	/* Allocs that changed during the call are in the list, without a timer. */
 	LIST_FOREACH (na, &n->pending, pending_link)
 		send_within(

@@ -290,7 +290,9 @@ local_api_no_pools(struct sup *sup, struct api_req *req)
 	api_reply_error(req, 501, "%s", local_elsewhere("/v1/node/pools"));
 }
 
-/* Patterns of fnmatch(3); a * also matches slashes. */
+/* Reasons for the 501 of paths that only servers answer. They are not a column of api_paths.def,
+ * because one reason covers many paths, including those that later servers add. Patterns of
+ * fnmatch(3); a * also matches slashes. */
 static const struct {
 	const char *paths, *why;
 } absent[] = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small server of the cluster, for tests of the link.
+"""Simulated servers of a cluster, for tests of the link.
 
     python3 tests/peers/nomad-server [--servers N] [--listen HOST:PORT]… [--version 1.6.10|2.0.5] [--ca F --cert F --key F]
 
@@ -64,7 +64,7 @@ def main():
     except KeyboardInterrupt:
         pass
     cluster.close()
-    os._exit(0)  # threads that still write an answer would make the interpreter's end a crash
+    os._exit(0)  # ends without cleanup: the interpreter would crash in threads that still write an answer
 
 
 if __name__ == "__main__":

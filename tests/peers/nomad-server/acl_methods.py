@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ACL.*: what a node asks to learn who its callers are."""
+"""ACL.*: calls by which a node resolves the tokens of its callers."""
 from identity import DENIED
 from methods import Failure, method
 
@@ -10,7 +10,7 @@ def known(ctx):
 
 
 def _claims(cluster, claims):
-    """Claims as WhoAmI gives them: another struct in each version, its times nil in the newer one."""
+    """Returns claims in the form of WhoAmI: another struct in each version; in the newer one its times are nil."""
     names = {"Namespace": "nomad_namespace", "JobID": "nomad_job_id", "AllocationID": "nomad_allocation_id",
              "TaskName": "nomad_task", "Issuer": "iss", "Subject": "sub", "ID": "jti"}
     found = {k: claims.get(v, "") for k, v in names.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alloc.*: what nodes pull, and the identities that they have signed."""
+"""Alloc.*: allocs that nodes fetch, and identities that they request."""
 import gopack
 from identity import DENIED, is_uuid
 from methods import Failure, method
@@ -7,7 +7,7 @@ from node_methods import UUID_LENGTH, acl_resolves, node_only
 
 
 def _own_allocs_only(ctx, alloc_ids):
-    """From 2.0.1 on: allocs of the calling node or of its pool."""
+    """From 2.0.1 on, only allocs of the calling node or of its pool are returned."""
     cluster = ctx.cluster
     if not cluster.at_least(2, 0, 1):
         return
@@ -18,7 +18,7 @@ def _own_allocs_only(ctx, alloc_ids):
 
 
 def _with_identities(ctx, alloc):
-    """A copy for the wire: from 1.7 on the default identities of its tasks come only here."""
+    """Returns a copy for the wire. From 1.7 on it has the default identities of the tasks, which are only in this answer."""
     return {**alloc, "SignedIdentities": alloc["SignedIdentities"] or ctx.server.issuer.tasks(alloc)}
 
 
@@ -56,7 +56,7 @@ def get_alloc(ctx):
 # --- Alloc.SignIdentities ---
 
 def _identity_of(alloc, wanted):
-    """(task name, identity) of a request; Failure says why it is rejected."""
+    """Returns (task name, identity) of a request; Failure with the reason if it is rejected."""
     for group in alloc["Job"]["TaskGroups"]:
         if group["Name"] != alloc["TaskGroup"]:
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that nodes open: each waits, with its request, for a test to say what comes on it."""
+"""Streams that nodes open: each waits, with its request, until a test sends data on it."""
 import itertools
 import threading
 import time
@@ -20,7 +20,7 @@ STREAMING = {
 
 
 class Asked:
-    """One of them: what the node says on it is read as it comes."""
+    """A stream. Data from the node is read when it arrives."""
 
     def __init__(self, stream):
         self.stream, self.objects, self.over = stream, [], None

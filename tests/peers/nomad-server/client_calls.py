@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What servers ask of nodes: the types of each request and answer, and streams that a test reads piece by piece."""
+"""Requests of servers to nodes: the types of each request and answer, and streams that a test reads piece by piece."""
 import itertools
 import threading
 
@@ -52,15 +52,15 @@ STREAMING = {
 
 
 def packed(kind, request, cluster, stale):
-    """The bytes of a request, with the query options that servers fill in."""
+    """Returns the bytes of a request, with the query options that servers fill in."""
     fields = schema.shared().structs[kind].fields
     defaults = {"Region": cluster.region, "Namespace": "default", "AllowStale": stale}
     return schema.shared().pack(kind, {**{k: v for k, v in defaults.items() if k in fields}, **request}, cluster.version)
 
 
 def call(cluster, node_id, method, request, timeout=None, raw=False):
-    """The node's answer. RpcError, KeyError without a connection. A method that is not in the table, and a raw one, goes with
-    the request as it is."""
+    """Sends a request and returns the node's answer. RpcError; KeyError without a connection. A raw request, or one of a method that is not
+    in the table, is sent unchanged."""
     connection = cluster.connection_of(node_id)
     takes, gives = UNARY.get(method, (None, None)) if not raw else (None, None)
     body = packed(takes, request, cluster, True) if takes else gopack.pack(request)
@@ -79,7 +79,7 @@ def call(cluster, node_id, method, request, timeout=None, raw=False):
 
 
 class Streams:
-    """Streaming calls that are open, by number."""
+    """Open streaming calls, by number."""
 
     def __init__(self, cluster):
         self.cluster, self.numbers, self.open_ones = cluster, itertools.count(1), {}
@@ -96,7 +96,7 @@ class Streams:
         return number
 
     def read(self, number, count=1, seconds=10):
-        """{"frames": […], "end": bool, "late": bool}: so many frames, fewer at the end or when it takes longer."""
+        """Returns {"frames": […], "end": bool, "late": bool}: so many frames, fewer at the end or after the timeout."""
         call_ = self.open_ones[number]
         frames = []
         while len(frames) < count:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the servers of one cluster share: tables, their index, the nodes' timers and connections, and the record of what came.
+"""The state that the servers of a cluster share: tables, their index, the nodes' timers and connections, and the record of received calls.
 
-Nothing is scheduled: a test places allocs. Everything else that a node can see changes as with real servers."""
+There is no scheduler: tests place allocs. Everything else that a node can see changes as with real servers."""
 import copy
 import random
 import threading
@@ -15,12 +15,12 @@ from asked import AskedStreams
 from faults import Faults
 from identity import Issuer
 
-EVENTS_KEPT = 10  # of a node
+EVENTS_KEPT = 10  # status of a node
 CALLS_KEPT = 20000
 
 
 class Cluster:
-    """All of it under .changed, a condition that each change of the tables notifies."""
+    """.changed, a condition that each change of the tables notifies, protects all members."""
 
     def __init__(self, version="2.0.5", region="global", datacenter="dc1", ttl_s=10.0, ttl_jitter_s=10.0, grace_s=10.0):
         self.version_text, self.version = version, schema.version_of(version)
@@ -31,17 +31,17 @@ class Cluster:
         self.table_index = {}
         self.nodes, self.allocs, self.jobs, self.volumes, self.services, self.variables = {}, {}, {}, {}, {}, {}
         self.pools = {"default", "all"}
-        self.deadlines = {}  # node id: when it is missed
+        self.deadlines = {}  # node id: time at which its heartbeat is missed
         self.connections = {}  # node id: connections that served one of its calls
-        self.servers, self.leader = [], 0  # the leader's number; None: there is none
-        self.advertised = None  # addresses for NodeUpdateResponse.Servers, None: those of the servers that live
+        self.servers, self.leader = [], 0  # number of the leader; None if there is none
+        self.advertised = None  # addresses for NodeUpdateResponse.Servers; None: those of the running servers
         self.faults = Faults()
         self.asked = AskedStreams(self)
         self.acl_enabled, self.tokens, self.policies, self.roles = False, {}, {}, {}
-        self.job_policies = {}  # name: (namespace, job), of those that a job's workloads have
+        self.job_policies = {}  # name: (namespace, job) of policies for the workloads of a job
         self.introduction = "warn"
         self.identity_ttl_s = 24 * 3600.0
-        self.signs = None  # misbehaves: "garbage", "expired", "refuses", "others" or "behind" (does not know the alloc)
+        self.signs = None  # misbehavior: "garbage", "expired", "refuses", "others" or "behind" (does not know the alloc)
         self.calls, self.call_count = [], 0
         self.violations = []
         self.issuer = Issuer(self)
@@ -55,7 +55,7 @@ class Cluster:
     # --- the index ---
 
     def bump(self, *tables):
-        """A raft write on these tables: its index."""
+        """Counts a raft write to these tables. Returns its index."""
         with self.changed:
             self.index += 1
             for table in tables:
@@ -64,7 +64,7 @@ class Cluster:
             return self.index
 
     def newest(self, table):
-        """The index of a table, never 0: that would make a blocking query return at once."""
+        """Returns the index of a table, never 0, with which a blocking query would return at once."""
         return max(1, self.table_index.get(table, 0))
 
     # --- the record ---
@@ -79,13 +79,13 @@ class Cluster:
             return call
 
     def violation(self, text):
-        """What the client did and a real server would not survive, ignore or forgive."""
+        """Records a violation: something that would crash a real server, or that it would ignore or punish."""
         with self.changed:
             self.violations.append(text)
             self.changed.notify_all()
 
     def wait_calls(self, method=None, after=0, count=1, seconds=0):
-        """Answered calls of a method with a number above after; what is there when the time is over."""
+        """Returns the answered calls of a method with a number above `after`; at the timeout those so far."""
         end = time.monotonic() + seconds
         with self.changed:
             while True:
@@ -111,7 +111,7 @@ class Cluster:
             "Timestamp": gopack.time_from_ns(time.time_ns())}]
 
     def arm(self, node_id):
-        """The TTL in ns, with the timer started."""
+        """Starts the timer of a node. Returns the TTL in ns."""
         with self.changed:
             ttl = self.ttl_s + random.uniform(0, self.ttl_jitter_s)
             self.deadlines[node_id] = time.monotonic() + ttl + self.grace_s
@@ -130,7 +130,8 @@ class Cluster:
                 self.changed.wait(max(0.01, soonest - time.monotonic()))
 
     def miss(self, node_id):
-        """The node did not heartbeat: disconnected when one of its allocs may be, else down, its allocs lost."""
+        """A node missed its heartbeat: it becomes disconnected if one of its allocs may be disconnected, else down, and its allocs are
+        lost."""
         with self.changed:
             node = self.nodes.get(node_id)
             if node is None or node["Status"] in ("down", "disconnected"):
@@ -154,7 +155,7 @@ class Cluster:
                                       DesiredDescription="alloc is lost since its node is down")
 
     def purge_node(self, node_id):
-        """As `nomad node purge` or the servers' collection."""
+        """Removes a node, as `nomad node purge` or the servers' garbage collection."""
         with self.changed:
             self.node(node_id)
             del self.nodes[node_id]
@@ -169,7 +170,7 @@ class Cluster:
             self.node_event(node, "Node marked as %s for scheduling" % ("eligible" if eligible else "ineligible"))
 
     def drain(self, node_id, strategy, mark_eligible=False, meta=None):
-        """Starts a drain, or ends one with strategy None. Allocs are told to migrate and stop one after another."""
+        """Starts a drain, or ends it with strategy None. Allocs are marked for migration and stopped one after the other."""
         with self.changed:
             node = self.node(node_id)
             node["DrainStrategy"] = strategy
@@ -190,7 +191,7 @@ class Cluster:
             self.finish_drain(node)
 
     def finish_drain(self, node):
-        """The drain is over when nothing runs any more."""
+        """Ends the drain when no alloc runs any more."""
         if not node["DrainStrategy"] or any(not terminal(a) for a in self.allocs_of(node["ID"])):
             return
         node["DrainStrategy"] = None
@@ -199,7 +200,7 @@ class Cluster:
         self.node_event(node, "Node drain complete", "Drain")
 
     def connection_of(self, node_id):
-        """The newest live connection that the node made a call on; KeyError with the servers' text."""
+        """Returns the newest open connection on which the node has made a call; KeyError with the servers' text."""
         with self.changed:
             live = [c for c in self.connections.get(node_id, ()) if not c.closed]
             if not live:
@@ -218,7 +219,7 @@ class Cluster:
             return self.allocs[alloc_id]
 
     def register_job(self, job):
-        """The job with everything that servers fill in; a new version of one that exists."""
+        """Registers a job with everything that servers fill in, or a new version of an existing job."""
         with self.changed:
             job = jobs.complete(job, self.region, self.version)
             key = (job["Namespace"], job["ID"])
@@ -230,7 +231,7 @@ class Cluster:
             return job
 
     def place(self, job, node_id, groups=None, deployment=None, **fields):
-        """New allocs of the job on that node, for each group as many as its Count: their ids. fields go into each."""
+        """Places allocs of the job on the node, Count for each group. fields are added to each. Returns their ids."""
         with self.changed:
             node = self.nodes.get(node_id, {"Name": ""})
             made = []
@@ -243,14 +244,14 @@ class Cluster:
                     alloc.update(CreateIndex=index, ModifyIndex=index, AllocModifyIndex=index,
                                  DeploymentID=deployment or "", SigningKeyID=str(uuid.uuid4()))
                     alloc.update(fields)
-                    if not self.at_least(1, 7):  # made with the alloc; later versions make them for the answer
+                    if not self.at_least(1, 7):  # signed when the alloc is made; later versions sign them for the answer
                         alloc["SignedIdentities"] = self.issuer.tasks(alloc)
                     self.allocs[alloc["ID"]] = alloc
                     made.append(alloc["ID"])
             return made
 
     def change_alloc(self, alloc, **fields):
-        """A change by the servers, which the node has to pull."""
+        """A change by the servers, which the node has to fetch."""
         with self.changed:
             alloc.update(fields)
             alloc["ModifyIndex"] = alloc["AllocModifyIndex"] = self.bump("allocs")
@@ -264,25 +265,25 @@ class Cluster:
             self.change_alloc(alloc, DesiredStatus="stop", DesiredDescription=why)
 
     def update_alloc_job(self, alloc_id, job):
-        """An update in place."""
+        """Updates an alloc in place."""
         with self.changed:
             alloc = self.alloc(alloc_id)
             group = [g for g in job["TaskGroups"] if g["Name"] == alloc["TaskGroup"]][0]
             self.change_alloc(alloc, Job=job, **jobs.resources(group, alloc, ()))
 
     def remove_alloc(self, alloc_id):
-        """The servers collect it."""
+        """Removes an alloc, as the servers' garbage collection."""
         with self.changed:
             self.alloc(alloc_id)
             del self.allocs[alloc_id]
             self.bump("allocs")
 
     def snapshot(self, kind, key):
-        """A copy, for others than this module."""
+        """Returns a copy, for other modules."""
         with self.changed:
             return copy.deepcopy(getattr(self, kind)[key])
 
-    # --- who is there ---
+    # --- running servers ---
 
     def live_servers(self):
         return [s for s in self.servers if s.listening]
@@ -301,5 +302,5 @@ class Cluster:
 
 
 def terminal(alloc):
-    """The client says that it is over."""
+    """Returns whether the client has reported a terminal status."""
     return alloc["ClientStatus"] in ("complete", "failed", "lost")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The channel by which a test commands: one JSON object per line, {"id", "do", …} in, {"id", "ok"} or {"id", "error"} out.
-Commands run side by side. Bytes are {"$b64": text}, times RFC 3339."""
+"""The channel for commands of a test: one JSON object per line, {"id", "do", …} in, {"id", "ok"} or {"id", "error"} out.
+Commands run concurrently. Bytes are {"$b64": text}, times RFC 3339."""
 import base64
 import json
 import sys
@@ -27,7 +27,7 @@ def command(fn):
 
 
 def to_json(value):
-    """Bytes become {"$b64"}; text that is no UTF-8 stays a text of surrogates, which JSON escapes."""
+    """Converts bytes to {"$b64"}. Text that is not UTF-8 stays a string with surrogates, which JSON escapes."""
     if isinstance(value, bytes):
         return {"$b64": base64.b64encode(value).decode()}
     raise TypeError(type(value).__name__)
@@ -44,14 +44,14 @@ class Control:
         self.write_lock = threading.Lock()
 
     def say(self, value):
-        with self.cluster.changed:  # parts of value are the tables themselves
+        with self.cluster.changed:  # value may contain parts of the tables, which other threads change
             line = json.dumps(value, default=to_json)
         with self.write_lock:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
 
     def run(self, lines):
-        """Until the end of lines: whoever commands has gone."""
+        """Executes commands until the end of input, when the test has ended."""
         for line in lines:
             if line.strip():
                 threading.Thread(target=self._one, args=(line,), daemon=True).start()
@@ -66,7 +66,7 @@ class Control:
             pass
         except (netrpc.RpcError, Failure, EOFError, KeyError, yamux.Reset, yamux.Closed, TimeoutError, schema.Refused) as e:
             self.say({"id": number, "error": str(e.args[0] if e.args else e), "kind": type(e).__name__})
-        except Exception as e:  # pylint: disable=broad-except  # a mistake in the command: the test must hear of it
+        except Exception as e:  # pylint: disable=broad-except  # an error in the command is reported to the test
             self.say({"id": number, "error": traceback.format_exc(), "kind": type(e).__name__})
 
 
@@ -84,7 +84,7 @@ def start_server(control, server):
 
 @command
 def drop(control, server=None, reset=False):
-    """Ends connections; the servers go on listening."""
+    """Closes connections; the servers keep listening."""
     for one in control.cluster.servers if server is None else [control.cluster.servers[server]]:
         one.drop(reset)
 
@@ -96,13 +96,14 @@ def half_open(control, server, on=True):
 
 @command
 def connection_fault(control, server, kind=None):
-    """refuse, mute, tls_close, tls_alert, tls_plain; None: none."""
+    """Sets a fault of new connections: refuse, mute, tls_close, tls_alert, tls_plain; None: none."""
     control.cluster.servers[server].fault = kind
 
 
 @command
 def session_fault(control, kind, server=None, on=True, hex=None):  # pylint: disable=redefined-builtin
-    """On each connection that is there: ignores_pings, ignores_syns, withholds_window; frame: these raw bytes; go_away; ping."""
+    """Applies a fault to each open connection: ignores_pings, ignores_syns, withholds_window; frame: sends these raw bytes; go_away;
+    ping."""
     answers = []
     for one in control.cluster.servers if server is None else [control.cluster.servers[server]]:
         for connection in list(one.connections):
@@ -122,7 +123,7 @@ def session_fault(control, kind, server=None, on=True, hex=None):  # pylint: dis
 
 @command
 def set_leader(control, server):
-    """Its number, None for no leader."""
+    """Sets the number of the leader; None for no leader."""
     with control.cluster.changed:
         control.cluster.leader = server
         control.cluster.changed.notify_all()
@@ -130,7 +131,7 @@ def set_leader(control, server):
 
 @command
 def settings(control, **values):
-    """Attributes of the cluster: advertised, ttl_s, ttl_jitter_s, grace_s, introduction, identity_ttl_s, acl_enabled …"""
+    """Sets attributes of the cluster: advertised, ttl_s, ttl_jitter_s, grace_s, introduction, identity_ttl_s, acl_enabled …"""
     with control.cluster.changed:
         for name, value in values.items():
             getattr(control.cluster, name)
@@ -140,7 +141,7 @@ def settings(control, **values):
         control.cluster.changed.notify_all()
 
 
-# --- faults and what was seen ---
+# --- faults and recorded calls ---
 
 @command
 def fault(control, kind, **params):
@@ -181,7 +182,7 @@ def connections(control):
 
 @command
 def accepted(control):
-    """How many TCP connections each server has taken."""
+    """Returns the number of TCP connections that each server has accepted."""
     return [s.accepted for s in control.cluster.servers]
 
 
@@ -206,7 +207,7 @@ def purge_node(control, node_id):
 
 @command
 def miss_heartbeat(control, node_id):
-    """As if the TTL were over."""
+    """Lets the TTL of the node expire."""
     control.cluster.miss(node_id)
 
 
@@ -236,14 +237,14 @@ def register_job(control, job):
 
 @command
 def run_job(control, job, node_id, groups=None, deployment=None, fields=None):
-    """Registers the job and places its allocs on the node: their ids."""
+    """Registers the job and places its allocs on the node. Returns their ids."""
     registered = control.cluster.register_job(job)
     return control.cluster.place(registered, node_id, groups, deployment, **(fields or {}))
 
 
 @command
 def update_job(control, job, alloc_ids):
-    """A new version, in place in these allocs."""
+    """Registers a new version, and updates these allocs in place."""
     with control.cluster.changed:
         registered = control.cluster.register_job(job)
         for alloc_id in alloc_ids:
@@ -268,7 +269,7 @@ def remove_alloc(control, alloc_id):
 
 @command
 def collect(control):
-    """As `nomad system gc`: allocs go that are over and stopped, or whose job is purged. Their ids."""
+    """Removes allocs that have ended and are stopped, or whose job is purged, as `nomad system gc`. Returns their ids."""
     cluster = control.cluster
     with cluster.changed:
         found = [a["ID"] for a in cluster.allocs.values() if terminal(a) and
@@ -286,7 +287,7 @@ def alloc(control, alloc_id):
 
 @command
 def wait_alloc(control, alloc_id, status, seconds=30):
-    """The alloc once its ClientStatus is one of these; TimeoutError."""
+    """Waits until the alloc's ClientStatus is one of these, and returns it; TimeoutError."""
     end = time.monotonic() + seconds
     cluster = control.cluster
     with cluster.changed:
@@ -323,14 +324,14 @@ def detach_volume(control, volume_id, node_id, namespace="default"):
 
 @command
 def volume(control, volume_id, namespace="default"):
-    """None if there is none."""
+    """Returns None if there is none."""
     with control.cluster.changed:
         return csi_methods.find(control.cluster, namespace, volume_id)
 
 
 @command
 def add_token(control, secret, kind="client", policies=(), name="", expires=None, roles=()):
-    """An ACL token; ACLs are on from now. expires: seconds since 1970; roles: their ids."""
+    """Creates an ACL token, and enables ACLs. expires: seconds since 1970; roles: their ids."""
     if expires is not None:
         expires = gopack.time_from_ns(int(expires * 1e9))
     control.cluster.acl_enabled = True
@@ -351,7 +352,7 @@ def add_role(control, role_id, policies):
 
 @command
 def add_policy(control, name, rules, job_id=None, namespace="default"):
-    """job_id: it is that job's, for its workloads."""
+    """job_id: the policy applies to the workloads of this job."""
     control.cluster.policies[name] = {"Name": name, "Rules": rules}
     if job_id:
         control.cluster.job_policies[name] = (namespace, job_id)
@@ -359,7 +360,7 @@ def add_policy(control, name, rules, job_id=None, namespace="default"):
 
 @command
 def workload_token(control, alloc_id, task):
-    """The JWT of a task's default identity."""
+    """Returns the JWT of a task's default identity."""
     return control.cluster.issuer.task(control.cluster.alloc(alloc_id), task)[0]
 
 
@@ -378,7 +379,7 @@ def services(control):
     return list(control.cluster.services.values())
 
 
-# --- to the node ---
+# --- requests to the node ---
 
 @command
 def call_node(control, node_id, method, request=None, timeout=30, raw=False):
@@ -405,17 +406,17 @@ def close_stream(control, stream, reset=False):
     control.streams.close(stream, reset)
 
 
-# --- what nodes have asked for: .calls() have the number of each as "stream" ---
+# --- streams opened by nodes: .calls() have their numbers as "stream" ---
 
 @command
 def say_asked(control, stream, values=(), raw=b""):
-    """Objects, then bytes."""
+    """Sends objects, then bytes."""
     control.cluster.asked.open_ones[stream].stream.write(b"".join(gopack.pack(v) for v in values) + raw)
 
 
 @command
 def hear_asked(control, stream, count=1, seconds=10):
-    """{"objects": […], "over": None, "end" or "reset"}: so many of them, fewer at its end or when it takes longer."""
+    """Returns {"objects": […], "over": None, "end" or "reset"}: so many objects, fewer at the end or after the timeout."""
     return control.cluster.asked.open_ones[stream].hear(count, seconds)
 
 

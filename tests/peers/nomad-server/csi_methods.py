@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSIVolume.*, the calls to controllers and nodes that they make before they answer, and what a volume's user asks for."""
+"""CSIVolume.*, the calls to controllers and nodes that they make before they answer, and requests of users."""
 import copy
 import threading
 import time
@@ -15,12 +15,12 @@ from yamux import Closed, Reset
 
 READ, WRITE, GC = 0, 1, 2
 TAKEN, NODE_DETACHED, CONTROLLER_DETACHED, READY_TO_FREE, UNPUBLISHING = range(5)
-CALL_S = 120  # a controller may take that long
+CALL_S = 120  # timeout of a controller
 UNREACHABLE = (KeyError, Reset, Closed, TimeoutError, EOFError)
 
 
 def may_claim(ctx):
-    """With ACLs a node or a token; without them anybody."""
+    """With ACLs the caller must be a node or have a token."""
     cluster, caller = ctx.cluster, ctx.caller
     if cluster.acl_enabled and (not caller.valid or caller.kind == "anonymous"):
         raise Failure(DENIED)
@@ -29,7 +29,7 @@ def may_claim(ctx):
 # --- plugins ---
 
 def controllers(cluster, plugin_id):
-    """Nodes with a healthy controller of the plugin that a server can reach."""
+    """Returns nodes with a healthy controller of the plugin that a server can reach."""
     found = []
     for node_id, node in cluster.nodes.items():
         plugin = (node["CSIControllerPlugins"] or {}).get(plugin_id)
@@ -39,7 +39,7 @@ def controllers(cluster, plugin_id):
 
 
 def ask_controller(cluster, plugin_id, name, request):
-    """The answer of one of the plugin's controllers."""
+    """Calls one of the plugin's controllers. Returns its answer."""
     found = controllers(cluster, plugin_id)
     if not found:
         raise Failure("no path to a controller of plugin %s: CSI client error (retryable)" % plugin_id)
@@ -48,7 +48,7 @@ def ask_controller(cluster, plugin_id, name, request):
 
 
 def plugin_fields(cluster, volume):
-    """What the servers derive from the nodes' plugins whenever they read a volume."""
+    """Sets the fields that the servers derive from the nodes' plugins whenever they read a volume."""
     plugin_id = volume["PluginID"]
     nodes = [n["CSINodePlugins"][plugin_id] for n in cluster.nodes.values() if (n["CSINodePlugins"] or {}).get(plugin_id)]
     control = [n["CSIControllerPlugins"][plugin_id] for n in cluster.nodes.values()
@@ -76,7 +76,7 @@ def external_node_id(cluster, node_id, plugin_id):
 # --- claims ---
 
 def _has_room(volume, claim, access_mode):
-    """Whether one more alloc may claim it so."""
+    """Returns whether one more alloc may claim the volume in this way."""
     others = {k: v for k, v in (volume["WriteClaims"] or {}).items() if k != claim["AllocationID"]}
     if claim["Mode"] == READ:
         return True
@@ -155,7 +155,7 @@ def unpublish_volume(ctx):
 
 
 def release(cluster, volume, claim):
-    """Detaches at the node and at the controller, then forgets the claim. Failure leaves it."""
+    """Detaches at the node and at the controller, then removes the claim. Failure leaves the claim."""
     external = claim["ExternalNodeID"] or external_node_id(cluster, claim["NodeID"], volume["PluginID"])
     if claim["NodeID"] in cluster.nodes:
         try:
@@ -212,7 +212,7 @@ def _with_allocs(cluster, volume):
 # --- the volume watcher ---
 
 def watch(cluster):
-    """Releases claims whose alloc is over or gone, for as long as the cluster lives; what fails is tried again."""
+    """Releases claims whose alloc has ended or was removed, and repeats failed releases, until the cluster ends."""
     while not cluster.stopping:
         with cluster.changed:
             cluster.changed.wait(1.0)
@@ -233,7 +233,7 @@ def start_watcher(cluster):
     threading.Thread(target=watch, args=(cluster,), daemon=True).start()
 
 
-# --- what users do with volumes ---
+# --- requests of users ---
 
 def _keep(cluster, volume):
     with cluster.changed:
@@ -249,7 +249,7 @@ def _capabilities(volume):
 
 
 def register(cluster, asked):
-    """`nomad volume register`: validated by a controller where the plugin has one."""
+    """`nomad volume register`: validated by a controller if the plugin has one."""
     volume = jobs.filled("CSIVolume", asked, Namespace="default", Name=asked["ID"], Context={}, Topologies=[])
     volume["MountOptions"] = jobs.filled("CSIMountOptions", volume["MountOptions"])
     if plugin_fields(cluster, volume)["ControllerRequired"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Misbehaviour on command. A fault is for a method ("Node.*" is several), for all servers or one, for so many calls or for good.
+"""Faults: misbehavior on command. A fault applies to a method ("Node.*": several), to all servers or one, to so many calls or to all.
 
     kind          what happens to the call                                parameters
     delay         answered later                                          seconds
@@ -51,7 +51,7 @@ class Fault:
         return self.params.get(name, default)
 
     def garbage(self):
-        """The bytes of a garbage fault."""
+        """Returns the bytes of a garbage fault."""
         if "hex" in self.params:
             return bytes.fromhex(self["hex"])
         shape = self.get("shape", "random")
@@ -63,7 +63,7 @@ class Faults:
         self.lock, self.faults, self.count = threading.Lock(), [], 0
 
     def add(self, kind, method="*", server=None, times=None, skip=0, **params):
-        """The fault's number. times: how many calls it hits; skip: how many it lets pass before."""
+        """Adds a fault. times: number of calls that it affects; skip: number of calls before. Returns its number."""
         if kind not in KINDS:
             raise ValueError("there is no fault %r" % kind)
         with self.lock:
@@ -72,14 +72,14 @@ class Faults:
             return self.count
 
     def clear(self, number=None):
-        """That fault or all; what waits for it goes on."""
+        """Removes this fault or all; calls that wait for it continue."""
         with self.lock:
             for fault in [f for f in self.faults if number in (None, f.number)]:
                 self.faults.remove(fault)
                 fault.cleared.set()
 
     def take(self, method, server):
-        """{kind: fault} of this call; each is counted."""
+        """Returns {kind: fault} of this call, and counts each."""
         found = {}
         with self.lock:
             for fault in list(self.faults):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""msgpack as the servers write it (Go's codec in its old profile): raw strings, signed and unsigned integers apart, times as
-15 raw bytes. Writing is ours, because msgpack.Packer knows no signed positive numbers; reading is msgpack's."""
+"""msgpack as the servers write it (Go's codec in its old profile): raw strings, signed and unsigned integers are different, times are 15
+raw bytes. Writing is implemented here, because msgpack.Packer has no signed positive numbers; reading uses msgpack."""
 import datetime
 import re
 import struct
@@ -14,15 +14,15 @@ MAX_BYTES = 256 << 20
 
 
 class U(int):
-    """A Go unsigned number: other bytes than a signed one from 128 on."""
+    """A Go unsigned number: its bytes differ from those of a signed one from 128 on."""
 
 
 class Raw(bytes):
-    """Bytes that are msgpack already."""
+    """Bytes that are already msgpack."""
 
 
 class Malformed(Exception):
-    """What came is not msgpack."""
+    """Received bytes that are not msgpack."""
 
 
 # --- numbers, strings, containers ---
@@ -66,7 +66,7 @@ def map_head(n):
 
 
 def pack(value):
-    """The bytes of a value by its Python type; dicts keep their order. U() makes an unsigned number."""
+    """Returns the bytes of a value by its Python type; dicts keep their order. U() makes an unsigned number."""
     out = []
     _pack(value, out)
     return b"".join(out)
@@ -102,12 +102,12 @@ def _pack(value, out):
 
 
 def text(data):
-    """A raw string as text; what is not UTF-8 survives the way back."""
+    """Returns a raw string as text; bytes that are not UTF-8 are kept as surrogates."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def natural(value):
-    """What was unpacked without a schema, with its strings as text."""
+    """Returns a value that was unpacked without a schema, with its strings as text."""
     if isinstance(value, bytes):
         return text(value)
     if isinstance(value, list):
@@ -118,14 +118,14 @@ def natural(value):
 
 
 class Reader:
-    """One msgpack object after the other from read(), which gives some bytes or b"" at the end."""
+    """Reads one msgpack object after the other from read(), which returns some bytes, or b"" at the end."""
 
     def __init__(self, read):
         self.read = read
         self.unpacker = msgpack.Unpacker(raw=True, strict_map_key=False, max_buffer_size=MAX_BYTES)
 
     def next(self):
-        """The next object; EOFError at a clean end or in the middle; Malformed."""
+        """Returns the next object; EOFError at a clean end or in the middle; Malformed."""
         while True:
             try:
                 return next(self.unpacker)
@@ -140,19 +140,19 @@ class Reader:
 
 
 def unpack(data):
-    """The one object in data."""
+    """Returns the only object in data."""
     return msgpack.unpackb(data, raw=True, strict_map_key=False)
 
 
 def unpack_first(data):
-    """The first object in data."""
+    """Returns the first object in data."""
     return Reader(iter((data, b"")).__next__).next()
 
 
 # --- times: RFC 3339 text here, as in Go's JSON; 15 bytes on the wire ---
 
 def time_from_ns(ns, zone="Z"):
-    """The text of a unix time in ns."""
+    """Returns the text of a unix time in ns."""
     seconds, rest = divmod(ns, 10 ** 9)
     at = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
     fraction = (".%09d" % rest).rstrip("0") if rest else ""
@@ -160,7 +160,7 @@ def time_from_ns(ns, zone="Z"):
 
 
 def time_to_ns(value):
-    """The unix time in ns of a text."""
+    """Returns the unix time in ns of a text."""
     seconds, nanos, _ = _time_parts(value)
     return (seconds - UNIX_AT) * 10 ** 9 + nanos
 
@@ -180,13 +180,13 @@ def _time_parts(value):
 
 
 def time_pack(value):
-    """The 15 bytes of a text; "" and None are the zero time."""
+    """Returns the 15 bytes of a text; "" and None are the zero time."""
     seconds, nanos, minutes = _time_parts(value or ZERO_TIME)
     return struct.pack(">Bqih", 1, seconds, nanos, minutes)
 
 
 def time_unpack(data):
-    """The text of 15 bytes. ValueError with Go's sentence."""
+    """Returns the text of 15 bytes. ValueError with Go's message."""
     if not data:
         raise ValueError("Time.UnmarshalBinary: no data")
     if data[0] != 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who calls, and the tokens that servers issue (RS256, with a key of this run)."""
+"""Identities of callers, and the tokens that servers issue (RS256, with a key of this run)."""
 import base64
 import ctypes
 import hashlib
@@ -23,7 +23,7 @@ def is_uuid(value):
 
 
 class Key:
-    """An RSA key made by openssl beside everything else; who needs it first waits."""
+    """An RSA key that openssl makes in the background; its first user waits."""
 
     def __init__(self):
         self.lock, self.numbers, self.private = threading.Lock(), None, None
@@ -40,7 +40,7 @@ class Key:
             return self.numbers
 
     def sign(self, claims):
-        """The compact JWT."""
+        """Returns the compact JWT."""
         self._load()
         head = {"alg": "RS256", "kid": self.id, "typ": "JWT"}
         message = b64(json.dumps(head, separators=(",", ":")).encode()) + b"." + \
@@ -50,7 +50,7 @@ class Key:
         return (message + b"." + b64(signature)).decode()
 
     def verify(self, token):
-        """The claims, None for what this key has not signed."""
+        """Returns the claims; None if this key has not signed it."""
         try:
             message, _, signature = token.encode().rpartition(b".")
             _, n, e = self._load()[:3]
@@ -63,7 +63,7 @@ class Key:
             return None
 
     def public(self):
-        """The key as servers publish it."""
+        """Returns the key as servers publish it."""
         _, n, e = self._load()[:3]
         return {"KeyID": self.id, "Algorithm": "RS256", "Use": "sig", "PublicKey": der_sequence(n, e),
                 "CreateTime": self.made}
@@ -78,7 +78,7 @@ def unb64(data):
 
 
 def libcrypto():
-    """OpenSSL, which Python's ssl has loaded already."""
+    """Returns OpenSSL's libcrypto, which Python's ssl has already loaded."""
     lib = ctypes.CDLL("libcrypto.so.3")
     for name in ("d2i_AutoPrivateKey", "EVP_MD_CTX_new", "EVP_sha256"):
         getattr(lib, name).restype = ctypes.c_void_p
@@ -86,7 +86,7 @@ def libcrypto():
 
 
 def private_key(der):
-    """An EVP_PKEY, for the life of the process. Signing in Python takes 30 times as long."""
+    """Returns an EVP_PKEY, which is kept until the process ends. Signing in Python takes 30 times as long."""
     key = libcrypto().d2i_AutoPrivateKey(None, ctypes.byref(ctypes.c_char_p(der)), ctypes.c_long(len(der)))
     if not key:
         raise ValueError("this is no private key")
@@ -94,7 +94,7 @@ def private_key(der):
 
 
 def sign(key, message):
-    """RSA with SHA-256."""
+    """Returns a signature: RSA with SHA-256."""
     lib = libcrypto()
     context = ctypes.c_void_p(lib.EVP_MD_CTX_new())
     size, data = ctypes.c_size_t(1024), ctypes.create_string_buffer(1024)
@@ -107,7 +107,7 @@ def sign(key, message):
 
 
 def der_integers(der):
-    """The integers of one SEQUENCE."""
+    """Returns the integers of one SEQUENCE."""
     def head(at):
         n, at = der[at + 1], at + 2
         if n & 0x80:
@@ -124,7 +124,7 @@ def der_integers(der):
 
 
 def der_sequence(*numbers):
-    """The DER of a SEQUENCE of integers."""
+    """Returns the DER of a SEQUENCE of integers."""
     def head(tag, n):
         if n < 0x80:
             return bytes([tag, n])
@@ -138,7 +138,7 @@ def der_sequence(*numbers):
 
 
 class Caller:
-    """kind: anonymous, node, workload, intro, token, or invalid; expired is kept apart."""
+    """kind: anonymous, node, workload, intro, token, or invalid; .expired is separate."""
 
     def __init__(self, kind, node_id=None, claims=None, token=None, expired=False, by_secret=False):
         self.kind, self.node_id, self.claims, self.token, self.expired = kind, node_id, claims, token, expired
@@ -173,7 +173,7 @@ class Issuer:
         return self.key.sign(self._claims(subject, ttl_s, nomad_node_name=name, nomad_node_pool=pool))
 
     def task(self, alloc, task, identity=None):
-        """The JWT of a task's identity; identity None or without TTL does not expire."""
+        """Returns the JWT of a task's identity. It does not expire if identity is None or without TTL."""
         identity = identity or {"Name": "default", "Audience": ["nomadproject.io"], "TTL": 0}
         subject = ":".join([self.cluster.region, alloc["Namespace"], alloc["JobID"], alloc["TaskGroup"], task,
                             identity["Name"]])
@@ -184,7 +184,7 @@ class Issuer:
         return self.key.sign(claims), claims.get("exp")
 
     def tasks(self, alloc):
-        """The default identities of an alloc's tasks; signed once."""
+        """Returns the default identities of an alloc's tasks, which are signed once."""
         group = [g for g in alloc["Job"]["TaskGroups"] if g["Name"] == alloc["TaskGroup"]][0]
         for name in (t["Name"] for t in group["Tasks"]):
             if (alloc["ID"], name) not in self.signed:
@@ -192,7 +192,7 @@ class Issuer:
         return {t["Name"]: self.signed[alloc["ID"], t["Name"]] for t in group["Tasks"]}
 
     def caller(self, token):
-        """Who has this AuthToken."""
+        """Returns the identity of this AuthToken."""
         if not token:
             return Caller("anonymous")
         cluster = self.cluster

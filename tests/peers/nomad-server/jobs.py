@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs and allocs as servers make them of what a user submits: all fields, the defaults, resources, ports."""
+"""Jobs and allocs as servers make them from a user's registration: all fields, defaults, resources, ports."""
 import copy
 import time
 import uuid
@@ -18,12 +18,12 @@ DYNAMIC_PORTS = range(20000, 32001)
 
 
 def filled(kind, value, **defaults):
-    """The struct with all fields; defaults for what value does not say."""
+    """Returns the struct with all fields; those that are not in value have defaults."""
     return {**schema.shared().zero(kind), **defaults, **{k: v for k, v in (value or {}).items() if v is not None}}
 
 
 def as_submitted(value):
-    """Driver configuration as it arrives through JSON: every number is a float."""
+    """Returns a driver configuration as it arrives through JSON: every number is a float."""
     if isinstance(value, bool) or not isinstance(value, (int, list, dict)):
         return value
     if isinstance(value, int):
@@ -34,14 +34,14 @@ def as_submitted(value):
 
 
 def complete(job, region, version):
-    """A job as the servers keep it. The given one stays as it is."""
+    """Returns a job as the servers store it. The argument is not changed."""
     job = copy.deepcopy(job)
     kind = job.get("Type") or "service"
     submitted_update = job.pop("Update", None)
     job = filled("Job", job, Region=region, Namespace="default", Name=job["ID"], Type=kind, Priority=50,
                  Datacenters=["*"], NodePool="default", Status="pending", CreateIndex=0)
     job["TaskGroups"] = [complete_group(g, {**job, "Update": submitted_update}, version) for g in job["TaskGroups"] or ()]
-    # The job's own update block keeps two numbers of its groups', and only when there is one.
+    # The update block of the job has only two fields of those of its groups, and only if there is one.
     job["Update"] = filled("UpdateStrategy", {"Stagger": 30 * S, "MaxParallel": 1} if kind == "service" else None)
     return job
 
@@ -83,7 +83,7 @@ def complete_network(network):
 
 
 def implied_constraints(group, version):
-    """Those of the usual features: services of the cluster, their checks, identities."""
+    """Returns the constraints for common features: services of the cluster, their checks, identities."""
     services = list(group["Services"] or ()) + [s for t in group["Tasks"] or () for s in t.get("Services") or ()]
     own = [s for s in services if s.get("Provider", "nomad") == "nomad"]
     found = []
@@ -127,7 +127,7 @@ def complete_task(task, group, version):
 
 
 def lost_after(alloc, version):
-    """The disconnect window of the alloc's group in ns, 0 without one."""
+    """Returns the disconnect window of the alloc's group in ns, 0 without one."""
     for group in alloc["Job"]["TaskGroups"]:
         if group["Name"] == alloc["TaskGroup"]:
             new = (group["Disconnect"] or {}).get("LostAfter") or 0
@@ -136,7 +136,7 @@ def lost_after(alloc, version):
 
 
 def allocation(job, group, number, node_id, node_name, others):
-    """A new alloc; others are those whose ports are taken."""
+    """Returns a new alloc. others: allocs whose ports are in use."""
     alloc = filled("Allocation", {
         "ID": str(uuid.uuid4()), "Namespace": job["Namespace"], "EvalID": str(uuid.uuid4()),
         "Name": "%s.%s[%d]" % (job["ID"], group["Name"], number), "NodeID": node_id, "NodeName": node_name,
@@ -156,7 +156,7 @@ def _taken(alloc, others):
 
 
 def assigned(network, had, free):
-    """A network as an alloc has it: each port with its number, which it may have had before."""
+    """Returns a network in the form of an alloc: each port has a number, which it keeps if it had one."""
     network = copy.deepcopy(network)
     for port in (network["ReservedPorts"] or []) + (network["DynamicPorts"] or []):
         old = had.get(port["Label"])
@@ -168,7 +168,7 @@ def assigned(network, had, free):
 
 
 def resources(group, alloc, others):
-    """What the group's tasks get, new and old form; ports that the alloc has already it keeps."""
+    """Returns the resources of the group's tasks, in the new and the old form. The alloc keeps its existing ports."""
     had = {p["Label"]: p for p in ((alloc.get("AllocatedResources") or {}).get("Shared") or {}).get("Ports") or ()}
     free = iter(sorted(set(DYNAMIC_PORTS) - _taken(alloc, others)))
     cores = iter(range(64))
@@ -178,7 +178,7 @@ def resources(group, alloc, others):
         ids = [next(cores) for _ in range(wants["Cores"])]
         tasks[task["Name"]] = {
             "Cpu": {"CpuShares": wants["CPU"] or 1000 * len(ids), "ReservedCores": ids or None},
-            "Memory": {"MemoryMB": wants["MemoryMB"], "MemoryMaxMB": 0},  # oversubscription is off, as it is by default
+            "Memory": {"MemoryMB": wants["MemoryMB"], "MemoryMaxMB": 0},  # oversubscription is disabled, as by default
             "Networks": [assigned(n, {}, free) for n in wants["Networks"] or ()] or None}
         lifecycles[task["Name"]] = task["Lifecycle"]
     ports, networks = [], []
@@ -198,7 +198,7 @@ def resources(group, alloc, others):
 
 
 def snappy_block(data):
-    """A dispatch payload as jobs carry it: snappy's block format, literals only."""
+    """Returns a dispatch payload in the form of jobs: snappy's block format, with literals only."""
     n, head = len(data), b""
     while n >= 0x80:
         head += bytes([n & 0x7f | 0x80])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of methods, what they raise, and the blocking query."""
+"""The table of methods, their exceptions, and the blocking query."""
 import random
 import time
 
@@ -8,7 +8,7 @@ MAX_QUERY_S = 300.0
 
 
 class Method:
-    """auth: who may call, a function of the context or None. write: needs a leader, whatever AllowStale says."""
+    """auth: checks the caller, a function of the context or None. write: needs a leader, whatever AllowStale says."""
 
     def __init__(self, name, takes, gives, fn, auth, write, since, until):
         self.name, self.takes, self.gives, self.fn, self.auth, self.write = name, takes, gives, fn, auth, write
@@ -19,7 +19,7 @@ class Method:
 
 
 class Failure(Exception):
-    """The text goes into the answer's Error."""
+    """An error whose text is sent in the answer's Error."""
 
 
 def method(name, takes, gives, auth=None, write=False, since=None, until=None):
@@ -30,7 +30,7 @@ def method(name, takes, gives, auth=None, write=False, since=None, until=None):
 
 
 class Context:
-    """One call: .args with all fields, the cluster, the server that took it, its connection, its caller."""
+    """One call: .args with all fields, the cluster, the server that received it, its connection, its caller."""
 
     def __init__(self, server, connection, name, args):
         self.server, self.connection, self.name, self.args = server, connection, name, args
@@ -38,7 +38,7 @@ class Context:
         self.caller = None
 
     def block(self, look):
-        """A blocking query: look() gives (index, answer); waits while the index is not above MinQueryIndex."""
+        """A blocking query: look() returns (index, answer); waits while the index is not above MinQueryIndex."""
         cluster, wanted = self.cluster, self.args["MinQueryIndex"]
         ask = self.args["MaxQueryTime"] / 1e9
         limit = min(ask, MAX_QUERY_S) if ask > 0 else MAX_QUERY_S

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""net/rpc on a stream: header and body, request and answer, no lengths. And the frames of a streaming RPC. Both roles."""
+"""net/rpc on a stream: header and body of requests and answers, without lengths. And the frames of streaming RPC. Both roles."""
 import itertools
 
 import gopack
@@ -13,30 +13,30 @@ class RpcError(Exception):
 
 
 class Call:
-    """A request that came: .method, .seq, .body as msgpack gave it, .raw its bytes are not kept."""
+    """A received request: .method, .seq, .body as msgpack decoded it."""
 
     def __init__(self, method, seq, body):
         self.method, self.seq, self.body = method, seq, body
 
 
 def request(method, seq, body):
-    """The bytes of a request; body is packed already."""
+    """Returns the bytes of a request; body is already packed."""
     return gopack.pack({"Seq": gopack.U(seq), "ServiceMethod": method}) + body
 
 
 def answer(method, seq, body, error=""):
-    """The bytes of an answer. An error has an empty map as body."""
+    """Returns the bytes of an answer. An error has an empty map as body."""
     return gopack.pack({"Error": error, "Seq": gopack.U(seq), "ServiceMethod": method}) + (b"\x80" if error else body)
 
 
 def read_call(reader):
-    """The next request. EOFError at the end; Malformed, schema.Refused for a header that is none."""
+    """Returns the next request. EOFError at the end; Malformed, schema.Refused for an invalid header."""
     head = schema.shared().unpack("RequestHeader", reader.next())
     return Call(head["ServiceMethod"], head["Seq"], reader.next())
 
 
 def read_answer(reader):
-    """(header, body) of an answer."""
+    """Returns (header, body) of an answer."""
     return schema.shared().unpack("ResponseHeader", reader.next()), reader.next()
 
 
@@ -44,7 +44,7 @@ _seq = itertools.count(1)
 
 
 def call(session, method, body, timeout=None):
-    """One request on a stream of its own: the body of its answer, unpacked without a schema. RpcError."""
+    """Sends one request on a new stream. Returns the body of the answer, unpacked without a schema; RpcError."""
     stream = session.open()
     try:
         seq = next(_seq)
@@ -61,7 +61,7 @@ def call(session, method, body, timeout=None):
 
 
 class StreamingCall:
-    """The opener's half of a streaming RPC: frames with next(), input with send(), cancelling with close()."""
+    """The client side of a streaming RPC: next() reads frames, send() sends input, close() cancels."""
 
     def __init__(self, stream, method, body, timeout=30):
         self.stream, self.timeout = stream, timeout
@@ -74,7 +74,7 @@ class StreamingCall:
         stream.write(body)
 
     def next(self, timeout=None):
-        """The next frame as {"Error", "Payload"}; None at the end of the stream."""
+        """Returns the next frame as {"Error", "Payload"}; None at the end of the stream."""
         self.timeout = timeout or self.timeout
         try:
             found = self.reader.next()

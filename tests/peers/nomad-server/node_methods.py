@@ -15,16 +15,16 @@ STATUSES = ("initializing", "ready", "down", "disconnected")
 CLIENT_STATUSES = ("pending", "running", "complete", "failed", "lost", "unknown")
 
 
-# --- who may ---
+# --- permissions ---
 
 def acl_resolves(ctx):
-    """Before 1.11: with ACLs off anything passes."""
+    """Before 1.11 everything is permitted if ACLs are disabled."""
     if ctx.cluster.acl_enabled and not ctx.caller.valid:
         raise Failure(DENIED)
 
 
 def node_only(*since):
-    """A known node's secret or identity, from that version on also with ACLs off."""
+    """Requires the secret or identity of a known node; from this version on also with ACLs disabled."""
     def check(ctx):
         cluster = ctx.cluster
         if not cluster.at_least(*since):
@@ -72,7 +72,7 @@ def may_register(ctx):
 # --- registration and heartbeat ---
 
 def _update_response(ctx, node, ttl, index, changed):
-    """NodeUpdateResponse for that node."""
+    """Returns the NodeUpdateResponse for the node."""
     cluster = ctx.cluster
     addresses = cluster.advertised
     if addresses is None:
@@ -94,7 +94,7 @@ def _wants_identity(cluster, node):
 
 
 def _sign(ctx, node):
-    """A new identity when this call has to bring one."""
+    """Returns a new identity if this answer must contain one."""
     cluster, claims = ctx.cluster, ctx.caller.claims
     if not _wants_identity(cluster, node):
         return None
@@ -129,7 +129,7 @@ def _check_registration(cluster, node):
 
 
 def _lost_in_silence(node):
-    """Why a real server would answer OK and keep nothing, "" if it would not."""
+    """Returns why a real server would answer OK without storing the node, "" if it would store it."""
     if not is_uuid(node["SecretID"]):
         return "SecretID is no UUID"
     for kind in ("CSIControllerPlugins", "CSINodePlugins"):
@@ -208,7 +208,7 @@ def update_status(ctx):
 
 
 def _next_status(cluster, node, asked):
-    """What a heartbeat makes of the node's status."""
+    """Returns the node's status after a heartbeat."""
     if asked != "ready":
         return asked
     if node["Status"] == "disconnected":
@@ -248,7 +248,7 @@ def get_client_allocs(ctx):
         allocs = cluster.allocs_of(node_id)
         index = max((a["ModifyIndex"] for a in allocs), default=cluster.newest("allocs"))
         if before - {a["ID"] for a in allocs}:
-            index = cluster.newest("allocs")  # some were collected while this call waits
+            index = cluster.newest("allocs")  # some may be removed while this call waits
         before.clear()
         before.update(a["ID"] for a in allocs)
         return index, {"Allocs": {a["ID"]: a["AllocModifyIndex"] for a in allocs}, "MigrateTokens": {}}
@@ -285,14 +285,14 @@ def update_alloc(ctx):
             raise Failure("node %s is not allowed to update allocs while in status %s" % (node["ID"], node["Status"]))
         index = cluster.bump("allocs")
         node["LastAllocUpdateIndex"] = index
-        for update in (a for a in args["Alloc"] if a):  # a nil one, of which has been told, kills a real server
+        for update in (a for a in args["Alloc"] if a):  # a nil element, which was reported as a violation, would crash a real server
             _judge_update(cluster, node, update)
             alloc = cluster.allocs.get(update["ID"])
             if alloc is not None:
                 _merge(alloc, update, index)
                 _tell_job(cluster, alloc)
         cluster.finish_drain(node)
-    time.sleep(0.05)  # updates are collected that long
+    time.sleep(0.05)  # updates are batched for this time
     return {"Index": index}
 
 
@@ -308,7 +308,7 @@ def _merge(alloc, update, index):
 
 
 def _tell_job(cluster, alloc):
-    """What an update of one of its allocs makes of a job; the job in the alloc stays as it was."""
+    """Updates the status of a job after an update of one of its allocs. The job inside the alloc does not change."""
     key = (alloc["Namespace"], alloc["JobID"])
     job = cluster.jobs.get(key)
     if job is None or job["Version"] != alloc["Job"]["Version"]:
@@ -319,7 +319,7 @@ def _tell_job(cluster, alloc):
 
 
 def _judge_update(cluster, node, update):
-    """What servers take from anybody, but no node should send."""
+    """Records violations in updates that servers accept, but no node should send."""
     where = "Node.UpdateAlloc: alloc %s" % update["ID"]
     alloc = cluster.allocs.get(update["ID"])
     if update["NodeID"] != node["ID"] or (alloc and alloc["NodeID"] != node["ID"]):
@@ -328,7 +328,7 @@ def _judge_update(cluster, node, update):
         cluster.violation("%s: ClientStatus %r" % (where, update["ClientStatus"]))
     for name, state in (update["TaskStates"] or {}).items():
         if state is None:
-            continue  # said already
+            continue  # already reported
         if len(state["Events"] or ()) > 10:
             cluster.violation("%s: %d events of task %s" % (where, len(state["Events"]), name))
         if state["State"] not in ("pending", "running", "dead"):
@@ -379,7 +379,7 @@ def get_node(ctx):
 
 
 def may_drain(ctx):
-    """With ACLs a node's own token, but for some versions."""
+    """With ACLs the node's own token is required, except in some versions."""
     cluster, caller = ctx.cluster, ctx.caller
     if not cluster.acl_enabled:
         return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The structs of structs.def: written as Go writes them, read with what Go accepts and what it refuses.
+"""The structs of structs.def: encoded as Go encodes them; decoding accepts and refuses what Go does.
 
-A struct is a dict of Python values here, a time its RFC 3339 text, a nil slice, map or pointer None. unpack() reports, besides
-what Go refuses, what it swallows though it does harm: keys that no version has, nil elements, numbers that wrap."""
+A struct is a dict of Python values here, a time its RFC 3339 text, a nil slice, map or pointer None. unpack() also reports values that Go
+accepts although they do harm: keys that no version has, nil elements, numbers that wrap."""
 import os
 import re
 
@@ -14,7 +14,7 @@ SCALARS = {"str": "", "bytes": None, "bool": False, "f64": 0.0, "f32": 0.0, "any
 
 
 class Refused(Exception):
-    """Go's decoder would not take this."""
+    """Bytes that Go's decoder would not accept."""
 
 
 class Field:
@@ -34,12 +34,12 @@ class Struct:
 
 
 def version_of(value):
-    """(1, 6, 10) of "1.6.10"."""
+    """Returns (1, 6, 10) for "1.6.10"."""
     return tuple(int(part) for part in value.split("-")[0].split("."))
 
 
 class Schema:
-    """Of one server version; all(…) below makes the shared table."""
+    """The structs of one server version; all(…) below makes the shared table."""
 
     def __init__(self, path=os.path.join(os.path.dirname(os.path.abspath(__file__)), "structs.def")):
         self.structs = {}
@@ -81,7 +81,7 @@ class Schema:
     # --- zero values ---
 
     def zero(self, kind):
-        """The zero value of a type; a struct's with all its keys."""
+        """Returns the zero value of a type; that of a struct has all its keys."""
         if kind[0] == "*" or kind[:2] == "[]" or kind[:4] == "map[":
             return None
         if kind in SCALARS:
@@ -90,14 +90,15 @@ class Schema:
             return 0
         return {f.name: self.zero(f.kind) for f in self.structs[kind].fields.values()}
 
-    # --- writing ---
+    # --- encoding ---
 
     def pack(self, kind, value, version):
-        """The bytes that a server of this version sends. A key that the struct has not is the test's mistake: KeyError."""
+        """Returns the bytes that a server of this version sends. KeyError for a key that the struct does not have, which is an error of the
+        test."""
         return gopack.pack(self.tree(kind, value, version))
 
     def tree(self, kind, value, version):
-        """The same as values for gopack.pack()."""
+        """Returns the same as values for gopack.pack()."""
         if kind[0] == "*":
             return None if value is None else self.tree(kind[1:], value, version)
         if kind[:2] == "[]":
@@ -141,10 +142,10 @@ class Schema:
             return all(self.is_zero(fields[k].kind, v) for k, v in value.items())
         return False
 
-    # --- reading ---
+    # --- decoding ---
 
     def unpack(self, kind, value, harm=None, where=""):
-        """The value of what msgpack gave. Refused says where Go stops; harm, if a list, gets sentences."""
+        """Converts a value from msgpack. Refused names the place where Go stops; harm, if a list, gets the reported violations."""
         harm = [] if harm is None else harm
         if kind[0] == "*":
             return None if value is None else self.unpack(kind[1:], value, harm, where)
@@ -248,7 +249,7 @@ _shared = None
 
 
 def shared():
-    """The one table of this process."""
+    """Returns the table of this process."""
     global _shared
     if _shared is None:
         _shared = Schema()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One server: its listener, the first byte of a connection, TLS, sessions, and the calls that come on their streams."""
+"""One server: its listener, the first byte of a connection, TLS, sessions, and the calls on their streams."""
 import contextlib
 import itertools
 import socket
@@ -22,7 +22,7 @@ CONNECTION_FAULTS = ("refuse", "mute", "tls_close", "tls_alert", "tls_plain")
 
 
 class Connection:
-    """A TCP connection of a client: .session once it is multiplexed."""
+    """A TCP connection of a client; .session is set when it is multiplexed."""
 
     counter = itertools.count(1)
 
@@ -33,7 +33,7 @@ class Connection:
         self.tls_name, self.closed, self.nodes = "", False, set()
 
     def serves(self, node_id):
-        """A call of that node succeeded here: servers reach it this way from now on."""
+        """A call of this node succeeded on this connection, so servers use it for requests to the node from now on."""
         with self.cluster.changed:
             if node_id not in self.nodes:
                 self.nodes.add(node_id)
@@ -67,7 +67,8 @@ class Connection:
 
 
 class TLS:
-    """What servers demand: a certificate of the cluster's CA, and with verify_server_hostname the name of a role in it."""
+    """Returns the TLS context of servers: clients need a certificate of the cluster's CA, with the name of a role if verify_server_hostname
+    is set."""
 
     def __init__(self, ca, cert, key, verify_hostname=True, upgrade=False):
         self.verify_hostname, self.upgrade = verify_hostname, upgrade
@@ -83,7 +84,7 @@ class TLS:
         return names + [v for part in found["subject"] for k, v in part if k == "commonName"]
 
     def role(self, sock, region):
-        """The name by which the peer may connect; None if it has none."""
+        """Returns the name in the peer's certificate that permits the connection; None if it has none."""
         names = self.names(sock)
         for name in names:
             if name in ("client.%s.nomad" % region, "server.%s.nomad" % region):
@@ -92,7 +93,7 @@ class TLS:
 
 
 class Server:
-    """.address, .listening. Several of them share one Cluster."""
+    """.address, .listening. Several servers share one Cluster."""
 
     def __init__(self, cluster, number, host="127.0.0.1", port=0, tls=None, keepalive_s=30.0,
                  ping_timeout_s=10.0):
@@ -124,7 +125,7 @@ class Server:
             self.cluster.changed.notify_all()
 
     def stop(self, reset=False):
-        """As kill -9: nobody listens, every connection ends."""
+        """Stops the server as SIGKILL does: the port is closed and every connection ends."""
         listener, self.listener = self.listener, None
         if listener:
             with contextlib.suppress(OSError):
@@ -140,7 +141,7 @@ class Server:
             connection.close(reset)
 
     def set_half_open(self, on):
-        """Nothing is read, nothing sent, nothing closed; also on connections to come."""
+        """Neither reads, sends nor closes anything, also on future connections."""
         self.half_open = on
         with self.lock:
             found = list(self.connections)
@@ -186,7 +187,7 @@ class Server:
             connection.close()
 
     def _hello(self, connection):
-        """The mode byte, after TLS where it is wanted; None when the connection is over."""
+        """Returns the mode byte, after the TLS handshake if TLS is required; None if the connection has ended."""
         if self.fault == "refuse":
             return None
         if self.fault == "mute" or self.half_open:
@@ -239,7 +240,7 @@ class Server:
                 return
             mode = netrpc.RPC
             if mode_bytes:
-                # As the reference: this one read holds up every later stream, and its failure ends the connection.
+                # As in the reference, this read blocks every later stream, and its failure ends the connection.
                 try:
                     mode = stream.read(1)
                 except yamux.Reset:
@@ -265,7 +266,7 @@ class Server:
     # --- calls ---
 
     def _serve_rpc(self, connection, read, write, finish, reset):
-        """Requests of one stream, one after the other, until its end."""
+        """Serves the requests of one stream, one after the other, until its end."""
         reader = gopack.Reader(read)
         while True:
             try:
@@ -286,7 +287,7 @@ class Server:
                 return
 
     def _answer(self, connection, call, faults, record):
-        """(the answer's bytes, whether the stream goes on); (None, False) when there is no answer."""
+        """Returns (bytes of the answer, whether the stream continues); (None, False) if there is no answer."""
         def failed(text, keep):
             with self.cluster.changed:
                 record.update(error=text, done=True)
@@ -350,7 +351,7 @@ class Server:
         return method.fn(ctx)
 
     def _body(self, method, args, reply, faults):
-        """The packed reply, after the faults that change it."""
+        """Returns the packed reply, after the faults that change it."""
         if "index" in faults:
             fault = faults["index"]
             by = fault.get("by")

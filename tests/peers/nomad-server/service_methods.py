@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ServiceRegistration.*, Variables.* and Keyring.*: services of tasks and what tasks read."""
+"""ServiceRegistration.*, Variables.* and Keyring.*: services of tasks, and variables and keys that tasks read."""
 from identity import DENIED, is_uuid
 from methods import Failure, method
 from node_methods import acl_resolves
 
 
 def may_register(ctx):
-    """A node, for itself. Before 1.7 the token is looked up whether ACLs are on or not."""
+    """Requires a node that acts for itself. Before 1.7 the token is resolved even if ACLs are disabled."""
     cluster, caller = ctx.cluster, ctx.caller
     token = ctx.args["AuthToken"]
     if not cluster.at_least(1, 7):

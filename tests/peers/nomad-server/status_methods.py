@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status.*: what no token is needed for."""
+"""Status.*: methods that need no token."""
 from methods import method
 
 

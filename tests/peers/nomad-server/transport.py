@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP or TLS connection that one thread reads and others write. OpenSSL does not allow both at once, so each step holds one
-lock and none waits inside it."""
+"""A TCP or TLS connection that one thread reads and others write. OpenSSL does not support both at the same time, so each step holds a
+lock, and no step waits while it holds the lock."""
 import select
 import socket
 import ssl
@@ -9,7 +9,7 @@ import threading
 
 
 class Transport:
-    """.stalled: nothing is read and what is written is dropped, as on a link that died without a FIN."""
+    """.stalled: nothing is read, and written data is dropped, as on a link that fails without a FIN."""
 
     def __init__(self, sock):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -31,7 +31,7 @@ class Transport:
         return not self.live.is_set()
 
     def _step(self, fn, *args):
-        """fn's result, or None after waiting for the socket."""
+        """Returns the result of fn, or None after waiting for the socket."""
         try:
             with self.lock:
                 return fn(*args)
@@ -39,7 +39,7 @@ class Transport:
             wanted = ([self.sock], []) if fn.__name__ == "recv" else ([], [self.sock])
         except ssl.SSLWantWriteError:
             wanted = ([], [self.sock])
-        except ValueError as e:  # the descriptor was closed
+        except ValueError as e:  # the descriptor was closed by another thread
             raise ConnectionError(str(e)) from e
         if self.closed:
             raise ConnectionError("closed")
@@ -50,7 +50,7 @@ class Transport:
         return None
 
     def recv(self, limit=65536):
-        """Some bytes; b"" at the end."""
+        """Returns some bytes; b"" at the end."""
         while True:
             self.live.wait()
             if self.closed:
@@ -69,7 +69,7 @@ class Transport:
                 view = view[sent:]
 
     def close(self, reset=False):
-        """reset: with RST instead of FIN, as when the machine's process is killed with unread data."""
+        """reset: with RST instead of FIN, as when a process with unread data is killed."""
         self.closed = True
         self.live.set()
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users ask through a node's HTTP API, which the node relays: lists, jobs. Job.Register places at once, without a
-scheduler: as many allocs as the groups want, in turn on the nodes that are ready; a system job on each of them."""
+"""Requests of users through a node's HTTP API, which the node forwards: lists, jobs. Job.Register places allocs at once, without a
+scheduler: Count for each group, in turn on the ready nodes; those of a system job on each of them."""
 import uuid
 
 from cluster import terminal
@@ -11,7 +11,7 @@ SCHEDULED_EVERYWHERE = ("system", "sysbatch")
 
 
 def may_ask(ctx):
-    """With ACLs on, who is known by a token. What its policies say is not looked at."""
+    """With ACLs the caller needs a known token; its policies are not checked."""
     if ctx.cluster.acl_enabled and ctx.caller.kind not in ("token", "workload", "node"):
         raise Failure(DENIED)
 
@@ -60,7 +60,7 @@ def list_nodes(ctx):
 
 
 def summary(cluster, job):
-    """How many allocs of each group are where."""
+    """Returns the number of allocs of each group by status."""
     counts = {g["Name"]: {"Queued": 0} for g in job["TaskGroups"]}
     names = {"pending": "Starting", "running": "Running", "complete": "Complete", "failed": "Failed", "lost": "Lost",
              "unknown": "Unknown"}
@@ -130,7 +130,7 @@ def job_allocations(ctx):
 
 
 def schedule(cluster, job):
-    """Allocs of a new job."""
+    """Places the allocs of a new job."""
     nodes = [n["ID"] for n in cluster.nodes.values() if n["Status"] == "ready" and not n["DrainStrategy"] and
              n["SchedulingEligibility"] == "eligible" and job["NodePool"] in ("all", n["NodePool"])]
     if not nodes:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""yamux over a Transport, for both roles: a reading thread per session, streams with windows, pings, go-away. What a reference
-session would die of, this one dies of, and says so in .failure."""
+"""yamux over a Transport, for both roles: a reading thread per session, streams with windows, pings, go-away. A violation that ends a
+session of the reference implementation ends this one too; .failure has the reason."""
 import collections
 import queue
 import struct
@@ -15,11 +15,11 @@ HEADER = struct.Struct(">BBHII")
 
 
 class Closed(Exception):
-    """The session is gone."""
+    """The session has ended."""
 
 
 class Reset(Exception):
-    """The stream was reset by the other side, or the session went."""
+    """The stream was reset by the other side, or the session has ended."""
 
 
 def frame(kind, flags, stream, length, payload=b""):
@@ -27,7 +27,7 @@ def frame(kind, flags, stream, length, payload=b""):
 
 
 class Stream:
-    """read() and write() block; close() is our FIN, after which reading goes on."""
+    """read() and write() block; close() sends FIN, after which reading is still possible."""
 
     def __init__(self, session, number, opened_here):
         self.session, self.number, self.opened_here = session, number, opened_here
@@ -41,7 +41,7 @@ class Stream:
     # --- reading ---
 
     def read(self, limit=65536, timeout=None):
-        """Some bytes; b"" after the other side's FIN; Reset. TimeoutError."""
+        """Returns some bytes; b"" after the other side's FIN; Reset; TimeoutError."""
         end = None if timeout is None else time.monotonic() + timeout
         with self.changed:
             while not self.data:
@@ -62,7 +62,7 @@ class Stream:
         return part
 
     def _credit(self):
-        """Gives window back when at least half of it can be given, as the reference does."""
+        """Sends a window update when at least half of the window is free, as the reference does."""
         with self.session.lock:
             delta = INITIAL_WINDOW - self.held - self.receive_window
             if delta < INITIAL_WINDOW // 2 or self.session.withholds_window:
@@ -73,7 +73,7 @@ class Stream:
     # --- writing ---
 
     def write(self, data, chunk=4096, timeout=60):
-        """All of data, cut as a server cuts it. Waits for window."""
+        """Sends all of data, split as a server splits it. Waits for window."""
         view = memoryview(bytes(data))
         end = time.monotonic() + timeout
         while len(view):
@@ -91,7 +91,7 @@ class Stream:
             view = view[n:]
 
     def close(self):
-        """Our FIN, once."""
+        """Sends FIN, once."""
         with self.changed:
             if self.ended_here or self.was_reset or self.session.closed:
                 return
@@ -111,7 +111,7 @@ class Stream:
         if self.ended_here and self.ended_there:
             self.session.streams.pop(self.number, None)
 
-    # --- what comes, under the session's lock ---
+    # --- received frames, under the session's lock ---
 
     def on_flags(self, flags):
         if flags & ACK:
@@ -138,7 +138,7 @@ class Stream:
 
 
 class Session:
-    """client: opens odd streams. keepalive_s: 0 sends no pings. on_close(session) is called once."""
+    """client: opens streams with odd numbers. keepalive_s: 0 sends no pings. on_close(session) is called once."""
 
     def __init__(self, transport, client, keepalive_s=30.0, ping_timeout_s=10.0, on_close=None):
         self.transport, self.client = transport, client
@@ -149,11 +149,11 @@ class Session:
         self.closed, self.failure, self.went_away = False, None, None
         self.pings, self.ping_count = {}, 0
         self.resets = []  # streams that the other side reset
-        self.broken = False  # the other side broke a rule
-        self.forgiven = False  # we broke the rules ourselves: how it ends is not the other side's fault
+        self.broken = False  # the other side violated the protocol
+        self.forgiven = False  # this side violates the protocol on purpose, so the other side is not to blame for the end
         self.ended = threading.Event()
         self.pings_seen = 0
-        # Misbehaviour: no window given back, pings not answered, streams not acknowledged.
+        # Misbehavior: no window updates, unanswered pings, unacknowledged streams.
         self.withholds_window = self.ignores_pings = self.ignores_syns = False
         self.threads = [threading.Thread(target=self._read_all, daemon=True)]
         if keepalive_s:
@@ -165,7 +165,7 @@ class Session:
         return self
 
     def send(self, data, quiet=False):
-        """One frame or more, whole."""
+        """Sends one or more complete frames."""
         try:
             with self.write_lock:
                 self.transport.sendall(data)
@@ -175,7 +175,7 @@ class Session:
                 raise Reset(str(e)) from e
 
     def open(self):
-        """A new stream; its SYN is sent, its ACK not awaited."""
+        """Opens a stream: sends SYN without waiting for the ACK."""
         with self.lock:
             if self.closed or self.went_away is not None:
                 raise Closed(self.failure or "the other side went away")
@@ -185,7 +185,7 @@ class Session:
         return stream
 
     def accept(self, timeout=None):
-        """The next stream that the other side opened; None when the session ends."""
+        """Returns the next stream that the other side opened; None when the session ends."""
         try:
             stream = self.accepted.get(timeout=timeout)
         except queue.Empty:
@@ -195,7 +195,7 @@ class Session:
         return stream
 
     def ping(self, timeout=10.0):
-        """The round trip in seconds. TimeoutError."""
+        """Sends a ping. Returns the round trip in seconds; TimeoutError."""
         answered = threading.Event()
         with self.lock:
             opaque, self.ping_count = self.ping_count, self.ping_count + 1
@@ -210,7 +210,7 @@ class Session:
         self.send(frame(GO_AWAY, 0, 0, code), quiet=True)
 
     def close(self, failure=None, reset=False):
-        """Ends TCP, as Session.Close() of the reference: without a go-away."""
+        """Closes the TCP connection without a go-away, as Session.Close() of the reference."""
         with self.lock:
             if self.closed:
                 return
@@ -274,7 +274,7 @@ class Session:
             else:
                 stream = self.streams.get(number)
             if stream is None:
-                return  # drained; a frame for a stream that is gone harms nobody
+                return  # discarded: a frame for a closed stream is harmless
             if window:
                 stream.on_flags(flags)
                 stream.send_window += length

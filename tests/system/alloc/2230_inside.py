@@ -218,7 +218,7 @@ def test_exec_can_write_only_its_own_mounts():
                 continue
             if not point.startswith(("/dev/", "/proc")):
                 case.equal("ro" in words, True, "whether %s is read-only: %s" % (point, options))
-            if point == "/etc/ssl/private":
+            if point in ("/etc/ssl/private", "/etc/drover"):  # the latter on a machine where drover is installed
                 case.equal(result, errno.EACCES, "opening the mask " + point)
             elif result >= 0 and "ro" in words and not point.startswith("/proc"):
                 case.equal(errno.errorcode.get(result), "EROFS", "making a file in " + point)

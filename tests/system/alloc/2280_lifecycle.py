@@ -217,8 +217,8 @@ def test_a_shutdown_delay_continues_when_the_supervisor_is_killed():
 def test_an_endless_shutdown_delay_can_be_skipped():
     """The largest delay of 64 bits: its end exceeds the range of time stamps."""
     delay = {"ShutdownDelay": 2**63 - 1}
-    for tasks, group, said in (([task("main")], delay, "It is to end, and runs on for the shutdown_delay of its group."),
-                               ([task("main", **delay)], {}, "It is to end, and runs on for its shutdown_delay.")):
+    for tasks, group, said in (([task("main")], delay, "It was told to stop and runs on for the shutdown_delay of its group."),
+                               ([task("main", **delay)], {}, "It was told to stop and runs on for its shutdown_delay.")):
         alloc = start("ever", tasks, **group)
         wait_order(node, alloc, ["main begins"])
         wait_state(alloc, "main", "running")

@@ -467,7 +467,7 @@ os.mkdir(outside + "/d")
 with open(outside + "/d/f", "w", encoding="ascii") as canary:
     canary.write("untouched")
 VOLUMES = 'host_volume "data" { path = "%s" }\n  host_volume "fixed" {\n path = "%s"\n read_only = true\n}\n' % (shared, outside)
-with cluster(forgive=True) as servers, node_of(servers, VOLUMES, more=POLICY) as node:
+with cluster(grace=600, forgive=True) as servers, node_of(servers, VOLUMES, more=POLICY) as node:
     me = servers.wait_node()["ID"]
     good = place([made()])[0]
     servers.wait_alloc(good, ["running"], 60)

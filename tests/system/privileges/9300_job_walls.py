@@ -46,6 +46,7 @@ CHOICES = {
     "volumes": [(), ("vol",), ("ro",), ("vol", "ro")],
     "command": list(COMMANDS),
 }
+BATCH, PATIENCE = 12, 300  # few jobs at a time, and a long deadline in s: the tasks have the smallest share of a busy machine's processors
 MIXED = 60  # random combinations, in addition to each choice alone
 REFUSALS = ("does not allow the following capabilities", "is disallowed", "does not exist", "is not a user name",
             'must be "private" or "host"', "allow_host_pid", "allow_host_ipc")
@@ -201,19 +202,9 @@ def job(name, c, words):
     return made
 
 
-def wait_ended(node, names):
-    """Waits until all jobs have ended. The deadline starts again with each end, because their number takes long on a busy machine."""
-    left = set(names)
-
-    def ended():
-        return left & {a["JobID"] for a in node.ask("/v1/allocations") if a["ClientStatus"] in ("complete", "failed")}
-    while left:
-        left -= case.until(ended, 60, "the end of one of %d jobs" % len(left))
-
-
 def outcome(node, name):
     """Returns (gains, None) of a job that ran, (None, message) of one that was refused."""
-    alloc = node.allocs(name)[0]
+    alloc = case.until(lambda: [a for a in node.allocs(name) if a["ClientStatus"] in ("complete", "failed")], PATIENCE, name)[0]
     events = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
     text = "\n".join(e["DisplayMessage"] for e in events)
     if "Started" not in [e["Type"] for e in events]:
@@ -226,23 +217,23 @@ def outcome(node, name):
 
 def run_all(node, places, made):
     """Runs all jobs and prints a summary. Returns (combinations that ran, {combination: its gains})."""
-    wait_for, ran, gained, sentences = [], [], {}, set()
-    for i, c in enumerate(made):
-        name = "walls-%d" % i
-        answer = node.request("POST", "/v1/jobs", job(name, c, options(places, c["volumes"])))
-        if answer.status == 200:
-            wait_for.append((name, c))
-        else:
-            sentences.add((answer.text, str(c)))
-    wait_ended(node, [name for name, _ in wait_for])
-    for name, c in wait_for:
-        gains, sentence = outcome(node, name)
-        if sentence:
-            sentences.add((sentence, str(c)))
-            continue
-        ran.append(c)
-        if gains:
-            gained[str({k: v for k, v in c.items() if v != BASE[k]})] = gains
+    ran, gained, sentences = [], {}, set()
+    for at in range(0, len(made), BATCH):
+        registered = []
+        for i, c in enumerate(made[at:at + BATCH], at):
+            answer = node.request("POST", "/v1/jobs", job("walls-%d" % i, c, options(places, c["volumes"])))
+            if answer.status == 200:
+                registered.append(("walls-%d" % i, c))
+            else:
+                sentences.add((answer.text, str(c)))
+        for name, c in registered:
+            gains, sentence = outcome(node, name)
+            if sentence:
+                sentences.add((sentence, str(c)))
+                continue
+            ran.append(c)
+            if gains:
+                gained[str({k: v for k, v in c.items() if v != BASE[k]})] = gains
     strange = [s for s in sentences if not any(known in s[0] for known in REFUSALS)]
     case.equal(strange, [], "refusals with an unexpected reason")
     print("    %d combinations: %d ran, %d were refused" % (len(made), len(ran), len(made) - len(ran)))

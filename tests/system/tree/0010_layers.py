@@ -75,6 +75,11 @@ def test_a_header_that_is_too_long_is_reported():
     case.equal(found({"model/a.h": "\n" * 150}), "model/a.h: 151 lines, a header has at most 150")
 
 
+def test_an_include_guard_that_is_not_made_from_the_path_is_reported():
+    case.equal(found({"model/a.h": "#ifndef DROVER_MODEL_A_H"}), "")
+    case.equal(found({"model/a.h": "#ifndef DROVER_A_H"}), "model/a.h: its include guard is DROVER_A_H, and must be DROVER_MODEL_A_H")
+
+
 def circle(n):
     return {"model/c%d.c" % i: "int c%d(void);\nint c%d(void) { return c%d(); }" % ((i + 1) % n, i, (i + 1) % n) for i in range(n)}
 

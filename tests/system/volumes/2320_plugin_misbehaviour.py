@@ -202,7 +202,7 @@ def test_a_failed_creation_has_an_error_message_and_can_be_repeated():
     cases = {
         "refuses": ("CreateVolume=status:3", 400, "the plugin refused the request: as commanded"),
         "exists": ("CreateVolume=status:6", 500, "exists or is in use in an incompatible way"),
-        "no-room": ("CreateVolume=status:8", 500, "no room"),
+        "no-room": ("CreateVolume=status:8", 500, "no space"),
         "busy": ("CreateVolume=status:10", 500, "busy with this volume"),
         "internal": ("CreateVolume=noise:13", 500, "see the logs of the plugin's allocation"),
         "gone": ("CreateVolume=status:14", 500, "the plugin cannot be reached"),

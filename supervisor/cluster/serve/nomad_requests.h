@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nomad_requests.h: handlers of servers' requests. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_REQUESTS_H
-#define DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_REQUESTS_H
+#ifndef DROVER_SUPERVISOR_CLUSTER_SERVE_NOMAD_REQUESTS_H
+#define DROVER_SUPERVISOR_CLUSTER_SERVE_NOMAD_REQUESTS_H
 
 #include "supervisor/cluster/node/nomad.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nomad_csi.h: the methods CSI.* that servers call on this node. Runs in: supervisor. */
-#ifndef DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_CSI_H
-#define DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_CSI_H
+#ifndef DROVER_SUPERVISOR_CLUSTER_SERVE_NOMAD_CSI_H
+#define DROVER_SUPERVISOR_CLUSTER_SERVE_NOMAD_CSI_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nomad_stats.h: requests of servers for resource usage of this node and its allocs. Runs in:
  * supervisor. */
-#ifndef DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_STATS_H
-#define DROVER_SUPERVISOR_CLUSTER_ASKED_NOMAD_STATS_H
+#ifndef DROVER_SUPERVISOR_CLUSTER_SERVE_NOMAD_STATS_H
+#define DROVER_SUPERVISOR_CLUSTER_SERVE_NOMAD_STATS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_self.c: requests of servers about the node itself: its metadata and its identity. Runs in:
  * supervisor. */
-#include "supervisor/cluster/asked/nomad_self.h"
+#include "supervisor/cluster/serve/nomad_self.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
-#include "supervisor/cluster/asked/nomad_requests.h"
+#include "supervisor/cluster/serve/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/host_facts.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_stats.c: requests of servers for resource usage of this node and its allocs. Runs in:
  * supervisor. */
-#include "supervisor/cluster/asked/nomad_stats.h"
+#include "supervisor/cluster/serve/nomad_stats.h"
 
 #include "common/cleanup.h"
 #include "supervisor/alloc/usage.h"
-#include "supervisor/cluster/asked/nomad_requests.h"
+#include "supervisor/cluster/serve/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 
 /* All members are present, as in Go's structs: the command of 1.6 and 2.0 reads each without a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_requests.c: requests of servers to this node and its allocs. Runs in: supervisor. */
-#include "supervisor/cluster/asked/nomad_requests.h"
+#include "supervisor/cluster/serve/nomad_requests.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/alloc/hook_checks.h"
-#include "supervisor/cluster/asked/nomad_csi.h"
-#include "supervisor/cluster/asked/nomad_self.h"
-#include "supervisor/cluster/asked/nomad_stats.h"
+#include "supervisor/cluster/serve/nomad_csi.h"
+#include "supervisor/cluster/serve/nomad_self.h"
+#include "supervisor/cluster/serve/nomad_stats.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 

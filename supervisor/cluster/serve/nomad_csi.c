@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_csi.c: requests of servers for the CSI plugins on this node: calls of the controller, and
  * whether a volume is unmounted. Runs in: supervisor. */
-#include "supervisor/cluster/asked/nomad_csi.h"
+#include "supervisor/cluster/serve/nomad_csi.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
 #include "common/mem.h"
-#include "supervisor/cluster/asked/nomad_requests.h"
+#include "supervisor/cluster/serve/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
