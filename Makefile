@@ -38,12 +38,13 @@ LIBS_csi-helper   := -lprotobuf-c -lgrpc_unsecure -lgpr
 LIBS_heartbeat    := -lprotobuf-c -lmsgpackc
 LIBS_check-helper := -lprotobuf-c
 LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lpcre2-8 -lm
-LIBS_cli          := -ljansson -lsmartcols -lm
+LIBS_hcl          := -lmpfr -lunistring -lpcre2-8 -lyaml -lmd -lcrypt
+LIBS_cli          := -ljansson -lsmartcols $(LIBS_hcl) -lm
 LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr
 
 PROCESSES := launcher supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper holder cli
 PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libprotobuf-c-dev protobuf-c-compiler \
-             libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev libmsgpack-dev libpcre2-dev libssl-dev musl-dev
+             libgrpc-dev libjansson-dev libmicrohttpd-dev libsmartcols-dev libsqlite3-dev libmsgpack-dev libpcre2-dev libssl-dev libmpfr-dev libunistring-dev libyaml-dev libmd-dev libcrypt-dev musl-dev
 
 .SUFFIXES:
 .SECONDARY:
@@ -89,12 +90,14 @@ $(BUILD)/obj/common/proc.o: CPPFLAGS += -DBUILD_ID='"$(BUILD_ID)"'
 # --- the tree's libraries: the linker takes only the objects that a process uses ---
 $(BUILD)/libcommon.a: $(call objs,$(call tree,common))
 $(BUILD)/libconfig.a: $(call objs,$(call tree,config))
+$(BUILD)/libhcl.a: $(call objs,$(call tree,hcl))
+$(BUILD)/libjobspec.a: $(call objs,$(call tree,jobspec))
 $(BUILD)/libmodel.a: $(call objs,$(call tree,model))
 $(BUILD)/libproto.a: $(PB_C:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
 $(BUILD)/lib%.a:
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
-LIBS_TREE := $(BUILD)/libconfig.a $(BUILD)/libmodel.a $(BUILD)/libcommon.a $(BUILD)/libproto.a
+LIBS_TREE := $(BUILD)/libconfig.a $(BUILD)/libjobspec.a $(BUILD)/libhcl.a $(BUILD)/libmodel.a $(BUILD)/libcommon.a $(BUILD)/libproto.a
 
 # --- binaries: one per process directory ---
 binary = $(if $(filter cli,$(1)),$(BUILD)/drover,$(BUILD)/drover-$(1))

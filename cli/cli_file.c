@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_file.c: reads the JSON files that operators pass to commands. Runs in: drover. */
+/* cli_file.c: reads the files that operators pass to commands. Runs in: drover. */
 #include "cli/cli_file.h"
 
 #include <ctype.h>
@@ -38,39 +38,74 @@ read_all(FILE *in, const char *name, char **ret, size_t *ret_len, struct err *e)
 }
 
 int
-cli_file_read(const char *path, const char *what, json_t **ret, struct err *e)
+cli_file_open(const char *path, struct cli_file *ret, struct err *e)
 {
-	const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
 	cleanup_file FILE *file = NULL;
-	cleanup_free char *text = NULL;
-	FILE *in = stdin;
-	json_error_t why;
-	json_t *value;
-	const char *start;
-	size_t len = 0;
 	int r;
 
-	if (strcmp(path, "-") != 0) {
+	ret->is_stdin = strcmp(path, "-") == 0;
+	ret->name = ret->is_stdin ? "standard input" : path;
+	if (!ret->is_stdin) {
 		file = fopen(path, "re");
 		if (!file)
 			return err_set(e, -errno, "open %s", path);
-		in = file;
 	}
-	r = read_all(in, name, &text, &len, e);
-	if (r < 0)
-		return r;
-	for (start = text; isspace((unsigned char)*start);)
-		start++;
-	if (*start == '\0')
-		return err_say(e, -EINVAL, "%s is empty: expected a %s as JSON", name, what);
-	if (*start != '{')
-		return err_say(e, -EINVAL,
-		    "%s is not JSON: HCL files are not supported yet (for a job, `nomad job run "
-		    "-output` converts one)",
-		    name);
-	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	r = read_all(file ? file : stdin, ret->name, &ret->text, &ret->len, e);
+	return r;
+}
+
+int
+cli_file_open_filled(const char *path, struct cli_file *ret, struct err *e)
+{
+	int r = cli_file_open(path, ret, e);
+
+	if (r == 0 && strspn(ret->text, " \t\r\n") == ret->len)
+		return err_say(e, -EINVAL, "%s is empty", ret->name);
+	return r;
+}
+
+void
+cli_file_done(struct cli_file *file)
+{
+	free(file->text);
+	file->text = NULL;
+}
+
+bool
+cli_file_is_json(const struct cli_file *file)
+{
+	const char *s = file->text;
+
+	while (isspace((unsigned char)*s))
+		s++;
+	return *s == '{';
+}
+
+int
+cli_file_json(const struct cli_file *file, json_t **ret, struct err *e)
+{
+	json_error_t why;
+	json_t *value = json_loadb(file->text, file->len, JSON_REJECT_DUPLICATES, &why);
+
 	if (!value)
-		return err_say(e, -EINVAL, "%s:%d:%d: %s", name, why.line, why.column, why.text);
+		return err_say(
+		    e, -EINVAL, "%s:%d:%d: %s", file->name, why.line, why.column, why.text);
 	*ret = value;
 	return 0;
+}
+
+int
+cli_file_read(const char *path, const char *what, json_t **ret, struct err *e)
+{
+	struct cli_file file = { 0 };
+	int r = cli_file_open_filled(path, &file, e);
+
+	if (r == 0)
+		r = cli_file_is_json(&file) ? cli_file_json(&file, ret, e)
+					    : err_say(e, -EINVAL,
+						  "%s is not JSON: expected a %s as a JSON object "
+						  "(HCL is read for jobs only)",
+						  file.name, what);
+	cli_file_done(&file);
+	return r;
 }

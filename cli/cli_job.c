@@ -7,14 +7,13 @@
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_deployment.h"
-#include "cli/cli_file.h"
 #include "cli/cli_job.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
 
 static struct {
-	bool detach, purge, no_shutdown_delay, yes;
+	bool detach, output, purge, no_shutdown_delay, yes;
 	int64_t check_index; /* -1: at any index */
 } options = { .check_index = -1 };
 
@@ -24,6 +23,9 @@ const struct cli_flag cli_job_run_flags[] = {
 	    "it is new" },
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return as soon as the job is registered" },
+	{ "output", CLI_FLAG_BOOL, &options.output, NULL,
+	    "print the job as JSON and do not register it" },
+	CLI_JOB_FILE_FLAGS,
 	{ 0 },
 };
 
@@ -37,23 +39,6 @@ const struct cli_flag cli_job_stop_flags[] = {
 	    "do not ask for confirmation when the id is a prefix" },
 	{ 0 },
 };
-
-/* Accepts {"Job": {…}} or a bare job, which it wraps. Leaves a new reference in *ret. */
-static int
-wrap_job(json_t *file, const char *path, json_t **ret, struct err *e)
-{
-	json_t *job = json_object_get(file, "Job");
-
-	if (json_is_object(job))
-		*ret = json_incref(file);
-	else if (json_object_get(file, "TaskGroups") || json_object_get(file, "ID"))
-		*ret = json_pack("{s:O}", "Job", file);
-	else
-		return err_say(e, -EINVAL,
-		    "%s holds no job: expected {\"Job\": {…}} or an object with ID and TaskGroups",
-		    path);
-	return 0;
-}
 
 /* Prints the answer if -json is set, and the agent's warnings. */
 static int
@@ -121,14 +106,6 @@ cli_job_follow(
 	return CLI_OK;
 }
 
-int
-cli_job_read(const char *path, json_t **file, json_t **ret, struct err *e)
-{
-	int r = cli_file_read(path, "job", file, e);
-
-	return r < 0 ? r : wrap_job(*file, path, ret, e);
-}
-
 /* Adds the condition that the job's modify index is still this one. */
 static void
 enforce_index(json_t *request, int64_t index)
@@ -142,12 +119,16 @@ enforce_index(json_t *request, int64_t index)
 int
 cli_job_run(struct cli *cli, int argc, char **argv)
 {
-	cleanup_json json_t *file = NULL, *request = NULL, *answer = NULL;
+	cleanup_json json_t *request = NULL, *answer = NULL;
 	struct err e = { 0 };
 	int r;
 
 	(void)argc;
-	r = cli_job_read(argv[0], &file, &request, &e);
+	r = cli_job_read(argv[0], &request, &e);
+	if (r == 0 && options.output) {
+		r = cli_json_print(request, &e);
+		return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	}
 	if (r == 0) {
 		enforce_index(request, options.check_index);
 		r = cli_api_send(cli, "POST", "/v1/jobs", request, &answer, &e);

@@ -6,10 +6,25 @@
 #include <jansson.h>
 
 #include "cli/cli.h"
+#include "model/engine/containers.h"
 
-/* Reads a job from path ("-": stdin). Leaves new references: the file, and the request that
- * registers it. 0 or -errno with the sentence. */
-int cli_job_read(const char *path, json_t **file, json_t **ret, struct err *e);
+/* The values of variables in a job file: -var and -var-file. */
+extern struct cli_job_input {
+	struct strings vars, var_files;
+} cli_job_input;
+
+#define CLI_JOB_FILE_FLAGS                                                                         \
+	{ "var", CLI_FLAG_STRINGS, &cli_job_input.vars, "NAME=VALUE",                              \
+		"set a variable of the job file; repeat for each" },                               \
+	{                                                                                          \
+		"var-file", CLI_FLAG_STRINGS, &cli_job_input.var_files, "FILE",                    \
+		    "set the variables that this file has; repeat for each"                        \
+	}
+
+/* Reads a job from path ("-": stdin), in HCL or as JSON, and leaves the request that registers it,
+ * {"Job": {…}}, as a new reference. Prints each problem of HCL on stderr. 0 or -errno with the
+ * sentence. */
+int cli_job_read(const char *path, json_t **ret, struct err *e);
 /* To be called after a job was accepted: prints the answer if -json is set and the warnings, and
  * follows the evaluation until the allocations run, unless detach. Returns an exit code, or -errno
  * with a sentence. */

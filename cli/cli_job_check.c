@@ -80,12 +80,12 @@ say_validity(struct cli *cli, const json_t *answer, struct err *e)
 int
 cli_job_validate(struct cli *cli, int argc, char **argv)
 {
-	cleanup_json json_t *file = NULL, *request = NULL, *answer = NULL;
+	cleanup_json json_t *request = NULL, *answer = NULL;
 	struct err e = { 0 };
 	int r;
 
 	(void)argc;
-	r = cli_job_read(argv[0], &file, &request, &e);
+	r = cli_job_read(argv[0], &request, &e);
 	if (r == 0)
 		r = cli_api_send(cli, "PUT", "/v1/validate/job", request, &answer, &e);
 	if (r == 0)

@@ -145,13 +145,13 @@ show_plan(struct cli *cli, const char *path, const json_t *plan)
 int
 cli_job_plan(struct cli *cli, int argc, char **argv)
 {
-	cleanup_json json_t *file = NULL, *request = NULL, *plan = NULL;
+	cleanup_json json_t *request = NULL, *plan = NULL;
 	cleanup_free char *target = NULL;
 	struct err e = { 0 };
 	int r;
 
 	(void)argc;
-	r = cli_job_read(argv[0], &file, &request, &e);
+	r = cli_job_read(argv[0], &request, &e);
 	if (r == 0 && *cli_json_str(request, "Job/ID") == '\0')
 		r = err_say(&e, -EINVAL, "the job in %s has no ID", argv[0]);
 	if (r == 0) {

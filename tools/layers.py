@@ -44,6 +44,9 @@ def rooms():
     law.update({p: set(BASE) for p in PROCESSES})
     law["contrib"] = set(BASE)
     law["config"] = {"common", "proto"}
+    law["hcl"] = {"common", "proto"}
+    law["jobspec"] = {"common", "proto", "hcl"}
+    law["cli"] |= {"hcl", "jobspec"}
     law["launcher"].add("config")
     below = set(BASE)
     for layer in LAYERS:

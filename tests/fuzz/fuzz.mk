@@ -18,7 +18,7 @@ $(BUILD)/tests/fuzz/$(if $(FUZZ),fuzz,replay)_$(1): $(BUILD)/obj/tests/fuzz/fuzz
 	@mkdir -p $$(@D)
 	@$$(if $$(V),,echo "  LINK  $$@")
 	$$(Q)$$(CC) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group \
-	    $(foreach p,$(2),$$(LIBS_$(p))) -lcap -lprotobuf-c -ljansson -lm
+	    $(foreach p,$(2),$$(LIBS_$(p))) -lcap -lprotobuf-c -ljansson $$(LIBS_hcl) -lm
 endef
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call fuzz_target,$(t),$(call linked_processes,tests/fuzz/fuzz_$(t).c))))
 

@@ -11,7 +11,7 @@ $(BUILD)/tests/unit/$(1): $(BUILD)/obj/tests/unit/$(1).o $(foreach p,$(2),$(BUIL
 	@mkdir -p $$(@D)
 	@$$(if $$(V),,echo "  LINK  $$@")
 	$$(Q)$$(CC) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$< -Wl,--start-group $(foreach p,$(2),$(BUILD)/lib$(p).a) $$(LIBS_TREE) \
-	    -Wl,--end-group $(foreach p,$(2),$$(LIBS_$(p))) -lcap -lprotobuf-c -ljansson -lcheck_pic -lsubunit -lrt -lm -pthread
+	    -Wl,--end-group $(foreach p,$(2),$$(LIBS_$(p))) -lcap -lprotobuf-c -ljansson $$(LIBS_hcl) -lcheck_pic -lsubunit -lrt -lm -pthread
 endef
 $(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_test,$(t),$(call linked_processes,tests/unit/$(t).c))))
 $(BUILD)/obj/tests/unit/%.o: CPPFLAGS += -DFIXTURES='"$(CURDIR)/tests/unit/fixtures"'

@@ -116,8 +116,8 @@ def test_job_run_detached_and_as_json():
 
 def test_invalid_job_files_are_refused():
     with FakeApi() as api:
-        for text, parts in (("", ["is empty"]), ('job "web" {}', ["is not JSON", "HCL"]),
-                            ('{"Job": {\n  "ID": "x",,}}', ["file.json:2:"]), ("{}", ["holds no job"]), ("[1]", ["not JSON"]),
+        for text, parts in (("", ["is empty"]), ('job "web" {', ["file.json:1:12: expected", "the end of the file"]),
+                            ('{"Job": {\n  "ID": "x",,}}', ["file.json:2:"]), ("{}", ["holds no job"]), ("[1]", ["file.json:1:1: expected an attribute or a block"]),
                             ('{"ID": "a", "ID": "b"}', ["duplicate"]), ("{\0}", ["file.json:1"])):
             r = api.drover("job", "run", write(text))
             case.equal((r.code, r.out), (1, ""), text)

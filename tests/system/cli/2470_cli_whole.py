@@ -52,7 +52,7 @@ def test_jobs_are_inspected_validated_and_evaluated():
     case.contains(drover("job", "validate", write("good", api.job("new"))), "is valid")
     case.contains(drover("job", "validate", write("bad", api.job("new", driver="none")), code=1), 'unknown driver "none"')
     case.contains(drover("job", "validate", "/nowhere", code=1), "No such file")
-    case.contains(drover("job", "validate", write("hcl", 'job "x" {\n}\n'), code=1), "HCL files are not")
+    case.contains(drover("job", "validate", write("hcl", 'job "x" {\n}\n'), code=1), "the job has no group")
     node.register(api.job("short", "/bin/false", []))
     node.wait_allocs("short", [(0, "run", "failed")])
     drover("job", "eval", "-detach", "-force-reschedule", "short")

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hcl_functions.h: the functions that expressions may call. Runs in: cli, job-parser, supervisor.
+ */
+#ifndef DROVER_HCL_HCL_FUNCTIONS_H
+#define DROVER_HCL_HCL_FUNCTIONS_H
+
+#include "hcl/hcl_eval.h"
+
+/*
+ * All functions of a job file, sorted by name. The functions that read files look at the outermost
+ * scope's arg, a struct hcl_files.
+ */
+extern const struct hcl_functions hcl_job_functions;
+
+/* base_dir: where relative paths begin. allow: false refuses every function about files. */
+struct hcl_files {
+	const char *base_dir;
+	bool allow;
+};
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hcl_problem.c: shows a problem with its line of the text. Runs in: all users of hcl/. */
+#include <stdio.h>
+#include <string.h>
+
+#include "hcl/hcl.h"
+
+#define LINE_SHOWN_MAX 160 /* bytes of a source line that are shown */
+
+struct hcl_position
+hcl_position(const struct hcl_source *source, uint32_t byte)
+{
+	struct hcl_position p = { 1, 1 };
+
+	for (uint32_t i = 0; i < byte && i < source->len; i++) {
+		if (source->text[i] == '\n') {
+			p.line++;
+			p.column = 1;
+		} else if (((unsigned char)source->text[i] & 0xc0) != 0x80) {
+			p.column++;
+		}
+	}
+	return p;
+}
+
+static bool
+is_continuation(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Appends the line around [from, to) and the marks below it. Tabs stay tabs in both lines, so that
+ * the marks stand below their characters; control characters become "?". */
+static char *
+show_line(struct hcl *h, const char *head, const struct hcl_range *at, unsigned number)
+{
+	const struct hcl_source *s = at->source;
+	uint32_t begin = at->from < s->len ? at->from : (uint32_t)s->len, end = begin;
+	char *line, *marks, label[16];
+	size_t n = 0, m = 0;
+
+	while (begin > 0 && s->text[begin - 1] != '\n' && at->from - begin < LINE_SHOWN_MAX / 2)
+		begin--;
+	while (begin < end && is_continuation(s->text[begin]))
+		begin++;
+	while (end < s->len && s->text[end] != '\n' && end - begin < LINE_SHOWN_MAX)
+		end++;
+	while (end > begin && end < s->len && is_continuation(s->text[end]))
+		end--;
+	line = hcl_alloc(h, end - begin + 1);
+	marks = hcl_alloc(h, end - begin + 2);
+	for (uint32_t i = begin; i < end; i++) {
+		unsigned char c = (unsigned char)s->text[i];
+
+		line[n++] = (c < 0x20 && c != '\t') || c == 0x7f ? '?' : (char)c;
+		if (is_continuation((char)c))
+			continue;
+		if (i < at->from)
+			marks[m++] = c == '\t' ? '\t' : ' ';
+		else if (i == at->from || i < at->to)
+			marks[m++] = '^';
+	}
+	if (at->from >= end)
+		marks[m++] = '^';
+	(void)snprintf(label, sizeof label, "%u", number);
+	return hcl_printf(
+	    h, "%s\n  %s | %s\n  %*s | %s", head, label, line, (int)strlen(label), "", marks);
+}
+
+char *
+hcl_problem_text(struct hcl *h, const struct hcl_problem *p)
+{
+	const char *kind = p->warning ? "warning: " : "";
+	struct hcl_position at;
+	char *head;
+
+	if (!p->at.source)
+		return hcl_printf(h, "%s%s", kind, p->text);
+	at = hcl_position(p->at.source, p->at.from);
+	head =
+	    hcl_printf(h, "%s:%u:%u: %s%s", p->at.source->name, at.line, at.column, kind, p->text);
+	return show_line(h, head, &p->at, at.line);
+}
+
+/* The edit distance of two words, where an exchange of neighbours counts as one edit; at most
+ * `limit`. Words are cut at 40 bytes. */
+static unsigned
+edit_distance(const char *a, const char *b)
+{
+	enum { MAX = 40 };
+	size_t n = strnlen(a, MAX), m = strnlen(b, MAX);
+	unsigned d[MAX + 1][MAX + 1];
+
+	for (size_t i = 0; i <= n; i++)
+		d[i][0] = (unsigned)i;
+	for (size_t j = 0; j <= m; j++)
+		d[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= n; i++)
+		for (size_t j = 1; j <= m; j++) {
+			unsigned best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+
+			if (d[i - 1][j] + 1 < best)
+				best = d[i - 1][j] + 1;
+			if (d[i][j - 1] + 1 < best)
+				best = d[i][j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    d[i - 2][j - 2] + 1 < best)
+				best = d[i - 2][j - 2] + 1;
+			d[i][j] = best;
+		}
+	return d[n][m];
+}
+
+const char *
+hcl_similar(const char *name, const char *const *names, size_t n)
+{
+	unsigned best = (unsigned)strlen(name) / 3 + 1;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned d = edit_distance(name, names[i]);
+
+		if (d < best || (d == best && !found && d < strlen(name))) {
+			best = d;
+			found = names[i];
+		}
+	}
+	return found;
+}
