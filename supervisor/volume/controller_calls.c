@@ -361,7 +361,6 @@ volume_list(struct sup *sup, const char *plugin, int64_t max, const char *token,
 {
 	Csi__V1__ListVolumesRequest list = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
 	struct controller_call *c = call_new(plugin, arg);
-	cleanup_call_args struct call_args args = { 0 };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	c->listed = cb;

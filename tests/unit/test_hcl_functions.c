@@ -138,8 +138,9 @@ START_TEST(deep_results_are_refused)
 		"yamldecode(join(\"\", [for i in range(1000): \"- \"]))",
 		"regex_replace(\"a\", join(\"\", [for i in range(1000): \"(\"]), \"x\")",
 		"regex_replace(\"a\", join(\"\", [for i in range(1000): \"(?:ab){1000}\"]), \"x\")",
-		"jsonencode(jsondecode(format(\"%s1%s\", join(\"\", [for i in range(300): \"[\"]), "
-		"join(\"\", [for i in range(300): \"]\"]))))",
+		("jsonencode(jsondecode(format(\"%s1%s\", join(\"\", [for i in range(300): "
+		 "\"[\"]), "
+		 "join(\"\", [for i in range(300): \"]\"]))))"),
 	};
 
 	for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
