@@ -281,8 +281,7 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 	    (run->cores && (r = exec_cores_check(s, e)) < 0))
 		return r;
 	if (req->kill_signal < 1 || req->kill_signal > (uint32_t)SIGRTMAX)
-		return err_say(
-		    e, -EINVAL, "start: kill signal %u does not exist", req->kill_signal);
+		return err_say(e, -EINVAL, "start: unknown kill signal %u", req->kill_signal);
 	if (!req->logs_disabled && (req->log_max_files < 1 || req->log_max_files > LOG_FILES_MAX ||
 				       req->log_max_bytes < 1))
 		return err_say(e, -EINVAL,
