@@ -95,7 +95,7 @@ def test_a_signal_of_an_unknown_sender():
         alloc = shoot("shot", signal.SIGKILL, driver)
         case.contains(said(alloc, "It ended by SIGKILL.")["Text"], "the sender is not known")
         case.equal(ended(alloc), (9, "SIGKILL, which this agent did not send; the kernel counted no OOM kill", "not drover"))
-        unsaid(alloc, "told to end", "want of memory:", "request")
+        unsaid(alloc, "told to end", "out of memory", "request")
         node.purge("shot")
         alloc = shoot("termed", signal.SIGTERM, driver)
         case.contains(said(alloc, "It ended by SIGTERM.")["Text"], "the sender is not known")

@@ -50,7 +50,7 @@ def test_invalid_fields_are_refused():
                              ({"log_max_files": 1001}, "logs need"), ({"log_max_bytes": 0}, "logs need"),
                              ({"csi_plugin": 1, "plugin": "../x"}, "plugin's name"),
                              ({"plugin": "x"}, "plugin's name"), ({"mounts": [{"kind": 0}]}, "of no kind"),
-                             ({"mounts": [{"kind": 3}]}, "only a csi_plugin"),
+                             ({"mounts": [{"kind": 3}]}, "only for csi_plugin"),
                              ({"mounts": [{"kind": 1, "name": ""}]}, "is not configured"),
                              ({"mounts": [{"kind": 1, "name": "../../etc"}]}, "is not configured"),
                              ({"mounts": [{"kind": 2}]}, "volume's place")):
