@@ -7,7 +7,7 @@
 
 #include "hcl/hcl.h"
 
-/* What a job file is read with. All texts outlive the document. */
+/* What a job file is read with. It and all its texts outlive the document. */
 struct job_input {
 	struct hcl_source file;
 	const struct hcl_source *var_files; /* values of variables, in their order */

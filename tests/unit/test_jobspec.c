@@ -41,17 +41,20 @@ check_member(const json_t *job, const char *path, const char *expected)
 	free(text);
 }
 
+/* Problems point into the input, so it lives until the next one. */
 static json_t *
 read_job(struct hcl *h, const char *text, const char *const *vars, size_t n)
 {
-	const struct hcl_source *s = source("x", text);
-	struct job_input in = {
-		.file = *s, .vars = vars, .n_vars = n, .base_dir = ".", .strict = true
-	};
-	json_t *job = jobspec_read(h, &in);
+	static struct job_input in;
 
-	free((void *)s);
-	return job;
+	in = (struct job_input){
+		.file = { "x", text, strlen(text) },
+		.vars = vars,
+		.n_vars = n,
+		.base_dir = ".",
+		.strict = true,
+	};
+	return jobspec_read(h, &in);
 }
 
 #define JOB(inside)  "job \"j\" {\n" inside "\n}\n"
