@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli.h: one run of the command: its settings, its verbs, and the flags of a verb. Runs in: drover.
- */
+/* cli.h: one run of the command: its settings, its verbs, and the flags of a verb. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_H
 #define DROVER_CLI_CLI_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_action.c: `drover action` runs a job's named command inside one of its tasks. Runs in:
- * drover. */
+/* cli_action.c: `drover action` runs a job's named command inside one of its tasks. Runs in: cli.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_agent.c: `drover agent` becomes the launcher. Runs in: drover, before the exec. */
+/* cli_agent.c: `drover agent` becomes the launcher. Runs in: cli, before the exec. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

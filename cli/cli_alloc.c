@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_alloc.c: drover alloc status and stop. Runs in: drover. */
+/* cli_alloc.c: drover alloc status and stop. Runs in: cli. */
 #include "cli/cli_alloc.h"
 
 #include <errno.h>

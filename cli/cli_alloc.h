@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_alloc.h: prints allocations, for every command that shows them. Runs in: drover. */
+/* cli_alloc.h: prints allocations, for every command that shows them. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_ALLOC_H
 #define DROVER_CLI_CLI_ALLOC_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_api.c: requests to the agent's API, with retries across a restart. Runs in: drover. */
+/* cli_api.c: requests to the agent's API, with retries across a restart. Runs in: cli. */
 #include "cli/cli_api.h"
 
 #include <errno.h>

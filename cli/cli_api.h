@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_api.h: sends requests to the agent's API and reads fields of its JSON. Runs in: drover. */
+/* cli_api.h: sends requests to the agent's API and reads fields of its JSON. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_API_H
 #define DROVER_CLI_CLI_API_H
 

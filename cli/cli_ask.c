@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_ask.c: questions to the operator, and the sentence when something went wrong. Runs in:
- * drover. */
+/* cli_ask.c: questions to the operator, and the sentence when something went wrong. Runs in: cli.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

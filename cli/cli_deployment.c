@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_deployment.c: drover deployment list, status, promote, pause, resume, fail. Runs in: drover.
- */
+/* cli_deployment.c: drover deployment list, status, promote, pause, resume, fail. Runs in: cli. */
 #include "cli/cli_deployment.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_deployment.h: functions that the commands about jobs and deployments share. Runs in: drover.
- */
+/* cli_deployment.h: functions that the commands about jobs and deployments share. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_DEPLOYMENT_H
 #define DROVER_CLI_CLI_DEPLOYMENT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_eval.c: drover eval list and status. Runs in: drover. */
+/* cli_eval.c: drover eval list and status. Runs in: cli. */
 #include <string.h>
 
 #include "cli/cli_alloc.h"

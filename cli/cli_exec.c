@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_exec.c: drover alloc exec, and what it shares with drover action: a command inside a task,
- * over a websocket (Nomad's frames). Runs in: drover. */
+ * over a websocket (Nomad's frames). Runs in: cli. */
 #include "cli/cli_exec.h"
 
 #include <errno.h>

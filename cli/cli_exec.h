@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_exec.h: runs a command inside a task, over a websocket. Runs in: drover. */
+/* cli_exec.h: runs a command inside a task, over a websocket. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_EXEC_H
 #define DROVER_CLI_CLI_EXEC_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_file.c: reads the files that operators pass to commands. Runs in: drover. */
+/* cli_file.c: reads the files that operators pass to commands. Runs in: cli. */
 #include "cli/cli_file.h"
 
 #include <ctype.h>

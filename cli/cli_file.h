@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_file.h: reads the files that operators pass to commands. Runs in: drover. */
+/* cli_file.h: reads the files that operators pass to commands. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_FILE_H
 #define DROVER_CLI_CLI_FILE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_flags.c: the flags of a verb, written as Nomad's are: -name, --name, -name=value, -name
- * value. Runs in: drover. */
+ * value. Runs in: cli. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_fmt.c: drover fmt: rewrites HCL files in the canonical format. Runs in: drover. */
+/* cli_fmt.c: drover fmt: rewrites HCL files in the canonical format. Runs in: cli. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

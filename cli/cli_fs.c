@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_fs.c: drover alloc fs: a directory of an allocation, or a file of it, whole, its end, or
- * followed. Runs in: drover. */
+ * followed. Runs in: cli. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_http.c: an HTTP/1.1 client over a unix socket, one request per connection. Runs in: drover.
- */
+/* cli_http.c: an HTTP/1.1 client over a unix socket, one request per connection. Runs in: cli. */
 #include "cli/cli_http.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_http.h: an HTTP/1.1 client over a unix socket, one request per connection. Runs in: drover.
- */
+/* cli_http.h: an HTTP/1.1 client over a unix socket, one request per connection. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_HTTP_H
 #define DROVER_CLI_CLI_HTTP_H
 

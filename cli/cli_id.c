@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_id.c: finds the full id for a prefix or a name. Runs in: drover. */
+/* cli_id.c: finds the full id for a prefix or a name. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

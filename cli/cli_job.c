@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_job.c: drover job run, stop, status. Runs in: drover. */
+/* cli_job.c: drover job run, stop, status. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_job.h: functions that the commands about jobs share. Runs in: drover. */
+/* cli_job.h: functions that the commands about jobs share. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_JOB_H
 #define DROVER_CLI_CLI_JOB_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_job_check.c: drover job eval, inspect, validate. Runs in: drover. */
+/* cli_job_check.c: drover job eval, inspect, validate. Runs in: cli. */
 #include <errno.h>
 
 #include "cli/cli_api.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_job_children.c: drover job dispatch and periodic force; what `job status` shows of
- * parameterized and periodic jobs. Runs in: drover. */
+ * parameterized and periodic jobs. Runs in: cli. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

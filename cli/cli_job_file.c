@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_job_file.c: reads job files, in HCL or as JSON. Runs in: drover. */
+/* cli_job_file.c: reads job files, in HCL or as JSON. Runs in: cli. */
 #include <ctype.h>
 #include <errno.h>
 #include <libgen.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_job_init.c: drover job init: writes an example of a job file. Runs in: drover. */
+/* cli_job_init.c: drover job init: writes an example of a job file. Runs in: cli. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

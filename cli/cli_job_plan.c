@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_job_plan.c: drover job plan: what registering a job would change. Runs in: drover. */
+/* cli_job_plan.c: drover job plan: what registering a job would change. Runs in: cli. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_leaks.c: drover leaks. Runs in: drover. */
+/* cli_leaks.c: drover leaks. Runs in: cli. */
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"

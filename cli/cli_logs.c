@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_logs.c: drover alloc logs: a whole log, its end, or a log that is followed. Runs in: drover.
- */
+/* cli_logs.c: drover alloc logs: a whole log, its end, or a log that is followed. Runs in: cli. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

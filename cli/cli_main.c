@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_main.c: the command `drover`: finds the verb, prints help, runs it. Runs in: drover, as the
+/* cli_main.c: the command `drover`: finds the verb, prints help, runs it. Runs in: cli, as the
  * operator. */
 #include <errno.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_monitor.c: drover monitor follows the agent's log. Runs in: drover. */
+/* cli_monitor.c: drover monitor follows the agent's log. Runs in: cli. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>

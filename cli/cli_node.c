@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_node.c: drover node status and drain. Runs in: drover. */
+/* cli_node.c: drover node status and drain. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_node_meta.c: drover node meta. Runs in: drover. */
+/* cli_node_meta.c: drover node meta. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

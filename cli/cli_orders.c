@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_orders.c: drover alloc restart and alloc signal. Runs in: drover. */
+/* cli_orders.c: drover alloc restart and alloc signal. Runs in: cli. */
 #include <errno.h>
 
 #include "cli/cli_alloc.h"

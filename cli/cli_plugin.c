@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_plugin.c: drover plugin status. Runs in: drover. */
+/* cli_plugin.c: drover plugin status. Runs in: cli. */
 #include <stdlib.h>
 
 #include "cli/cli_alloc.h"

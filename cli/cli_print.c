@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_print.c: prints tables, fields, times and sizes. Runs in: drover. */
+/* cli_print.c: prints tables, fields, times and sizes. Runs in: cli. */
 #include "cli/cli_print.h"
 
 #include <errno.h>

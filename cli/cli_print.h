@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_print.h: prints tables, fields, times and sizes. Runs in: drover. */
+/* cli_print.h: prints tables, fields, times and sizes. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_PRINT_H
 #define DROVER_CLI_CLI_PRINT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_service.c: drover service list and info, drover alloc checks. Runs in: drover. */
+/* cli_service.c: drover service list and info, drover alloc checks. Runs in: cli. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

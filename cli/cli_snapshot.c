@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_snapshot.c: drover volume snapshot create, delete, list; volumes that are known only to
- * plugins. Runs in: drover. */
+ * plugins. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_stats.c: drover alloc stats, and the figures of drover node status -stats. Runs in: drover.
- */
+/* cli_stats.c: drover alloc stats, and the figures of drover node status -stats. Runs in: cli. */
 #include "cli/cli_stats.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_stats.h: the resource usage of a node. Runs in: drover. */
+/* cli_stats.h: the resource usage of a node. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_STATS_H
 #define DROVER_CLI_CLI_STATS_H
 

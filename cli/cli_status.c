@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_status.c: drover status shows the node on one page, problems first. Runs in: drover. */
+/* cli_status.c: drover status shows the node on one page, problems first. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

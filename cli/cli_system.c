@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_system.c: drover system gc, drover node eligibility. Runs in: drover. */
+/* cli_system.c: drover system gc, drover node eligibility. Runs in: cli. */
 #include <errno.h>
 
 #include "cli/cli_api.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_terminal.c: the operator's terminal while it is connected to a remote command. Runs in:
- * drover. */
+/* cli_terminal.c: the operator's terminal while it is connected to a remote command. Runs in: cli.
+ */
 #include "cli/cli_terminal.h"
 
 #include <errno.h>

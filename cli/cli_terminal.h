@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_terminal.h: the operator's terminal while it is connected to a remote command. Runs in:
- * drover. */
+/* cli_terminal.h: the operator's terminal while it is connected to a remote command. Runs in: cli.
+ */
 #ifndef DROVER_CLI_CLI_TERMINAL_H
 #define DROVER_CLI_CLI_TERMINAL_H
 

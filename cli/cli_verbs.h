@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_verbs.h: declares the functions and flags of all verbs in cli_verbs.def. Runs in: drover. */
+/* cli_verbs.h: declares the functions and flags of all verbs in cli_verbs.def. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_VERBS_H
 #define DROVER_CLI_CLI_VERBS_H
 

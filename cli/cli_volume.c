@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_volume.c: drover volume create, register, delete, deregister, status. Runs in:
- * drover. */
+/* cli_volume.c: drover volume create, register, delete, deregister, status. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_volume.h: functions that the commands about volumes share. Runs in: drover. */
+/* cli_volume.h: functions that the commands about volumes share. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_VOLUME_H
 #define DROVER_CLI_CLI_VOLUME_H
 

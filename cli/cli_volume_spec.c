@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_volume_spec.c: converts volume specification files to the API's form. Runs in: drover. */
+/* cli_volume_spec.c: converts volume specification files to the API's form. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_volume_uses.c: shows which volumes allocations use, and with which options. Runs in: drover.
- */
+/* cli_volume_uses.c: shows which volumes allocations use, and with which options. Runs in: cli. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_watch.c: follows evaluations and allocations until they are done. Runs in: drover. */
+/* cli_watch.c: follows evaluations and allocations until they are done. Runs in: cli. */
 #include "cli/cli_watch.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_watch.h: follows evaluations and allocations until they are done. Runs in: drover. */
+/* cli_watch.h: follows evaluations and allocations until they are done. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_WATCH_H
 #define DROVER_CLI_CLI_WATCH_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_watch_deployment.c: follows a deployment until it has ended or needs an operator. Runs in:
- * drover. */
+ * cli. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_why.c: drover alloc why explains why something stopped, restarted or waits. Runs in: drover.
- */
+/* cli_why.c: drover alloc why explains why something stopped, restarted or waits. Runs in: cli. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_call.c: calls functions: finds them, and checks and converts their arguments. Runs in: cli,
- * job-parser, supervisor. */
+/* hcl_call.c: calls functions: finds them, and checks and converts their arguments. Runs in: cli.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_doc.c: the arena of a document, its limits, and the way out of an error. Runs in: all users
- * of hcl/. */
+/* hcl_doc.c: the arena of a document, its limits, and the way out of an error. Runs in: cli. */
 #include "hcl/hcl_doc.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_doc.h: the inside of a document, for the files of this library. Runs in: all users of hcl/.
- */
+/* hcl_doc.h: the inside of a document, for the files of this library. Runs in: cli. */
 #ifndef DROVER_HCL_HCL_DOC_H
 #define DROVER_HCL_HCL_DOC_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func.h: what the files of functions (hcl_func_*.c) share. Runs in: cli, job-parser,
- * supervisor. */
+/* hcl_func.h: what the files of functions (hcl_func_*.c) share. Runs in: cli. */
 #ifndef DROVER_HCL_HCL_FUNC_H
 #define DROVER_HCL_HCL_FUNC_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_cidr.c: functions about networks such as 10.0.0.0/8. Runs in: cli, job-parser,
- * supervisor. */
+/* hcl_func_cidr.c: functions about networks such as 10.0.0.0/8. Runs in: cli. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>

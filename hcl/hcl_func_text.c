@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_text.c: functions that change a text: case, ends, parts, order. Runs in: cli,
- * job-parser, supervisor. */
+/* hcl_func_text.c: functions that change a text: case, ends, parts, order. Runs in: cli. */
 #include <string.h>
 #include <unicase.h>
 #include <unictype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_number.c: numbers of 512 bits. Runs in: all users of hcl/ that evaluate. */
+/* hcl_number.c: numbers of 512 bits. Runs in: cli. */
 #include "hcl/hcl_number.h"
 
 #include <ctype.h>

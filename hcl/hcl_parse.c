@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_parse.c: parses bodies: attributes and blocks. Runs in: all users of hcl/. */
+/* hcl_parse.c: parses bodies: attributes and blocks. Runs in: cli. */
 #include <stdio.h>
 #include <string.h>
 

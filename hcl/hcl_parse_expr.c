@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_parse_expr.c: parses expressions. Runs in: all users of hcl/. */
+/* hcl_parse_expr.c: parses expressions. Runs in: cli. */
 #include <string.h>
 
 #include "hcl/hcl_doc.h"

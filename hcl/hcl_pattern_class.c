@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_pattern_class.c: the parts of regular expressions that match one character. Runs in: cli,
- * job-parser, supervisor. */
+/* hcl_pattern_class.c: the parts of regular expressions that match one character. Runs in: cli. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

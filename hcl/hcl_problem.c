@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_problem.c: shows a problem with its line of the text. Runs in: all users of hcl/. */
+/* hcl_problem.c: shows a problem with its line of the text. Runs in: cli. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_scan.c: divides a text into tokens. Runs in: all users of hcl/. */
+/* hcl_scan.c: divides a text into tokens. Runs in: cli. */
 #include "hcl/hcl_scan.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_scan.h: tokens, for the parser. Runs in: all users of hcl/. */
+/* hcl_scan.h: tokens, for the parser. Runs in: cli. */
 #ifndef DROVER_HCL_HCL_SCAN_H
 #define DROVER_HCL_HCL_SCAN_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hcl_template.c: parses quoted texts and heredocs with ${ } and %{ }. A template is read as a list
- * of parts, whose spaces are then adjusted, and then put together as an expression. Runs in: all
- * users of hcl/.
+ * of parts, whose spaces are then adjusted, and then put together as an expression. Runs in: cli.
  */
 #include <limits.h>
 #include <string.h>

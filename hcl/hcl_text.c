@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_text.c: a text that grows in the arena. Runs in: all users of hcl/ that evaluate. */
+/* hcl_text.c: a text that grows in the arena. Runs in: cli. */
 #include "hcl/hcl_text.h"
 
 #include <string.h>

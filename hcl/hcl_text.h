@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_text.h: a text that grows in the arena. Runs in: all users of hcl/ that evaluate. */
+/* hcl_text.h: a text that grows in the arena. Runs in: cli. */
 #ifndef DROVER_HCL_HCL_TEXT_H
 #define DROVER_HCL_HCL_TEXT_H
 

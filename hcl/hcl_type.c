@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_type.c: types of values: names, comparison, and the common type of several. Runs in: all
- * users of hcl/ that evaluate. */
+/* hcl_type.c: types of values: names, comparison, and the common type of several. Runs in: cli. */
 #include <string.h>
 
 #include "hcl/hcl_text.h"

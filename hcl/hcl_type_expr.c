@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hcl_type_expr.c: type expressions, such as map(object({ port = number })). Runs in: cli,
- * job-parser. */
+/* hcl_type_expr.c: type expressions, such as map(object({ port = number })). Runs in: cli. */
 #include <stdlib.h>
 #include <string.h>
 

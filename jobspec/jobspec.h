@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobspec.h: reads job files. Runs in: cli, job-parser. */
+/* jobspec.h: reads job files. Runs in: cli. */
 #ifndef DROVER_JOBSPEC_JOBSPEC_H
 #define DROVER_JOBSPEC_JOBSPEC_H
 
