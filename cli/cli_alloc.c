@@ -26,7 +26,7 @@ const struct cli_flag cli_alloc_stop_flags[] = {
 };
 
 const char *
-cli_alloc_why(const json_t *alloc)
+cli_alloc_failure(const json_t *alloc)
 {
 	/* Events that only follow from a failure: they do not explain it. */
 	static const char *const consequences[] = { "Killing", "Killed", "Sibling Task Failed",

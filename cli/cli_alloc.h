@@ -19,8 +19,9 @@ void cli_print_events(
     const struct cli *cli, const json_t *events, const struct cli_event_keys *keys);
 /* Returns the allocation's task group in its job; NULL if it has no job. */
 const json_t *cli_alloc_group(const json_t *alloc);
-/* Returns the text of the last event that explains a failure, or "". The JSON owns it. */
-const char *cli_alloc_why(const json_t *alloc);
+/* Returns the text of the last event that explains why a task failed; if there is none, the
+ * allocation's description. The JSON owns it. */
+const char *cli_alloc_failure(const json_t *alloc);
 /* Finds the task that an argument or a flag names (either may be NULL); *ret is NULL if neither
  * does. -EINVAL if they differ. */
 int cli_alloc_task_name(const char *word, const char *flag, const char **ret, struct err *e);

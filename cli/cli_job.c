@@ -280,7 +280,7 @@ print_failure(const struct cli *cli, const json_t *allocs)
 	cli_head("Last failure");
 	cli_field("Allocation", "%.*s", cli->id_len, cli_json_str(newest, "ID"));
 	cli_field("When", "%s", cli_time(cli, cli_json_time_ns(newest, "ModifyTime"), time));
-	cli_field("Why", "%s", cli_alloc_why(newest));
+	cli_field("Why", "%s", cli_alloc_failure(newest));
 }
 
 static int

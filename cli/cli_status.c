@@ -113,7 +113,7 @@ find_alloc_problems(struct page *p)
 		if (failed || strcmp(status, "unknown") == 0)
 			add_problem(p, "allocation %.*s (%s) is %s: %s", p->cli->id_len,
 			    cli_json_str(alloc, "ID"), cli_json_str(alloc, "Name"), status,
-			    cli_alloc_why(alloc));
+			    cli_alloc_failure(alloc));
 	}
 }
 

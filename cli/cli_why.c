@@ -306,7 +306,7 @@ explain(struct cli *cli, const char *word, struct err *e)
 }
 
 int
-cli_alloc_explain(struct cli *cli, int argc, char **argv)
+cli_alloc_why(struct cli *cli, int argc, char **argv)
 {
 	struct err e = { 0 };
 
