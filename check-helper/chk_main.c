@@ -22,7 +22,7 @@ _Static_assert(ASKS_MAX <= PROC_FDS_MAX, "a turn has too few descriptors");
 
 struct chk {
 	struct chk_ask *asks[ASKS_MAX]; /* requests in progress */
-	size_t n, most;                 /* most: the maximum since there was none */
+	size_t n, most;                 /* most: the largest n since n was last 0 */
 	struct chk_trust trust;
 };
 

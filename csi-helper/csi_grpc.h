@@ -39,7 +39,7 @@ struct csi_call {
 	struct csi_call_state *state; /* gRPC's own state */
 };
 
-/* gRPC, and the calls that have ended. */
+/* gRPC's queue, and the calls that have ended. */
 struct csi_grpc {
 	struct grpc_completion_queue *queue;
 	int event_fd; /* becomes readable when calls have ended */

@@ -135,7 +135,7 @@ number_end(const struct hcl_parser *p, uint32_t at)
 	return exponent;
 }
 
-/* Returns the byte after "<<EOT\n", or `at` if this is no heredoc. */
+/* Returns the byte after "<<EOT\n", or `at` if this is not a heredoc. */
 static uint32_t
 heredoc_end(const struct hcl_parser *p, uint32_t at)
 {

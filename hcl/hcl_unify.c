@@ -234,8 +234,9 @@ same_shape(const struct hcl_type **types, size_t n)
 	return true;
 }
 
-/* Tuples of one length, or objects with the same members, in their places; others as lists or
- * maps. NULL if a place has nothing in common. */
+/* Tuples of the same length, or objects with the same members, become a tuple or object whose
+ * members are unified one by one; other tuples and objects become lists and maps. Returns NULL if
+ * the types of one member cannot be unified. */
 static const struct hcl_type *
 unify_places(struct hcl *h, const struct hcl_type **types, size_t n)
 {

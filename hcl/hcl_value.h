@@ -61,8 +61,9 @@ struct hcl_value {
 	};
 	size_t len;
 	unsigned depth; /* of lists, maps … inside each other; limited as that of expressions is */
-	bool has_unknown; /* a part of it is unknown: known without a walk, because values share
-			     parts */
+	/* Whether a part of it is unknown. Stored, because values share parts: a walk could visit
+	 * the same part very often. */
+	bool has_unknown;
 };
 
 struct hcl_value *hcl_bool(struct hcl *h, bool b);

@@ -5,7 +5,7 @@
 #include "common/fd.h"
 #include "mount-helper/mnt.h"
 
-/* The launcher made all roots with owner and mode. */
+/* The launcher has made all of them with their owner and mode. */
 static const char *const places[MNT_PLACES] = {
 	[MNT_PLACE_ALLOC] = "alloc",
 	[MNT_PLACE_CSI] = "csi",

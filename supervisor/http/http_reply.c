@@ -38,8 +38,8 @@ http_req_resume(struct api_req *req)
 	req->suspended = false;
 	req->hangup = sd_event_source_disable_unref(req->hangup);
 	MHD_resume_connection(req->conn);
-	/* Without threads libmicrohttpd continues a resumed connection only when it is run, and
-	 * does not report that it needs to be. */
+	/* libmicrohttpd, used without threads, continues a resumed connection only at the next
+	 * MHD_run(), and does not report that one is due. */
 	(void)sd_event_source_set_enabled(req->sup->api->again, SD_EVENT_ONESHOT);
 }
 

@@ -20,7 +20,7 @@ struct source_api {
 	 * namespace. NULL: always. */
 	bool (*shows)(struct sup *sup, const struct api_req *req, const char *namespace);
 	/* Return the server in use ("": none), and the i-th known server (NULL after the last).
-	 * NULL, both: there are no servers. */
+	 * Both pointers are NULL if the source has no servers. */
 	const char *(*server)(const struct sup *sup);
 	const char *(*server_known)(const struct sup *sup, size_t i);
 };

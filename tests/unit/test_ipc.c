@@ -597,7 +597,7 @@ START_TEST(no_field_holds_what_it_must_not)
 }
 END_TEST
 
-/* Its count says how many elements there are, whatever follows. */
+/* A message with more or fewer elements than the count of its list says is refused. */
 START_TEST(a_list_is_as_long_as_it_says)
 {
 	struct exec_task_start_req req = { .n_mounts = 3 };

@@ -8,7 +8,7 @@
 int nomad_register_load(struct nomad *n, struct err *e);
 void nomad_register_free(struct nomad *n);
 
-/* Registers the node now, or ms from now; not while a registration is in progress. */
+/* Register the node now, or ms from now. They do nothing while a registration is in progress. */
 void nomad_register(struct nomad *n);
 void nomad_register_after(struct nomad *n, uint64_t ms);
 /* Registers the node soon, also if it is unchanged; the index of the answer shows how far the

@@ -16,7 +16,7 @@ struct local;
 struct local_news;
 struct text;
 
-/* How an event shows a kind of object (feed/local_events.h). */
+/* How an object of one kind is written in an event (feed/local_events.h). */
 struct local_news_type {
 	const char *payload; /* the name of the object in the event */
 	void (*head)(struct local *l, const struct local_news *n, struct event_head *ret);

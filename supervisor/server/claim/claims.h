@@ -10,7 +10,8 @@ bool claim_is_writer_mode(enum csi_access access);
 bool volume_in_use(const struct csi_volume *vol);
 bool volume_read_schedulable(const struct csi_volume *vol);
 bool volume_write_schedulable(const struct csi_volume *vol);
-/* Checks whether the claim could be taken now. Returns 0, or an error as volume_claim(). */
+/* Checks whether the claim could be taken now. Returns 0, or the error that volume_claim()
+ * would return. */
 int volume_claim_check(const struct csi_volume *vol, const struct csi_claim *claim, struct err *e);
 
 /*

@@ -81,7 +81,8 @@ get_other(struct local *l, struct local_group *group)
 	return &group->other;
 }
 
-/* Similar jobs share one, so there are few. */
+/* Returns the want for this shortage. Groups that lack the same capacity share a want, so there are
+ * few. */
 static struct local_want *
 get_want(struct local *l, struct local_group *group, const struct local_shortage *shortage)
 {
