@@ -341,8 +341,9 @@ cli_http_token(char **ret, struct err *e)
 		token = "";
 	for (const char *c = token; *c; c++)
 		if (*c <= ' ' || *c >= 0x7f)
-			return err_say(
-			    e, -EINVAL, "the token contains characters that no token has");
+			return err_say(e, -EINVAL,
+			    "the token contains a character that is not printable ASCII, or a "
+			    "space");
 	*ret = mem_printf("%s%s%s", *token ? "X-Nomad-Token: " : "", token, *token ? "\r\n" : "");
 	return 0;
 }

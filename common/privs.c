@@ -182,7 +182,7 @@ privs_drop(const struct privs *p, struct err *e)
 
 		r = set_caps(now, permitted, inheritable);
 		if (r < 0)
-			return err_set(e, r, "drop privileges: raise the inheritable capabilities");
+			return err_set(e, r, "drop privileges: set the inheritable capabilities");
 	}
 	/* As long as the process has more capabilities than other processes of its uid, they must
 	 * not be able to attach to it. After setresuid, which may set the flag. */

@@ -90,8 +90,8 @@ make_dir(const struct file *f, int dir_fd, const char *path, mode_t mode, enum o
 		return err_set(e, -errno, "make %s", path);
 	if (owner == OWNER_SELF && !made && (!is_ours(f, &st) || st.st_mode != (S_IFDIR | mode)))
 		return err_say(e, -EEXIST,
-		    "%s is there, but it is not what was made (mode %o, owner %u)", path,
-		    st.st_mode, st.st_uid);
+		    "%s exists, but not with the mode and owner of drover (mode %o, owner %u)",
+		    path, st.st_mode, st.st_uid);
 	if (nobody && (made || (is_ours(f, &st) && S_ISDIR(st.st_mode))) &&
 	    fchownat(dir_fd, path, NOBODY, NOBODY, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, -errno, "give %s to nobody", path);
@@ -165,12 +165,12 @@ make_top(const struct file *f, const char *alloc, int *ret_fd, struct err *e)
 		return err_set(e, -errno, "make alloc/%s", alloc);
 	fd = fd_open_beneath(allocs, alloc, O_RDONLY | O_DIRECTORY, 0);
 	if (fd == -ENOTDIR || fd == -ELOOP)
-		return err_say(e, -EEXIST, "alloc/%s is there, but it is no directory", alloc);
+		return err_say(e, -EEXIST, "alloc/%s exists, but is not a directory", alloc);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(e, fd < 0 ? fd : -errno, "open alloc/%s", alloc);
 	if (!is_ours(f, &st))
 		return err_say(e, -EEXIST,
-		    "alloc/%s is there, but it is not what was made (owner %u)", alloc, st.st_uid);
+		    "alloc/%s exists, but does not belong to drover (owner %u)", alloc, st.st_uid);
 	group = id_from_uuid(alloc, &id) ? alloc_group(&id) : 0;
 	if ((st.st_gid != group && fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0 &&
 		errno != EINVAL) ||

@@ -40,7 +40,7 @@ to_number(struct conversion *c, struct hcl_value *v)
 		return refuse_type(c, v, &hcl_type_number);
 	n = hcl_parse_number(c->h, v->string, v->len);
 	if (!n)
-		c->why = hcl_printf(c->h, "\"%.40s\" is no number", v->string);
+		c->why = hcl_printf(c->h, "\"%.40s\" is not a number", v->string);
 	return n;
 }
 

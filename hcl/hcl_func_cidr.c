@@ -61,7 +61,7 @@ read_network(struct hcl_call *c)
 		memcpy(host, text->string, (size_t)(slash - text->string));
 	if (strlen(text->string) != text->len || n.prefix < 0)
 		hcl_refuse_argument(
-		    c, 0, "\"%.80s\" is no network such as 10.0.0.0/8", text->string);
+		    c, 0, "\"%.80s\" is not a network such as 10.0.0.0/8", text->string);
 	if (inet_pton(AF_INET, host, bytes) != 1) {
 		n.bits = 128;
 		if (inet_pton(AF_INET6, host, bytes) != 1)
@@ -69,7 +69,7 @@ read_network(struct hcl_call *c)
 	}
 	if (n.prefix > n.bits)
 		hcl_refuse_argument(
-		    c, 0, "\"%.80s\" is no network such as 10.0.0.0/8", text->string);
+		    c, 0, "\"%.80s\" is not a network such as 10.0.0.0/8", text->string);
 	n.first = address_of(bytes, n.bits) & ~host_mask(n.bits, n.prefix);
 	if (n.bits == 128 && n.first >> 32 == 0xffff)
 		hcl_refuse_argument(c, 0, "write \"%.80s\" as an IPv4 network", text->string);

@@ -69,7 +69,7 @@ hcl_fn_base64decode(struct hcl_call *c)
 	size_t len;
 
 	if (!hcl_base64_bytes(c->h, s->string, s->len, &bytes, &len))
-		hcl_refuse_argument(c, 0, "this is no base64");
+		hcl_refuse_argument(c, 0, "this is not base64");
 	if (u8_check((const uint8_t *)bytes, len))
 		hcl_refuse_argument(c, 0, "the decoded bytes are not UTF-8");
 	return hcl_normal_string(c->h, bytes, len);

@@ -42,7 +42,7 @@ read_bytes(struct hcl *h, void *arg)
 	ssize_t n = 0;
 
 	if (fstat(f->fd, &st) < 0 || !S_ISREG(st.st_mode))
-		hcl_refuse_argument(f->c, 0, "%s is no regular file", f->path);
+		hcl_refuse_argument(f->c, 0, "%s is not a regular file", f->path);
 	if (st.st_size > (off_t)FILE_MAX)
 		hcl_refuse_argument(f->c, 0, "%s is larger than 4 MiB", f->path);
 	room = st.st_size > 0 ? (size_t)st.st_size + 1 : 64 * 1024;
@@ -104,7 +104,7 @@ hcl_fn_fileexists(struct hcl_call *c)
 
 	hcl_step(c->h, 16);
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		hcl_refuse_argument(c, 0, "%s is no regular file", path);
+		hcl_refuse_argument(c, 0, "%s is not a regular file", path);
 	if (stat(path, &st) == 0)
 		return hcl_bool(c->h, true);
 	if (errno != ENOENT)

@@ -371,7 +371,7 @@ read_verb(struct formatter *f, const char *s, size_t *next)
 	v.len = n + 1;
 	if (!isalpha((unsigned char)v.mode) || v.arg == 0) {
 		v.len = n;
-		refuse_verb(f, &v, "this is no complete verb");
+		refuse_verb(f, &v, "this verb is incomplete");
 	}
 	format_verb(f, &v);
 	*next = v.arg + 1;

@@ -129,7 +129,7 @@ hcl_fn_parseint(struct hcl_call *c)
 		hcl_refuse_argument(c, 1, "the base must be between 2 and 62");
 	hcl_count_bytes(c->h, 16 * c->args[0]->len);
 	if (!read_digits(c, sum->number->v, s + (*s == '+' || *s == '-'), base))
-		hcl_refuse_argument(c, 0, "\"%.80s\" is no number of base %d", s, (int)base);
+		hcl_refuse_argument(c, 0, "\"%.80s\" is not a number of base %d", s, (int)base);
 	bits = mpfr_zero_p(sum->number->v) ? 0 : mpfr_get_exp(sum->number->v);
 	v = hcl_new_number(c->h, bits > 64 ? (unsigned)bits : 64);
 	(void)mpfr_set(v->number->v, sum->number->v, MPFR_RNDN);

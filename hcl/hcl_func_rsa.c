@@ -92,7 +92,7 @@ hcl_fn_rsadecrypt(struct hcl_call *c)
 	int n = -1;
 
 	if (!hcl_base64_bytes(c->h, c->args[0]->string, c->args[0]->len, &sealed, &len))
-		hcl_refuse_argument(c, 0, "the text to decrypt is no base64");
+		hcl_refuse_argument(c, 0, "the text to decrypt is not base64");
 	plain = hcl_alloc(c->h, len + 1);
 	hcl_count_bytes(c->h, c->args[1]->len);
 	hcl_step(c->h, 10000);

@@ -112,7 +112,7 @@ argument_time(struct hcl_call *c, size_t i)
 	hcl_count_bytes(c->h, s->len);
 	if (strlen(s->string) != s->len || !read_time(s->string, &t))
 		hcl_refuse_argument(
-		    c, i, "\"%.80s\" is no timestamp such as 2006-01-02T15:04:05Z", s->string);
+		    c, i, "\"%.80s\" is not a timestamp such as 2006-01-02T15:04:05Z", s->string);
 	return t;
 }
 

@@ -216,7 +216,7 @@ put_rune(struct reader *r, uint32_t c)
 	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 
 	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		hcl_fail(r->p->h, here(r, 2), "this escape is no character of Unicode");
+		hcl_fail(r->p->h, here(r, 2), "this escape is not a character of Unicode");
 	for (size_t i = n; i-- > 1; c >>= 6)
 		b[i] = (char)(0x80 | (c & 0x3f));
 	b[0] = (char)(n == 1 ? c : ((0xf00u >> n) & 0xff) | c);

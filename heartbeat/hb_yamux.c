@@ -259,7 +259,8 @@ hb_yamux_input(struct hb_yamux *y, const uint8_t *data, size_t len, struct err *
 				r = y->head[0] == 0
 					? on_frame(y, &f, e)
 					: err_say(e, -EPROTO,
-					      "the server speaks version %u of yamux", y->head[0]);
+					      "the server uses version %u of yamux, not 0",
+					      y->head[0]);
 			}
 			if (r < 0)
 				return r;

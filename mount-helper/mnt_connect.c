@@ -37,7 +37,7 @@ open_socket(const struct mnt *m, const char *alloc, struct err *e)
 		    e, sock < 0 ? sock : -errno, "open the plugin's csi/sock/%s/csi.sock", alloc);
 	if (!S_ISSOCK(st.st_mode))
 		return err_say(
-		    e, -ENOTSOCK, "the plugin's csi/sock/%s/csi.sock is no socket", alloc);
+		    e, -ENOTSOCK, "the plugin's csi/sock/%s/csi.sock is not a socket", alloc);
 	return steal_fd(&sock);
 }
 

@@ -34,7 +34,7 @@ prove(int fd, const void *arg, struct worker_result *ret, struct err *e)
 		    "the plugin's own namespace",
 		    v->volume, v->plugin,
 		    r == -ENOENT ? "the path does not exist on the host"
-				 : "on the host the path is no mount point");
+				 : "on the host the path is not a mount point");
 	return r < 0 ? err_set(e, r, "volume %s of plugin %s: ask the mounted file system",
 			   v->volume, v->plugin)
 		     : 0;
@@ -63,7 +63,7 @@ mnt_on_volume_prove(struct mnt *m, const struct mnt_volume_prove_req *req,
 		return r;
 	if (r == 0)
 		return err_say(e, -ENOTCONN,
-		    "csi/%s is no mount point of its own: the plugin has not been started since "
+		    "csi/%s is not a mount point of its own: the plugin has not been started since "
 		    "the last boot",
 		    v.root);
 	parent = fd_open_same_mount(root, v.dir, O_PATH | O_DIRECTORY);

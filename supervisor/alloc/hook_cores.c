@@ -106,7 +106,7 @@ share_others(struct alloc_runner *ar)
 				at += (size_t)snprintf(left + at, sizeof left - at,
 				    at ? ",%d" : "%d", (int)t->cores.v[i].id);
 	r = at > 0 ? write_shared(ar->sup, left, &e)
-		   : err_say(&e, -EINVAL, "this machine has no cores to share");
+		   : err_say(&e, -EINVAL, "the list of this machine's cores is empty");
 	alloc_hook_done(ar, r, &e);
 }
 

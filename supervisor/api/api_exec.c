@@ -337,7 +337,7 @@ static int
 refuse_plain(struct err *e)
 {
 	return err_say(
-	    e, -EINVAL, "this path is a websocket, and the request is no websocket handshake");
+	    e, -EINVAL, "this path is a websocket, and the request is not a websocket handshake");
 }
 
 void

@@ -208,7 +208,7 @@ START_TEST(files)
 		{ "file(\"nothing\")", "! file(): cannot read " },
 		{ "file(\"sub\")", "! file(): " },
 		{ "file(\"fifo\")", "! file(): " },
-		{ "file(\"/dev/zero\")", "! file(): /dev/zero is no regular file" },
+		{ "file(\"/dev/zero\")", "! file(): /dev/zero is not a regular file" },
 		{ "file(\"loop\")", "! file(): cannot read " },
 		{ "file(\"~x/a\")", "! file(): only ~ alone" },
 		{ "file(\"a\\u0000b\")", "! file(): a path must not contain a NUL" },

@@ -222,7 +222,8 @@ read_query(struct events *ev, const struct api_req *req, struct err *e)
 	errno = 0;
 	ev->printed = index && *index ? strtoull(index, &end, 10) : 0;
 	if (index && *index && (!isdigit((unsigned char)*index) || *end || errno))
-		return err_say(e, -EINVAL, "Unable to parse index: \"%.64s\" is no number", index);
+		return err_say(
+		    e, -EINVAL, "Unable to parse index: \"%.64s\" is not a number", index);
 	/* The query's index is the first that is sent. */
 	ev->printed = ev->printed ? ev->printed - 1 : first_index(ev->l);
 	for (unsigned i = 0; r == 0 && (topic = api_query_nth(req, "topic", i)); i++)

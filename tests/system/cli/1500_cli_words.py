@@ -106,7 +106,7 @@ def test_every_request_has_the_token():
                 case.equal([a for a in asked if a[1] != token], [], words)
                 case.equal(asked[-1][0].split("/")[-1], {"job": "jobs", "monitor": "monitor", "alloc": "exec"}[words[0]])
             r = api.drover(*words, env={"DROVER_TOKEN": "two\nlines"})
-            case.contains(r.err, "the token contains characters that no token has")
+            case.contains(r.err, "the token contains a character that is not printable ASCII, or a space")
 
 
 def test_drover_agent_executes_the_launcher_with_all_arguments():

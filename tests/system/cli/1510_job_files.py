@@ -100,7 +100,7 @@ def test_json_is_read_as_before():
 def test_problems_name_their_line():
     path = write("bad.nomad.hcl", 'job "bad" {\n  gruop "g" {}\n  priority = "high"\n}\n')
     r = drover("job", "run", path, code=1)
-    case.equal(r.err, "drover: %s:3:14: wrong value: \"high\" is no number\n"
+    case.equal(r.err, "drover: %s:3:14: wrong value: \"high\" is not a number\n"
                       "  3 |   priority = \"high\"\n"
                       "    |              ^^^^^^\n"
                       "drover: %s:2:3: unknown block \"gruop\" in a job block: did you mean \"group\"?\n"

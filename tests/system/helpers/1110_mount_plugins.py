@@ -98,7 +98,7 @@ def test_the_proof_identifies_the_mount():
         mount("v", leaf, "tmpfs", 2 | 4, "mode=0750")
         case.equal(prove(h, alloc=alloc) != proof, True, "another mount has another proof")
         umount(leaf)
-        mnt.refused(h, errno.ENODEV, "no mount point", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place(alloc=alloc)})
+        mnt.refused(h, errno.ENODEV, "not a mount point", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place(alloc=alloc)})
 
 
 def test_each_failure_of_the_proof_has_its_own_error_message():
@@ -106,11 +106,11 @@ def test_each_failure_of_the_proof_has_its_own_error_message():
         fields = {"place": mnt.place()}
         mnt.refused(h, errno.ENOENT, "open csi/node/p", "MNT_VOLUME_PROVE_REQ", fields)
         os.mkdir(places.data + "/csi/node/p", 0o700)
-        mnt.refused(h, errno.ENOTCONN, "no mount point of its own", "MNT_VOLUME_PROVE_REQ", fields)
+        mnt.refused(h, errno.ENOTCONN, "not a mount point of its own", "MNT_VOLUME_PROVE_REQ", fields)
         make_plugin(h, f, os.urandom(16))
         mnt.refused(h, errno.ENOENT, "open its directory", "MNT_VOLUME_PROVE_REQ", fields)
         make_volume(f)
-        mnt.refused(h, errno.ENODEV, "no mount point. Either the plugin mounted nothing", "MNT_VOLUME_PROVE_REQ", fields)
+        mnt.refused(h, errno.ENODEV, "not a mount point. Either the plugin mounted nothing", "MNT_VOLUME_PROVE_REQ", fields)
         os.rmdir(mnt.leaf(places))
         mnt.refused(h, errno.ENOENT, "without propagation", "MNT_VOLUME_PROVE_REQ", fields)
         os.symlink("/", mnt.leaf(places))
@@ -178,7 +178,7 @@ def test_with_sixteen_stuck_children_further_requests_are_refused():
             mnt.refused(h, errno.EBUSY, "16 earlier operations hang", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
             h.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": os.urandom(16)})
         case.until(lambda: not mnt.children(h.pid), 10, "end of the stuck children")
-        mnt.refused(h, errno.ENODEV, "no mount point", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
+        mnt.refused(h, errno.ENODEV, "not a mount point", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
 
 
 case.run(globals())
