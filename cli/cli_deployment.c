@@ -8,6 +8,7 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 
@@ -91,35 +92,26 @@ cli_deployment_print(const struct cli *cli, const json_t *deployment)
 	print_groups(cli, deployment);
 }
 
+static void
+deployment_cells(const struct cli *cli, struct cli_table *t, const json_t *one)
+{
+	cli_cell(t, "%.*s", cli->id_len, cli_json_str(one, "ID"));
+	cli_cell(t, "%s", cli_json_str(one, "JobID"));
+	cli_cell(t, "%lld", (long long)cli_json_int(one, "JobVersion"));
+	cli_cell(t, "%s", cli_json_str(one, "Status"));
+	cli_cell(t, "%s", cli_json_str(one, "StatusDescription"));
+}
+
+static const struct cli_list deployments = {
+	.none = "No deployments",
+	CLI_HEADS("ID", "Job ID", "Job Version", "Status", "Description"),
+	.cells = deployment_cells,
+};
+
 static int
 list_deployments(struct cli *cli, struct err *e)
 {
-	cleanup_json json_t *list = NULL;
-	struct cli_table *t;
-	const json_t *one;
-	size_t i;
-	int r;
-
-	if (cli->json)
-		return cli_api_print(cli, "/v1/deployments?namespace=*", e);
-	r = cli_api_get(cli, "/v1/deployments?namespace=*", &list, e);
-	if (r < 0)
-		return r;
-	if (json_array_size(list) == 0) {
-		cli_say(cli, "No deployments");
-		return 0;
-	}
-	t = CLI_TABLE("ID", "Job ID", "Job Version", "Status", "Description");
-	json_array_foreach (list, i, one) {
-		cli_table_row(t);
-		cli_cell(t, "%.*s", cli->id_len, cli_json_str(one, "ID"));
-		cli_cell(t, "%s", cli_json_str(one, "JobID"));
-		cli_cell(t, "%lld", (long long)cli_json_int(one, "JobVersion"));
-		cli_cell(t, "%s", cli_json_str(one, "Status"));
-		cli_cell(t, "%s", cli_json_str(one, "StatusDescription"));
-	}
-	cli_table_print(t);
-	return 0;
+	return cli_list_get(cli, &deployments, "/v1/deployments?namespace=*", e);
 }
 
 int
@@ -137,20 +129,9 @@ show_deployment(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/deployment/%s", id);
 	cleanup_free char *allocs_target = cli_target("/v1/deployment/allocations/%s", id);
-	cleanup_json json_t *deployment = NULL, *allocs = NULL;
-	int r;
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &deployment, e);
-	if (r == 0)
-		r = cli_api_get(cli, allocs_target, &allocs, e);
-	if (r < 0)
-		return r;
-	cli_deployment_print(cli, deployment);
-	cli_head("Allocations");
-	cli_print_allocs(cli, allocs);
-	return 0;
+	return cli_show_with_allocs(
+	    cli, target, allocs_target, "Allocations", cli_deployment_print, e);
 }
 
 int

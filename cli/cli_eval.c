@@ -4,6 +4,7 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
@@ -27,27 +28,25 @@ is_wanted(const json_t *eval)
 }
 
 static void
-print_evals(const struct cli *cli, const json_t *list)
+eval_cells(const struct cli *cli, struct cli_table *t, const json_t *eval)
 {
-	struct cli_table *t = CLI_TABLE(
-	    "ID", "Priority", "Triggered By", "Job ID", "Status", "Placement Failures", "Created");
 	char created[CLI_TIME_SIZE];
-	const json_t *eval;
-	size_t i;
 
-	json_array_foreach (list, i, eval) {
-		cli_table_row(t);
-		cli_cell(t, "%.*s", cli->id_len, cli_json_str(eval, "ID"));
-		cli_cell(t, "%lld", (long long)cli_json_int(eval, "Priority"));
-		cli_cell(t, "%s", cli_json_str(eval, "TriggeredBy"));
-		cli_cell(t, "%s", cli_json_str(eval, "JobID"));
-		cli_cell(t, "%s", cli_json_str(eval, "Status"));
-		cli_cell(
-		    t, "%s", cli_yes(json_object_size(cli_json_get(eval, "FailedTGAllocs")) > 0));
-		cli_cell(t, "%s", cli_time(cli, cli_json_int(eval, "CreateTime"), created));
-	}
-	cli_table_print(t);
+	cli_cell(t, "%.*s", cli->id_len, cli_json_str(eval, "ID"));
+	cli_cell(t, "%lld", (long long)cli_json_int(eval, "Priority"));
+	cli_cell(t, "%s", cli_json_str(eval, "TriggeredBy"));
+	cli_cell(t, "%s", cli_json_str(eval, "JobID"));
+	cli_cell(t, "%s", cli_json_str(eval, "Status"));
+	cli_cell(t, "%s", cli_yes(json_object_size(cli_json_get(eval, "FailedTGAllocs")) > 0));
+	cli_cell(t, "%s", cli_time(cli, cli_json_int(eval, "CreateTime"), created));
 }
+
+static const struct cli_list evals = {
+	.none = "No evaluations",
+	CLI_HEADS(
+	    "ID", "Priority", "Triggered By", "Job ID", "Status", "Placement Failures", "Created"),
+	.cells = eval_cells,
+};
 
 static int
 list_evals(struct cli *cli, struct err *e)
@@ -64,10 +63,7 @@ list_evals(struct cli *cli, struct err *e)
 			(void)json_array_append(wanted, (json_t *)eval);
 	if (cli->json)
 		return cli_json_print(wanted, e);
-	if (json_array_size(wanted) == 0)
-		cli_say(cli, "No evaluations");
-	else
-		print_evals(cli, wanted);
+	cli_list_print(cli, &evals, wanted);
 	return 0;
 }
 
@@ -109,20 +105,8 @@ show_eval(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/evaluation/%s", id);
 	cleanup_free char *placed = cli_target("/v1/evaluation/%s/allocations", id);
-	cleanup_json json_t *eval = NULL, *allocs = NULL;
-	int r;
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &eval, e);
-	if (r == 0)
-		r = cli_api_get(cli, placed, &allocs, e);
-	if (r < 0)
-		return r;
-	print_eval(cli, eval);
-	cli_head("Allocations placed");
-	cli_print_allocs(cli, allocs);
-	return 0;
+	return cli_show_with_allocs(cli, target, placed, "Allocations placed", print_eval, e);
 }
 
 int

@@ -8,6 +8,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_deployment.h"
 #include "cli/cli_job.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
@@ -199,38 +200,30 @@ job_status_text(const json_t *job)
 									 : status;
 }
 
+static void
+job_cells(const struct cli *cli, struct cli_table *t, const json_t *job)
+{
+	char time[CLI_TIME_SIZE];
+
+	cli_cell(t, "%s", cli_json_str(job, "ID"));
+	cli_cell(t, "%s%s%s", cli_json_str(job, "Type"),
+	    cli_json_true(job, "Periodic") ? "/periodic" : "",
+	    cli_json_true(job, "ParameterizedJob") ? "/parameterized" : "");
+	cli_cell(t, "%lld", (long long)cli_json_int(job, "Priority"));
+	cli_cell(t, "%s", job_status_text(job));
+	cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(job, "SubmitTime"), time));
+}
+
+static const struct cli_list jobs = {
+	.none = "No jobs",
+	CLI_HEADS("ID", "Type", "Priority", "Status", "Submitted"),
+	.cells = job_cells,
+};
+
 static int
 list_jobs(struct cli *cli, struct err *e)
 {
-	cleanup_json json_t *list = NULL;
-	struct cli_table *t;
-	const json_t *job;
-	char time[CLI_TIME_SIZE];
-	size_t i;
-	int r;
-
-	if (cli->json)
-		return cli_api_print(cli, "/v1/jobs", e);
-	r = cli_api_get(cli, "/v1/jobs", &list, e);
-	if (r < 0)
-		return r;
-	if (json_array_size(list) == 0) {
-		cli_say(cli, "No jobs");
-		return 0;
-	}
-	t = CLI_TABLE("ID", "Type", "Priority", "Status", "Submitted");
-	json_array_foreach (list, i, job) {
-		cli_table_row(t);
-		cli_cell(t, "%s", cli_json_str(job, "ID"));
-		cli_cell(t, "%s%s%s", cli_json_str(job, "Type"),
-		    cli_json_true(job, "Periodic") ? "/periodic" : "",
-		    cli_json_true(job, "ParameterizedJob") ? "/parameterized" : "");
-		cli_cell(t, "%lld", (long long)cli_json_int(job, "Priority"));
-		cli_cell(t, "%s", job_status_text(job));
-		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(job, "SubmitTime"), time));
-	}
-	cli_table_print(t);
-	return 0;
+	return cli_list_get(cli, &jobs, "/v1/jobs", e);
 }
 
 static void

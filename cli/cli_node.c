@@ -6,6 +6,7 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_stats.h"
 #include "cli/cli_verbs.h"
@@ -49,33 +50,27 @@ const struct cli_flag cli_node_drain_flags[] = {
 	{ 0 },
 };
 
+static void
+node_cells(const struct cli *cli, struct cli_table *t, const json_t *node)
+{
+	cli_cell(t, "%.*s", cli->id_len, cli_json_str(node, "ID"));
+	cli_cell(t, "%s", cli_json_str(node, "Name"));
+	cli_cell(t, "%s", cli_json_str(node, "Datacenter"));
+	cli_cell(t, "%s", cli_json_str(node, "NodeClass"));
+	cli_cell(t, "%s", cli_yes(cli_json_true(node, "Drain")));
+	cli_cell(t, "%s", cli_json_str(node, "SchedulingEligibility"));
+	cli_cell(t, "%s", cli_json_str(node, "Status"));
+}
+
+static const struct cli_list nodes = {
+	CLI_HEADS("ID", "Name", "Datacenter", "Class", "Drain", "Eligibility", "Status"),
+	.cells = node_cells,
+};
+
 static int
 list_nodes(struct cli *cli, struct err *e)
 {
-	cleanup_json json_t *list = NULL;
-	struct cli_table *t;
-	const json_t *node;
-	size_t i;
-	int r;
-
-	if (cli->json)
-		return cli_api_print(cli, "/v1/nodes", e);
-	r = cli_api_get(cli, "/v1/nodes", &list, e);
-	if (r < 0)
-		return r;
-	t = CLI_TABLE("ID", "Name", "Datacenter", "Class", "Drain", "Eligibility", "Status");
-	json_array_foreach (list, i, node) {
-		cli_table_row(t);
-		cli_cell(t, "%.*s", cli->id_len, cli_json_str(node, "ID"));
-		cli_cell(t, "%s", cli_json_str(node, "Name"));
-		cli_cell(t, "%s", cli_json_str(node, "Datacenter"));
-		cli_cell(t, "%s", cli_json_str(node, "NodeClass"));
-		cli_cell(t, "%s", cli_yes(cli_json_true(node, "Drain")));
-		cli_cell(t, "%s", cli_json_str(node, "SchedulingEligibility"));
-		cli_cell(t, "%s", cli_json_str(node, "Status"));
-	}
-	cli_table_print(t);
-	return 0;
+	return cli_list_get(cli, &nodes, "/v1/nodes", e);
 }
 
 static void

@@ -4,39 +4,32 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
+
+static void
+plugin_cells(const struct cli *cli, struct cli_table *t, const json_t *plugin)
+{
+	(void)cli;
+	cli_cell(t, "%s", cli_json_str(plugin, "ID"));
+	cli_cell(t, "%s", cli_json_str(plugin, "Provider"));
+	cli_cell(t, "%lld/%lld", (long long)cli_json_int(plugin, "ControllersHealthy"),
+	    (long long)cli_json_int(plugin, "ControllersExpected"));
+	cli_cell(t, "%lld/%lld", (long long)cli_json_int(plugin, "NodesHealthy"),
+	    (long long)cli_json_int(plugin, "NodesExpected"));
+}
+
+static const struct cli_list plugins = {
+	.none = "No plugins",
+	CLI_HEADS("ID", "Provider", "Controllers Healthy", "Nodes Healthy"),
+	.cells = plugin_cells,
+};
 
 static int
 list_plugins(struct cli *cli, struct err *e)
 {
-	cleanup_json json_t *list = NULL;
-	struct cli_table *t;
-	const json_t *plugin;
-	size_t i;
-	int r;
-
-	if (cli->json)
-		return cli_api_print(cli, "/v1/plugins?type=csi", e);
-	r = cli_api_get(cli, "/v1/plugins?type=csi", &list, e);
-	if (r < 0)
-		return r;
-	if (json_array_size(list) == 0) {
-		cli_say(cli, "No plugins");
-		return 0;
-	}
-	t = CLI_TABLE("ID", "Provider", "Controllers Healthy", "Nodes Healthy");
-	json_array_foreach (list, i, plugin) {
-		cli_table_row(t);
-		cli_cell(t, "%s", cli_json_str(plugin, "ID"));
-		cli_cell(t, "%s", cli_json_str(plugin, "Provider"));
-		cli_cell(t, "%lld/%lld", (long long)cli_json_int(plugin, "ControllersHealthy"),
-		    (long long)cli_json_int(plugin, "ControllersExpected"));
-		cli_cell(t, "%lld/%lld", (long long)cli_json_int(plugin, "NodesHealthy"),
-		    (long long)cli_json_int(plugin, "NodesExpected"));
-	}
-	cli_table_print(t);
-	return 0;
+	return cli_list_get(cli, &plugins, "/v1/plugins?type=csi", e);
 }
 
 /* Prints what each node reports about the plugin's controller or node service. */
@@ -61,18 +54,9 @@ print_instances(const struct cli *cli, const char *head, const json_t *map)
 	cli_table_print(t);
 }
 
-static int
-show_plugin(struct cli *cli, const char *id, struct err *e)
+static void
+print_plugin(const struct cli *cli, const json_t *plugin)
 {
-	cleanup_free char *target = cli_target("/v1/plugin/csi/%s", id);
-	cleanup_json json_t *plugin = NULL;
-	int r;
-
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &plugin, e);
-	if (r < 0)
-		return r;
 	cli_field("ID", "%s", cli_json_str(plugin, "ID"));
 	cli_field("Provider", "%s", cli_json_str(plugin, "Provider"));
 	cli_field("Version", "%s", cli_json_str(plugin, "Version"));
@@ -85,7 +69,14 @@ show_plugin(struct cli *cli, const char *id, struct err *e)
 	print_instances(cli, "Nodes", cli_json_get(plugin, "Nodes"));
 	cli_head("Allocations");
 	cli_print_allocs(cli, cli_json_get(plugin, "Allocations"));
-	return 0;
+}
+
+static int
+show_plugin(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/plugin/csi/%s", id);
+
+	return cli_show(cli, target, print_plugin, e);
 }
 
 int

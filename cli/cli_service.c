@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
@@ -78,24 +79,21 @@ print_address(struct cli_table *t, const json_t *service)
 }
 
 static void
-print_instances(const struct cli *cli, const json_t *list)
+instance_cells(const struct cli *cli, struct cli_table *t, const json_t *service)
 {
-	struct cli_table *t = CLI_TABLE("Job ID", "Address", "Tags", "Node ID", "Alloc ID");
-	const json_t *service;
-	size_t i;
+	cleanup_free char *tags = join(cli_json_get(service, "Tags"));
 
-	json_array_foreach (list, i, service) {
-		cleanup_free char *tags = join(cli_json_get(service, "Tags"));
-
-		cli_table_row(t);
-		cli_cell(t, "%s", cli_json_str(service, "JobID"));
-		print_address(t, service);
-		cli_cell(t, "%s", tags);
-		cli_cell(t, "%.*s", cli->id_len, cli_json_str(service, "NodeID"));
-		cli_cell(t, "%.*s", cli->id_len, cli_json_str(service, "AllocID"));
-	}
-	cli_table_print(t);
+	cli_cell(t, "%s", cli_json_str(service, "JobID"));
+	print_address(t, service);
+	cli_cell(t, "%s", tags);
+	cli_cell(t, "%.*s", cli->id_len, cli_json_str(service, "NodeID"));
+	cli_cell(t, "%.*s", cli->id_len, cli_json_str(service, "AllocID"));
 }
+
+static const struct cli_list instances = {
+	CLI_HEADS("Job ID", "Address", "Tags", "Node ID", "Alloc ID"),
+	.cells = instance_cells,
+};
 
 int
 cli_service_info(struct cli *cli, int argc, char **argv)
@@ -111,55 +109,42 @@ cli_service_info(struct cli *cli, int argc, char **argv)
 		if (json_array_size(list) == 0)
 			r = err_say(&e, -ENOENT, "no service \"%s\" exists", argv[0]);
 		else
-			print_instances(cli, list);
+			cli_list_print(cli, &instances, list);
 	}
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
 static void
-print_checks(const struct cli *cli, const json_t *checks)
+check_cells(const struct cli *cli, struct cli_table *t, const json_t *check)
 {
-	struct cli_table *t =
-	    CLI_TABLE("Service", "Task", "Check", "Mode", "Status", "Code", "Last", "Output");
-	const json_t *check;
-	const char *id;
 	char when[CLI_TIME_SIZE];
 
-	json_object_foreach ((json_t *)checks, id, check) {
-		cli_table_row(t);
-		cli_cell(t, "%s", cli_json_str(check, "Service"));
-		cli_cell(t, "%s", cli_json_str(check, "Task"));
-		cli_cell(t, "%s", cli_json_str(check, "Check"));
-		cli_cell(t, "%s", cli_json_str(check, "Mode"));
-		cli_cell(t, "%s", cli_json_str(check, "Status"));
-		if (cli_json_int(check, "StatusCode") != 0)
-			cli_cell(t, "%lld", (long long)cli_json_int(check, "StatusCode"));
-		else
-			cli_cell(t, "%s", "");
-		cli_cell(t, "%s",
-		    cli_time(cli, cli_scale(cli_json_int(check, "Timestamp"), NS_PER_S), when));
-		cli_cell(t, "%s", cli_json_str(check, "Output"));
-	}
-	cli_table_print(t);
+	cli_cell(t, "%s", cli_json_str(check, "Service"));
+	cli_cell(t, "%s", cli_json_str(check, "Task"));
+	cli_cell(t, "%s", cli_json_str(check, "Check"));
+	cli_cell(t, "%s", cli_json_str(check, "Mode"));
+	cli_cell(t, "%s", cli_json_str(check, "Status"));
+	if (cli_json_int(check, "StatusCode") != 0)
+		cli_cell(t, "%lld", (long long)cli_json_int(check, "StatusCode"));
+	else
+		cli_cell(t, "%s", "");
+	cli_cell(
+	    t, "%s", cli_time(cli, cli_scale(cli_json_int(check, "Timestamp"), NS_PER_S), when));
+	cli_cell(t, "%s", cli_json_str(check, "Output"));
 }
+
+static const struct cli_list checks = {
+	.none = "No checks",
+	CLI_HEADS("Service", "Task", "Check", "Mode", "Status", "Code", "Last", "Output"),
+	.cells = check_cells,
+};
 
 static int
 show_checks(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/client/allocation/%s/checks", id);
-	cleanup_json json_t *checks = NULL;
-	int r;
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &checks, e);
-	if (r < 0)
-		return r;
-	if (json_object_size(checks) == 0)
-		cli_say(cli, "No checks");
-	else
-		print_checks(cli, checks);
-	return 0;
+	return cli_list_get(cli, &checks, target, e);
 }
 
 int

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
@@ -47,25 +48,22 @@ get_pages(struct cli *cli, const char *target, const char *name, json_t **ret, s
 }
 
 static void
-print_snapshots(const struct cli *cli, const json_t *list)
+snapshot_cells(const struct cli *cli, struct cli_table *t, const json_t *s)
 {
-	struct cli_table *t =
-	    CLI_TABLE("Snapshot ID", "External Source ID", "Size", "Created", "Ready");
 	char size[CLI_TIME_SIZE], made[CLI_TIME_SIZE];
-	const json_t *s;
-	size_t i;
 
-	json_array_foreach (list, i, s) {
-		cli_table_row(t);
-		cli_cell(t, "%s", cli_json_str(s, "ID"));
-		cli_cell(t, "%s", cli_json_str(s, "ExternalSourceVolumeID"));
-		cli_cell(t, "%s", cli_bytes(cli_json_int(s, "SizeBytes"), size));
-		cli_cell(t, "%s",
-		    cli_time(cli, cli_scale(cli_json_int(s, "CreateTime"), NS_PER_S), made));
-		cli_cell(t, "%s", cli_yes(cli_json_true(s, "IsReady")));
-	}
-	cli_table_print(t);
+	cli_cell(t, "%s", cli_json_str(s, "ID"));
+	cli_cell(t, "%s", cli_json_str(s, "ExternalSourceVolumeID"));
+	cli_cell(t, "%s", cli_bytes(cli_json_int(s, "SizeBytes"), size));
+	cli_cell(t, "%s", cli_time(cli, cli_scale(cli_json_int(s, "CreateTime"), NS_PER_S), made));
+	cli_cell(t, "%s", cli_yes(cli_json_true(s, "IsReady")));
 }
+
+static const struct cli_list snapshots = {
+	.none = "No snapshots",
+	CLI_HEADS("Snapshot ID", "External Source ID", "Size", "Created", "Ready"),
+	.cells = snapshot_cells,
+};
 
 static int
 list_snapshots(struct cli *cli, int argc, char **argv, struct err *e)
@@ -82,10 +80,7 @@ list_snapshots(struct cli *cli, int argc, char **argv, struct err *e)
 		return r;
 	if (cli->json)
 		return cli_json_print(list, e);
-	if (json_array_size(list) == 0)
-		cli_say(cli, "No snapshots");
-	else
-		print_snapshots(cli, list);
+	cli_list_print(cli, &snapshots, list);
 	return 0;
 }
 
@@ -109,7 +104,7 @@ create_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
 		return r;
 	if (cli->json)
 		return cli_json_print(answer, e);
-	print_snapshots(cli, cli_json_get(answer, "Snapshots"));
+	cli_list_print(cli, &snapshots, cli_json_get(answer, "Snapshots"));
 	return 0;
 }
 

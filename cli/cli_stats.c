@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "common/duration.h"
@@ -90,7 +91,7 @@ print_throttled(const char *task, const json_t *cpu)
 }
 
 static void
-print_alloc(struct cli *cli, const json_t *stats)
+print_alloc(const struct cli *cli, const json_t *stats)
 {
 	const json_t *tasks = cli_json_get(stats, "Tasks"), *task;
 	struct cli_table *t;
@@ -117,15 +118,8 @@ static int
 show_stats(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/client/allocation/%s/stats", id);
-	cleanup_json json_t *stats = NULL;
-	int r;
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &stats, e);
-	if (r == 0)
-		print_alloc(cli, stats);
-	return r;
+	return cli_show(cli, target, print_alloc, e);
 }
 
 int
@@ -137,23 +131,21 @@ cli_alloc_stats(struct cli *cli, int argc, char **argv)
 /* Nodes. */
 
 static void
-print_cores(const json_t *cores)
+core_cells(const struct cli *cli, struct cli_table *t, const json_t *core)
 {
-	struct cli_table *t = CLI_TABLE("Core", "Busy", "User", "System", "Idle", "Clock");
-	const json_t *core;
-	size_t i;
-
-	json_array_foreach (cores, i, core) {
-		cli_table_row(t);
-		cli_cell(t, "%s", cli_json_str(core, "CPU"));
-		cli_cell(t, "%.1f %%", number(core, "TotalPercent"));
-		cli_cell(t, "%.1f %%", number(core, "User"));
-		cli_cell(t, "%.1f %%", number(core, "System"));
-		cli_cell(t, "%.1f %%", number(core, "Idle"));
-		cli_cell(t, "%.0f MHz", number(core, "TotalTicks"));
-	}
-	cli_table_print(t);
+	(void)cli;
+	cli_cell(t, "%s", cli_json_str(core, "CPU"));
+	cli_cell(t, "%.1f %%", number(core, "TotalPercent"));
+	cli_cell(t, "%.1f %%", number(core, "User"));
+	cli_cell(t, "%.1f %%", number(core, "System"));
+	cli_cell(t, "%.1f %%", number(core, "Idle"));
+	cli_cell(t, "%.0f MHz", number(core, "TotalTicks"));
 }
+
+static const struct cli_list cores = {
+	CLI_HEADS("Core", "Busy", "User", "System", "Idle", "Clock"),
+	.cells = core_cells,
+};
 
 static void
 add_disk(struct cli_table *t, const json_t *disk, const char *device, const char *place)
@@ -208,7 +200,7 @@ cli_print_node_stats(struct cli *cli, const char *node_id, struct err *e)
 	    cli_bytes(cli_json_int(stats, "Memory/Total"), total),
 	    cli_bytes(cli_json_int(stats, "Memory/Available"), available));
 	cli_head("Cores");
-	print_cores(cli_json_get(stats, "CPU"));
+	cli_list_print(cli, &cores, cli_json_get(stats, "CPU"));
 	cli_head("Disks");
 	print_disks(stats);
 	return 0;

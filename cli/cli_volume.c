@@ -7,6 +7,7 @@
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_file.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
@@ -154,37 +155,29 @@ cli_volume_deregister(struct cli *cli, int argc, char **argv)
 	    options.force ? "/v1/volume/csi/%s?force=true" : "/v1/volume/csi/%s", "deregistered");
 }
 
+static void
+volume_cells(const struct cli *cli, struct cli_table *t, const json_t *volume)
+{
+	(void)cli;
+	cli_cell(t, "%s", cli_json_str(volume, "ID"));
+	cli_cell(t, "%s", cli_json_str(volume, "Name"));
+	cli_cell(t, "%s", cli_json_str(volume, "PluginID"));
+	cli_cell(t, "%s", cli_yes(cli_json_true(volume, "Schedulable")));
+	cli_cell(t, "%s", cli_json_str(volume, "AccessMode"));
+	cli_cell(t, "%lld", (long long)cli_json_int(volume, "CurrentReaders"));
+	cli_cell(t, "%lld", (long long)cli_json_int(volume, "CurrentWriters"));
+}
+
+static const struct cli_list volumes = {
+	.none = "No volumes",
+	CLI_HEADS("ID", "Name", "Plugin", "Schedulable", "Access Mode", "Readers", "Writers"),
+	.cells = volume_cells,
+};
+
 static int
 list_volumes(struct cli *cli, struct err *e)
 {
-	cleanup_json json_t *list = NULL;
-	struct cli_table *t;
-	const json_t *volume;
-	size_t i;
-	int r;
-
-	if (cli->json)
-		return cli_api_print(cli, "/v1/volumes?type=csi", e);
-	r = cli_api_get(cli, "/v1/volumes?type=csi", &list, e);
-	if (r < 0)
-		return r;
-	if (json_array_size(list) == 0) {
-		cli_say(cli, "No volumes");
-		return 0;
-	}
-	t = CLI_TABLE("ID", "Name", "Plugin", "Schedulable", "Access Mode", "Readers", "Writers");
-	json_array_foreach (list, i, volume) {
-		cli_table_row(t);
-		cli_cell(t, "%s", cli_json_str(volume, "ID"));
-		cli_cell(t, "%s", cli_json_str(volume, "Name"));
-		cli_cell(t, "%s", cli_json_str(volume, "PluginID"));
-		cli_cell(t, "%s", cli_yes(cli_json_true(volume, "Schedulable")));
-		cli_cell(t, "%s", cli_json_str(volume, "AccessMode"));
-		cli_cell(t, "%lld", (long long)cli_json_int(volume, "CurrentReaders"));
-		cli_cell(t, "%lld", (long long)cli_json_int(volume, "CurrentWriters"));
-	}
-	cli_table_print(t);
-	return 0;
+	return cli_list_get(cli, &volumes, "/v1/volumes?type=csi", e);
 }
 
 /* Returns the allocations that hold a claim: their stubs if the answer has them, else their ids. */
