@@ -117,20 +117,30 @@ is_empty_of_other(struct conversion *c, const struct hcl_value *v, const struct 
 	return v->len == 0 && v->type && !hcl_type_converts(c->h, v->type->item, item);
 }
 
+/* Returns the type that the elements of v get in a collection of this type; NULL with the problem
+ * if v cannot be one. accepted: whether v is of the right kind. */
+static const struct hcl_type *
+element_type(struct conversion *c, struct hcl_value *v, const struct hcl_type *type, bool accepted)
+{
+	const struct hcl_type *item = type->item;
+
+	if (accepted && item->kind == HCL_ANY)
+		item = common_item_type(c, v);
+	if (item && (!accepted || is_empty_of_other(c, v, item))) {
+		(void)refuse_type(c, v, type);
+		return NULL;
+	}
+	return item;
+}
+
 static struct hcl_value *
 to_list(struct conversion *c, struct hcl_value *v, const struct hcl_type *type)
 {
-	const struct hcl_type *item = type->item;
+	const struct hcl_type *item = element_type(c, v, type, hcl_is_sequence(v));
 	struct hcl_value **items;
 
-	if (!hcl_is_sequence(v))
-		return refuse_type(c, v, type);
-	if (item->kind == HCL_ANY)
-		item = common_item_type(c, v);
 	if (!item)
 		return NULL;
-	if (is_empty_of_other(c, v, item))
-		return refuse_type(c, v, type);
 	items = hcl_alloc(c->h, v->len * sizeof(struct hcl_value *));
 	for (size_t i = 0; i < v->len; i++) {
 		items[i] = convert(c, v->items[i], item);
@@ -149,18 +159,12 @@ to_list(struct conversion *c, struct hcl_value *v, const struct hcl_type *type)
 static struct hcl_value *
 to_map(struct conversion *c, struct hcl_value *v, const struct hcl_type *type)
 {
-	const struct hcl_type *item = type->item;
+	const struct hcl_type *item = element_type(c, v, type, hcl_is_mapping(v));
 	struct hcl_member *members;
 	struct hcl_value **items;
 
-	if (!hcl_is_mapping(v))
-		return refuse_type(c, v, type);
-	if (item->kind == HCL_ANY)
-		item = common_item_type(c, v);
 	if (!item)
 		return NULL;
-	if (is_empty_of_other(c, v, item))
-		return refuse_type(c, v, type);
 	members = hcl_alloc(c->h, v->len * sizeof *members);
 	items = hcl_alloc(c->h, v->len * sizeof(struct hcl_value *));
 	for (size_t i = 0; i < v->len; i++) {

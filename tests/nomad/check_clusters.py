@@ -450,7 +450,9 @@ def test_the_volume_of_a_silent_node_is_released_when_it_is_back():
 
 # --- another CSI driver ---
 
-def test_another_csi_driver():
+@contextlib.contextmanager
+def other_driver():
+    """A server and a node with the driver that the environment names. Yields both."""
     command = os.environ.get("CSI_DRIVER")
     if not command:
         case.skip("CSI_DRIVER, the command line of a driver, is not set")
@@ -459,6 +461,12 @@ def test_another_csi_driver():
         one.wait_ready()
         # The directories that it makes must be writable for all, because the task is not root.
         with_plugin(one, "/bin/sh", ["-c", "umask 0; exec " + command], {"CSI_STATE": state})
+        yield one, node
+    shutil.rmtree("/run/mount", ignore_errors=True)  # mount(8), which drivers call, writes its notes there
+
+
+def test_another_csi_driver():
+    with other_driver() as (one, node):
         create_volume(one, "data")
         made = one.ask("/v1/volume/csi/data")
         print("    %s %s, volume %s" % (made["Provider"], made["ProviderVersion"], made["ExternalID"]), flush=True)
@@ -473,17 +481,10 @@ def test_another_csi_driver():
         case.equal(life_of_volume(one, node, "data", []) != [], True)
         one.request("DELETE", "/v1/volume/csi/data/delete")
         purge(one, "plugin")
-    shutil.rmtree("/run/mount", ignore_errors=True)  # mount(8), which drivers call, writes its notes there
 
 
 def test_sizes_lists_and_snapshots_of_another_csi_driver():
-    command = os.environ.get("CSI_DRIVER")
-    if not command:
-        case.skip("CSI_DRIVER, the command line of a driver, is not set")
-    state = case.directory()
-    with Server() as one, node_of(one) as node:
-        one.wait_ready()
-        with_plugin(one, "/bin/sh", ["-c", "umask 0; exec " + command], {"CSI_STATE": state})
+    with other_driver() as (one, node):
         create_volume(one, "data")
         known = life_of_volume(one, node, "data", [])
         made = one.ask("/v1/volume/csi/data")
@@ -506,7 +507,6 @@ def test_sizes_lists_and_snapshots_of_another_csi_driver():
             one.request("DELETE", "/v1/volume/csi/%s/delete" % name)
         case.equal(one.ask("/v1/volumes/external?plugin_id=p")["Volumes"] or [], [])
         purge(one, "plugin")
-    shutil.rmtree("/run/mount", ignore_errors=True)
 
 
 def written(node, alloc):

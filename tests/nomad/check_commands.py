@@ -225,11 +225,11 @@ def exec_at(url, alloc):
     script = "trap '' HUP; while :; do echo x; sleep 0.1; done"  # servers notice a disconnected user only when there is output
     client = subprocess.Popen([BINARY, "alloc", "exec", alloc, "sh", "-c", script, mark],
                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, "NOMAD_ADDR": url})
-    case.until(lambda: [p for p in pids_with(mark) if p != client.pid], 30, "the command to run")
+    case.until(lambda: [p for p in case.pids_with(mark) if p != client.pid], 30, "the command to run")
     client.kill()
     client.wait()
     client.stdin.close()
-    case.until(lambda: not pids_with(mark), 30, "the end of a command whose client was killed, by " + url)
+    case.until(lambda: not case.pids_with(mark), 30, "the end of a command whose client was killed, by " + url)
 
 
 def follow(url, words, until, cause):
@@ -357,16 +357,6 @@ def exec_on_terminal(url, alloc, words, typed):
                 typed = b""
     os.close(master)
     return client.wait(60), shown
-
-
-def pids_with(mark):
-    """Returns the processes with this word in their arguments."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open("/proc/%s/cmdline" % pid, "rb") as f:
-            if mark.encode() in f.read().split(b"\0"):
-                found.append(int(pid))
-    return found
 
 
 with Server(more="enable_debug = true  # or nobody is told of hosts") as server, node_of(server) as node:

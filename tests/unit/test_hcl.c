@@ -3,23 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hcl/hcl_eval.h"
+#include "tests/unit/hcl_evaluation.h"
 #include "tests/unit/unit.h"
-
-struct evaluation {
-	const struct hcl_expr *expr;
-	const struct hcl_scope *scope;
-	const char *json;
-};
-
-static void
-evaluate(struct hcl *h, void *arg)
-{
-	struct evaluation *x = arg;
-	size_t len;
-
-	x->json = hcl_to_json(h, hcl_eval(h, x->expr, x->scope), &len);
-}
 
 /* The value as JSON, or the first problem's text. */
 static void

@@ -9,22 +9,8 @@
 #include <unistd.h>
 
 #include "hcl/hcl_functions.h"
+#include "tests/unit/hcl_evaluation.h"
 #include "tests/unit/unit.h"
-
-struct evaluation {
-	const struct hcl_expr *expr;
-	const struct hcl_scope *scope;
-	const char *json;
-};
-
-static void
-evaluate(struct hcl *h, void *arg)
-{
-	struct evaluation *x = arg;
-	size_t len;
-
-	x->json = hcl_to_json(h, hcl_eval(h, x->expr, x->scope), &len);
-}
 
 /* Returns "= JSON", or "! SENTENCE" of the first problem; the caller frees it. */
 static char *

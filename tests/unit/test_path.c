@@ -16,28 +16,8 @@
 
 #include "common/cleanup.h"
 #include "common/path.h"
+#include "tests/unit/base_directory.h"
 #include "tests/unit/unit.h"
-
-/* Below the working directory, which the runner makes for each test. */
-static char base[] = "test_path.XXXXXX";
-static int base_fd = -1;
-
-static void
-make_base(void)
-{
-	(void)strcpy(base + sizeof base - 7, "XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(base));
-	base_fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ck_assert_int_ge(base_fd, 0);
-}
-
-static void
-remove_base(void)
-{
-	close_p(&base_fd);
-	ck_assert_int_eq(tree_remove_at(AT_FDCWD, base), 0);
-	ck_assert_int_lt(access(base, F_OK), 0);
-}
 
 static void
 make_file(int dir_fd, const char *name)

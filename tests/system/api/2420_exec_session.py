@@ -38,19 +38,6 @@ def rss_kb(pid):
         return int(f.read().partition("VmRSS:")[2].split()[0])
 
 
-def pids_with(mark):
-    """Returns the processes with this word in their arguments."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/cmdline" % pid, "rb") as f:
-                if mark.encode() in f.read().split(b"\0"):
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
-
-
 # --- the websocket ---
 
 def test_a_command_exchanges_frames():
@@ -194,17 +181,17 @@ def test_a_session_ends_with_its_client_supervisor_or_task():
         mark = "mark-%d" % os.getpid()
         words = [binary("drover"), "alloc", "exec", "web.g[0]", "sh", "-c", "trap '' HUP; sleep 1000; :", mark]
         client = subprocess.Popen(words, env=environment(node), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        case.until(lambda: [p for p in pids_with(mark) if p != client.pid], SECONDS, "the command to run")
+        case.until(lambda: [p for p in case.pids_with(mark) if p != client.pid], SECONDS, "the command to run")
         client.kill()
         client.wait()
         client.stdin.close()
-        case.until(lambda: not pids_with(mark), SECONDS, "the end of the command whose client was killed")
+        case.until(lambda: not case.pids_with(mark), SECONDS, "the end of the command whose client was killed")
         # The sessions of a killed supervisor end; the next supervisor can start new ones.
         with Exec(node, alloc, ["sh", "-c", "echo up; sleep 1000; :", mark]) as s:
             s.wait(b"up")
             node.kill("supervisor")
             case.raises((Closed, OSError), s.recv)
-        case.until(lambda: not pids_with(mark), SECONDS, "the end of the command whose supervisor was killed")
+        case.until(lambda: not case.pids_with(mark), SECONDS, "the end of the command whose supervisor was killed")
         case.until(lambda: tries(node, alloc), SECONDS, "a session of the next supervisor")
         # The end of the task ends the session.
         with Exec(node, alloc, ["sh", "-c", "echo up; exec sleep 1000"]) as s:

@@ -130,7 +130,7 @@ def test_a_client_that_disconnects_ends_its_command():
     c = Command("sh", "-c", "trap '' HUP; echo up; sleep 1000; :", mark)
     c.wait(b"up")
     servers.close_stream(c.id)
-    case.until(lambda: not pids_with(mark), SECONDS, "the end of the command")
+    case.until(lambda: not case.pids_with(mark), SECONDS, "the end of the command")
 
 
 def test_a_stream_without_heartbeats_ends_its_command():
@@ -139,7 +139,7 @@ def test_a_stream_without_heartbeats_ends_its_command():
     with Command("sh", "-c", "echo up; sleep 1000; :", mark) as c:
         c.wait(b"up")
         c.say()
-        case.until(lambda: not pids_with(mark), 90, "the end of the command")
+        case.until(lambda: not case.pids_with(mark), 90, "the end of the command")
 
 
 def test_tokens_at_the_agents_own_socket():
@@ -162,19 +162,6 @@ def test_tokens_at_the_agents_own_socket():
                 else:
                     e = case.raises(Refused, Exec, own, there, ["echo", "in"], headers=headers)
                     case.equal(e.status, 403, "%s into %s: %s" % (name, driver, e))
-
-
-def pids_with(mark):
-    """Returns the processes with this word in their arguments."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/cmdline" % pid, "rb") as f:
-                if mark.encode() in f.read().split(b"\0"):
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
 
 
 with cluster() as servers, node_of(servers) as node:

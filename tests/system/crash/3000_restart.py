@@ -57,6 +57,17 @@ def same_runs(node, before, what):
     case.equal(sorted(now), sorted(before), what + ": runs")
 
 
+def wait_started_again(node, why):
+    """Waits until each task of start_mixed() runs for the second time; the first ended for this reason. Returns the allocs' ids."""
+    allocs = [a["ID"] for name, count in (("raw", 3), ("own", 2)) for a in node.wait_running(name, count)]
+    for alloc in allocs:
+        case.until(lambda: len(events(node, alloc, "Started")) == 2, 10, "the task to start again")
+        said = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Events"]
+                if e["Type"] == "Terminated"]
+        case.contains(said[0], why)
+    return allocs
+
+
 def start_mixed(node):
     node.register(crash.job("raw", 3))
     node.register(crash.job("own", 2, "exec"))
@@ -233,12 +244,7 @@ def test_a_process_with_the_pid_of_an_ended_task_is_left_alone():
             node.wait_ready()
             case.until(lambda: not set(before) & set(crash.records(node)), 10, "the lost runs to be reaped")
             wait_ended([r["task_pid"] for r in before.values()])
-            for name, count in (("raw", 3), ("own", 2)):
-                for a in node.wait_running(name, count):
-                    case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the task to start again")
-                    said = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
-                            if e["Type"] == "Terminated"]
-                    case.contains(said[0], "its executor was lost")
+            wait_started_again(node, "its executor was lost")
             case.equal(crash.conflicts(node), [], "tasks that ran twice")
             stop_all(node)
             case.equal(stranger.poll(), None, "whether the process that has the pid now still runs")
@@ -268,13 +274,8 @@ def test_runs_of_another_boot_are_not_recovered():
         # In this simulation the processes still exist: the agent must kill them and not recover them.
         case.until(lambda: not set(before) & set(crash.records(node)), 10, "the runs of the other boot to be reaped")
         wait_ended([r["task_pid"] for r in before.values()])
-        for name, count in (("raw", 3), ("own", 2)):
-            for a in node.wait_running(name, count):
-                case.until(lambda: len(events(node, a["ID"], "Started")) == 2, 10, "the task to start again")
-                said = [e["DisplayMessage"] for e in node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]
-                        if e["Type"] == "Terminated"]
-                case.contains(said[0], "the machine was rebooted")
-                case.equal(len(events(node, a["ID"], "Restarting")), 1, "restarts by the restart policy")
+        for alloc in wait_started_again(node, "the machine was rebooted"):
+            case.equal(len(events(node, alloc, "Restarting")), 1, "restarts by the restart policy")
         case.equal(crash.conflicts(node), [], "tasks that ran twice")
         stop_all(node)
 

@@ -8,6 +8,7 @@
 import http.client
 import json
 import os
+import time
 import urllib.parse
 
 from . import agent, case
@@ -144,6 +145,20 @@ class Node(agent.Agent):
         self.do("DELETE", "/v1/job/%s?purge=true" % name)
         case.until(lambda: not [a for a in self.ask("/v1/allocations") if a["JobID"] == name], seconds,
                    "allocations of %s to be gone" % name)
+
+    def check_starts(self, rounds):
+        """Starts tasks of each driver while another is stuck: one that waited for it would take 10 s."""
+        took = []
+        for i in range(rounds):
+            for driver in ("exec", "raw_exec"):
+                name = "other-%d-%s" % (i, driver.replace("_", "-"))
+                began = time.monotonic()
+                self.register(job(name, driver=driver))
+                self.wait_running(name)
+                took.append(time.monotonic() - began)
+                self.purge(name)
+        print("    starts beside it took at most %.0f ms" % (max(took) * 1000))
+        assert min(took) < 8, "each start waited for it: %s" % took
 
     def wait_said(self, alloc, text, name="t"):
         """Waits until the task has written this to stdout. "running" does not imply it: a task runs before its first command has run, and an alloc
