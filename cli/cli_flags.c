@@ -55,7 +55,7 @@ set_flag(const struct cli_flag *f, const char *value, struct err *e)
 
 	switch (f->kind) {
 	case CLI_FLAG_STRINGS:
-		(void)strings_add(f->value, value);
+		strings_add(f->value, value);
 		return 0;
 	case CLI_FLAG_STRING:
 		*(const char **)f->value = value;

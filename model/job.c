@@ -246,15 +246,15 @@ job_stub_fill(struct job_stub *stub, const struct job *job)
 {
 	size_t i;
 
-	(void)str_set(&stub->id, job->id);
-	(void)str_set(&stub->parent_id, job->parent_id);
-	(void)str_set(&stub->name, job->name);
-	(void)str_set(&stub->namespace, job->namespace);
-	(void)str_set(&stub->node_pool, job->node_pool);
-	(void)str_set(&stub->status_description, job->status_description);
+	str_set(&stub->id, job->id);
+	str_set(&stub->parent_id, job->parent_id);
+	str_set(&stub->name, job->name);
+	str_set(&stub->namespace, job->namespace);
+	str_set(&stub->node_pool, job->node_pool);
+	str_set(&stub->status_description, job->status_description);
 	strings_done(&stub->datacenters);
 	for (i = 0; i < job->datacenters.n; i++)
-		(void)strings_add(&stub->datacenters, job->datacenters.v[i]);
+		strings_add(&stub->datacenters, job->datacenters.v[i]);
 	stub->type = job->type;
 	stub->priority = job->priority;
 	stub->periodic = job->periodic;
@@ -314,9 +314,9 @@ void
 volume_request_source(const struct volume_request *vr, int64_t index, char **ret)
 {
 	if (vr->per_alloc)
-		(void)str_setf(ret, "%s[%lld]", str(vr->source), (long long)index);
+		str_setf(ret, "%s[%lld]", str(vr->source), (long long)index);
 	else
-		(void)str_set(ret, vr->source);
+		str_set(ret, vr->source);
 }
 
 bool

@@ -35,7 +35,7 @@ fill_empty(const struct type *type, void *to, const void *from)
 	if (!from)
 		return;
 	copy = mem_alloc(type->size);
-	(void)model_copy(type, from, copy);
+	model_copy(type, from, copy);
 	for (i = 0; i < type->n; i++) {
 		f = &type->fields[i];
 		if (field_is_empty(f, to))
@@ -107,7 +107,7 @@ complete_identities(struct task *task)
 		list_remove(workload_identity, &task->identities, i--);
 	}
 	if (task->identity && !*str(task->identity->name))
-		(void)str_set(&task->identity->name, IDENTITY_DEFAULT);
+		str_set(&task->identity->name, IDENTITY_DEFAULT);
 }
 
 static void
@@ -125,7 +125,7 @@ complete_task(struct task *task, const struct task_group *group, enum job_kind t
 		fill_unset(&res->cpu, 0);
 	for (i = 0; i < task->constraints.n; i++)
 		if (!*str(task->constraints.v[i].operand))
-			(void)str_set(&task->constraints.v[i].operand, "=");
+			str_set(&task->constraints.v[i].operand, "=");
 }
 
 static void
@@ -135,7 +135,7 @@ complete_volumes(struct task_group *group)
 
 	for (i = 0; i < group->volumes.n; i++)
 		if (!*str(group->volumes.v[i].value.name))
-			(void)str_set(&group->volumes.v[i].value.name, group->volumes.v[i].key);
+			str_set(&group->volumes.v[i].value.name, group->volumes.v[i].key);
 }
 
 /* A group without a count gets the minimum of its scaling policy. */
@@ -176,12 +176,12 @@ job_complete(struct job *job)
 	if (job->type == JOB_TYPE_NONE)
 		job->type = JOB_SERVICE;
 	if (!*str(job->name))
-		(void)str_set(&job->name, job->id);
+		str_set(&job->name, job->id);
 	if (job->datacenters.n == 0)
-		(void)strings_add(&job->datacenters, "*");
+		strings_add(&job->datacenters, "*");
 	if (job->type == JOB_SERVICE)
 		ensure_block(&update_strategy_type, &job->update, NULL);
 	for (i = 0; i < job->task_groups.n; i++)
 		complete_group(&job->task_groups.v[i], job);
-	(void)model_defaults(&job_type, job);
+	model_defaults(&job_type, job);
 }

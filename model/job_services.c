@@ -22,7 +22,7 @@ replace_all(char **s, const char *what, const char *by)
 		from = at + strlen(what);
 	}
 	text_append(&t, from, strlen(from));
-	(void)str_set(s, t.text);
+	str_set(s, t.text);
 	text_done(&t);
 }
 
@@ -35,7 +35,7 @@ complete_name(struct service *s, const struct job *job, const char *group, const
 
 	(void)snprintf(base, sizeof base, "%s-%s-%s", str(job->name), group, task);
 	if (!*str(s->name)) {
-		(void)str_set(&s->name, base);
+		str_set(&s->name, base);
 		return;
 	}
 	replace_all(&s->name, "${JOB}", str(job->name));
@@ -48,7 +48,7 @@ static void
 set_default(char **s, const char *value)
 {
 	if (!*str(*s))
-		(void)str_set(s, value);
+		str_set(s, value);
 }
 
 /* Fields that a check's own block does not set come from the service's block. */
@@ -79,7 +79,7 @@ complete_service(struct service *s, const struct job *job, const char *group, co
 		struct service_check *c = &s->checks.v[i];
 
 		if (!*str(c->name))
-			(void)str_setf(&c->name, "service: \"%s\" check", str(s->name));
+			str_setf(&c->name, "service: \"%s\" check", str(s->name));
 		set_default(&c->on_update, s->on_update);
 		complete_check_restart(c, s->check_restart);
 	}

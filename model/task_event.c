@@ -87,7 +87,7 @@ task_event_name(enum task_event_type type)
 void
 task_event_detail(struct task_event *ev, const char *key, const char *value)
 {
-	(void)string_map_set(&ev->details, key, value);
+	string_map_set(&ev->details, key, value);
 }
 
 static void
@@ -106,7 +106,7 @@ put_text(struct task_event *ev, const char *detail, size_t field, const char *te
 	if (!*str(text))
 		return;
 	if (field)
-		(void)str_set((char **)((char *)ev + field - 1), text);
+		str_set((char **)((char *)ev + field - 1), text);
 	if (detail)
 		task_event_detail(ev, detail, text);
 }
@@ -119,7 +119,7 @@ start_event(struct task_event *ev, enum task_event_type type, int64_t now_ns, co
 
 	task_event_init(ev);
 	ev->time = now_ns;
-	(void)str_set(&ev->type, k->name);
+	str_set(&ev->type, k->name);
 	put_text(ev, k->detail, k->field, text);
 }
 
@@ -130,11 +130,11 @@ task_event_make(struct task_event *ev, enum task_event_type type, int64_t now_ns
 
 	start_event(ev, type, now_ns, text);
 	if (type == EVENT_SIBLING_FAILED && *str(text))
-		(void)str_setf(&ev->display_message, "Task's sibling \"%s\" failed", text);
+		str_setf(&ev->display_message, "Task's sibling \"%s\" failed", text);
 	else
-		(void)str_set(&ev->display_message, k->fixed     ? k->fixed
-						    : *str(text) ? text
-								 : k->otherwise);
+		str_set(&ev->display_message, k->fixed     ? k->fixed
+					      : *str(text) ? text
+							   : k->otherwise);
 }
 
 void
@@ -170,12 +170,12 @@ task_event_killing(
 		task_event_detail(ev, "kill_timeout", timeout);
 	}
 	if (*str(reason))
-		(void)str_set(&ev->display_message, reason);
+		str_set(&ev->display_message, reason);
 	else if (kill_timeout_ns > 0)
-		(void)str_setf(&ev->display_message,
-		    "Sent interrupt. Waiting %s before force killing", timeout);
+		str_setf(&ev->display_message, "Sent interrupt. Waiting %s before force killing",
+		    timeout);
 	else
-		(void)str_set(&ev->display_message, kinds[EVENT_KILLING].otherwise);
+		str_set(&ev->display_message, kinds[EVENT_KILLING].otherwise);
 }
 
 #define REASON_WITHIN_POLICY "Restart within policy"
@@ -191,7 +191,7 @@ task_event_restarting(struct task_event *ev, int64_t now_ns, const char *reason,
 	duration_format(delay_ns, delay);
 	set_detail_int(ev, "start_delay", delay_ns);
 	task_event_detail(ev, "restart_reason", reason);
-	(void)str_setf(&ev->display_message, "%s%sTask restarting in %s", plain ? "" : reason,
+	str_setf(&ev->display_message, "%s%sTask restarting in %s", plain ? "" : reason,
 	    plain ? "" : " - ", delay);
 }
 
@@ -201,10 +201,10 @@ task_event_signaling(struct task_event *ev, int64_t now_ns, const char *signal, 
 	start_event(ev, EVENT_SIGNALING, now_ns, reason);
 	put_text(ev, "task_signal", EVENT_FIELD(task_signal), signal);
 	if (!*str(signal))
-		(void)str_set(
+		str_set(
 		    &ev->display_message, *str(reason) ? reason : kinds[EVENT_SIGNALING].otherwise);
 	else
-		(void)str_setf(&ev->display_message, "Task being sent signal %s%s%s", signal,
+		str_setf(&ev->display_message, "Task being sent signal %s%s%s", signal,
 		    *str(reason) ? ": " : "", str(reason));
 }
 
@@ -216,7 +216,7 @@ task_event_shutdown_delay(struct task_event *ev, int64_t now_ns, int64_t delay_n
 	start_event(ev, skipped ? EVENT_SKIPPING_SHUTDOWN_DELAY : EVENT_WAITING_SHUTDOWN_DELAY,
 	    now_ns, NULL);
 	duration_format(delay_ns, delay);
-	(void)str_setf(&ev->display_message, "%s shutdown_delay of %s before killing the task.",
+	str_setf(&ev->display_message, "%s shutdown_delay of %s before killing the task.",
 	    skipped ? "Skipping" : "Waiting for", delay);
 }
 

@@ -275,7 +275,7 @@ fill_set(struct strings *set, const void *claims)
 
 	strings_done(set);
 	for (i = 0; i < m->n; i++)
-		(void)strings_add(set, *(char **)(m->v + i * map_entry_size(&csi_claim_type)));
+		strings_add(set, *(char **)(m->v + i * map_entry_size(&csi_claim_type)));
 }
 
 void

@@ -62,18 +62,18 @@ str(const char *s)
 }
 bool str_eq(const char *a, const char *b); /* NULL equals "" */
 /* Replaces *s with a copy of value (NULL if it is empty). */
-int str_set(char **s, const char *value);
-int str_setf(char **s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void str_set(char **s, const char *value);
+void str_setf(char **s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-int strings_add(struct strings *l, const char *s);
+void strings_add(struct strings *l, const char *s);
 bool strings_has(const struct strings *l, const char *s);
 bool strings_remove(struct strings *l, const char *s); /* whether it was in the list */
 void strings_done(struct strings *l);
 
 const char *string_map_get(const struct string_map *m, const char *key); /* NULL if not found */
-int string_map_set(struct string_map *m, const char *key, const char *value);
+void string_map_set(struct string_map *m, const char *key, const char *value);
 /* As string_map_set(), for a key that is known to be new. */
-int string_map_append(struct string_map *m, const char *key, const char *value);
+void string_map_append(struct string_map *m, const char *key, const char *value);
 bool string_maps_differ(const struct string_map *a, const struct string_map *b);
 int64_t *int_map_at(struct int_map *m, const char *key); /* adds it as 0 if it is new */
 

@@ -519,13 +519,12 @@ static const struct sink text_sink = {
 	.key = text_key,
 };
 
-int
+void
 model_to_text(const struct type *type, const void *obj, enum model_flags flags, struct text *t)
 {
 	struct text_sink s = { .text = t, .indent = flags & MODEL_INDENT };
 
 	model_walk(type, obj, flags & MODEL_COMPACT, &text_sink, &s);
-	return 0;
 }
 
 json_t *
@@ -534,7 +533,7 @@ model_to_json(const struct type *type, const void *obj, enum model_flags flags)
 	struct text t = { 0 };
 	json_t *made;
 
-	(void)model_to_text(type, obj, flags & MODEL_COMPACT, &t);
+	model_to_text(type, obj, flags & MODEL_COMPACT, &t);
 	made = mem_need(json_loadb(t.text, t.len, JSON_DECODE_ANY, NULL));
 	text_done(&t);
 	return made;

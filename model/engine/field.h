@@ -80,14 +80,15 @@ json_t *model_to_json(const struct type *type, const void *obj, enum model_flags
 
 /* Appends the object as JSON text, several times faster than model_to_json(). Bytes that are not
  * UTF-8 (a task's output in an error) become U+FFFD. */
-int model_to_text(const struct type *type, const void *obj, enum model_flags flags, struct text *t);
+void model_to_text(
+    const struct type *type, const void *obj, enum model_flags flags, struct text *t);
 
 /* Sets unset fields with a default in the table, in nested structs too. */
-int model_defaults(const struct type *type, void *obj);
+void model_defaults(const struct type *type, void *obj);
 /* Adds a sentence for each problem of obj and its nested structs: `group "web": task "t": …`. */
 void model_validate(const struct type *type, const void *obj, struct problems *p);
 /* Copies deeply into *to, which must hold nothing. */
-int model_copy(const struct type *type, const void *from, void *to);
+void model_copy(const struct type *type, const void *from, void *to);
 /* Returns whether a and b are equal. Fields with FIELD_NO_EQUAL (indexes, times, status) are
  * ignored. The order of maps does not matter; NULL equals empty. */
 bool model_equal(const struct type *type, const void *a, const void *b);
@@ -117,9 +118,9 @@ bool model_difference(
 	{                                                                                          \
 		model_done(&item##_type, obj);                                                     \
 	}                                                                                          \
-	static inline int item##_copy(const struct item *from, struct item *to)                    \
+	static inline void item##_copy(const struct item *from, struct item *to)                   \
 	{                                                                                          \
-		return model_copy(&item##_type, from, to);                                         \
+		model_copy(&item##_type, from, to);                                                \
 	}                                                                                          \
 	DEFINE_CLEANUP(struct item *, item##_free)
 #define cleanup_done(item) __attribute__((__cleanup__(item##_done)))

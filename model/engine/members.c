@@ -13,7 +13,7 @@ str_eq(const char *a, const char *b)
 	return strcmp(str(a), str(b)) == 0;
 }
 
-int
+void
 str_set(char **s, const char *value)
 {
 	char *copy = NULL;
@@ -22,10 +22,9 @@ str_set(char **s, const char *value)
 		copy = mem_strdup(value);
 	free(*s);
 	*s = copy;
-	return 0;
 }
 
-int
+void
 str_setf(char **s, const char *fmt, ...)
 {
 	va_list args;
@@ -36,15 +35,13 @@ str_setf(char **s, const char *fmt, ...)
 	va_end(args);
 	free(*s);
 	*s = made;
-	return 0;
 }
 
-int
+void
 strings_add(struct strings *l, const char *s)
 {
 	list_grow(l, sizeof(*l->v));
 	l->v[l->n++] = mem_strdup(str(s));
-	return 0;
 }
 
 bool
@@ -95,7 +92,7 @@ string_map_get(const struct string_map *m, const char *key)
 	return NULL;
 }
 
-int
+void
 string_map_set(struct string_map *m, const char *key, const char *value)
 {
 	char *copy;
@@ -107,18 +104,17 @@ string_map_set(struct string_map *m, const char *key, const char *value)
 		copy = mem_strdup(str(value));
 		free(m->v[i].value);
 		m->v[i].value = copy;
-		return 0;
+		return;
 	}
-	return string_map_append(m, key, value);
+	string_map_append(m, key, value);
 }
 
-int
+void
 string_map_append(struct string_map *m, const char *key, const char *value)
 {
 	list_grow(m, sizeof(*m->v));
 	m->v[m->n++] =
 	    (struct string_pair){ .key = mem_strdup(key), .value = mem_strdup(str(value)) };
-	return 0;
 }
 
 int64_t *

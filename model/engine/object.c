@@ -361,7 +361,7 @@ copy_field(const struct field *f, const void *from, void *to)
 	}
 }
 
-int
+void
 model_copy(const struct type *type, const void *from, void *to)
 {
 	size_t i;
@@ -369,7 +369,6 @@ model_copy(const struct type *type, const void *from, void *to)
 	model_init(type, to);
 	for (i = 0; i < type->n; i++)
 		copy_field(&type->fields[i], from, to);
-	return 0;
 }
 
 static void
@@ -378,7 +377,7 @@ default_elements(const struct any_list *l, const struct type *item, size_t key_s
 	size_t i;
 
 	for (i = 0; i < l->n; i++)
-		(void)model_defaults(item, l->v + i * (key_size + item->size) + key_size);
+		model_defaults(item, l->v + i * (key_size + item->size) + key_size);
 }
 
 static void
@@ -386,7 +385,7 @@ default_value(const struct field *f, void *at)
 {
 	if (f->kind == FIELD_STRING) {
 		if (!*str(*(char **)at))
-			(void)str_set(at, f->text);
+			str_set(at, f->text);
 	} else if (f->kind == FIELD_OPT_BOOL || f->kind == FIELD_ENUM) {
 		if (!*(unsigned *)at)
 			*(unsigned *)at = (unsigned)f->number;
@@ -399,21 +398,20 @@ static void
 default_field(const struct field *f, void *at)
 {
 	if (f->kind == FIELD_STRUCT)
-		(void)model_defaults(f->sub, at);
+		model_defaults(f->sub, at);
 	else if (f->kind == FIELD_POINTER && *(void **)at)
-		(void)model_defaults(f->sub, *(void **)at);
+		model_defaults(f->sub, *(void **)at);
 	else if (f->kind == FIELD_LIST || f->kind == FIELD_MAP)
 		default_elements(at, f->sub, f->kind == FIELD_MAP ? MAP_VALUE_OFFSET : 0);
 	else if (f->flags & FIELD_HAS_DEFAULT)
 		default_value(f, at);
 }
 
-int
+void
 model_defaults(const struct type *type, void *obj)
 {
 	size_t i;
 
 	for (i = 0; i < type->n; i++)
 		default_field(&type->fields[i], field_at(&type->fields[i], obj));
-	return 0;
 }

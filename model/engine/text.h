@@ -3,14 +3,12 @@
 #ifndef DROVER_MODEL_ENGINE_TEXT_H
 #define DROVER_MODEL_ENGINE_TEXT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-/* A growing text, NUL-terminated unless NULL; text_done() frees it. failed: always false. */
+/* A growing text, NUL-terminated unless NULL; text_done() frees it. */
 struct text {
 	char *text;
 	size_t len, size;
-	bool failed;
 };
 
 void text_append(struct text *t, const char *bytes, size_t len);

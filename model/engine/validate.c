@@ -38,7 +38,7 @@ model_problem(struct problems *p, const char *fmt, ...)
 	va_end(args);
 	append_context(&t, p->place);
 	text_append(&t, said, strlen(said));
-	(void)strings_add(&p->list, t.text);
+	strings_add(&p->list, t.text);
 	text_done(&t);
 }
 

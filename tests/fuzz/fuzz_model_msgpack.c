@@ -60,7 +60,7 @@ check_survives(const struct type *type, const void *obj, enum model_flags flags)
 	HOLDS(model_from_msgpack(type, once.text, once.len, back, SIZE_MAX / 2, &e) == 0);
 	model_to_msgpack(type, back, flags, &twice);
 	HOLDS(once.len == twice.len && memcmp(once.text, twice.text, once.len) == 0);
-	HOLDS(model_to_text(type, obj, flags, &json) == 0);
+	model_to_text(type, obj, flags, &json);
 	model_free(type, back);
 	text_done(&once);
 	text_done(&twice);

@@ -132,7 +132,7 @@ START_TEST(completing_twice_changes_nothing)
 	load(&job);
 	job_init(&again);
 	job_complete(&job);
-	ck_assert_int_eq(job_copy(&job, &again), 0);
+	job_copy(&job, &again);
 	job_complete(&again);
 	ck_assert_msg(
 	    !model_difference(&job_type, &job, &again, where, sizeof(where)), "%s", where);

@@ -25,7 +25,7 @@ START_TEST(every_field_survives)
 	int seed = 0;
 
 	fill(type, full, &seed);
-	ck_assert_int_eq(model_to_text(type, full, flags, &t), 0);
+	model_to_text(type, full, flags, &t);
 	ck_assert_msg(model_from_text(type, t.text, t.len, back, &e) == 0, "%s", e.msg);
 	assert_same(type, full, back);
 	ck_assert_int_gt(seed, 10);
@@ -43,7 +43,7 @@ START_TEST(empty_survives)
 	struct text t = { 0 };
 	struct err e = { 0 };
 
-	ck_assert_int_eq(model_to_text(type, empty, _i % 2 ? MODEL_COMPACT : 0, &t), 0);
+	model_to_text(type, empty, _i % 2 ? MODEL_COMPACT : 0, &t);
 	if (_i % 2)
 		ck_assert_str_eq(t.text, "{}");
 	ck_assert_msg(model_from_text(type, t.text, t.len, back, &e) == 0, "%s", e.msg);
@@ -62,7 +62,7 @@ START_TEST(copy_is_equal_and_its_own)
 	int seed = 0;
 
 	fill(type, full, &seed);
-	ck_assert_int_eq(model_copy(type, full, copy), 0);
+	model_copy(type, full, copy);
 	assert_same(type, full, copy);
 	model_free(type, full);
 	full = model_new(type);
@@ -229,9 +229,9 @@ START_TEST(text_that_is_no_utf8_is_repaired)
 
 	task_event_init(&ev);
 	task_event_init(&back);
-	ck_assert_int_eq(str_set(&ev.message, cases[_i].bytes), 0);
-	ck_assert_int_eq(string_map_set(&ev.details, cases[_i].bytes, cases[_i].bytes), 0);
-	ck_assert_int_eq(model_to_text(&task_event_type, &ev, 0, &t), 0);
+	str_set(&ev.message, cases[_i].bytes);
+	string_map_set(&ev.details, cases[_i].bytes, cases[_i].bytes);
+	model_to_text(&task_event_type, &ev, 0, &t);
 	ck_assert_msg(
 	    model_from_text(&task_event_type, t.text, t.len, &back, &e) == 0, "%s", e.msg);
 	ck_assert_str_eq(back.message, cases[_i].read);
@@ -297,7 +297,9 @@ START_TEST(strings_come_and_go)
 {
 	struct strings l = { 0 };
 
-	ck_assert_int_eq(strings_add(&l, "a") | strings_add(&l, "b") | strings_add(&l, "c"), 0);
+	strings_add(&l, "a");
+	strings_add(&l, "b");
+	strings_add(&l, "c");
 	ck_assert(strings_remove(&l, "b"));
 	ck_assert(!strings_remove(&l, "b"));
 	ck_assert_uint_eq(l.n, 2);
@@ -316,7 +318,7 @@ START_TEST(lists_and_maps_grow_and_shrink)
 
 	for (i = 0; i < 9; i++) {
 		(void)snprintf(name, sizeof(name), "p%d", i);
-		ck_assert_int_eq(str_set(&list_add(port, &ports)->label, name), 0);
+		str_set(&list_add(port, &ports)->label, name);
 		map_put(port, &map, name)->value = i;
 	}
 	list_remove(port, &ports, 3);
@@ -385,7 +387,7 @@ START_TEST(a_node_is_shown_without_its_secret)
 	cleanup_json json_t *json = NULL;
 
 	node_init(&node);
-	ck_assert_int_eq(str_set(&node.secret_id, "s3cret"), 0);
+	str_set(&node.secret_id, "s3cret");
 	json = model_to_json(&node_view_type, &node, 0);
 	ck_assert_ptr_nonnull(json_object_get(json, "SchedulingEligibility"));
 	ck_assert_ptr_null(json_object_get(json, "SecretID"));
