@@ -81,8 +81,14 @@ check_spec_make(struct sup *sup, const struct alloc *a, const struct service *s,
 	r = service_place_resolve(sup, a, &place, &ip, &port, e);
 	if (r == 0)
 		r = check_addr_parse(str(ip), port, &ret->addr, e);
+	if (r < 0)
+		return r;
 	/* Servers accept "HTTP" too. */
-	return r == 0 && strcasecmp(str(c->type), "http") == 0 ? fill_http(c, ret, e) : r;
+	if (strcasecmp(str(c->type), "http") == 0)
+		return fill_http(c, ret, e);
+	if (strcasecmp(str(c->type), "tcp") != 0)
+		return err_say(e, -EINVAL, "type \"%.40s\" is neither http nor tcp", str(c->type));
+	return 0;
 }
 
 void
