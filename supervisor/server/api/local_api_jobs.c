@@ -16,7 +16,7 @@
 #include "supervisor/server/job/local_job_view.h"
 #include "supervisor/server/job/local_family.h"
 #include "supervisor/server/drive/local_register.h"
-#include "supervisor/server/place/local_fit_node.h"
+#include "supervisor/server/place/local_constraint.h"
 #include "supervisor/server/capacity/local_ports.h"
 #include "model/job_stub.h"
 
@@ -289,7 +289,7 @@ local_api_check_job(struct local *l, const struct job *job, struct err *e)
 		model_problem(&p, "namespace \"%.140s\" is not a name", job->namespace);
 	job_validate(job, &p);
 	job_validate_local(job, &p);
-	local_fit_validate(job, &p);
+	local_constraint_validate(job, &p);
 	for (size_t i = 0; i < job->task_groups.n; i++) {
 		const struct task_group *g = &job->task_groups.v[i];
 

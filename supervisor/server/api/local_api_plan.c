@@ -22,7 +22,8 @@ struct plan {
 	const struct job *job; /* the new version */
 	struct local_job *now; /* NULL: it is new */
 	json_t *updates, *failed;
-	struct local_usage used; /* including the allocs that it would place */
+	struct local_beside beside; /* including the allocs that it would place */
+	size_t placed;              /* how many these are */
 };
 
 static void
@@ -46,10 +47,14 @@ try_place(struct plan *p, const struct task_group *g, int64_t index)
 	cleanup_done(alloc_metric) struct alloc_metric m;
 
 	alloc_metric_init(&m);
-	if (local_fit_check(p->l, &p->used, p->job, g->name, index, &m, NULL))
-		local_usage_add(&p->used, g);
-	else
+	if (!local_fit_check(p->l, &p->beside, p->job, g->name, index, &m, NULL)) {
 		add_failure(p, g->name, &m);
+		return;
+	}
+	local_usage_add(&p->beside.used, g);
+	p->beside.peers.of_job++;
+	p->beside.peers.of_group++;
+	p->placed++;
 }
 
 static void
@@ -113,6 +118,8 @@ plan_group(struct plan *p, const char *name)
 		n = g && g->count > n_now ? g->count : n_now;
 	struct counts c = { 0 };
 
+	p->beside.peers = local_peers_count(p->now, name);
+	p->beside.peers.of_job += p->placed;
 	for (int64_t i = 0; i < n; i++)
 		count_slot(p, &c, g, i < n_now ? now->slots[i] : NULL, i);
 	if (!g && c.stop == 0)
@@ -197,7 +204,7 @@ local_api_plan_job(struct sup *sup, struct api_req *req)
 		return;
 	}
 	p.job = &job;
-	p.used = local_usage_now(p.l);
+	p.beside.used = local_usage_now(p.l);
 	p.now = local_job_find(p.l, job.namespace, job.id);
 	old = p.now ? local_job_wanted(p.now) : NULL;
 	/* An unchanged job makes no new version. */

@@ -4,11 +4,14 @@
 #include "supervisor/server/place/local_fit.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/capacity/local_ports.h"
 #include "supervisor/server/claim/local_claims.h"
+#include "supervisor/server/job/local_allocs.h"
+#include "supervisor/server/job/local_slots.h"
 #include "supervisor/server/place/local_drain.h"
 #include "supervisor/server/place/local_fit_node.h"
 
@@ -40,8 +43,38 @@ ports_are_free(struct local *l, const struct local_fit *f, struct local_shortage
 	return r == 0 || local_fit_add_exhausted(f, e.msg);
 }
 
+static size_t
+count_present(struct local_slot **slots, size_t n)
+{
+	size_t present = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct local_alloc *la = slots[i]->current;
+
+		present += la && !la->over && la->sa->a.desired_status == DESIRED_RUN;
+	}
+	return present;
+}
+
+struct local_peers
+local_peers_count(const struct local_job *j, const char *group)
+{
+	struct local_peers peers = { 0 };
+
+	for (size_t i = 0; j && i < j->n_groups; i++) {
+		const struct local_group *g = j->groups[i];
+		size_t n =
+		    count_present(g->slots, g->n_slots) + count_present(g->canaries, g->n_canaries);
+
+		peers.of_job += n;
+		if (strcmp(g->name, group) == 0)
+			peers.of_group += n;
+	}
+	return peers;
+}
+
 bool
-local_fit_check(struct local *l, const struct local_usage *used, const struct job *job,
+local_fit_check(struct local *l, const struct local_beside *beside, const struct job *job,
     const char *group, int64_t index, struct alloc_metric *m, struct local_shortage *ret_shortage)
 {
 	int64_t began = clock_real_ns();
@@ -55,8 +88,10 @@ local_fit_check(struct local *l, const struct local_usage *used, const struct jo
 
 	if (local_fit_datacenter(&f) && !local_drain_is_on(l)) {
 		m->nodes_evaluated = 1;
-		fits = local_fit_node(&f) && volumes_can_be_claimed(l, &f) &&
-		       local_fit_usage(&f, used, &shortage) && ports_are_free(l, &f, &shortage);
+		fits = local_fit_node(&f) && local_fit_peers(&f, &beside->peers) &&
+		       volumes_can_be_claimed(l, &f) &&
+		       local_fit_usage(&f, &beside->used, &shortage) &&
+		       ports_are_free(l, &f, &shortage);
 		m->allocation_time = clock_real_ns() - began;
 	}
 	if (ret_shortage)

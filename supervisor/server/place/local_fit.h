@@ -5,11 +5,23 @@
 
 #include "model/alloc.h"
 #include "supervisor/server/capacity/local_shortage.h"
+#include "supervisor/server/place/local_constraint.h"
 
-/* Returns true if the alloc job.group[index] fits on the node beside the used resources. Otherwise
- * *m (initialised by the caller) gets the reason, and *ret_shortage (may be NULL) what it waits
+struct local_job;
+
+/* What an alloc is placed beside. */
+struct local_beside {
+	struct local_usage used;
+	struct local_peers peers; /* only for jobs with local_constraint_is_on_peers() */
+};
+
+/* Counts the allocs of the job, and of this group of it, that are on the node. j may be NULL. */
+struct local_peers local_peers_count(const struct local_job *j, const char *group);
+
+/* Returns true if the alloc job.group[index] fits on the node beside the others. Otherwise *m
+ * (initialised by the caller) gets the reason, and *ret_shortage (may be NULL) what it waits
  * for. */
-bool local_fit_check(struct local *l, const struct local_usage *used, const struct job *job,
+bool local_fit_check(struct local *l, const struct local_beside *beside, const struct job *job,
     const char *group, int64_t index, struct alloc_metric *m, struct local_shortage *ret_shortage);
 
 #endif

@@ -8,97 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-
-enum operand { OPERAND_EQUAL, OPERAND_NOT_EQUAL, OPERAND_UNKNOWN };
-
-static enum operand
-parse_operand(const char *word)
-{
-	if (strcmp(word, "") == 0 || strcmp(word, "=") == 0 || strcmp(word, "==") == 0 ||
-	    strcmp(word, "is") == 0)
-		return OPERAND_EQUAL;
-	if (strcmp(word, "!=") == 0 || strcmp(word, "not") == 0)
-		return OPERAND_NOT_EQUAL;
-	return OPERAND_UNKNOWN;
-}
-
-static const char *
-node_field(const struct node *node, const char *name)
-{
-	if (strcmp(name, "unique.id") == 0)
-		return str(node->id);
-	if (strcmp(name, "unique.name") == 0)
-		return str(node->name);
-	if (strcmp(name, "datacenter") == 0)
-		return str(node->datacenter);
-	if (strcmp(name, "class") == 0)
-		return str(node->node_class);
-	return strcmp(name, "pool") == 0 ? str(node->node_pool) : NULL;
-}
-
-/* Returns the value of one side of a constraint: a text, or "${attr.x}", "${meta.x}" or "${node.x}"
- * on this node. NULL: the node has no such value. */
-static const char *
-resolve_target(const struct node *node, const char *target)
-{
-	size_t len = strlen(target);
-	char name[256];
-
-	if (len < 4 || strncmp(target, "${", 2) != 0 || target[len - 1] != '}')
-		return target;
-	if (len - 3 >= sizeof name)
-		return NULL;
-	(void)memcpy(name, target + 2, len - 3);
-	name[len - 3] = '\0';
-	if (strncmp(name, "attr.", 5) == 0)
-		return string_map_get(&node->attributes, name + 5);
-	if (strncmp(name, "meta.", 5) == 0)
-		return string_map_get(&node->meta, name + 5);
-	return strncmp(name, "node.", 5) == 0 ? node_field(node, name + 5) : NULL;
-}
-
-static bool
-constraint_holds(const struct node *node, const struct constraint *c)
-{
-	const char *left = resolve_target(node, str(c->l_target)),
-		   *right = resolve_target(node, str(c->r_target));
-
-	if (parse_operand(str(c->operand)) == OPERAND_NOT_EQUAL)
-		return !left || !right || strcmp(left, right) != 0;
-	return left && right && strcmp(left, right) == 0;
-}
-
-static void
-check_operands(const struct constraint *list, size_t n, const char *where, struct problems *p)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (parse_operand(str(list[i].operand)) == OPERAND_UNKNOWN)
-			model_problem(p,
-			    "%s: constraint operand \"%s\" is not supported: use = or !=", where,
-			    list[i].operand);
-	}
-}
-
-void
-local_fit_validate(const struct job *job, struct problems *p)
-{
-	char where[512];
-
-	check_operands(job->constraints.v, job->constraints.n, "job", p);
-	for (size_t i = 0; i < job->task_groups.n; i++) {
-		const struct task_group *g = &job->task_groups.v[i];
-
-		(void)snprintf(where, sizeof where, "group %s", str(g->name));
-		check_operands(g->constraints.v, g->constraints.n, where, p);
-		for (size_t k = 0; k < g->tasks.n; k++) {
-			const struct task *t = &g->tasks.v[k];
-
-			(void)snprintf(
-			    where, sizeof where, "group %s, task %s", str(g->name), str(t->name));
-			check_operands(t->constraints.v, t->constraints.n, where, p);
-		}
-	}
-}
+#include "supervisor/server/place/local_constraint.h"
 
 bool
 local_fit_add_filtered(const struct local_fit *f, const char *fmt, ...)
@@ -142,7 +52,7 @@ static bool
 constraints_hold(const struct local_fit *f, const struct constraint *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!constraint_holds(f->node, &list[i]))
+		if (!local_constraint_holds(f->node, &list[i]))
 			return local_fit_add_filtered(f, "%s %s %s", str(list[i].l_target),
 			    *str(list[i].operand) ? list[i].operand : "=", str(list[i].r_target));
 	}
@@ -201,6 +111,24 @@ has_host_volumes(const struct local_fit *f)
 			return false;
 	}
 	return true;
+}
+
+static bool
+peers_permit(const struct local_fit *f, const struct constraint *list, size_t n, size_t peers)
+{
+	char reason[ERR_MSG_SIZE];
+
+	for (size_t i = 0; i < n; i++)
+		if (!local_constraint_permits(f->node, &list[i], peers, reason, sizeof reason))
+			return local_fit_add_filtered(f, "%s", reason);
+	return true;
+}
+
+bool
+local_fit_peers(const struct local_fit *f, const struct local_peers *peers)
+{
+	return peers_permit(f, f->job->constraints.v, f->job->constraints.n, peers->of_job) &&
+	       peers_permit(f, f->group->constraints.v, f->group->constraints.n, peers->of_group);
 }
 
 bool

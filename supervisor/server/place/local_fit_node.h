@@ -8,6 +8,7 @@
 #include "model/job.h"
 #include "model/node.h"
 #include "supervisor/server/capacity/local_shortage.h"
+#include "supervisor/server/place/local_constraint.h"
 
 struct local_fit {
 	const struct node *node;
@@ -25,8 +26,8 @@ bool local_fit_node(const struct local_fit *f);
  * much the group needs. */
 bool local_fit_usage(
     const struct local_fit *f, const struct local_usage *used, struct local_shortage *ret_shortage);
-/* Adds the faults that prevent a placement on any node: constraints that are not supported. */
-void local_fit_validate(const struct job *job, struct problems *p);
+/* Returns true if distinct_hosts and distinct_property permit one more alloc beside these. */
+bool local_fit_peers(const struct local_fit *f, const struct local_peers *peers);
 
 /* Add a reason to the metrics and return false: filtered by a property of the node, or exhausted by
  * other allocs. */

@@ -117,13 +117,15 @@ local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eva
 {
 	cleanup_done(alloc_metric) struct alloc_metric m;
 	struct job_ref *ref = local_facts_next_version(slot);
-	struct local_usage used = local_usage_now(l);
+	struct local_beside beside = { .used = local_usage_now(l) };
 	struct local_shortage shortage;
 	struct local_eval *b;
 	struct err e = { 0 };
 
 	alloc_metric_init(&m);
-	if (local_fit_check(l, &used, &ref->job, slot->group->name, slot->index, &m, &shortage)) {
+	if (local_constraint_is_on_peers(&ref->job))
+		beside.peers = local_peers_count(slot->job, slot->group->name);
+	if (local_fit_check(l, &beside, &ref->job, slot->group->name, slot->index, &m, &shortage)) {
 		if (local_place_alloc(l, slot, ref, ev->ev.id, &m, &e) < 0)
 			log_error("job %s: place %s[%lld]: %s", slot->job->name, slot->group->name,
 			    (long long)slot->index, e.msg);
@@ -257,6 +259,9 @@ local_reconcile_slot(struct local *l, struct local_slot *slot, struct local_eval
 	act_on_slot(l, slot, &f, action, ev);
 	if (ev || slot->job->blocked)
 		finish_eval(l, slot->job, ev);
+	/* The end of this slot's alloc may permit another alloc of the job. */
+	if (slot->job->n_unplaced > 0 && local_constraint_is_on_peers(local_job_wanted(slot->job)))
+		local_mark_node(l);
 }
 
 /* Makes the slots for the counts of the wanted version, and those of its canaries. */
