@@ -72,7 +72,7 @@ static void
 complete_service(struct service *s, const struct job *job, const char *group, const char *task)
 {
 	complete_name(s, job, group, task);
-	set_default(&s->provider, "consul");
+	set_default(&s->provider, SERVICE_PROVIDER_CONSUL);
 	set_default(&s->address_mode, "auto");
 	set_default(&s->on_update, "require_healthy");
 	for (size_t i = 0; i < s->checks.n; i++) {

@@ -148,17 +148,21 @@ validate_http(const struct service_check *c, struct problems *p)
 
 /* Returns the name of a setting that only Consul supports, or NULL. */
 static const char *
-of_consul(const struct service_check *c)
+find_impossible(const struct service_check *c)
 {
 	if (c->expose)
 		return "expose";
+	if (*str(c->command) || c->args.n || *str(c->task_name))
+		return "command, args and task";
+	return str_eq(c->address_mode, "driver") ? "address_mode \"driver\"" : NULL;
+}
+
+const char *
+service_check_consul_only(const struct service_check *c)
+{
 	if (c->success_before_passing || c->failures_before_critical || c->failures_before_warning)
 		return "success_before_passing, failures_before_critical and "
 		       "failures_before_warning";
-	if (*str(c->command) || c->args.n || *str(c->task_name))
-		return "command, args and task";
-	if (str_eq(c->address_mode, "driver"))
-		return "address_mode \"driver\"";
 	if (str_eq(c->on_update, "ignore_warnings"))
 		return "on_update \"ignore_warnings\"";
 	if (c->check_restart && c->check_restart->ignore_warnings)
@@ -167,10 +171,10 @@ of_consul(const struct service_check *c)
 }
 
 static void
-validate_check(const void *obj, struct problems *p)
+validate_check(const struct service_check *c, bool nomad, struct problems *p)
 {
-	const struct service_check *c = obj;
-	const char *consul = of_consul(c);
+	const char *impossible = find_impossible(c),
+		   *consul = nomad ? service_check_consul_only(c) : NULL;
 
 	if (str_eq(c->type, "http"))
 		validate_http(c, p);
@@ -178,6 +182,8 @@ validate_check(const void *obj, struct problems *p)
 		model_problem(p, "type must be \"http\" or \"tcp\", not \"%.40s\"", str(c->type));
 	if (c->interval < CHECK_MIN_NS || c->timeout < CHECK_MIN_NS)
 		model_problem(p, "interval and timeout must be at least 1s");
+	if (impossible)
+		model_problem(p, "%s is not supported", impossible);
 	if (consul)
 		model_problem(p, "provider \"nomad\" does not support %s", consul);
 	if (*str(c->address_mode) && !str_eq(c->address_mode, "host") &&
@@ -239,24 +245,22 @@ validate_checks(const struct service *s, struct problems *p)
 		(void)snprintf(name, sizeof name, "check \"%s\"", str(s->checks.v[i].name));
 		here.name = name;
 		p->place = &here;
-		validate_check(&s->checks.v[i], p);
+		validate_check(&s->checks.v[i], str_eq(s->provider, SERVICE_PROVIDER_NOMAD), p);
 		p->place = up;
 	}
 }
 
-/* Services with provider "consul" are rejected as a whole elsewhere. */
+/* Services of both providers: without Consul they are registered in the same catalogue. */
 static void
 validate_service(const void *obj, struct problems *p)
 {
 	const struct service *s = obj;
 	const char *mode = str(s->address_mode);
 
-	if (!str_eq(s->provider, SERVICE_PROVIDER_NOMAD)) {
-		if (*str(s->provider) && !str_eq(s->provider, "consul"))
-			model_problem(p, "provider must be \"nomad\" or \"consul\", not \"%.40s\"",
-			    s->provider);
-		return;
-	}
+	if (*str(s->provider) && !str_eq(s->provider, SERVICE_PROVIDER_NOMAD) &&
+	    !str_eq(s->provider, SERVICE_PROVIDER_CONSUL))
+		model_problem(
+		    p, "provider must be \"nomad\" or \"consul\", not \"%.40s\"", s->provider);
 	/* A name with a reference is checked when its alloc starts. */
 	if (!strstr(str(s->name), "${") && !service_name_is_valid(str(s->name)))
 		model_problem(p,
@@ -272,7 +276,7 @@ validate_service(const void *obj, struct problems *p)
 	if (*str(s->address) && *mode && strcmp(mode, "auto"))
 		model_problem(p, "address needs address_mode \"auto\"");
 	if (!json_is_null(s->connect) && json_object_size(s->connect) > 0)
-		model_problem(p, "provider \"nomad\" does not support connect");
+		model_problem(p, "connect is not supported");
 	validate_checks(s, p);
 }
 MODEL_TYPE(service, service_fields, .name = "service", .validate = validate_service,

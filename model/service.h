@@ -76,8 +76,11 @@ MODEL_DECLARE(service);
 MODEL_DECLARE(service_registration);
 MODEL_DECLARE(check_result);
 
-#define SERVICE_PROVIDER_NOMAD "nomad"
+#define SERVICE_PROVIDER_NOMAD  "nomad"
+#define SERVICE_PROVIDER_CONSUL "consul"
 
+/* Returns the members of the check that only Consul gives an effect, or NULL. */
+const char *service_check_consul_only(const struct service_check *c);
 /* Returns whether name is an RFC 1123 label: 1 to 63 letters, digits and dashes, without a dash at
  * either end. */
 bool service_name_is_valid(const char *name);

@@ -85,8 +85,6 @@ add_service(struct task_env *env, const struct service *from, struct service_lis
 	struct service *s;
 	int r;
 
-	if (!str_eq(from->provider, SERVICE_PROVIDER_NOMAD))
-		return 0;
 	s = list_add(service, &l->services);
 	service_copy(from, s);
 	r = expand_service(env, s);

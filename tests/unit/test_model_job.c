@@ -354,9 +354,7 @@ static const struct validation local_cases[] = {
 	{ TASKED("\"Templates\":[],\"Vault\":null,\"Consul\":{\"Namespace\":\"\"}"), NULL },
 	{ TASKED("\"Resources\":{\"Devices\":[{\"Name\":\"gpu\"}]}"),
 	    "group \"g\": task \"t\": device is not supported by the embedded server yet" },
-	{ WITH("\"Services\":[{\"Name\":\"x\"}]"),
-	    "group \"g\": service \"x\": provider \"consul\" is not supported: use provider = "
-	    "\"nomad\"" },
+	{ WITH("\"Services\":[{\"Name\":\"x\"}]"), NULL },
 	{ WITH("\"Services\":[{\"Name\":\"x\",\"Provider\":\"nomad\"}]"), NULL },
 	{ WITH("\"Networks\":[{\"Mode\":\"bridge\"}]"),
 	    "group \"g\": network mode \"bridge\" is not supported by the embedded server yet" },

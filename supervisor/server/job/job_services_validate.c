@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_services_validate.c: finds faults of the services of a job. Runs in: supervisor. */
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,8 +86,7 @@ check_services(struct service_check_pass *l, const struct service *v, size_t n)
 			    str_eq(v[k].port_label, v[i].port_label))
 				model_problem(
 				    l->p, "two services have this name and the same port");
-		if (str_eq(v[i].provider, SERVICE_PROVIDER_NOMAD))
-			check_ports(l, &v[i]);
+		check_ports(l, &v[i]);
 	}
 	l->p->place = up;
 }
@@ -107,15 +107,64 @@ void
 services_validate_local(const struct service *v, size_t n, struct problems *p)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!str_eq(v[i].provider, SERVICE_PROVIDER_NOMAD))
-			model_problem(p,
-			    "service \"%.100s\": provider \"consul\" is not supported: use "
-			    "provider = \"nomad\"",
-			    str(v[i].name));
-		else if (str_eq(v[i].address_mode, "alloc") || str_eq(v[i].address_mode, "driver"))
+		if (str_eq(v[i].address_mode, "alloc") || str_eq(v[i].address_mode, "driver"))
 			model_problem(p,
 			    "service \"%.100s\": address_mode \"%s\" needs a network of the "
 			    "allocation's own, which is not supported yet",
 			    str(v[i].name), v[i].address_mode);
+	}
+}
+
+/* Returns the members of a service that only Consul gives an effect, as a list of words; "": none.
+ */
+static const char *
+consul_members(const struct service *s, char *ret, size_t size)
+{
+	const struct {
+		const char *name;
+		bool set;
+	} members[] = {
+		{ "meta", s->meta.n > 0 || s->canary_meta.n > 0 },
+		{ "tagged_addresses", s->tagged_addresses.n > 0 },
+		{ "enable_tag_override", s->enable_tag_override },
+		{ "weights", !json_says_nothing(s->weights) },
+		{ "identity", !json_says_nothing(s->identity) },
+		{ "kind", *str(s->kind) != '\0' },
+	};
+	size_t len = 0;
+
+	*ret = '\0';
+	for (size_t i = 0; i < ELEMENTSOF(members) && len < size; i++)
+		if (members[i].set)
+			len += (size_t)snprintf(
+			    ret + len, size - len, "%s%s", len ? ", " : "", members[i].name);
+	return ret;
+}
+
+void
+services_warn_local(const struct service *v, size_t n, struct problems *p)
+{
+	char members[100];
+
+	for (size_t i = 0; i < n; i++) {
+		if (*str(v[i].provider) && !str_eq(v[i].provider, SERVICE_PROVIDER_CONSUL))
+			continue;
+		model_problem(p,
+		    "service \"%.100s\": there is no Consul: it is registered in this agent's own "
+		    "catalogue, as with provider = \"nomad\"",
+		    str(v[i].name));
+		if (*consul_members(&v[i], members, sizeof members))
+			model_problem(p,
+			    "service \"%.100s\": without Consul these have no effect: %s",
+			    str(v[i].name), members);
+		for (size_t k = 0; k < v[i].checks.n; k++) {
+			const char *consul = service_check_consul_only(&v[i].checks.v[k]);
+
+			if (consul)
+				model_problem(p,
+				    "service \"%.100s\": check \"%.80s\": without Consul these "
+				    "have no effect: %s",
+				    str(v[i].name), str(v[i].checks.v[k].name), consul);
+		}
 	}
 }

@@ -287,7 +287,6 @@ static const struct block task_blocks[] = {
 	{ "consul", offsetof(struct task, consul) },
 	{ "schedule", offsetof(struct task, schedule) },
 	{ "secret", offsetof(struct task, secrets) },
-	{ "scaling", offsetof(struct task, scaling_policies) },
 };
 
 static void
@@ -502,6 +501,18 @@ warn_group(const struct task_group *group, struct problems *p)
 				 "the node itself");
 	if (!json_says_nothing(group->scaling))
 		model_problem(p, "scaling has no effect yet: only count is used");
+	services_warn_local(group->services.v, group->services.n, p);
+	for (size_t i = 0; i < group->tasks.n; i++) {
+		const struct task *task = &group->tasks.v[i];
+		char context[CONTEXT_SIZE];
+		struct place here;
+
+		enter(p, &here, context, "task", task->name);
+		if (!json_says_nothing(task->scaling_policies))
+			model_problem(p, "scaling has no effect yet: only resources are used");
+		services_warn_local(task->services.v, task->services.n, p);
+		p->place = here.up;
+	}
 }
 
 void

@@ -22,5 +22,7 @@ int job_check_size(const struct job *job, struct err *e);
 void group_services_validate(const struct task_group *group, struct problems *p);
 /* Adds what the embedded server does not support of n services. */
 void services_validate_local(const struct service *v, size_t n, struct problems *p);
+/* Adds a warning for each of n services, as their author wrote them, that is meant for Consul. */
+void services_warn_local(const struct service *v, size_t n, struct problems *p);
 
 #endif

@@ -320,10 +320,26 @@ def test_a_task_knows_its_ports():
     node.purge("env")
 
 
+def test_services_for_consul_are_registered_here():
+    made = web("consul", [service(Provider="", Meta={"a": "b"}, checks=[check("c", FailuresBeforeCritical=3)]),
+                          service("other", "raw", Provider="consul")])
+    warnings = node.do("POST", "/v1/jobs", made)["Warnings"]
+    for part in ('service "web": there is no Consul: it is registered in this agent\'s own catalogue', 'service "web": without Consul these have no effect: meta',
+                 'check "c": without Consul these have no effect: success_before_passing', 'service "other": there is no Consul'):
+        case.contains(warnings, part)
+    alloc = node.wait_running("consul")[0]
+    case.until(lambda: [i["AllocID"] for i in instances("web") + instances("other")] == [alloc["ID"]] * 2, 10, "both services to be registered")
+    case.until(lambda: [c["Status"] for c in node.ask("/v1/client/allocation/%s/checks" % alloc["ID"]).values()] == ["success"], 20, "the check to pass")
+    case.equal(node.ask("/v1/job/consul")["TaskGroups"][0]["Services"][0]["Provider"], "consul", "what the job says")
+    node.purge("consul")
+    case.equal(node.ask("/v1/services"), [])
+
+
 def test_invalid_services_are_refused():
     for services, text in (
             ([service("bad_name")], "a service's name must have 1 to 63 letters, digits and dashes"),
-            ([service(Provider="consul")], 'service "web": provider "consul" is not supported: use provider = "nomad"'),
+            ([service(Provider="consul", Connect={"Native": True})], "connect is not supported"),
+            ([service(Provider="consul", checks=[check("c", "script")])], 'type must be "http" or "tcp", not "script"'),
             ([service(port="nowhere")], 'port "nowhere" is neither a number nor a label'),
             ([service(checks=[check("c", "script")])], 'type must be "http" or "tcp", not "script"'),
             ([service(checks=[check("c", Protocol="ftp")])], 'protocol must be "http" or "https", not "ftp"'),

@@ -340,12 +340,12 @@ def test_invalid_checks_are_refused():
                         ({"Interval": S - 1}, "interval and timeout must be at least 1s"), ({"Timeout": 0}, "interval and timeout"),
                         ({"Method": "G T"}, 'method "G T" is not an HTTP method'), ({"Protocol": "ftp"}, "protocol must be"),
                         ({"Header": {"a b": ["c"]}}, '"a b" cannot be the name of a header'),
-                        ({"Expose": True}, 'provider "nomad" does not support expose'),
+                        ({"Expose": True}, "expose is not supported"),
                         ({"OnUpdate": "ignore_warnings"}, 'provider "nomad" does not support on_update "ignore_warnings"'),
                         ({"OnUpdate": "sometimes"}, "on_update must be"), ({"AddressMode": "auto"}, "address_mode must be"),
-                        ({"AddressMode": "driver"}, 'provider "nomad" does not support address_mode "driver"'),
+                        ({"AddressMode": "driver"}, 'address_mode "driver" is not supported'),
                         ({"SuccessBeforePassing": 2}, 'provider "nomad" does not support'), ({"FailuresBeforeCritical": 2}, 'provider "nomad" does not support'),
-                        ({"TaskName": "t"}, 'provider "nomad" does not support'), ({"Command": "/bin/true"}, 'provider "nomad" does not support'),
+                        ({"TaskName": "t"}, "command, args and task is not supported"), ({"Command": "/bin/true"}, "is not supported"),
                         ({"InitialStatus": "fine"}, 'initial_status must be "passing", "warning" or "critical", not "fine"'),
                         ({"CheckRestart": {"Limit": 1, "IgnoreWarnings": True}}, 'does not support check_restart with ignore_warnings'),
                         ({"CheckRestart": {"Limit": -1}}, "limit and grace must not be negative"),
@@ -357,7 +357,7 @@ def test_invalid_checks_are_refused():
                         ({"AddressMode": "driver", "Address": ""}, "needs a network of the allocation's own"),
                         ({"AddressMode": "there", "Address": ""}, "address_mode must be"), ({"AddressMode": "host"}, 'address needs address_mode "auto"'),
                         ({"Name": "a" * 64}, "1 to 63 letters"), ({"Name": "-a"}, "no dash at an end"), ({"Name": "a.b"}, "letters, digits and dashes"),
-                        ({"Provider": "eureka"}, 'provider must be "nomad" or "consul"'), ({"Connect": {"Native": True}}, "does not support connect")):
+                        ({"Provider": "eureka"}, 'provider must be "nomad" or "consul"'), ({"Connect": {"Native": True}}, "connect is not supported")):
         node.refused(400, text, "POST", "/v1/jobs", api.job("wrong", group={"Services": [{**service("s"), **wrong}]}))
 
 
