@@ -29,4 +29,12 @@ MODEL_DECLARE(dns_config);
 MODEL_DECLARE(port);
 MODEL_DECLARE(network_resource);
 
+/* Returns a port of the network: first come the static ones, then the dynamic ones. */
+static inline const struct port *
+network_port(const struct network_resource *n, size_t i)
+{
+	return i < n->reserved_ports.n ? &n->reserved_ports.v[i]
+				       : &n->dynamic_ports.v[i - n->reserved_ports.n];
+}
+
 #endif

@@ -11,9 +11,7 @@ static void
 visit_network(const struct network_resource *n, const char *task, port_fn *fn, void *arg)
 {
 	for (size_t i = 0; i < n->reserved_ports.n + n->dynamic_ports.n; i++) {
-		const struct port *p = i < n->reserved_ports.n
-					   ? &n->reserved_ports.v[i]
-					   : &n->dynamic_ports.v[i - n->reserved_ports.n];
+		const struct port *p = network_port(n, i);
 		const struct port_at at = { str(n->ip), p->value, p->to };
 
 		fn(arg, task, str(p->label), &at);

@@ -49,9 +49,9 @@ add_dynamic(const char *label)
 }
 
 static int
-fill(struct alloc_shared_resources *shared)
+fill(struct alloc_resources *ret)
 {
-	return local_ports_fill(&local, shared, &group, &shortage, &e);
+	return local_ports_fill(&local, ret, &group, &shortage, &e);
 }
 
 /* Chooses and reserves the group's ports for an alloc with this name. */
@@ -62,7 +62,7 @@ reserve_ports(struct sup_alloc *sa, const char *name)
 	alloc_init(&sa->a);
 	str_set(&sa->a.name, name);
 	sa->a.allocated_resources = alloc_resources_new();
-	ck_assert_int_eq(fill(&sa->a.allocated_resources->shared), 0);
+	ck_assert_int_eq(fill(sa->a.allocated_resources), 0);
 	local_ports_reserve(&local, sa);
 }
 
@@ -86,7 +86,7 @@ try_ports(void)
 	cleanup_done(alloc_resources) struct alloc_resources tried;
 
 	alloc_resources_init(&tried);
-	return fill(&tried.shared);
+	return fill(&tried);
 }
 
 START_TEST(a_static_port_has_one_holder)

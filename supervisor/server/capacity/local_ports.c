@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/port_list.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/service/ports.h"
 
 #define PORTS 65536
 
@@ -30,8 +31,8 @@ struct fill {
 	struct local_ports *ports;
 	const struct node *node;
 	const char *node_ip;
-	struct alloc_shared_resources *shared; /* what the group gets */
-	struct local_shortage *shortage;       /* may be NULL */
+	struct alloc_resources all; /* its ports so far, with those of its tasks */
+	struct local_shortage *shortage;   /* may be NULL */
 	struct err *e;
 };
 
@@ -123,34 +124,39 @@ local_ports_warn(const struct job *job, struct problems *p)
 	}
 }
 
-/* Sets the holder of the alloc's ports from one value to another. */
+/* The holder of an alloc's ports is set from one value to another. */
+struct holder_change {
+	struct local_ports *ports;
+	const struct sup_alloc *from;
+	struct sup_alloc *to;
+};
+
 static void
-change_holder(
-    struct local *l, const struct sup_alloc *sa, const struct sup_alloc *from, struct sup_alloc *to)
+change_port(void *arg, const char *task, const char *label, const struct port_at *port)
 {
-	const struct alloc_resources *res = sa->a.allocated_resources;
+	const struct holder_change *c = arg;
+	struct local_address *at = find_address(c->ports, str(port->ip));
 
-	for (size_t i = 0; res && i < res->shared.ports.n; i++) {
-		const struct alloc_port *port = &res->shared.ports.v[i];
-		struct local_address *at = find_address(l->ports, str(port->host_ip));
-
-		if (!at && to)
-			at = add_address(l->ports, str(port->host_ip));
-		if (at && is_port(port->value) && at->holder[port->value] == from)
-			at->holder[port->value] = to;
-	}
+	if (!at && c->to)
+		at = add_address(c->ports, str(port->ip));
+	if (at && is_port(port->value) && at->holder[port->value] == c->from)
+		at->holder[port->value] = c->to;
 }
 
 void
 local_ports_reserve(struct local *l, struct sup_alloc *sa)
 {
-	change_holder(l, sa, NULL, sa);
+	struct holder_change c = { l->ports, NULL, sa };
+
+	port_each(&sa->a, change_port, &c);
 }
 
 void
 local_ports_release(struct local *l, struct sup_alloc *sa)
 {
-	change_holder(l, sa, sa, NULL);
+	struct holder_change c = { l->ports, sa, NULL };
+
+	port_each(&sa->a, change_port, &c);
 }
 
 /* Returns the first address with this name, or NULL if the node has no such network. */
@@ -179,17 +185,16 @@ is_reserved(const struct node *node, const struct node_address *at, int64_t port
 static bool
 is_own(const struct fill *f, const char *ip, int64_t port)
 {
-	for (size_t i = 0; i < f->shared->ports.n; i++)
-		if (f->shared->ports.v[i].value == port &&
-		    str_eq(f->shared->ports.v[i].host_ip, ip))
+	for (size_t i = 0; i < f->all.shared.ports.n; i++)
+		if (f->all.shared.ports.v[i].value == port && str_eq(f->all.shared.ports.v[i].host_ip, ip))
 			return true;
 	return false;
 }
 
 static void
-add_alloc_port(const struct fill *f, const struct port *p, int64_t value, const char *ip)
+add_alloc_port(struct fill *f, const struct port *p, int64_t value, const char *ip)
 {
-	struct alloc_port *port = list_add(alloc_port, &f->shared->ports);
+	struct alloc_port *port = list_add(alloc_port, &f->all.shared.ports);
 
 	str_set(&port->label, p->label);
 	str_set(&port->host_ip, ip);
@@ -224,7 +229,7 @@ local_port_holder(const struct local_shortage *shortage)
 }
 
 static int
-add_static(const struct fill *f, struct port *p, const struct node_address *at)
+add_static(struct fill *f, struct port *p, const struct node_address *at)
 {
 	const char *ip = str(at->address);
 	const struct sup_alloc *holder = holder_of(f->ports, ip, p->value);
@@ -247,8 +252,8 @@ count_own_dynamic(const struct fill *f, const char *ip, int64_t low, int64_t hig
 {
 	int64_t n = 0;
 
-	for (size_t i = 0; i < f->shared->ports.n; i++) {
-		const struct alloc_port *port = &f->shared->ports.v[i];
+	for (size_t i = 0; i < f->all.shared.ports.n; i++) {
+		const struct alloc_port *port = &f->all.shared.ports.v[i];
 
 		n += port->value >= low && port->value <= high && str_eq(port->host_ip, ip) &&
 		     !holder_of(f->ports, ip, port->value);
@@ -272,7 +277,7 @@ next_dynamic(struct local_ports *ports)
 /* Chooses the next free port after the last one that was chosen: clients may still use the old port
  * of an alloc that has just ended. */
 static int
-add_dynamic(const struct fill *f, struct port *p, const struct node_address *at)
+add_dynamic(struct fill *f, struct port *p, const struct node_address *at)
 {
 	int64_t low = f->node->node_resources.min_dynamic_port,
 		high = f->node->node_resources.max_dynamic_port;
@@ -296,7 +301,7 @@ add_dynamic(const struct fill *f, struct port *p, const struct node_address *at)
 }
 
 static int
-add_port(const struct fill *f, struct port *p, bool dynamic)
+add_port(struct fill *f, struct port *p, bool dynamic)
 {
 	const struct node_address *at = find_node_address(f->node, str(p->host_network));
 
@@ -306,11 +311,10 @@ add_port(const struct fill *f, struct port *p, bool dynamic)
 	return (dynamic ? add_dynamic : add_static)(f, p, at);
 }
 
-/* Adds a network as its tasks see it: as the group asked for it, with the ports that it got. */
+/* Makes a network as tasks see it: as the job asked for it, with the ports that it got. */
 static int
-fill_network(const struct fill *f, const struct network_resource *asked)
+fill_network(struct fill *f, const struct network_resource *asked, struct network_resource *net)
 {
-	struct network_resource *net = list_add(network_resource, &f->shared->networks);
 	int r = 0;
 
 	network_resource_copy(asked, net);
@@ -322,15 +326,52 @@ fill_network(const struct fill *f, const struct network_resource *asked)
 	return r;
 }
 
-int
-local_ports_fill(struct local *l, struct alloc_shared_resources *shared,
-    const struct task_group *group, struct local_shortage *shortage, struct err *e)
+/* Gives the group the ports of its networks. */
+static int
+fill_group(struct fill *f, const struct task_group *group, struct alloc_shared_resources *ret)
 {
-	const struct fill f = { l->ports, node_get(l->base.sup), node_ip(l->base.sup), shared,
-		shortage, e };
 	int r = 0;
 
 	for (size_t i = 0; i < group->networks.n && r == 0; i++)
-		r = fill_network(&f, &group->networks.v[i]);
+		r = fill_network(
+		    f, &group->networks.v[i], list_add(network_resource, &ret->networks));
+	for (size_t i = 0; i < f->all.shared.ports.n; i++)
+		alloc_port_copy(&f->all.shared.ports.v[i], list_add(alloc_port, &ret->ports));
+	return r;
+}
+
+/* Gives a task the ports of the networks in its resources. */
+static int
+fill_task(struct fill *f, const struct task *task, struct alloc_resources *ret)
+{
+	const struct resources *res = task->resources;
+	int r = 0;
+
+	for (size_t i = 0; res && i < res->networks.n && r == 0; i++) {
+		struct network_resource *net = list_add(network_resource,
+		    &map_put(alloc_task_resources, &ret->tasks, task->name)->networks);
+		size_t first = f->all.shared.ports.n;
+
+		r = fill_network(f, &res->networks.v[i], net);
+		if (first < f->all.shared.ports.n) /* its ports have no address of their own */
+			str_set(&net->ip, f->all.shared.ports.v[first].host_ip);
+	}
+	return r;
+}
+
+int
+local_ports_fill(struct local *l, struct alloc_resources *ret, const struct task_group *group,
+    struct local_shortage *shortage, struct err *e)
+{
+	struct fill f = { .ports = l->ports,
+		.node = node_get(l->base.sup),
+		.node_ip = node_ip(l->base.sup),
+		.shortage = shortage,
+		.e = e };
+	int r = fill_group(&f, group, &ret->shared);
+
+	for (size_t i = 0; i < group->tasks.n && r == 0; i++)
+		r = fill_task(&f, &group->tasks.v[i], ret);
+	alloc_resources_done(&f.all);
 	return r;
 }

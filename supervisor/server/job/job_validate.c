@@ -386,9 +386,7 @@ validate_local_task(const struct task *task, struct problems *p)
 		const struct network_resource *n = &task->resources->networks.v[i];
 
 		validate_local_network(n, p);
-		if (n->reserved_ports.n || n->dynamic_ports.n)
-			model_problem(
-			    p, "a network with ports must be in the group, not in resources");
+		validate_local_ports(n, p);
 	}
 	if (task->resources->devices.n)
 		refuse_block(p, "device");
@@ -421,6 +419,27 @@ validate_local_update(const struct update_strategy *u, struct problems *p)
 		model_problem(p, "update: auto_promote needs a canary count above zero");
 }
 
+/* A label of two ports would name only one of them. */
+static void
+validate_labels(const struct task_group *group, struct problems *p)
+{
+	struct strings seen = { 0 };
+
+	for (size_t i = 0; i < group->networks.n; i++) {
+		const struct network_resource *n = &group->networks.v[i];
+
+		for (size_t k = 0; k < n->reserved_ports.n + n->dynamic_ports.n; k++) {
+			const char *label = str(network_port(n, k)->label);
+
+			if (strings_has(&seen, label))
+				model_problem(
+				    p, "network: two ports have the label \"%.80s\"", label);
+			strings_add(&seen, label);
+		}
+	}
+	strings_done(&seen);
+}
+
 static void
 validate_local_group(const struct task_group *group, struct problems *p)
 {
@@ -434,8 +453,7 @@ validate_local_group(const struct task_group *group, struct problems *p)
 		refuse_block(p, "prevent_reschedule_on_lost");
 	if (group->update)
 		validate_local_update(group->update, p);
-	if (group->networks.n > 1)
-		model_problem(p, "a group can have only one network block");
+	validate_labels(group, p);
 	for (i = 0; i < group->networks.n; i++) {
 		validate_local_network(&group->networks.v[i], p);
 		validate_local_ports(&group->networks.v[i], p);

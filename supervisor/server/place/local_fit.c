@@ -37,7 +37,7 @@ ports_are_free(struct local *l, const struct local_fit *f, struct local_shortage
 	int r;
 
 	alloc_resources_init(&tried);
-	r = local_ports_fill(l, &tried.shared, f->group, shortage, &e);
+	r = local_ports_fill(l, &tried, f->group, shortage, &e);
 	if (r == -ENOENT)
 		return local_fit_add_filtered(f, "%s", e.msg);
 	return r == 0 || local_fit_add_exhausted(f, e.msg);

@@ -49,7 +49,7 @@ fill_resources(struct local *l, struct alloc *a, const struct task_group *g, str
 		    map_put(alloc_task_resources, &a->allocated_resources->tasks, t->name), e);
 	}
 	a->allocated_resources->shared.disk_mb = group_disk_mb(g);
-	return r < 0 ? r : local_ports_fill(l, &a->allocated_resources->shared, g, NULL, e);
+	return r < 0 ? r : local_ports_fill(l, a->allocated_resources, g, NULL, e);
 }
 
 static void

@@ -153,6 +153,40 @@ def test_a_port_of_a_host_network_has_its_address():
         node.purge(name)
 
 
+def test_a_task_has_ports_in_its_resources():
+    made = job("old", [static("of_group", 18240)], command="/bin/sh", args=["-c", "env; echo; echo done; sleep 1000"])
+    task = made["Job"]["TaskGroups"][0]["Tasks"][0]
+    task["Resources"]["Networks"] = [{"ReservedPorts": [static("admin", 18241)], "DynamicPorts": [{"Label": "http"}]}]
+    task["Services"] = [{"Name": "of-task", "PortLabel": "http", "Provider": "nomad"}]
+    node.register(made)
+    alloc = node.wait_running("old")[0]
+    net, = node.ask("/v1/allocation/" + alloc["ID"])["AllocatedResources"]["Tasks"]["t"]["Networks"]
+    port = net["DynamicPorts"][0]["Value"]
+    case.equal((net["IP"], 18200 <= port <= 18203), ("127.0.0.1", True), "the port of the task: %s" % net)
+    node.wait_said(alloc, b"\n\ndone\n")
+    found = dict(line.split("=", 1) for line in node.logs(alloc).decode().splitlines() if line.startswith("NOMAD_"))
+    wanted = {"NOMAD_PORT_http": str(port), "NOMAD_ADDR_http": "127.0.0.1:%d" % port, "NOMAD_IP_admin": "127.0.0.1",
+              "NOMAD_HOST_PORT_admin": "18241", "NOMAD_PORT_of_group": "18240"}
+    case.equal({k: found.get(k) for k in wanted}, wanted)
+    case.equal([(i["Address"], i["Port"]) for i in node.ask("/v1/service/of-task")], [("127.0.0.1", port)])
+    case.equal(exhausted(job("other", [static("a", 18241)])), collision("a=18241 (old.g[0] has it)"))
+    node.purge("old")
+    node.wait_running("other")
+    node.purge("other")
+    made = job("bad")
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Resources"]["Networks"] = [{"ReservedPorts": [static("a", 0)]}]
+    node.refused(400, "0 is not a port number", "POST", "/v1/jobs", made)
+
+
+def test_a_group_has_several_networks():
+    made = job("several", [static("a", 18242)])
+    made["Job"]["TaskGroups"][0]["Networks"].append({"Mode": "host", "ReservedPorts": [static("b", 18243)], "DynamicPorts": [{"Label": "c"}]})
+    case.equal({k: p["Value"] for k, p in runs(made)[0].items() if k != "c"}, {"a": 18242, "b": 18243})
+    node.purge("several")
+    made["Job"]["TaskGroups"][0]["Networks"][1]["DynamicPorts"][0]["Label"] = "a"
+    node.refused(400, 'two ports have the label "a"', "POST", "/v1/jobs", made)
+
+
 def test_two_host_networks_with_one_address_share_its_ports():
     found = exhausted(job("twice", [static("a", 18260), static("b", 18260, HostNetwork="loop")]))
     case.equal(found, collision("b=18260 (the same group has it twice)"))
