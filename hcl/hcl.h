@@ -103,7 +103,4 @@ struct hcl_position hcl_position(const struct hcl_source *source, uint32_t byte)
  */
 char *hcl_problem_text(struct hcl *h, const struct hcl_problem *p);
 
-/* Returns the name that resembles `name` most, or NULL if none does: for "did you mean". */
-const char *hcl_similar(const char *name, const char *const *names, size_t n);
-
 #endif

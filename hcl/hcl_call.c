@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/similar.h"
 #include "common/utf8.h"
 #include "hcl/hcl_eval.h"
 
@@ -29,7 +30,7 @@ find_function(struct hcl *h, const struct hcl_expr *e, const struct hcl_function
 	names = hcl_alloc(h, list->n * sizeof *names);
 	for (size_t i = 0; i < list->n; i++)
 		names[i] = list->v[i].name;
-	similar = hcl_similar(e->name, names, list->n);
+	similar = similar_name(e->name, names, list->n);
 	hcl_fail(h, e->at, "unknown function \"%s\"%s%s%s", e->name,
 	    similar ? ": did you mean \"" : "", similar ? similar : "", similar ? "\"?" : "");
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "common/similar.h"
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_number.h"
 #include "hcl/hcl_text.h"
@@ -44,7 +45,7 @@ refuse_name(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *sco
 	for (const struct hcl_scope *s = scope; s; s = s->up)
 		for (size_t i = 0; i < s->n && n < 64; i++)
 			names[n++] = s->variables[i].name;
-	similar = hcl_similar(e->name, names, n);
+	similar = similar_name(e->name, names, n);
 	if (!scope)
 		hcl_fail(h, e->at, "variables cannot be used here");
 	hcl_fail(h, e->at, "unknown variable \"%s\"%s%s%s", e->name,
@@ -188,7 +189,7 @@ hcl_attribute(struct hcl *h, struct hcl_range at, struct hcl_value *one, const c
 		return v;
 	for (size_t i = 0; i < one->len && n < 64; i++)
 		names[n++] = one->members[i].key;
-	similar = hcl_similar(name, names, n);
+	similar = similar_name(name, names, n);
 	hcl_fail(h, at, "there is no attribute \"%s\" here%s%s%s", name,
 	    similar ? ": did you mean \"" : "", similar ? similar : "", similar ? "\"?" : "");
 }

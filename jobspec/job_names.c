@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/similar.h"
 #include "hcl/hcl_functions.h"
 #include "jobspec/job_block.h"
 
@@ -185,7 +186,7 @@ read_variable(struct reader *r, const struct hcl_block *b)
 	for (a = b->body->attrs; a; a = a->next)
 		if (strcmp(a->name, "default") != 0 && strcmp(a->name, "description") != 0 &&
 		    strcmp(a->name, "type") != 0) {
-			const char *similar = hcl_similar(a->name, names, 3);
+			const char *similar = similar_name(a->name, names, 3);
 
 			hcl_fail(r->h, a->name_at,
 			    "unknown attribute \"%s\" in a variable block%s%s%s", a->name,
@@ -293,7 +294,7 @@ refuse_undeclared(struct reader *r, struct hcl_range at, const char *name)
 
 	for (const struct variable *v = r->variables; v && n < 64; v = v->next)
 		names[n++] = v->name;
-	similar = hcl_similar(name, names, n);
+	similar = similar_name(name, names, n);
 	hint = similar ? hcl_printf(r->h, ": did you mean \"%s\"?", similar) : "";
 	if (r->in->strict)
 		hcl_error(r->h, at, "the job file declares no variable \"%s\"%s", name, hint);

@@ -3,6 +3,7 @@
  * in: cli. */
 #include <string.h>
 
+#include "common/similar.h"
 #include "hcl/hcl_doc.h"
 #include "jobspec/job_block.h"
 
@@ -40,7 +41,7 @@ suggest(const struct reader *r, const char *name, bool block)
 		if (f->name && (is_block(f) || f->is_map) == block)
 			names[n++] = f->name;
 	}
-	similar = hcl_similar(name, names, n);
+	similar = similar_name(name, names, n);
 	return similar ? hcl_printf(r->h, ": did you mean \"%s\"?", similar) : "";
 }
 

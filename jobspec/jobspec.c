@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "common/similar.h"
 #include "hcl/hcl_functions.h"
 #include "jobspec/job_block.h"
 
@@ -59,7 +60,7 @@ check_top_level(struct hcl *h, const struct hcl_body *body, const struct hcl_blo
 		    "locals",
 		    a->name);
 	for (const struct hcl_block *b = body->blocks; b; b = b->next) {
-		const char *similar = hcl_similar(b->type, names, 4);
+		const char *similar = similar_name(b->type, names, 4);
 
 		if (strcmp(b->type, "job") == 0) {
 			if (*ret_job)

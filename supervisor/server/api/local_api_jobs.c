@@ -359,6 +359,7 @@ local_api_read_job(
 	if (id && strcmp(id, str(ret->id)) != 0)
 		return err_say(e, -EINVAL, "Job ID \"%.140s\" does not match the id in the path",
 		    str(ret->id));
+	model_find_unknown(&job_type, json, warn);
 	job_warn_local(ret, warn);
 	job_complete(ret);
 	warn_kill_timeouts(sup, ret, warn);

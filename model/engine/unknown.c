@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/* unknown.c: finds members of JSON that no field table has. Runs in: supervisor, cli. */
+#include <string.h>
+#include <strings.h>
+
+#include "common/cleanup.h"
+#include "common/similar.h"
+#include "model/engine/walk.h"
+
+#define REPORTED_MAX 20 /* each search for a similar name takes time */
+
+static void find_in_struct(
+    const struct type *type, const json_t *json, const struct place *at, struct problems *p);
+
+/* As the decoder: an exact match, or one that differs in case only. */
+static const struct field *
+find_field(const struct type *type, const char *key)
+{
+	const struct field *found = NULL;
+
+	for (size_t i = 0; i < type->n; i++) {
+		const struct field *f = &type->fields[i];
+
+		if (f->flags & FIELD_NO_JSON)
+			continue;
+		if (strcmp(f->name, key) == 0)
+			return f;
+		if (strcasecmp(f->name, key) == 0)
+			found = f;
+	}
+	return found;
+}
+
+static void
+report(const struct type *type, const char *key, const struct place *at, struct problems *p)
+{
+	const struct place here = { .up = at, .name = key };
+	const char *names[128], *similar;
+	char path[256];
+	size_t n = 0;
+
+	for (size_t i = 0; i < type->n && n < ELEMENTSOF(names); i++)
+		if (!(type->fields[i].flags & FIELD_NO_JSON))
+			names[n++] = type->fields[i].name;
+	place_format(&here, path, sizeof path);
+	similar = similar_name(key, names, n);
+	if (similar)
+		model_problem(
+		    p, "%s is not known and has no effect: did you mean \"%s\"?", path, similar);
+	else
+		model_problem(p, "%s is not known and has no effect", path);
+}
+
+static void
+find_in_value(const struct field *f, const json_t *json, const struct place *at, struct problems *p)
+{
+	const json_t *value;
+	const char *key;
+	size_t i;
+
+	if (f->kind == FIELD_STRUCT || f->kind == FIELD_POINTER)
+		find_in_struct(f->sub, json, at, p);
+	if (f->kind == FIELD_LIST)
+		json_array_foreach (json, i, value) {
+			const struct place here = { .up = at, .index = i };
+
+			find_in_struct(f->sub, value, &here, p);
+		}
+	if (f->kind == FIELD_MAP)
+		json_object_foreach ((json_t *)json, key, value) {
+			const struct place here = { .up = at, .name = key, .key = true };
+
+			find_in_struct(f->sub, value, &here, p);
+		}
+}
+
+static void
+find_in_struct(
+    const struct type *type, const json_t *json, const struct place *at, struct problems *p)
+{
+	const json_t *value;
+	const char *key;
+
+	if (type->bare) {
+		find_in_value(type->fields, json, at, p);
+		return;
+	}
+	json_object_foreach ((json_t *)json, key, value) {
+		const struct field *f = find_field(type, key);
+		const struct place here = { .up = at, .name = f ? f->name : NULL };
+
+		if (p->list.n >= REPORTED_MAX)
+			return;
+		if (f)
+			find_in_value(f, value, &here, p);
+		else
+			report(type, key, at, p);
+	}
+}
+
+void
+model_find_unknown(const struct type *type, const json_t *json, struct problems *p)
+{
+	find_in_struct(type, json, NULL, p);
+}
