@@ -9,6 +9,8 @@
 #include "common/mem.h"
 #include "supervisor/http/api.h"
 
+#define JOB_PATH "/v1/job/:" /* a job's id is the only one that may have slashes */
+
 static int
 hex_digit(char c)
 {
@@ -130,18 +132,18 @@ api_target_query(const struct api_target *t, const char *name)
 	return NULL;
 }
 
-/* Joins the components from the first-th on with slashes. */
+/* Joins n components from the first-th on with slashes. */
 static const char *
-join_rest(struct api_target *t, unsigned first)
+join_components(struct api_target *t, unsigned first, unsigned n)
 {
 	size_t len = 0;
 
-	for (unsigned i = first; i < t->n_components; i++)
+	for (unsigned i = first; i < first + n; i++)
 		len += strlen(t->components[i]) + 1;
 	free(t->rest);
 	t->rest = mem_alloc(len + 1);
 	t->rest[0] = '\0';
-	for (unsigned i = first; i < t->n_components; i++) {
+	for (unsigned i = first; i < first + n; i++) {
 		if (i > first)
 			(void)strcat(t->rest, "/");
 		(void)strcat(t->rest, t->components[i]);
@@ -149,9 +151,10 @@ join_rest(struct api_target *t, unsigned first)
 	return t->rest;
 }
 
-/* Matches a pattern and sets the parameters, which are valid only if it matches. */
+/* Matches a pattern and sets the parameters, which are valid only if it matches. The first
+ * parameter takes `more` components beside its own. */
 static bool
-pattern_fits(const char *pattern, struct api_target *t)
+pattern_fits(const char *pattern, unsigned more, struct api_target *t)
 {
 	unsigned i = 0;
 
@@ -164,13 +167,20 @@ pattern_fits(const char *pattern, struct api_target *t)
 		if (*pattern == '*') {
 			if (t->n_params == API_PARAMS_MAX)
 				return false;
-			t->params[t->n_params] = join_rest(t, i);
+			t->params[t->n_params] = join_components(t, i, t->n_components - i);
 			return t->params[t->n_params++][0] != '\0';
 		}
 		if (*pattern == ':') {
 			if (t->components[i][0] == '\0' || t->n_params == API_PARAMS_MAX)
 				return false;
-			t->params[t->n_params++] = t->components[i];
+			if (more > 0 && t->n_params == 0) {
+				if (i + more >= t->n_components)
+					return false;
+				t->params[t->n_params++] = join_components(t, i, more + 1);
+				i += more;
+			} else {
+				t->params[t->n_params++] = t->components[i];
+			}
 		} else if (strlen(t->components[i]) != len ||
 			   memcmp(t->components[i], pattern, len) != 0) {
 			return false;
@@ -194,21 +204,50 @@ method_fits(const char *route, const char *method)
 	return strcmp(route, method) == 0;
 }
 
+/* Finds a route of jobs whose id has slashes that are not escaped, as Nomad does: the longest
+ * pattern that fits. A job is not registered this way, so that an unknown path is not taken for an
+ * id. Returns false if there is none. */
+static bool
+find_job_route(const struct api_route *routes, const char *method, struct api_target *t,
+    const struct api_route **ret)
+{
+	unsigned fewest = t->n_components;
+
+	for (; routes->method; routes++) {
+		if (strncmp(routes->pattern, JOB_PATH, strlen(JOB_PATH)) != 0 ||
+		    !method_fits(routes->method, method) ||
+		    (strcmp(routes->method, "PUT") == 0 &&
+			!strchr(routes->pattern + strlen(JOB_PATH), '/')))
+			continue;
+		for (unsigned more = 1; more < fewest; more++) {
+			if (!pattern_fits(routes->pattern, more, t))
+				continue;
+			fewest = more;
+			*ret = routes;
+		}
+	}
+	return fewest < t->n_components && (*ret)->fn && pattern_fits((*ret)->pattern, fewest, t);
+}
+
 int
 api_route_find(const struct api_route *routes, const char *method, struct api_target *t,
     const struct api_route **ret)
 {
-	bool path_known = false;
+	const struct api_route *all = routes;
+	bool path_exists = false, path_known = false; /* the second: with a handler */
 
 	for (; routes->method; routes++) {
-		if (!routes->fn || !pattern_fits(routes->pattern, t))
+		if (!pattern_fits(routes->pattern, 0, t))
 			continue;
-		if (method_fits(routes->method, method)) {
+		if (routes->fn && method_fits(routes->method, method)) {
 			*ret = routes;
 			return 0;
 		}
-		path_known = true;
+		path_exists = true;
+		path_known |= routes->fn != NULL;
 	}
+	if (!path_exists && find_job_route(all, method, t, ret))
+		return 0;
 	t->n_params = 0;
 	return path_known ? -EPERM : -ENOENT;
 }

@@ -40,9 +40,10 @@ const char *api_target_query(const struct api_target *t, const char *name);
 
 /* Finds the first of the routes (the last entry has no method) that has a handler and matches. A
  * pattern's last component may be "*", which matches the rest of the path, at least one component,
- * and becomes the last parameter. Returns 0 with *ret and t->params set; -ENOENT: no such path;
- * -EPERM: the path exists, but not with this method. POST finds PUT, HEAD finds GET, and all of
- * these and DELETE find ANY. */
+ * and becomes the last parameter. The id of a job may have slashes that are not escaped: where no
+ * pattern matches otherwise, it takes as few of the next components as possible. Returns 0 with
+ * *ret and t->params set; -ENOENT: no such path; -EPERM: the path exists, but not with this method.
+ * POST finds PUT, HEAD finds GET, and all of these and DELETE find ANY. */
 int api_route_find(const struct api_route *routes, const char *method, struct api_target *t,
     const struct api_route **ret);
 

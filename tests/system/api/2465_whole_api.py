@@ -244,8 +244,9 @@ def test_paths_that_drover_does_not_implement_say_so():
             ("DELETE", "/v1/volume/csi/x/detach?node=" + me, "when it ends"), ("PUT", "/v1/volume/host/create", "configuration")):
         answer = node.request(method, path, {} if method != "GET" else None)
         case.equal((answer.status, part in answer.text), (405 if part == "Invalid" else 501, True), path + ": " + answer.text)
-    for path in ("/v1/nothing", "/v1/job/web/nothing", "/v1/variable", "/v1/node/%s/nothing" % me):
+    for path in ("/v1/nothing", "/v1/variable", "/v1/node/%s/nothing" % me):
         node.refused(404, "resource not found", "GET", path)
+    node.refused(404, "job not found", "GET", "/v1/job/web/nothing")  # it could be the id of a job
     node.refused(404, "resource not found", "GET", "/nothing")
     case.equal(json.loads(node.get("/v1/agent/health")[1])["client"]["ok"], True)
 

@@ -149,6 +149,15 @@ def test_constraints_filter_the_node():
     node.purge("there")
 
 
+def test_a_job_id_may_have_slashes():
+    node.register(api.job("a/b"))
+    alloc = node.wait_running("a/b")[0]
+    for path in ("a/b", "a%2Fb"):
+        case.equal(node.ask("/v1/job/" + path)["ID"], "a/b")
+        case.equal([a["ID"] for a in node.ask("/v1/job/%s/allocations" % path)], [alloc["ID"]])
+    node.purge("a/b")
+
+
 def test_members_that_nobody_knows_are_named():
     made = api.job("typo", group={"Volumes": {"v": {"Type": "host", "Source": "none", "Readonly": True, "Wrong": 1}}})
     made["Job"].update({"priority": 50, "Datacentres": ["dc1"], "Meta": {"any": "thing"}})
