@@ -39,7 +39,7 @@ LIBS_heartbeat    := -lprotobuf-c -lmsgpackc
 LIBS_check-helper := -lprotobuf-c
 LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lpcre2-8 -lm
 LIBS_hcl          := -lmpfr -lunistring -lpcre2-8 -lyaml -lmd -lcrypt
-LIBS_cli          := -ljansson -lsmartcols $(LIBS_hcl) -lm
+LIBS_cli          := -lcap -ljansson -lsmartcols $(LIBS_hcl) -lm
 LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr
 
 PROCESSES := launcher supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper holder cli

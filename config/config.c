@@ -5,6 +5,7 @@
  */
 #include "config/config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -51,8 +52,9 @@ read_server_enabled(struct config_reader *c, const struct hcl_node *node)
 	int r = config_get_bool(c, node, node->key, &on);
 
 	if (on)
-		config_warn(c, node->key_at, "server",
-		    "has no effect: drover is a client, with an embedded server if no servers are "
+		config_warn(c, node->key_at, node->key,
+		    "= true has no effect: drover is a client, with an embedded server if no "
+		    "servers are "
 		    "configured");
 	return r;
 }
@@ -120,7 +122,7 @@ get_duration(struct config_reader *c, const struct hcl_node *node, uint64_t *ret
 	struct err why = { 0 };
 	int64_t ns = 0;
 
-	if (node->kind != HCL_STRING)
+	if (node->kind != HCL_NODE_STRING)
 		return config_wrong(c, node, node->key, "a duration such as \"30s\"");
 	if (duration_parse(node->text, &ns, &why) < 0)
 		return config_fail(c, node->at, "%s: %.200s", node->key, why.msg);
@@ -228,7 +230,7 @@ read_chroot_env(struct config_reader *c, const struct hcl_node *node)
 {
 	static const struct config_attr any[] = { { .fn = add_chroot } };
 
-	if (node->kind == HCL_OBJECT && !node->first)
+	if (node->kind == HCL_NODE_OBJECT && !node->first)
 		return 0;
 	c->policy->n_chroot_env = 0;
 	return config_read_blocks(c, node, any);
@@ -282,10 +284,10 @@ static int
 read_host_volume(struct config_reader *c, const struct hcl_node *node)
 {
 	struct config_host_volume volume = { 0 };
-	const struct hcl_node *body = node->kind == HCL_LIST ? node->first : node;
+	const struct hcl_node *body = node->kind == HCL_NODE_LIST ? node->first : node;
 	int r = 0;
 
-	if (!body || body->kind != HCL_OBJECT || (node->kind == HCL_LIST && body->next))
+	if (!body || body->kind != HCL_NODE_OBJECT || (node->kind == HCL_NODE_LIST && body->next))
 		return config_wrong(
 		    c, node, "host_volume", "a name and a block with path and read_only");
 	if (!is_volume_name(node->key))
@@ -345,6 +347,7 @@ static const struct config_attr reserved_attrs[] = {
 
 static const struct config_attr server_join_attrs[] = {
 	CALL("retry_join", read_retry_join),
+	UNUSED_AS("start_join", "has no effect: use retry_join"),
 	UNUSED_AS("retry_interval", "has no effect: drover's own backoff applies"),
 	UNUSED_AS("retry_max", "has no effect: drover retries indefinitely"),
 	{ 0 },
@@ -376,40 +379,118 @@ static const struct config_attr client_attrs[] = {
 	NUMBER("gc_inode_usage_threshold", gc_inode_percent),
 	NUMBER("gc_max_allocs", gc_max_allocs),
 	NUMBER("gc_parallel_destroys", gc_parallel_destroys),
-	UNUSED_AS("alloc_dir", "has no effect: allocations live in <data_dir>/alloc"),
-	UNUSED_AS("state_dir", "has no effect: state lives in <data_dir>/state"),
-	UNUSED("artifact"),
-	UNUSED("bind_wildcard_default_host_network"),
-	UNUSED("bridge_network_hairpin_mode"),
-	UNUSED("bridge_network_name"),
-	UNUSED("bridge_network_subnet"),
-	UNUSED("client_max_port"),
-	UNUSED("client_min_port"),
-	UNUSED("cni_config_dir"),
-	UNUSED("cni_path"),
-	UNUSED("cpu_disable_dmidecode"),
-	UNUSED("disable_remote_exec"),
-	UNUSED("drain_on_shutdown"),
-	UNUSED("network_speed"),
-	UNUSED("no_host_uuid"),
-	UNUSED("nomad_service_discovery"),
-	UNUSED("preferred_address_family"),
 	CALL("reservable_cores", read_reservable_cores),
-	UNUSED("template"),
+	UNUSED_AS("alloc_dir", "has no effect: allocations are in <data_dir>/alloc"),
+	UNUSED_AS("alloc_mounts_dir", "has no effect: mounts are below <data_dir>/alloc"),
+	UNUSED_AS("artifact", "has no effect: jobs with artifact blocks are refused"),
+	UNUSED_AS(
+	    "bind_wildcard_default_host_network", "has no effect: ports are bound by the tasks"),
+	UNUSED_AS("bridge_network_hairpin_mode",
+	    "has no effect: jobs with network mode bridge are refused"),
+	UNUSED_AS(
+	    "bridge_network_name", "has no effect: jobs with network mode bridge are refused"),
+	UNUSED_AS(
+	    "bridge_network_subnet", "has no effect: jobs with network mode bridge are refused"),
+	UNUSED_AS("bridge_network_subnet_ipv6",
+	    "has no effect: jobs with network mode bridge are refused"),
+	UNUSED_AS("client_max_port", "has no effect: drover starts no plugins that need ports"),
+	UNUSED_AS("client_min_port", "has no effect: drover starts no plugins that need ports"),
+	UNUSED_AS("cni_config_dir", "has no effect: jobs with CNI networks are refused"),
+	UNUSED_AS("cni_path", "has no effect: jobs with CNI networks are refused"),
+	UNUSED_AS("common_plugin_dir", "has no effect: jobs with secret blocks are refused"),
+	UNUSED_AS("cpu_disable_dmidecode", "has no effect: drover never runs dmidecode"),
+	UNUSED_AS("default_ineligible",
+	    "has no effect: a new node is eligible: use drover node eligibility -disable"),
+	UNUSED_AS("disable_remote_exec", "has no effect: restrict access to the control socket, or "
+					 "use ACL policies without alloc-exec"),
+	UNUSED_AS("drain_on_shutdown",
+	    "has no effect: tasks keep running when the agent stops: run drover node drain before"),
+	UNUSED_AS("fingerprint", "has no effect: drover measures the node in its own way"),
+	UNUSED_AS("gc_volumes_on_node_gc", "has no effect: dynamic host volumes are not supported"),
+	UNUSED_AS(
+	    "host_volume_plugin_dir", "has no effect: dynamic host volumes are not supported"),
+	UNUSED_AS("host_volumes_dir", "has no effect: dynamic host volumes are not supported"),
+	UNUSED_AS("log_file",
+	    "has no effect: the log goes to stderr, which is the journal under systemd"),
+	UNUSED_AS("network_speed", "has no effect: bandwidth is not scheduled"),
+	UNUSED_AS("no_host_uuid", "has no effect: the node id is random, and kept in <data_dir>"),
+	UNUSED_AS("node_max_allocs",
+	    "has no effect: the number of allocations is limited by resources only"),
+	UNUSED_AS("nomad_service_discovery",
+	    "has no effect: services with provider nomad are always available"),
+	UNUSED_AS("preferred_address_family",
+	    "has no effect: set network_interface or host_network to choose an address"),
+	UNUSED_AS("state_dir", "has no effect: state is in <data_dir>/state"),
+	UNUSED_AS("stats", "has no effect: statistics are collected on request"),
+	UNUSED_AS("template", "has no effect: jobs with template blocks are refused"),
+	UNUSED_AS("users", "has no effect: tasks run as the user that they name"),
 	{ 0 },
 };
 
-static int
-skip(struct config_reader *c, const struct hcl_node *node)
-{
-	(void)c;
-	(void)node;
-	return 0;
-}
+#define UNUSED_SERVER(key)                                                                         \
+	UNUSED_AS(                                                                                 \
+	    key, "has no effect: the embedded server is the only one, and has no such setting")
 
-static const struct config_attr server_attrs[] = { CALL("enabled", read_server_enabled),
-	CALL("eval_gc_threshold", read_gc_threshold), CALL("job_gc_threshold", read_gc_threshold),
-	{ .fn = skip } };
+static const struct config_attr server_attrs[] = {
+	CALL("enabled", read_server_enabled),
+	CALL("eval_gc_threshold", read_gc_threshold),
+	CALL("job_gc_threshold", read_gc_threshold),
+	UNUSED_SERVER("acl_token_gc_threshold"),
+	UNUSED_SERVER("authoritative_region"),
+	UNUSED_SERVER("batch_eval_gc_threshold"),
+	UNUSED_SERVER("bootstrap_expect"),
+	UNUSED_SERVER("client_introduction"),
+	UNUSED_SERVER("csi_plugin_gc_threshold"),
+	UNUSED_SERVER("csi_volume_claim_gc_interval"),
+	UNUSED_SERVER("csi_volume_claim_gc_threshold"),
+	UNUSED_SERVER("data_dir"),
+	UNUSED_SERVER("default_scheduler_config"),
+	UNUSED_SERVER("deploy_query_rate_limit"),
+	UNUSED_SERVER("deployment_gc_threshold"),
+	UNUSED_SERVER("enable_event_broker"),
+	UNUSED_SERVER("enabled_schedulers"),
+	UNUSED_SERVER("encrypt"),
+	UNUSED_SERVER("event_buffer_size"),
+	UNUSED_SERVER("failover_heartbeat_ttl"),
+	UNUSED_SERVER("heartbeat_grace"),
+	UNUSED_SERVER("job_default_priority"),
+	UNUSED_SERVER("job_gc_interval"),
+	UNUSED_SERVER("job_max_count"),
+	UNUSED_SERVER("job_max_priority"),
+	UNUSED_SERVER("job_max_source_size"),
+	UNUSED_SERVER("job_tracked_versions"),
+	UNUSED_SERVER("license_path"),
+	UNUSED_SERVER("max_heartbeats_per_second"),
+	UNUSED_SERVER("min_heartbeat_ttl"),
+	UNUSED_SERVER("node_gc_threshold"),
+	UNUSED_SERVER("non_voting_server"),
+	UNUSED_SERVER("num_schedulers"),
+	UNUSED_SERVER("oidc_issuer"),
+	UNUSED_SERVER("plan_apply_pipeline"),
+	UNUSED_SERVER("plan_rejection_tracker"),
+	UNUSED_SERVER("protocol_version"),
+	UNUSED_SERVER("raft_boltdb"),
+	UNUSED_SERVER("raft_logstore"),
+	UNUSED_SERVER("raft_multiplier"),
+	UNUSED_SERVER("raft_protocol"),
+	UNUSED_SERVER("raft_snapshot_interval"),
+	UNUSED_SERVER("raft_snapshot_threshold"),
+	UNUSED_SERVER("raft_trailing_logs"),
+	UNUSED_SERVER("redundancy_zone"),
+	UNUSED_SERVER("rejoin_after_leave"),
+	UNUSED_SERVER("retry_interval"),
+	UNUSED_SERVER("retry_join"),
+	UNUSED_SERVER("retry_max"),
+	UNUSED_SERVER("root_key_gc_interval"),
+	UNUSED_SERVER("root_key_gc_threshold"),
+	UNUSED_SERVER("root_key_rotation_threshold"),
+	UNUSED_SERVER("search"),
+	UNUSED_SERVER("server_join"),
+	UNUSED_SERVER("start_join"),
+	UNUSED_SERVER("start_timeout"),
+	UNUSED_SERVER("upgrade_version"),
+	{ 0 },
+};
 
 /* --- tls --- */
 
@@ -439,12 +520,13 @@ static const struct config_attr tls_attrs[] = {
 	CALL("ca_file", read_tls_file),
 	CALL("cert_file", read_tls_file),
 	CALL("key_file", read_tls_file),
-	UNUSED("http"),
-	UNUSED("rpc_upgrade_mode"),
-	UNUSED("tls_cipher_suites"),
-	UNUSED("tls_min_version"),
-	UNUSED("tls_prefer_server_cipher_suites"),
-	UNUSED("verify_https_client"),
+	UNUSED_AS("http", "has no effect: the API is on the control socket only"),
+	UNUSED_AS(
+	    "rpc_upgrade_mode", "has no effect: connections to servers use TLS if tls.rpc is on"),
+	UNUSED_AS("tls_cipher_suites", "has no effect: the TLS library chooses"),
+	UNUSED_AS("tls_min_version", "has no effect: TLS 1.2 or newer is used"),
+	UNUSED_AS("tls_prefer_server_cipher_suites", "has no effect: the TLS library chooses"),
+	UNUSED_AS("verify_https_client", "has no effect: the API is on the control socket only"),
 	{ 0 },
 };
 
@@ -461,9 +543,9 @@ static const struct config_attr acl_attrs[] = {
 	CALL("token_ttl", read_token_ttl),
 	UNUSED_AS("policy_ttl", "has no effect: policies are kept as long as their token"),
 	UNUSED_AS("role_ttl", "has no effect: roles are kept as long as their token"),
-	UNUSED("replication_token"),
-	UNUSED("token_max_expiration_ttl"),
-	UNUSED("token_min_expiration_ttl"),
+	UNUSED_AS("replication_token", "has no effect: tokens are kept by the servers"),
+	UNUSED_AS("token_max_expiration_ttl", "has no effect: tokens are kept by the servers"),
+	UNUSED_AS("token_min_expiration_ttl", "has no effect: tokens are kept by the servers"),
 	{ 0 },
 };
 
@@ -480,35 +562,49 @@ static const struct config_attr agent_attrs[] = {
 	BLOCK("plugin", config_plugin_attrs),
 	BLOCK("server", server_attrs),
 	BLOCK("acl", acl_attrs),
+	BLOCK("tls", tls_attrs),
 	UNUSED_SOCKET("addresses"),
 	UNUSED_SOCKET("advertise"),
-	UNUSED("audit"),
-	UNUSED("autopilot"),
 	UNUSED_SOCKET("bind_addr"),
-	UNUSED("consul"),
-	UNUSED("disable_anonymous_signature"),
-	UNUSED("disable_update_check"),
-	UNUSED("enable_debug"),
-	UNUSED("enable_syslog"),
-	UNUSED("http_api_response_headers"),
-	UNUSED("leave_on_interrupt"),
-	UNUSED("leave_on_terminate"),
-	UNUSED("limits"),
-	UNUSED("log_file"),
-	UNUSED("log_include_location"),
-	UNUSED("log_json"),
-	UNUSED("log_rotate_bytes"),
-	UNUSED("log_rotate_duration"),
-	UNUSED("log_rotate_max_files"),
-	UNUSED_AS("plugin_dir", "has no effect: drover's drivers are built in"),
 	UNUSED_SOCKET("ports"),
-	UNUSED("reporting"),
-	UNUSED("sentinel"),
-	UNUSED("syslog_facility"),
-	UNUSED("telemetry"),
-	BLOCK("tls", tls_attrs),
-	UNUSED("ui"),
-	UNUSED("vault"),
+	UNUSED_AS("audit", "has no effect: requests are not audited"),
+	UNUSED_AS("autopilot", "has no effect: there is one embedded server"),
+	UNUSED_AS("consul", "has no effect: jobs with consul blocks are refused"),
+	UNUSED_AS(
+	    "disable_anonymous_signature", "has no effect: drover contacts nobody but its servers"),
+	UNUSED_AS("disable_update_check", "has no effect: drover contacts nobody but its servers"),
+	UNUSED_AS("enable_debug", "has no effect: use drover monitor -log-level=debug"),
+	UNUSED_AS("enable_syslog",
+	    "has no effect: the log goes to stderr, which is the journal under systemd"),
+	UNUSED_AS("eventlog",
+	    "has no effect: the log goes to stderr, which is the journal under systemd"),
+	UNUSED_AS("http_api_response_headers",
+	    "has no effect: the API is on the control socket, without added headers"),
+	UNUSED_AS("keyring", "has no effect: the embedded server signs and encrypts nothing"),
+	UNUSED_AS("leave_on_interrupt", "has no effect: SIGINT stops the agent, tasks keep "
+					"running: run drover node drain before"),
+	UNUSED_AS("leave_on_terminate", "has no effect: SIGTERM stops the agent, tasks keep "
+					"running: run drover node drain before"),
+	UNUSED_AS("limits", "has no effect: the limits of the control socket are fixed"),
+	UNUSED_AS("log_file",
+	    "has no effect: the log goes to stderr, which is the journal under systemd"),
+	UNUSED_AS("log_include_location", "has no effect: lines name the process"),
+	UNUSED_AS("log_json", "has no effect: lines are text: journalctl -o json has fields"),
+	UNUSED_AS("log_rotate_bytes",
+	    "has no effect: the log goes to stderr, which is the journal under systemd"),
+	UNUSED_AS("log_rotate_duration",
+	    "has no effect: the log goes to stderr, which is the journal under systemd"),
+	UNUSED_AS("log_rotate_max_files",
+	    "has no effect: the log goes to stderr, which is the journal under systemd"),
+	UNUSED_AS("plugin_dir", "has no effect: the drivers are built in"),
+	UNUSED_AS("reporting", "has no effect: drover contacts nobody but its servers"),
+	UNUSED_AS("rpc", "has no effect: the settings of connections to servers are fixed"),
+	UNUSED_AS("sentinel", "has no effect: there are no policies of this kind"),
+	UNUSED_AS("syslog_facility",
+	    "has no effect: the log goes to stderr, which is the journal under systemd"),
+	UNUSED_AS("telemetry", "has no effect: no metrics are exported: use drover alloc stats"),
+	UNUSED_AS("ui", "has no effect: there is no web interface"),
+	UNUSED_AS("vault", "has no effect: jobs with vault blocks are refused"),
 	{ 0 },
 };
 
@@ -611,35 +707,47 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 	};
 }
 
+static void
+say_of_file(struct config_sink *sink, const char *name, const char *sentence)
+{
+	char text[ERR_MSG_SIZE];
+
+	(void)snprintf(text, sizeof text, "%s: %s", name, sentence);
+	config_say(sink, true, text);
+}
+
+static void
+read_document(struct config_reader *c, const struct hcl_source *source)
+{
+	const struct hcl_node *root = hcl_tree_parse(c->h, source);
+
+	if (root)
+		(void)config_read_body(c, root, agent_attrs);
+	for (const struct hcl_problem *p = root ? NULL : hcl_problems(c->h); p; p = p->next)
+		config_say(c->sink, true, hcl_problem_text(c->h, p));
+}
+
 int
 config_parse(const char *text, size_t len, const char *name, struct agent_config *config,
-    struct agent_policy *policy, void (*warn)(void *arg, const char *sentence), void *arg,
-    struct err *e)
+    struct agent_policy *policy, struct config_sink *sink)
 {
-	struct config_reader c = {
-		.name = name, .config = config, .policy = policy, .warn = warn, .arg = arg, .e = e
-	};
-	struct hcl_doc doc;
-	int r;
+	const struct hcl_source source = { name, text, len };
+	struct config_reader c = { .config = config, .policy = policy, .sink = sink };
+	unsigned n_errors = sink->n_errors;
 
-	r = hcl_parse(text, len, name, &doc, e);
-	if (r < 0)
-		return -EINVAL;
-	r = config_read_body(&c, doc.root, agent_attrs);
-	hcl_doc_done(&doc);
-	if (r < 0)
-		return r;
-	r = name[0] == '/' ? policy_mask_add(policy, name) : 0;
-	if (r < 0)
-		return err_set(e, r,
-		    "%s: hide it, password files and keys from exec tasks (at most %d paths)", name,
-		    CONFIG_MASKS_MAX);
+	c.h = hcl_new(&hcl_tree_limits);
+	read_document(&c, &source);
+	hcl_free(c.h);
+	if (name[0] == '/' && policy_mask_add(policy, name) < 0)
+		say_of_file(sink, name,
+		    "too many paths to hide from exec tasks: files, keys and password files are at "
+		    "most 128");
 	policy->drivers &= ~policy->drivers_denied;
 	config->drivers = policy->drivers;
 	config->allow_caps = policy->allow_caps;
 	config->allow_host_pid = policy->allow_host_pid;
 	config->allow_host_ipc = policy->allow_host_ipc;
-	return 0;
+	return sink->n_errors > n_errors ? -EINVAL : 0;
 }
 
 /* Returns a host volume that tasks may write and that contains v's path, or NULL. */
@@ -660,8 +768,8 @@ find_outer_volume(const struct agent_config *config, const struct config_host_vo
 /* A task that may write the outer volume could replace the inner one's directory with another one
  * or a link, which the agent would open at its next start. */
 static void
-drop_inner_volumes(struct agent_config *config, struct agent_policy *policy,
-    void (*warn)(void *arg, const char *sentence), void *arg)
+drop_inner_volumes(
+    struct agent_config *config, struct agent_policy *policy, struct config_sink *sink)
 {
 	uint32_t n = 0;
 
@@ -678,32 +786,76 @@ drop_inner_volumes(struct agent_config *config, struct agent_policy *policy,
 		    "host_volume \"%s\" is left out: its path is below that of host_volume \"%s\", "
 		    "which tasks can write: make that one read_only, or use another path",
 		    v->name, outer->name);
-		warn(arg, sentence);
+		config_say(sink, false, sentence);
 	}
 	config->n_host_volumes = policy->n_host_volumes = n;
 	memcpy(config->host_volumes, policy->host_volumes, sizeof config->host_volumes);
 }
 
-int
-config_check(struct agent_config *config, struct agent_policy *policy,
-    void (*warn)(void *arg, const char *sentence), void *arg, struct err *e)
+static void
+check_host_modes(const struct agent_config *config, struct config_sink *sink)
 {
 	const char *mode = config->default_pid_host && !config->allow_host_pid   ? "pid"
 			   : config->default_ipc_host && !config->allow_host_ipc ? "ipc"
 										 : NULL;
+	char text[ERR_MSG_SIZE];
 
-	int r = mask_moved_paths(policy);
-
-	if (r < 0)
-		return err_set(e, r,
-		    "chroot_env: hide password files and keys where it puts them (at most %d "
-		    "paths)",
-		    CONFIG_MASKS_MAX);
-	drop_inner_volumes(config, policy, warn, arg);
 	if (!mode)
-		return 0;
-	return err_say(e, -EINVAL,
+		return;
+	(void)snprintf(text, sizeof text,
 	    "plugin \"exec\": default_%s_mode is \"host\", which needs allow_host_%s = true; that "
 	    "%s anyone who may submit a job",
 	    mode, mode, mode[0] == 'p' ? "gives root to" : "opens the host's shared memory to");
+	config_say(sink, true, text);
+}
+
+static void
+check_servers(const struct agent_config *config, struct config_sink *sink)
+{
+	static const char *const tls_names[CONFIG_TLS_FILES] = { "ca_file", "cert_file",
+		"key_file" };
+	char text[ERR_MSG_SIZE];
+
+	if (config->acl_enabled && config->n_servers == 0)
+		config_say(sink, true,
+		    "acl: enabled = true needs client { servers = […] }: tokens are checked by "
+		    "servers, and the embedded server has none; without servers the permissions of "
+		    "the control socket decide who has access");
+	for (int i = 0; i < CONFIG_TLS_FILES; i++) {
+		if (!config->tls_rpc || config->tls_files[i][0])
+			continue;
+		(void)snprintf(
+		    text, sizeof text, "tls.rpc is on, but tls.%s is not set", tls_names[i]);
+		config_say(sink, true, text);
+	}
+}
+
+int
+config_check(struct agent_config *config, struct agent_policy *policy, struct config_sink *sink)
+{
+	unsigned n_errors = sink->n_errors;
+
+	if (mask_moved_paths(policy) < 0)
+		config_say(sink, true,
+		    "chroot_env: hide password files and keys where it puts them (at most 128 "
+		    "paths)");
+	drop_inner_volumes(config, policy, sink);
+	check_host_modes(config, sink);
+	check_servers(config, sink);
+	return sink->n_errors > n_errors ? -EINVAL : 0;
+}
+
+int
+config_is_name(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return entry->d_name[0] != '.' && dot &&
+	       (strcmp(dot, ".hcl") == 0 || strcmp(dot, ".json") == 0);
+}
+
+int
+config_compare_names(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
 }

@@ -21,23 +21,40 @@ void config_defaults(struct agent_config *config, struct agent_policy *policy, b
 int policy_mask_add(struct agent_policy *policy, const char *path);
 
 /*
+ * Gets the problems of a configuration. text is "file:line:column: sentence"; for an error, two
+ * more lines show the place. Set problem and arg; after CONFIG_PROBLEMS_MAX only the counts grow.
+ */
+#define CONFIG_PROBLEMS_MAX 100
+struct config_sink {
+	void (*problem)(void *arg, bool is_error, const char *text);
+	void *arg;
+	unsigned n_problems, n_errors;
+};
+
+/* Reports one problem. */
+void config_say(struct config_sink *sink, bool is_error, const char *text);
+
+/*
  * Reads the text of one configuration file (Nomad's agent HCL, or JSON if it starts with '{') and
- * overrides the current values, as a later file overrides an earlier one. name is used in errors:
- * "file:line:column: expected …". Unknown blocks and attributes are not errors: a sentence for each
- * goes to warn(arg, sentence). The file itself and the key of tls {} are hidden from tasks. Returns
- * 0, or with *e -EINVAL, -ENAMETOOLONG, or -ENOSPC for more than CONFIG_MASKS_MAX paths to hide.
+ * overrides the current values, as a later file overrides an earlier one. name is used in the
+ * problems. Unknown blocks and attributes are warnings. The file itself and the key of tls {} are
+ * hidden from tasks. Returns 0, or -EINVAL after errors were reported.
  */
 int config_parse(const char *text, size_t len, const char *name, struct agent_config *config,
-    struct agent_policy *policy, void (*warn)(void *arg, const char *sentence), void *arg,
-    struct err *e);
+    struct agent_policy *policy, struct config_sink *sink);
 
 /*
  * Checks the combination of all files; called after the last one. Leaves out host volumes inside
- * others that tasks can write, with a sentence to warn(arg, sentence), and hides paths also where
- * chroot_env puts them. Returns 0, or with *e -EINVAL for contradicting settings of exec,
- * -ENAMETOOLONG or -ENOSPC for one more path to hide.
+ * others that tasks can write, with a warning, and hides paths also where chroot_env puts them.
+ * Returns 0, or -EINVAL after errors were reported.
  */
-int config_check(struct agent_config *config, struct agent_policy *policy,
-    void (*warn)(void *arg, const char *sentence), void *arg, struct err *e);
+int config_check(
+    struct agent_config *config, struct agent_policy *policy, struct config_sink *sink);
+
+/* Whether a file of this name in a configuration directory is read: *.hcl and *.json, but no hidden
+ * ones; in the order of strcmp(3). For scandir(3). */
+struct dirent;
+int config_is_name(const struct dirent *entry);
+int config_compare_names(const struct dirent **a, const struct dirent **b);
 
 #endif

@@ -36,7 +36,7 @@ read_driver_list(struct config_reader *c, const struct hcl_node *node)
 {
 	bool allow = strcmp(node->key, "driver.allowlist") == 0;
 
-	if (node->kind != HCL_STRING)
+	if (node->kind != HCL_NODE_STRING)
 		return config_wrong(c, node, node->key, "a string with names of drivers");
 	if (node->text[strspn(node->text, ", ")] == '\0')
 		return 0;
@@ -44,10 +44,18 @@ read_driver_list(struct config_reader *c, const struct hcl_node *node)
 	return 0;
 }
 
+static int
+warn_option(struct config_reader *c, const struct hcl_node *node)
+{
+	config_warn(c, node->key_at, node->key,
+	    "has no effect: the options are driver.allowlist and driver.denylist");
+	return 0;
+}
+
 const struct config_attr config_options_attrs[] = {
 	CALL("driver.allowlist", read_driver_list),
 	CALL("driver.denylist", read_driver_list),
-	{ 0 },
+	{ .fn = warn_option },
 };
 
 /* --- plugins --- */
@@ -59,7 +67,7 @@ read_ranges(struct config_reader *c, const struct hcl_node *node, uint32_t *n,
 {
 	const char *at = node->text;
 
-	if (node->kind != HCL_STRING)
+	if (node->kind != HCL_NODE_STRING)
 		return config_wrong(c, node, node->key, "a string such as \"0,1000-1999\"");
 	for (at += strspn(at, ", "); *at; at += strspn(at, ", ")) {
 		uint64_t low = 0, high = 0;
@@ -149,7 +157,7 @@ read_ns_mode(struct config_reader *c, const struct hcl_node *node)
 	bool *host = strcmp(node->key, "default_pid_mode") == 0 ? &c->config->default_pid_host
 								: &c->config->default_ipc_host;
 
-	if (node->kind != HCL_STRING)
+	if (node->kind != HCL_NODE_STRING)
 		return config_wrong(c, node, node->key, "\"private\" or \"host\"");
 	*host = strcmp(node->text, "host") == 0;
 	if (!*host && strcmp(node->text, "private") != 0)
@@ -201,9 +209,9 @@ static const struct config_attr exec_config_attrs[] = {
 };
 
 static const struct config_attr raw_exec_attrs[] = { BLOCK("config", raw_exec_config_attrs),
-	UNUSED("args"), { 0 } };
-static const struct config_attr exec_attrs[] = { BLOCK("config", exec_config_attrs), UNUSED("args"),
-	{ 0 } };
+	UNUSED_AS("args", "has no effect: the drivers are built in"), { 0 } };
+static const struct config_attr exec_attrs[] = { BLOCK("config", exec_config_attrs),
+	UNUSED_AS("args", "has no effect: the drivers are built in"), { 0 } };
 
 static int
 read_raw_exec(struct config_reader *c, const struct hcl_node *node)
@@ -219,8 +227,16 @@ read_exec(struct config_reader *c, const struct hcl_node *node)
 	return config_read_blocks(c, node, exec_attrs);
 }
 
+static int
+warn_plugin(struct config_reader *c, const struct hcl_node *node)
+{
+	config_warn(c, node->key_at, node->key,
+	    "has no effect: the drivers are exec and raw_exec, jobs with others are refused");
+	return 0;
+}
+
 const struct config_attr config_plugin_attrs[] = {
 	CALL("raw_exec", read_raw_exec),
 	CALL("exec", read_exec),
-	{ 0 },
+	{ .fn = warn_plugin },
 };

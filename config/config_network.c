@@ -43,7 +43,7 @@ config_read_reserved_ports(struct config_reader *c, const struct hcl_node *node)
 static bool
 is_template(struct config_reader *c, const struct hcl_node *node)
 {
-	if (node->kind != HCL_STRING || !strstr(node->text, "{{"))
+	if (node->kind != HCL_NODE_STRING || !strstr(node->text, "{{"))
 		return false;
 	config_warn(c, node->at, node->key, "has no effect as a template: name the interface");
 	return true;
@@ -119,10 +119,10 @@ static int
 read_host_network(struct config_reader *c, const struct hcl_node *node)
 {
 	struct config_host_network net = { 0 };
-	const struct hcl_node *body = node->kind == HCL_LIST ? node->first : node;
+	const struct hcl_node *body = node->kind == HCL_NODE_LIST ? node->first : node;
 	int r = 0;
 
-	if (!body || body->kind != HCL_OBJECT || (node->kind == HCL_LIST && body->next))
+	if (!body || body->kind != HCL_NODE_OBJECT || (node->kind == HCL_NODE_LIST && body->next))
 		return config_wrong(c, node, "host_network", "a name and a block");
 	if (!name_is_component(node->key) || strlen(node->key) >= sizeof net.name ||
 	    strcmp(node->key, "default") == 0)

@@ -11,18 +11,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEYS_MAX 100 /* of a block */
+
 /* --- errors and warnings --- */
 
+void
+config_say(struct config_sink *sink, bool is_error, const char *text)
+{
+	sink->n_errors += is_error;
+	if (++sink->n_problems < CONFIG_PROBLEMS_MAX)
+		sink->problem(sink->arg, is_error, text);
+	else if (sink->n_problems == CONFIG_PROBLEMS_MAX)
+		sink->problem(sink->arg, is_error, "further problems are not shown");
+}
+
 int
-config_fail(struct config_reader *c, struct hcl_pos at, const char *fmt, ...)
+config_fail(struct config_reader *c, struct hcl_range at, const char *fmt, ...)
 {
 	char sentence[ERR_MSG_SIZE / 2];
+	struct hcl_problem problem = { .at = at, .text = sentence };
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(sentence, sizeof sentence, fmt, ap);
 	va_end(ap);
-	return err_say(c->e, -EINVAL, "%s:%u:%u: %s", c->name, at.line, at.column, sentence);
+	if (c->sink->n_problems < CONFIG_PROBLEMS_MAX)
+		config_say(c->sink, true, hcl_problem_text(c->h, &problem));
+	else
+		config_say(c->sink, true, "");
+	return -EINVAL;
 }
 
 int
@@ -30,19 +47,39 @@ config_wrong(
     struct config_reader *c, const struct hcl_node *node, const char *key, const char *what)
 {
 	return config_fail(
-	    c, node->at, "%s: expected %s, found %s", key, what, hcl_kind_name(node->kind));
+	    c, node->at, "%s: expected %s, found %s", key, what, hcl_node_kind_name(node->kind));
 }
 
 void
-config_warn(struct config_reader *c, struct hcl_pos at, const char *key, const char *why)
+config_warn(struct config_reader *c, struct hcl_range at, const char *key, const char *why)
 {
 	char sentence[ERR_MSG_SIZE];
+	struct hcl_problem problem = { .at = at, .text = sentence };
 
-	if (!c->warn)
+	if (c->sink->n_problems >= CONFIG_PROBLEMS_MAX)
 		return;
-	(void)snprintf(sentence, sizeof sentence, "%s:%u:%u: '%.64s' %s", c->name, at.line,
-	    at.column, key, why);
-	c->warn(c->arg, sentence);
+	(void)snprintf(sentence, sizeof sentence, "'%.64s' %s", key, why);
+	config_say(c->sink, false, hcl_problem_line(c->h, &problem));
+}
+
+static void
+warn_unknown(struct config_reader *c, const struct hcl_node *node, const struct config_attr *known)
+{
+	const char *names[KEYS_MAX], *similar;
+	char why[128] = "is unknown and has no effect";
+	size_t n = 0;
+
+	if (c->sink->n_problems >= CONFIG_PROBLEMS_MAX)
+		return; /* the search below takes time */
+	while (n < KEYS_MAX && known[n].key) {
+		names[n] = known[n].key;
+		n++;
+	}
+	similar = hcl_similar(node->key, names, n);
+	if (similar)
+		(void)snprintf(
+		    why, sizeof why, "is unknown and has no effect: did you mean \"%s\"?", similar);
+	config_warn(c, node->key_at, node->key, why);
 }
 
 /* --- values --- */
@@ -54,7 +91,8 @@ config_get_text(
 	size_t len;
 
 	/* Accepts numbers and booleans too, as Nomad does: meta { rack = 12 }. */
-	if (node->kind != HCL_STRING && node->kind != HCL_NUMBER && node->kind != HCL_BOOL)
+	if (node->kind != HCL_NODE_STRING && node->kind != HCL_NODE_NUMBER &&
+	    node->kind != HCL_NODE_BOOL)
 		return config_wrong(c, node, key, "a string");
 	len = strlen(node->text);
 	for (size_t i = 0; i < len; i++)
@@ -71,7 +109,7 @@ config_get_text(
 int
 config_get_bool(struct config_reader *c, const struct hcl_node *node, const char *key, bool *ret)
 {
-	bool is_text = node->kind == HCL_BOOL || node->kind == HCL_STRING;
+	bool is_text = node->kind == HCL_NODE_BOOL || node->kind == HCL_NODE_STRING;
 
 	if (is_text && (strcmp(node->text, "true") == 0 || strcmp(node->text, "1") == 0)) {
 		*ret = true;
@@ -81,7 +119,7 @@ config_get_bool(struct config_reader *c, const struct hcl_node *node, const char
 		*ret = false;
 		return 0;
 	}
-	if (node->kind == HCL_STRING)
+	if (node->kind == HCL_NODE_STRING)
 		return config_fail(
 		    c, node->at, "%s: expected true or false, found \"%.64s\"", key, node->text);
 	return config_wrong(c, node, key, "true or false");
@@ -110,7 +148,7 @@ get_number(struct config_reader *c, const struct hcl_node *node, const char *key
 
 	(void)snprintf(
 	    what, sizeof what, "a whole number from 0 to %llu", (unsigned long long)most);
-	if (node->kind != HCL_NUMBER && node->kind != HCL_STRING)
+	if (node->kind != HCL_NODE_NUMBER && node->kind != HCL_NODE_STRING)
 		return config_wrong(c, node, key, what);
 	if (!config_take_number(&at, most, &v) || *at)
 		return config_fail(
@@ -120,7 +158,7 @@ get_number(struct config_reader *c, const struct hcl_node *node, const char *key
 }
 
 int
-config_check_path(struct config_reader *c, struct hcl_pos at, const char *key, const char *path)
+config_check_path(struct config_reader *c, struct hcl_range at, const char *key, const char *path)
 {
 	const char *part = path;
 
@@ -152,7 +190,7 @@ config_get_path(struct config_reader *c, const struct hcl_node *node, const char
 	size_t len;
 	int r;
 
-	if (node->kind != HCL_STRING)
+	if (node->kind != HCL_NODE_STRING)
 		return config_wrong(c, node, key, "a path");
 	r = config_get_text(c, node, key, ret, CONFIG_PATH_SIZE);
 	if (r < 0)
@@ -167,18 +205,15 @@ int
 config_each_string(
     struct config_reader *c, const struct hcl_node *node, const char *key, config_attr_fn *fn)
 {
-	int r;
+	int r = 0;
 
-	if (node->kind != HCL_LIST)
+	if (node->kind != HCL_NODE_LIST)
 		return config_wrong(c, node, key, "a list of strings");
-	for (const struct hcl_node *n = node->first; n; n = n->next) {
-		if (n->kind != HCL_STRING)
-			return config_wrong(c, n, key, "a string");
-		r = fn(c, n);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (const struct hcl_node *n = node->first; n; n = n->next)
+		if ((n->kind == HCL_NODE_STRING ? fn(c, n) : config_wrong(c, n, key, "a string")) <
+		    0)
+			r = -EINVAL;
+	return r;
 }
 
 /* --- bodies --- */
@@ -189,13 +224,14 @@ config_read_blocks(
 {
 	int r = 0;
 
-	if (node->kind == HCL_OBJECT)
+	if (node->kind == HCL_NODE_OBJECT)
 		return config_read_body(c, node, known);
-	if (node->kind != HCL_LIST)
+	if (node->kind != HCL_NODE_LIST)
 		return config_wrong(c, node, node->key, "a block");
-	for (const struct hcl_node *n = node->first; n && r >= 0; n = n->next)
-		r = n->kind == HCL_OBJECT ? config_read_body(c, n, known)
-					  : config_wrong(c, n, node->key, "a block");
+	for (const struct hcl_node *n = node->first; n; n = n->next)
+		if ((n->kind == HCL_NODE_OBJECT ? config_read_body(c, n, known)
+						: config_wrong(c, n, node->key, "a block")) < 0)
+			r = -EINVAL;
 	return r;
 }
 
@@ -208,7 +244,7 @@ read_attr(struct config_reader *c, const struct hcl_node *node, const struct con
 	case ATTR_CALL:
 		return a->fn(c, node);
 	case ATTR_TEXT:
-		if (node->kind == HCL_STRING && node->text[0] == '\0')
+		if (node->kind == HCL_NODE_STRING && node->text[0] == '\0')
 			return 0;
 		return config_get_text(c, node, node->key, at, a->size);
 	case ATTR_BOOL:
@@ -235,7 +271,7 @@ config_read_body(
     struct config_reader *c, const struct hcl_node *body, const struct config_attr *known)
 {
 	uint64_t seen = 0;
-	int r;
+	int r = 0;
 
 	for (const struct hcl_node *n = body->first; n; n = n->next) {
 		const struct config_attr *a = known;
@@ -243,19 +279,20 @@ config_read_body(
 		while (a->key && strcmp(a->key, n->key) != 0)
 			a++;
 		if (!a->key && !a->fn) {
-			config_warn(c, n->key_at, n->key, "is unknown and has no effect");
+			warn_unknown(c, n, known);
 			continue;
 		}
-		if (n->kind == HCL_NULL)
+		if (n->kind == HCL_NODE_NULL)
 			continue;
 		if (a->key && !is_repeatable(a)) {
-			if (seen >> (a - known) & 1)
-				return config_fail(c, n->key_at, "'%s' occurs twice", n->key);
+			if (seen >> (a - known) & 1) {
+				r = config_fail(c, n->key_at, "'%s' occurs twice", n->key);
+				continue;
+			}
 			seen |= 1ull << (a - known);
 		}
-		r = a->key ? read_attr(c, n, a) : a->fn(c, n);
-		if (r < 0)
-			return r;
+		if ((a->key ? read_attr(c, n, a) : a->fn(c, n)) < 0)
+			r = -EINVAL;
 	}
-	return 0;
+	return r;
 }

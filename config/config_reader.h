@@ -6,20 +6,18 @@
 #ifndef DROVER_CONFIG_CONFIG_READER_H
 #define DROVER_CONFIG_CONFIG_READER_H
 
-#include "common/err.h"
-#include "common/hcl.h"
+#include "config/config.h"
+#include "hcl/hcl_tree.h"
 #include "proto/agent_config.h"
 
 #define DRIVER_BIT(driver) (1u << (driver))
 
 struct config_reader {
-	const char *name;
+	struct hcl *h;
 	struct agent_config *config;
 	struct agent_policy *policy;
-	void (*warn)(void *arg, const char *sentence);
-	void *arg;
+	struct config_sink *sink;
 	uint32_t driver; /* bit of the plugin whose block is read */
-	struct err *e;
 };
 
 typedef int config_attr_fn(struct config_reader *c, const struct hcl_node *node);
@@ -35,7 +33,9 @@ struct config_attr {
 		ATTR_BOOL,   /* bool at offset */
 		ATTR_NUMBER, /* uint64_t at offset, up to `most` */
 		ATTR_BLOCK,  /* a block with the attributes `inside` */
-		ATTR_UNUSED, /* Nomad's, has no effect in drover; `why` is the reason */
+		ATTR_UNUSED, /* Nomad's, has no effect in drover; `why` says what happens instead;
+				such rows are last, because only the first 64 are checked for
+				repetition */
 	} kind;
 	size_t offset, size;
 	uint64_t most;
@@ -67,23 +67,19 @@ struct config_attr {
 	{                                                                                          \
 		.key = key_, .kind = ATTR_BLOCK, .inside = inside_                                 \
 	}
-#define UNUSED(key_)                                                                               \
-	{                                                                                          \
-		.key = key_, .kind = ATTR_UNUSED, .why = "has no effect in drover"                 \
-	}
 #define UNUSED_AS(key_, why_)                                                                      \
 	{                                                                                          \
 		.key = key_, .kind = ATTR_UNUSED, .why = why_                                      \
 	}
 
-/* Sets c->e to "file:line:column: sentence". Returns -EINVAL. */
+/* Reports "file:line:column: sentence" and the line, as an error. Returns -EINVAL. */
 int __attribute__((format(printf, 3, 4)))
-config_fail(struct config_reader *c, struct hcl_pos at, const char *fmt, ...);
-/* Sets c->e to "key: expected what, found" and the kind of node. Returns -EINVAL. */
+config_fail(struct config_reader *c, struct hcl_range at, const char *fmt, ...);
+/* Reports "key: expected what, found" and the kind of node. Returns -EINVAL. */
 int config_wrong(
     struct config_reader *c, const struct hcl_node *node, const char *key, const char *what);
-/* Passes a warning with the position, key and the reason why it has no effect to c->warn. */
-void config_warn(struct config_reader *c, struct hcl_pos at, const char *key, const char *why);
+/* Reports a warning with the position, the key and the reason why it has no effect. */
+void config_warn(struct config_reader *c, struct hcl_range at, const char *key, const char *why);
 
 /* Each returns 0 with the value stored, or -EINVAL by config_fail(). */
 int config_get_text(
@@ -94,14 +90,15 @@ int config_get_path(struct config_reader *c, const struct hcl_node *node, const 
     char ret[CONFIG_PATH_SIZE]);
 /* Checks for an absolute path without "." and ".." and without doubled or trailing slashes. */
 int config_check_path(
-    struct config_reader *c, struct hcl_pos at, const char *key, const char *path);
+    struct config_reader *c, struct hcl_range at, const char *key, const char *path);
 /* Parses a whole number up to most at *at and moves *at past it. */
 bool config_take_number(const char **at, uint64_t most, uint64_t *ret);
 /* Calls fn for each element of a list of strings. */
 int config_each_string(
     struct config_reader *c, const struct hcl_node *node, const char *key, config_attr_fn *fn);
 
-/* Reads an object with a table; a key that is not in the table gets a warning. */
+/* Reads an object with a table; a key that is not in the table gets a warning. Goes on after an
+ * error, so that all are reported. */
 int config_read_body(
     struct config_reader *c, const struct hcl_node *body, const struct config_attr *known);
 /* Reads a block; in JSON also a list of blocks. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_problem.c: shows a problem with its line of the text. Runs in: cli. */
+/* hcl_problem.c: shows a problem with its line of the text. Runs in: cli, supervisor (ACL
+ * policies), the launcher's configuration child. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,16 +69,24 @@ show_line(struct hcl *h, const char *head, const struct hcl_range *at, unsigned 
 }
 
 char *
-hcl_problem_text(struct hcl *h, const struct hcl_problem *p)
+hcl_problem_line(struct hcl *h, const struct hcl_problem *p)
 {
 	const char *kind = p->warning ? "warning: " : "";
 	struct hcl_position at;
-	char *head;
 
 	if (!p->at.source)
 		return hcl_printf(h, "%s%s", kind, p->text);
 	at = hcl_position(p->at.source, p->at.from);
-	head =
-	    hcl_printf(h, "%s:%u:%u: %s%s", p->at.source->name, at.line, at.column, kind, p->text);
-	return show_line(h, head, &p->at, at.line);
+	return hcl_printf(
+	    h, "%s:%u:%u: %s%s", p->at.source->name, at.line, at.column, kind, p->text);
+}
+
+char *
+hcl_problem_text(struct hcl *h, const struct hcl_problem *p)
+{
+	char *head = hcl_problem_line(h, p);
+
+	return p->at.source
+		   ? show_line(h, head, &p->at, hcl_position(p->at.source, p->at.from).line)
+		   : head;
 }

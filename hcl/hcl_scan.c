@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_scan.c: divides a text into tokens. Runs in: cli. */
+/* hcl_scan.c: divides a text into tokens. Runs in: cli, supervisor (ACL policies), the launcher's
+ * configuration child. */
 #include "hcl/hcl_scan.h"
 
 #include <string.h>
@@ -255,6 +256,8 @@ hcl_scan_newlines(struct hcl_parser *p, bool on)
 static const char *
 describe_token(struct hcl_parser *p)
 {
+	unsigned c;
+
 	if (p->tok.kind == HCL_TOK_END)
 		return "the end of the file";
 	if (p->tok.kind == HCL_TOK_NEWLINE)
@@ -267,6 +270,9 @@ describe_token(struct hcl_parser *p)
 		return "a long word";
 	if (!utf8_is_text(p->source->text + p->tok.at.from, p->tok.at.to - p->tok.at.from))
 		return "bytes that are not UTF-8";
+	c = (unsigned char)p->source->text[p->tok.at.from];
+	if (c < 0x20 || c == 0x7f)
+		return hcl_printf(p->h, "control character 0x%02x", c);
 	return hcl_printf(p->h, "\"%s\"", hcl_token_text(p));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_scan.h: tokens, for the parser. Runs in: cli. */
+/* hcl_scan.h: tokens, for the parser. Runs in: cli, supervisor (ACL policies), the
+ * launcher's configuration child. */
 #ifndef DROVER_HCL_HCL_SCAN_H
 #define DROVER_HCL_HCL_SCAN_H
 
@@ -30,13 +31,20 @@ struct hcl_token {
 	bool space_before;
 };
 
+enum hcl_dialect {
+	HCL_NATIVE, /* version 2 */
+	HCL_OLD,    /* version 1: words may have dots, %{ is text */
+	HCL_JSON,   /* texts have JSON's escapes, ${ is text */
+};
+
 struct hcl_parser {
 	struct hcl *h;
 	const struct hcl_source *source;
 	struct hcl_token tok; /* the next token */
 	uint32_t next;        /* the byte after it */
 	uint32_t before;      /* the end of the token before it */
-	bool newlines;        /* a line's end is a token; else it is space */
+	enum hcl_dialect dialect;
+	bool newlines; /* a line's end is a token; else it is space */
 };
 
 /* Reads the next token into p->tok. The token of a quote or heredoc ends with its opening. */

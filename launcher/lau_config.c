@@ -67,21 +67,6 @@ open_file(int place, const char *name, struct err *e)
 	return 0;
 }
 
-static int
-is_config_name(const struct dirent *entry)
-{
-	const char *dot = strrchr(entry->d_name, '.');
-
-	return entry->d_name[0] != '.' && dot &&
-	       (strcmp(dot, ".hcl") == 0 || strcmp(dot, ".json") == 0);
-}
-
-static int
-compare_names(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* Control of the configuration is control of root, so only root may be able to change it. */
 static int
 open_place(const char *path, struct err *e)
@@ -116,7 +101,7 @@ open_path(const char *path, bool may_be_missing, struct err *e)
 
 	if (fd < 0)
 		return fd == -ENOENT && may_be_missing ? 0 : fd;
-	n = scandirat(fd, ".", &names, is_config_name, compare_names);
+	n = scandirat(fd, ".", &names, config_is_name, config_compare_names);
 	if (n < 0)
 		return errno == ENOTDIR
 			   ? open_file(fd, path, e)
@@ -128,11 +113,17 @@ open_path(const char *path, bool may_be_missing, struct err *e)
 	return r;
 }
 
+/* Each line of the text is a line of the log. */
 static void
-warn_sentence(void *arg, const char *sentence)
+log_problem(void *arg, bool is_error, const char *text)
 {
 	(void)arg;
-	log_warn("%s", sentence);
+	while (*text) {
+		int n = (int)strcspn(text, "\n");
+
+		log_print(is_error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "%.*s", n, text);
+		text += n + (text[n] == '\n');
+	}
 }
 
 /* Returns the number of bytes. The text ends with a NUL and is valid until the next file is read.
@@ -164,6 +155,7 @@ read_config(const struct launcher *l, const struct agent_config *none, struct er
 {
 	static struct agent_config config;
 	static struct agent_policy policy;
+	struct config_sink sink = { .problem = log_problem };
 	const char *text;
 	int r = 0;
 
@@ -178,12 +170,18 @@ read_config(const struct launcher *l, const struct agent_config *none, struct er
 	for (size_t i = 0; i < n_sources && r >= 0; i++) {
 		ssize_t n = read_source(&sources[i], &text, e);
 
-		r = n < 0 ? (int)n
-			  : config_parse(text, (size_t)n, sources[i].name, &config, &policy,
-				warn_sentence, NULL, e);
+		r = n < 0 ? (int)n : 0;
+		if (r == 0)
+			(void)config_parse(
+			    text, (size_t)n, sources[i].name, &config, &policy, &sink);
 	}
-	if (r < 0 || (r = config_check(&config, &policy, warn_sentence, NULL, e)) < 0 ||
-	    (r = hand_over(0, &config, sizeof config, e)) < 0)
+	if (r < 0)
+		return r;
+	(void)config_check(&config, &policy, &sink);
+	if (sink.n_errors > 0)
+		return err_say(e, -EINVAL, "the configuration has %u error%s", sink.n_errors,
+		    sink.n_errors == 1 ? "" : "s");
+	if ((r = hand_over(0, &config, sizeof config, e)) < 0)
 		return r;
 	return hand_over(1, &policy, sizeof policy, e);
 }
@@ -199,9 +197,6 @@ read_tls(const struct launcher *l, const struct agent_config *config, struct err
 		const char *path = config->tls_files[i];
 		cleanup_close int fd = -1;
 
-		if (!path[0])
-			return err_say(
-			    e, -EINVAL, "tls.rpc is on, but tls.%s is not set", tls_names[i]);
 		fd = open_place(path, e);
 		r = fd < 0 ? fd : open_file(fd, path, e);
 	}

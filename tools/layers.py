@@ -43,10 +43,10 @@ def rooms():
     law = {"proto": set(), "common": {"proto"}, "model/engine": {"common", "proto"}, "model": {"common", "model/engine", "proto"}}
     law.update({p: set(BASE) for p in PROCESSES})
     law["contrib"] = set(BASE)
-    law["config"] = {"common", "proto"}
+    law["config"] = {"common", "proto", "hcl"}
     law["hcl"] = {"common", "proto"}
     law["jobspec"] = {"common", "proto", "hcl"}
-    law["cli"] |= {"hcl", "jobspec"}
+    law["cli"] |= {"config", "hcl", "jobspec"}
     law["launcher"].add("config")
     below = set(BASE)
     for layer in LAYERS:
@@ -58,6 +58,7 @@ def rooms():
     for name in NOT_HTTP:
         law["supervisor/" + name].discard("supervisor/http")
     law["supervisor"] = below  # sup_main.c
+    law["supervisor/cluster"].add("hcl")  # ACL policies
     for name in SERVER:
         law["supervisor/server/" + name] = set(law["supervisor/server"])
         law["supervisor/server"].add("supervisor/server/" + name)

@@ -6,19 +6,15 @@
 #include "config/config.h"
 #include "tests/fuzz/fuzz.h"
 
+/* config_check() reports problems of the combination of several files, without a place. */
 static void
-note_warning(void *arg, const char *sentence)
+note_problem(void *arg, bool is_error, const char *text)
 {
-	(void)arg;
-	HOLDS(strncmp(sentence, "/f:", 3) == 0);
-}
+	const bool *has_place = arg;
 
-/* config_check() warns about the combination of several files. */
-static void
-note_warning_of_all(void *arg, const char *sentence)
-{
-	(void)arg;
-	HOLDS(sentence[0] != '\0');
+	(void)is_error;
+	HOLDS(text[0] != '\0');
+	HOLDS(!*has_place || strncmp(text, "/f:", 3) == 0 || strncmp(text, "further", 7) == 0);
 }
 
 static void
@@ -32,13 +28,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct agent_config config;
 	static struct agent_policy policy;
-	struct err e = { 0 };
+	bool has_place = true;
+	struct config_sink sink = { .problem = note_problem, .arg = &has_place };
 	int r;
 
 	config_defaults(&config, &policy, false);
-	r = config_parse((const char *)data, size, "/f", &config, &policy, note_warning, NULL, &e);
-	HOLDS(r == 0 || strncmp(e.msg, "/f:", 3) == 0);
-	(void)config_check(&config, &policy, note_warning_of_all, NULL, NULL);
+	r = config_parse((const char *)data, size, "/f", &config, &policy, &sink);
+	HOLDS((r == 0) == (sink.n_errors == 0));
+	has_place = false;
+	(void)config_check(&config, &policy, &sink);
 	HOLDS(config.n_servers <= CONFIG_SERVERS_MAX && config.n_meta <= CONFIG_META_MAX);
 	HOLDS(config.n_host_volumes <= CONFIG_VOLUMES_MAX &&
 	      policy.n_chroot_env <= CONFIG_CHROOT_MAX);

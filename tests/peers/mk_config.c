@@ -9,14 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/hcl.h"
 #include "common/proc.h"
 #include "config/config.h"
+#include "hcl/hcl_tree.h"
 
 static void
-print_warning(void *arg, const char *sentence)
+print_problem(void *arg, bool is_error, const char *sentence)
 {
 	(void)arg;
+	(void)is_error;
 	fprintf(stderr, "%s\n", sentence);
 }
 
@@ -38,10 +39,10 @@ print_build(void)
 int
 main(int argc, char **argv)
 {
-	static char text[HCL_BYTES_MAX + 1];
+	static char text[HCL_TREE_BYTES_MAX + 1];
 	static struct agent_config config;
 	static struct agent_policy policy;
-	struct err e = { 0 };
+	struct config_sink sink = { .problem = print_problem };
 	size_t len, size;
 	const void *record;
 
@@ -51,11 +52,9 @@ main(int argc, char **argv)
 		return 2;
 	len = fread(text, 1, sizeof text, stdin);
 	config_defaults(&config, &policy, argc > 2 && strcmp(argv[2], "-dev") == 0);
-	if (config_parse(text, len, "stdin", &config, &policy, print_warning, NULL, &e) < 0 ||
-	    config_check(&config, &policy, print_warning, NULL, &e) < 0) {
-		fprintf(stderr, "%s\n", e.msg);
+	if (config_parse(text, len, "stdin", &config, &policy, &sink) < 0 ||
+	    config_check(&config, &policy, &sink) < 0)
 		return 1;
-	}
 	record = argv[1][0] == 'c' ? (const void *)&config : (const void *)&policy;
 	size = argv[1][0] == 'c' ? sizeof config : sizeof policy;
 	return fwrite(record, size, 1, stdout) != 1;

@@ -10,22 +10,38 @@
 #include "common/cleanup.h"
 #include "common/config_map.h"
 #include "common/fd.h"
-#include "common/hcl.h"
 #include "common/privs.h"
 #include "config/config.h"
+#include "hcl/hcl_tree.h"
 #include "tests/unit/unit.h"
 
 static struct agent_config config;
 static struct agent_policy policy;
 static char warnings[8192];
+static char shown[2048];
 static struct err e;
+static struct config_sink sink;
 
+/* The first line of the first error is in e, whole in shown. */
 static void
-note_warning(void *arg, const char *sentence)
+note_problem(void *arg, bool is_error, const char *text)
 {
 	ck_assert_ptr_eq(arg, &config);
-	ck_assert_uint_lt(strlen(warnings) + strlen(sentence) + 2, sizeof warnings);
-	(void)strcat(strcat(warnings, sentence), "\n");
+	if (is_error && !e.msg[0]) {
+		(void)snprintf(shown, sizeof shown, "%s", text);
+		(void)err_say(&e, -EINVAL, "%.*s", (int)strcspn(text, "\n"), text);
+	}
+	if (is_error)
+		return;
+	ck_assert_uint_lt(strlen(warnings) + strlen(text) + 2, sizeof warnings);
+	(void)strcat(strcat(warnings, text), "\n");
+}
+
+static void
+reset_sink(void)
+{
+	sink = (struct config_sink){ .problem = note_problem, .arg = &config };
+	e = (struct err){ 0 };
 }
 
 /* Parses a block of exactly that size, so that ASan detects a read beyond it. */
@@ -35,7 +51,8 @@ parse_more(const char *text, size_t len)
 	cleanup_free char *copy = malloc(len ? len : 1);
 
 	memcpy(copy, text, len);
-	return config_parse(copy, len, "a.hcl", &config, &policy, note_warning, &config, &e);
+	reset_sink();
+	return config_parse(copy, len, "a.hcl", &config, &policy, &sink);
 }
 
 static int
@@ -43,7 +60,6 @@ parse(const char *text)
 {
 	config_defaults(&config, &policy, false);
 	warnings[0] = '\0';
-	e = (struct err){ 0 };
 	return parse_more(text, strlen(text));
 }
 
@@ -264,7 +280,8 @@ END_TEST
 static int
 check_config(void)
 {
-	return config_check(&config, &policy, note_warning, &config, &e);
+	reset_sink();
+	return config_check(&config, &policy, &sink);
 }
 
 START_TEST(host_modes)
@@ -304,83 +321,84 @@ END_TEST
 
 START_TEST(heredocs)
 {
-	struct hcl_doc doc;
 	static const char text[] = "a = <<EOT\n  one\n  $${two}\nEOT\n"
 				   "b = <<-EOT\n    one\n\n      two\n    EOT\n"
 				   "c = <<X\nX\n";
+	const struct hcl_source source = { "h", text, sizeof text - 1 };
+	struct hcl *h = hcl_new(&hcl_tree_limits);
+	const struct hcl_node *root = hcl_tree_parse(h, &source);
 
-	ck_assert_msg(hcl_parse(text, sizeof text - 1, "h", &doc, &e) == 0, "%s", e.msg);
-	ck_assert_str_eq(doc.root->first->text, "  one\n  ${two}\n");
-	ck_assert_str_eq(doc.root->first->next->text, "one\n\n  two\n");
-	ck_assert_str_eq(doc.root->first->next->next->text, "");
-	hcl_doc_done(&doc);
+	ck_assert_ptr_nonnull(root);
+	ck_assert_str_eq(root->first->text, "  one\n  ${two}\n");
+	ck_assert_str_eq(root->first->next->text, "one\n\n  two\n");
+	ck_assert_str_eq(root->first->next->next->text, "");
+	hcl_free(h);
 }
 END_TEST
 
-START_TEST(positions_and_labels)
+START_TEST(ranges_and_labels)
 {
-	struct hcl_doc doc;
-	static const char text[] = "\xef\xbb\xbf\xc3\xa9 = 1\n";
-	static const char block[] = "a \"b\" c {\n\td = 1.5e-3\n}";
-	const struct hcl_node *n;
+	static const char text[] = "a \"b\" c {\n\td.e-5 = 1.5e-3\n}";
+	const struct hcl_source source = { "h", text, sizeof text - 1 };
+	struct hcl *h = hcl_new(&hcl_tree_limits);
+	const struct hcl_node *root = hcl_tree_parse(h, &source), *n;
 
-	ck_assert_int_eq(hcl_parse(text, sizeof text - 1, "h", &doc, &e), -EINVAL);
-	ck_assert_str_eq(e.msg, "h:1:1: expected a name or a block, found '\xc3\xa9'");
-	ck_assert_int_eq(hcl_parse(block, sizeof block - 1, "h", &doc, &e), 0);
-	n = doc.root->first->first->first->first;
-	ck_assert_str_eq(doc.root->first->first->key, "b");
-	ck_assert_str_eq(n->key, "d");
+	ck_assert_ptr_nonnull(root);
+	n = root->first->first->first->first;
+	ck_assert_str_eq(root->first->first->key, "b");
+	ck_assert_str_eq(n->key, "d.e-5");
 	ck_assert_str_eq(n->text, "1.5e-3");
-	ck_assert_uint_eq(n->key_at.line, 2);
-	ck_assert_uint_eq(n->key_at.column, 2);
-	ck_assert_uint_eq(n->at.column, 6);
-	hcl_doc_done(&doc);
+	ck_assert_uint_eq(n->key_at.from, 11);
+	ck_assert_uint_eq(n->key_at.to, 16);
+	ck_assert_uint_eq(n->at.from, 19);
+	ck_assert_uint_eq(n->at.to, 25);
+	hcl_free(h);
 }
 END_TEST
 
 static const struct {
 	const char *text, *says;
 } wrong[] = {
-	{ "region = \n", "a.hcl:2:1: expected a value (a string, a number, true, false, a list or "
-			 "an object), found the end of the file" },
-	{ "region \"x\"\n  a = 1",
-	    "a.hcl:1:11: expected '=' and a value, or '{' and a block, found the end of the line" },
-	{ "a = tru", "a.hcl:1:5: expected a value (a string, a number, true, false, a list or an "
-		     "object), found 'tru'" },
-	{ "client {\n", "a.hcl:2:1: expected '}', found the end of the file" },
-	{ "client }", "a.hcl:1:8: expected '=' and a value, or '{' and a block, found '}'" },
-	{ "}", "a.hcl:1:1: expected a name or a block, found '}'" },
-	{ "x = [1 2]", "a.hcl:1:8: expected ',' or ']', found '2'" },
-	{ "x = \"a\nb\"", "a.hcl:1:7: expected a closing '\"', found the end of the line" },
-	{ "x = \"a", "a.hcl:1:7: expected a closing '\"', found the end of the file" },
-	{ "x = \"\\q\"", "a.hcl:1:7: expected one of n t r \" \\ u after a backslash, found 'q'" },
-	{ "x = \"\\u12g4\"", "a.hcl:1:10: expected four hexadecimal digits, found 'g4'" },
-	{ "x = \"\\u0000\"", "a.hcl:1:6: expected the number of a Unicode character, found an "
-			     "invalid one (or NUL)" },
-	{ "x = \"\\ud800\"",
-	    "a.hcl:1:12: expected the second half of a surrogate pair, found '\"'" },
-	{ "x = \"${y}\"", "a.hcl:1:6: expected text (expressions do not exist here; \"$${\" is a "
-			  "plain \"${\"), found '$'" },
-	{ "x = <<E\n${y}\nE\n", "a.hcl:2:1: expected text (expressions do not exist here; \"$${\" "
-				"is a plain \"${\"), found '$'" },
-	{ "x = <<E\ny\n", "a.hcl:1:5: expected a line with only this heredoc's word, found the "
-			  "end of the file" },
-	{ "x = << E\ny\n", "a.hcl:1:7: expected the word that ends this heredoc, found ' '" },
-	{ "x = 012", "a.hcl:1:5: expected a number without a leading zero, found '012'" },
-	{ "x = 1.", "a.hcl:1:7: expected a digit, found the end of the file" },
-	{ "x = 5s", "a.hcl:1:6: expected the end of the number, found 's'" },
-	{ "/* x", "a.hcl:1:1: expected '*/' to end this comment, found the end of the file" },
+	{ "region = \n", "a.hcl:2:1: expected a value (a text in quotes, a number, true, false, a "
+			 "list or an object), found the end of the file" },
+	{ "region \"x\"\n  a = 1", "a.hcl:1:11: expected \"=\" and a value, or \"{\" and a block, "
+				   "found the end of the line" },
+	{ "a = tru", "a.hcl:1:5: expected a value (a text in quotes, a number, true, false, a list "
+		     "or an object), found \"tru\"" },
+	{ "client {\n", "a.hcl:2:1: expected \"}\", found the end of the file" },
+	{ "client }", "a.hcl:1:8: expected \"=\" and a value, or \"{\" and a block, found \"}\"" },
+	{ "}", "a.hcl:1:1: expected a setting or a block, found \"}\"" },
+	{ "x = [1 2]", "a.hcl:1:8: expected \",\" or \"]\", found \"2\"" },
+	{ "x = \"a\nb\"", "a.hcl:1:7: a text in quotes ends on its line: expected a quote; for a "
+			  "text of several lines use a heredoc (<<EOF), for a new line \\n" },
+	{ "x = \"a", "a.hcl:1:5: this text has no end: expected a quote" },
+	{ "x = \"\\q\"", "a.hcl:1:6: unknown escape: a backslash in quotes is followed by n, r, t, "
+			 "\\, \", u or U; for a backslash itself write two" },
+	{ "x = \"\\u12g4\"", "a.hcl:1:6: \\u needs 4 hexadecimal digits" },
+	{ "x = \"\\u0000\"", "a.hcl:1:5: a text cannot have a NUL character" },
+	{ "x = \"\\ud800\"", "a.hcl:1:6: this escape is not a character of Unicode" },
+	{ "x = \"${y}\"",
+	    "a.hcl:1:6: expressions do not exist here: write \"$${\" for the text \"${\"" },
+	{ "x = <<E\n${y}\nE\n",
+	    "a.hcl:2:1: expressions do not exist here: write \"$${\" for the text \"${\"" },
+	{ "x = <<E\ny\n", "a.hcl:1:5: this heredoc has no end: expected a line with E alone" },
+	{ "x = << E\ny\n", "a.hcl:1:5: expected a value (a text in quotes, a number, true, false, "
+			   "a list or an object), found \"<\"" },
+	{ "x = 012", "a.hcl:1:5: expected a number without a leading zero, found \"012\"" },
+	{ "x = 1.", "a.hcl:1:6: expected the end of the number, found \".\"" },
+	{ "x = 5s", "a.hcl:1:6: expected the end of the number, found \"s\"" },
+	{ "/* x", "a.hcl:1:1: this comment has no end: expected */" },
 	{ "a = 1\n\xff", "a.hcl:2:1: expected UTF-8 text, found an invalid byte" },
-	{ "a = \x01", "a.hcl:1:5: expected a value (a string, a number, true, false, a list or an "
-		      "object), found control character 0x01" },
-	{ "{\"a\": 1,}", "a.hcl:1:9: expected '}' or a key in quotes, found '}'" },
-	{ "{\"a\": [1,]}", "a.hcl:1:10: expected a value (a string, a number, true, false, a list "
-			   "or an object), found ']'" },
-	{ "{\"a\" 1}", "a.hcl:1:6: expected ':' and a value, found '1'" },
-	{ "{\"a\": 1 \"b\": 2}", "a.hcl:1:9: expected ',' or '}', found '\"'" },
-	{ "{} x", "a.hcl:1:4: expected the end of the file, found 'x'" },
+	{ "a = \x01", "a.hcl:1:5: expected a value (a text in quotes, a number, true, false, a "
+		      "list or an object), found control character 0x01" },
+	{ "{\"a\": 1,}", "a.hcl:1:9: expected \"}\" or a key in quotes, found \"}\"" },
+	{ "{\"a\": [1,]}", "a.hcl:1:10: expected a value (a text in quotes, a number, true, false, "
+			   "a list or an object), found \"]\"" },
+	{ "{\"a\" 1}", "a.hcl:1:6: expected \":\" and a value, found \"1\"" },
+	{ "{\"a\": 1 \"b\": 2}", "a.hcl:1:9: expected \",\" or \"}\", found a quoted text" },
+	{ "{} x", "a.hcl:1:4: expected the end of the file, found \"x\"" },
 	{ "a=[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1",
-	    "a.hcl:1:35: expected at most 32 levels of nesting, found '['" },
+	    "a.hcl:1:35: this is nested more than 32 levels deep" },
 	{ "region = 5\nregion = 6", "a.hcl:2:1: 'region' occurs twice" },
 	{ "region = [1]", "a.hcl:1:10: region: expected a string, found a list" },
 	{ "region = \"a\\nb\"",
@@ -518,18 +536,25 @@ START_TEST(what_is_not_known_is_a_warning)
 	    "a.hcl:1:1: 'frob' is unknown and has no effect\n"
 	    "a.hcl:2:1: 'ports' has no effect: drover listens on its control socket only\n"
 	    "a.hcl:4:3: 'enabled' = false has no effect: drover is always a client\n"
-	    "a.hcl:5:3: 'no_host_uuid' has no effect in drover\n"
-	    "a.hcl:8:3: 'server' has no effect: drover is a client, with an embedded server if no "
+	    "a.hcl:5:3: 'no_host_uuid' has no effect: the node id is random, and kept in "
+	    "<data_dir>\n"
+	    "a.hcl:8:3: 'enabled' = true has no effect: drover is a client, with an embedded "
+	    "server if no "
 	    "servers are configured\n"
-	    "a.hcl:11:8: 'docker' is unknown and has no effect\n");
+	    "a.hcl:9:3: 'bootstrap_expect' has no effect: the embedded server is the only one, and "
+	    "has "
+	    "no such setting\n"
+	    "a.hcl:11:8: 'docker' has no effect: the drivers are exec and raw_exec, jobs with "
+	    "others "
+	    "are refused\n");
 }
 END_TEST
 
 START_TEST(a_file_is_masked_in_tasks)
 {
 	config_defaults(&config, &policy, false);
-	ck_assert_int_eq(
-	    config_parse("", 0, "/etc/x.hcl", &config, &policy, note_warning, &config, &e), 0);
+	reset_sink();
+	ck_assert_int_eq(config_parse("", 0, "/etc/x.hcl", &config, &policy, &sink), 0);
 	ck_assert_str_eq(policy.masks[policy.n_masks - 1], "/etc/x.hcl");
 }
 END_TEST
@@ -550,9 +575,9 @@ START_TEST(a_mask_follows_its_directory_to_another_place)
 				   "\"/et\" = \"/x\" \"/etc/shadow\" = \"/y\" } }";
 
 	config_defaults(&config, &policy, false);
-	ck_assert_int_eq(config_parse(text, strlen(text), "/srv/x.hcl", &config, &policy,
-			     note_warning, &config, &e),
-	    0);
+	reset_sink();
+	ck_assert_int_eq(
+	    config_parse(text, strlen(text), "/srv/x.hcl", &config, &policy, &sink), 0);
 	ck_assert_int_eq(check_config(), 0);
 	ck_assert_uint_eq(masks_of("/etc/shadow"), 1);
 	ck_assert_uint_eq(masks_of("/y"), 1);
@@ -569,35 +594,36 @@ START_TEST(more_files_than_can_be_masked_are_refused)
 	int r = 0;
 
 	config_defaults(&config, &policy, false);
+	reset_sink();
 	for (int i = 0; i < CONFIG_MASKS_MAX && r == 0; i++) {
 		(void)snprintf(name, sizeof name, "/f/%d.hcl", i);
-		r = config_parse("", 0, name, &config, &policy, note_warning, &config, &e);
+		r = config_parse("", 0, name, &config, &policy, &sink);
 	}
-	ck_assert_int_eq(r, -ENOSPC);
-	ck_assert_ptr_nonnull(strstr(e.msg, "hide it, password files and keys from exec tasks"));
+	ck_assert_int_eq(r, -EINVAL);
+	ck_assert_ptr_nonnull(strstr(e.msg, "too many paths to hide from exec tasks"));
 }
 END_TEST
 
 START_TEST(limits)
 {
-	static char text[HCL_BYTES_MAX + 1];
+	static char text[HCL_TREE_BYTES_MAX + 1];
 	size_t len = 0;
 
 	memset(text, ' ', sizeof text);
 	config_defaults(&config, &policy, false);
-	ck_assert_int_eq(parse_more(text, HCL_BYTES_MAX), 0);
-	ck_assert_int_eq(parse_more(text, HCL_BYTES_MAX + 1), -EINVAL);
+	ck_assert_int_eq(parse_more(text, HCL_TREE_BYTES_MAX), 0);
+	ck_assert_int_eq(parse_more(text, HCL_TREE_BYTES_MAX + 1), -EINVAL);
 	/* As many nodes as the text can contain: more than the arena holds. */
 	text[len++] = 'a';
 	text[len++] = '=';
 	text[len++] = '[';
-	while (len + 2 < HCL_BYTES_MAX) {
+	while (len + 2 < HCL_TREE_BYTES_MAX) {
 		text[len++] = '1';
 		text[len++] = ',';
 	}
 	text[len++] = ']';
 	ck_assert_int_eq(parse_more(text, len), -EINVAL);
-	ck_assert_msg(strstr(e.msg, "too large"), "%s", e.msg);
+	ck_assert_msg(strstr(e.msg, "too much memory"), "%s", e.msg);
 	len = (size_t)snprintf(text, sizeof text, "client { meta {");
 	for (int i = 0; i <= CONFIG_META_MAX; i++)
 		len += (size_t)snprintf(text + len, sizeof text - len, "k%d = 1\n", i);
@@ -650,9 +676,59 @@ START_TEST(records_are_mapped_only_whole)
 }
 END_TEST
 
+START_TEST(all_errors_are_reported_with_their_lines)
+{
+	ck_assert_int_eq(parse("region = 5.x\n"), -EINVAL);
+	ck_assert_uint_eq(sink.n_errors, 1);
+	ck_assert_int_eq(
+	    parse("log_level = \"loud\"\nclient {\n\tservers = 1\n\treserved { cpu = -1 }\n"
+		  "}\ndata_dir = \"x\"\n"),
+	    -EINVAL);
+	ck_assert_uint_eq(sink.n_errors, 4);
+	ck_assert_str_eq(shown,
+	    "a.hcl:1:13: log_level: expected error, warn, info, debug or trace, found \"loud\"\n"
+	    "  1 | log_level = \"loud\"\n"
+	    "    |             ^^^^^^");
+	ck_assert_int_eq(parse("clinet { }\nclient { sever_join { } }\n"), 0);
+	ck_assert_str_eq(warnings,
+	    "a.hcl:1:1: 'clinet' is unknown and has no effect: did you mean \"client\"?\n"
+	    "a.hcl:2:10: 'sever_join' is unknown and has no effect: did you mean "
+	    "\"server_join\"?\n");
+}
+END_TEST
+
+START_TEST(the_number_of_reported_problems_is_bounded)
+{
+	static char text[200 * 4];
+
+	for (size_t i = 0; i + 4 <= sizeof text; i += 4)
+		memcpy(text + i, "x=1\n", 4);
+	config_defaults(&config, &policy, false);
+	warnings[0] = '\0';
+	ck_assert_int_eq(parse_more(text, sizeof text), 0);
+	ck_assert_uint_eq(sink.n_problems, CONFIG_PROBLEMS_MAX);
+}
+END_TEST
+
+START_TEST(acl_without_servers_is_refused)
+{
+	parse_well("acl { enabled = true }");
+	ck_assert_int_eq(check_config(), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(e.msg, "acl: enabled = true needs client { servers"));
+	parse_well("acl { enabled = true } client { servers = [\"a\"] }");
+	ck_assert_int_eq(check_config(), 0);
+	parse_well("tls { rpc = true }");
+	ck_assert_int_eq(check_config(), -EINVAL);
+	ck_assert_uint_eq(sink.n_errors, 3);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
+	tcase_add_test(tc, all_errors_are_reported_with_their_lines);
+	tcase_add_test(tc, the_number_of_reported_problems_is_bounded);
+	tcase_add_test(tc, acl_without_servers_is_refused);
 	tcase_add_test(tc, defaults);
 	tcase_add_test(tc, everything_in_either_language);
 	tcase_add_test(tc, a_later_file_overrides);
@@ -661,7 +737,7 @@ add(TCase *tc)
 	tcase_add_test(tc, host_modes);
 	tcase_add_test(tc, volumes_in_volumes);
 	tcase_add_test(tc, heredocs);
-	tcase_add_test(tc, positions_and_labels);
+	tcase_add_test(tc, ranges_and_labels);
 	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));
 	tcase_add_test(tc, servers_to_join_and_their_tls);
 	tcase_add_test(tc, tokens_are_wanted_when_acl_says_so);

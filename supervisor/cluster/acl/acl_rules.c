@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/hcl.h"
+#include "hcl/hcl_tree.h"
 #include "common/mem.h"
 
 #define NAMESPACES_MAX 1024
@@ -74,12 +74,14 @@ static const struct {
 static unsigned
 look_up(const struct word *words, const struct hcl_node *node)
 {
-	if (node->kind != HCL_STRING)
+	if (node->kind != HCL_NODE_STRING)
 		return 0;
 	while (words->word && strcmp(words->word, node->text) != 0)
 		words++;
 	return words->value;
 }
+
+DEFINE_CLEANUP(struct hcl *, hcl_free);
 
 /* Reading policies. */
 
@@ -91,13 +93,13 @@ each_block(struct acl_rules *r, const struct hcl_node *node, block_fn *fn, struc
 {
 	int res = 0;
 
-	if (node->kind == HCL_OBJECT)
+	if (node->kind == HCL_NODE_OBJECT)
 		return fn(r, node, e);
-	if (node->kind != HCL_LIST)
+	if (node->kind != HCL_NODE_LIST)
 		return err_say(e, -EINVAL, "cannot read an ACL policy of the servers: %s is %s",
-		    node->key ? node->key : "an element", hcl_kind_name(node->kind));
+		    node->key ? node->key : "an element", hcl_node_kind_name(node->kind));
 	for (const struct hcl_node *n = node->first; n && res == 0; n = n->next)
-		res = n->kind == HCL_OBJECT ? fn(r, n, e) : each_block(r, n, fn, e);
+		res = n->kind == HCL_NODE_OBJECT ? fn(r, n, e) : each_block(r, n, fn, e);
 	return res;
 }
 
@@ -155,10 +157,10 @@ read_namespaces(struct acl_rules *r, const struct hcl_node *body, struct err *e)
 	int res = 0;
 
 	for (const struct hcl_node *ns = body->first; ns && res == 0; ns = ns->next) {
-		const struct hcl_node *block = ns->kind == HCL_LIST ? ns->first : ns;
+		const struct hcl_node *block = ns->kind == HCL_NODE_LIST ? ns->first : ns;
 
-		for (; block && res == 0; block = ns->kind == HCL_LIST ? block->next : NULL)
-			if (block->kind == HCL_OBJECT)
+		for (; block && res == 0; block = ns->kind == HCL_NODE_LIST ? block->next : NULL)
+			if (block->kind == HCL_NODE_OBJECT)
 				res = add_namespace(r, ns->key, read_caps(block), e);
 	}
 	return res;
@@ -201,16 +203,17 @@ acl_rules_add(struct acl_rules *r, const char *hcl, const char *name, struct err
 		block_fn *fn;
 	} blocks[] = { { "namespace", read_namespaces }, { "agent", read_agent },
 		{ "node", read_node } };
-	struct hcl_doc doc;
-	int res = hcl_parse(hcl, strlen(hcl), name, &doc, e);
+	cleanup_with(hcl_free) struct hcl *h = hcl_new(&hcl_tree_limits);
+	const struct hcl_source source = { name, hcl, strlen(hcl) };
+	const struct hcl_node *root = hcl_tree_parse(h, &source);
+	int res = 0;
 
-	if (res < 0)
-		return res;
-	for (const struct hcl_node *n = doc.root->first; n && res == 0; n = n->next)
+	if (!root)
+		return err_say(e, -EINVAL, "%s", hcl_problem_line(h, hcl_problems(h)));
+	for (const struct hcl_node *n = root->first; n && res == 0; n = n->next)
 		for (size_t i = 0; i < ELEMENTSOF(blocks) && res == 0; i++)
 			if (strcmp(n->key, blocks[i].key) == 0)
 				res = each_block(r, n, blocks[i].fn, e);
-	hcl_doc_done(&doc);
 	return res;
 }
 

@@ -217,7 +217,16 @@ def test_a_configuration_that_others_can_write_is_refused():
 
 def test_an_error_in_the_configuration_names_file_line_and_column():
     path = write(case.directory() + "/bad.hcl", 'region = "a"\nclient {\n  meta = = 3\n}\n')
-    refused(path + ":3:", ["-config", path])
+    refused(path + ":3:10: expected a value", ["-config", path])
+    write(path, 'log_level = "loud"\nclient {\n  servers = 1\n}\n')
+    refused('log_level = "loud"', ["-config", path])  # the line of the first error
+    refused(path + ":3:13: servers: expected a list of strings, found a number", ["-config", path])
+    refused("the configuration has 2 errors", ["-config", path])
+
+
+def test_acl_without_servers_is_refused_and_not_ignored():
+    path = write(case.directory() + "/acl.hcl", "acl { enabled = true }\n")
+    refused("acl: enabled = true needs client { servers", ["-config", path])
 
 
 def test_host_modes_as_default_must_be_allowed():
