@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/similar.h"
+
 #define KEYS_MAX 100 /* of a block */
 
 /* --- errors and warnings --- */
@@ -75,7 +77,7 @@ warn_unknown(struct config_reader *c, const struct hcl_node *node, const struct 
 		names[n] = known[n].key;
 		n++;
 	}
-	similar = hcl_similar(node->key, names, n);
+	similar = similar_name(node->key, names, n);
 	if (similar)
 		(void)snprintf(
 		    why, sizeof why, "is unknown and has no effect: did you mean \"%s\"?", similar);

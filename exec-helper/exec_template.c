@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exec_template.c: the mount namespace that executors of exec tasks copy: a small read-only root
- * with the directories of chroot_env, a /dev of six nodes, and the masks. Copying the host's
+ * with the directories of chroot_env, a /dev of six nodes, and the masks. Each executor moves them
+ * into its task's own root. Copying the host's
  * namespace instead would make each start slower with each mount of the host. Runs in: exec-helper:
  * the template is made before its drop, exec_template_is_whole() runs at each start, after it. */
 #include <errno.h>
@@ -24,8 +25,7 @@
  * written to. */
 #define NODE (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
-static const char *const own_dirs[] = { "alloc", "local", "secrets", "tmp", "proc", "dev",
-	"dev/pts", "dev/shm" };
+static const char *const dev_dirs[] = { "dev/pts", "dev/shm" };
 static const char *const nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
 	"/dev/urandom", "/dev/tty" };
 static const struct {
@@ -104,12 +104,29 @@ add_source(int root, const char *source, const char *target)
 }
 
 static int
+new_tmpfs(void)
+{
+	cleanup_close int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "size", "1m", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
+}
+
+/* /dev is a mount of its own, so that executors can move it. */
+static int
 add_dev(int root)
 {
-	int r = 0;
+	struct mount_attr attr = { .attr_set = READ_ONLY };
+	cleanup_close int dev = new_tmpfs();
+	int r = dev < 0 ? -errno : make_way(root, "dev", true);
 
-	for (size_t i = 0; i < ELEMENTSOF(own_dirs) && r == 0; i++)
-		r = make_way(root, own_dirs[i], true);
+	if (r == 0 && move_mount(dev, "", root, "dev", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		r = -errno;
+	for (size_t i = 0; i < ELEMENTSOF(dev_dirs) && r == 0; i++)
+		r = make_way(root, dev_dirs[i], true);
 	for (size_t i = 0; i < ELEMENTSOF(nodes) && r == 0; i++) {
 		cleanup_close int fd = open(nodes[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
@@ -117,7 +134,7 @@ add_dev(int root)
 	}
 	for (size_t i = 0; i < ELEMENTSOF(links) && r == 0; i++)
 		r = symlinkat(links[i].target, root, links[i].name) < 0 ? -errno : 0;
-	return r;
+	return r == 0 && mount_setattr(dev, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ? -errno : r;
 }
 
 static bool
@@ -213,18 +230,6 @@ add_masks(int root, const struct agent_policy *policy, struct err *e)
 			return err_set(e, r, "mask %s in the root of exec tasks", policy->masks[i]);
 	}
 	return 0;
-}
-
-static int
-new_tmpfs(void)
-{
-	cleanup_close int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
-
-	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "size", "1m", 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return -1;
-	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
 }
 
 /* The template's root, for checking its masks. */

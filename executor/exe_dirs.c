@@ -3,6 +3,7 @@
  * root. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,12 +14,13 @@
 #include "executor/exe_start.h"
 #include "proto/alloc_group.h"
 
-/* The task's private directories belong to its user. /tmp has its usual mode, for children of the
- * task that change their user. */
+/* The task's own directory and those in it belong to its user. /tmp has its usual mode, for
+ * children of the task that change their user. */
 static const struct own_dir {
 	const char *name;
 	mode_t mode;
 } own_dirs[] = {
+	{ ".", 0700 },
 	{ "local", 0700 },
 	{ "private", 0700 },
 	{ "tmp", 01777 },
@@ -57,28 +59,48 @@ exe_dirs_open(struct exe *x)
 	return s->driver == DRIVER_RAW_EXEC && s->user.uid != 0 ? find_group(x) : 0;
 }
 
-/* Works on a descriptor, so that a user who can change the task's directory cannot redirect it. */
-static int
-give(struct exe *x, const struct own_dir *d)
+/* Children of such a task may change their user and still need its directory. */
+static bool
+may_change_user(const struct exe_setup *s)
 {
-	cleanup_close int dir =
-	    openat(x->task_dir, d->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return s->driver == DRIVER_RAW_EXEC ? s->user.uid == 0 : (s->caps & CAP_BIT(SETUID)) != 0;
+}
+
+/* Works on a descriptor, so that a user who can change the task's directory cannot redirect it. In
+ * an earlier run the user may have moved a directory of somebody else here, or removed ours. */
+static int
+give(struct exe *x, const struct own_dir *d, bool was_given)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	const struct exe_user *user = &x->setup->user;
+	cleanup_close int dir = openat(x->task_dir, d->name, flags);
+	mode_t mode = d->name[0] == '.' && may_change_user(x->setup) ? 0711 : d->mode;
+	bool made = dir < 0 && errno == ENOENT && mkdirat(x->task_dir, d->name, 0700) == 0;
 	struct stat st;
 
+	if (made)
+		dir = openat(x->task_dir, d->name, flags);
 	if (dir < 0 || fstat(dir, &st) < 0)
 		return -errno;
+	if (was_given && !made && st.st_uid != user->uid)
+		return -EPERM;
 	if ((st.st_uid != user->uid || st.st_gid != user->gid) &&
 	    fchown(dir, user->uid, user->gid) < 0)
 		return -errno;
-	return (st.st_mode & 07777) != d->mode && fchmod(dir, d->mode) < 0 ? -errno : 0;
+	return (st.st_mode & 07777) != mode && fchmod(dir, mode) < 0 ? -errno : 0;
 }
 
 int
 exe_dirs_give(struct exe *x)
 {
+	struct stat st;
+	bool was_given;
+
+	if (fstat(x->task_dir, &st) < 0)
+		return exe_failed(x, EXE_STEP_DIRS, errno, EXE_DIRS_NONE);
+	was_given = st.st_uid == x->setup->user.uid && st.st_uid != 0;
 	for (uint32_t i = 0; i < ELEMENTSOF(own_dirs); i++) {
-		int r = give(x, &own_dirs[i]);
+		int r = give(x, &own_dirs[i], was_given);
 
 		if (r < 0)
 			return exe_failed(x, EXE_STEP_DIRS, -r, EXE_DIRS_NONE);

@@ -19,7 +19,7 @@
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
 #define PLAIN      (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-enum { OWN_ALLOC, OWN_LOCAL, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_TREES };
+enum { OWN_ROOT, OWN_ALLOC, OWN_LOCAL, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_TREES };
 
 static int trees[OWN_TREES + EXE_MOUNTS_MAX];
 
@@ -61,6 +61,7 @@ clone_own(struct exe *x)
 	int r = 0;
 
 	(void)snprintf(path, sizeof path, "%s/alloc", s->alloc_name);
+	trees[OWN_ROOT] = clone_private(x->task_dir, false);
 	trees[OWN_ALLOC] = clone_below(EXE_FD_ALLOC, path);
 	trees[OWN_LOCAL] = clone_below(x->task_dir, "local");
 	trees[OWN_TMP] = clone_below(x->task_dir, "tmp");
@@ -309,84 +310,109 @@ take_null(struct exe *x)
 	return 0;
 }
 
-/* Returns true if the template has the first components of all destinations. */
-static bool
-template_suffices(struct exe *x)
+/* Makes a mount point in the task's root. The task may have put anything there in an earlier run.
+ */
+static int
+make_point(int root, const char *name, bool is_dir)
 {
-	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
-		const char *dest = x->setup->mounts[i].dest + 1;
-		char first[EXE_PATH_SIZE];
+	struct stat st;
 
-		dest += strspn(dest, "/");
-		(void)snprintf(first, sizeof first, "/%.*s", (int)strcspn(dest, "/"), dest);
-		if (faccessat(AT_FDCWD, first, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-			return false;
+	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (S_ISDIR(st.st_mode) == is_dir && !S_ISLNK(st.st_mode))
+			return 0;
+		if (unlinkat(root, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)
+			return -errno;
 	}
-	return true;
+	return (is_dir ? mkdirat(root, name, 0755) : mknodat(root, name, S_IFREG | 0444, 0)) < 0
+		   ? -errno
+		   : 0;
 }
 
 static int
-copy_dir(int from, int root, const char *name)
+put_link(int root, const char *name, const char *target)
 {
-	cleanup_close int tree =
-	    open_tree(from, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	char found[PATH_MAX];
+	ssize_t n = readlinkat(root, name, found, sizeof found);
 
-	return tree < 0 || mkdirat(root, name, 0755) < 0 ? -errno : attach(tree, root, name);
+	if (n == (ssize_t)strlen(target) && memcmp(found, target, (size_t)n) == 0)
+		return 0;
+	n = make_point(root, name, false);
+	if (n < 0 || unlinkat(root, name, 0) < 0 || symlinkat(target, root, name) < 0)
+		return n < 0 ? (int)n : -errno;
+	return 0;
 }
 
-/* Copies the template's root, entry by entry, into a new root to which entries can be added. It is
- * mounted at /.mask while it is made. */
+/* Moves a mount of the template, with all below it, to the task's root. A directory of the
+ * template that only leads to mounts is no mount itself, so it is cloned. */
 static int
-copy_root(int root)
+put_mount(int from, int root, const char *name, bool is_dir)
+{
+	cleanup_close int tree = -1;
+	int r = make_point(root, name, is_dir);
+
+	if (r < 0 || move_mount(from, name, root, name, 0) == 0)
+		return r;
+	if (errno != EINVAL)
+		return -errno;
+	tree = open_tree(from, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	return tree < 0 ? -errno : attach(tree, root, name);
+}
+
+/* Puts all entries of the template's root into the task's own. */
+static int
+fill_root(int root)
 {
 	cleanup_dir DIR *d = opendir("/");
 	struct dirent *entry;
 	int r = d ? 0 : -errno;
 
 	while (r == 0 && (entry = readdir(d))) {
+		const char *name = entry->d_name;
 		char link[PATH_MAX] = "";
 
-		if (entry->d_name[0] == '.') /* the masks are already in place */
+		/* The masks are already in place. */
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		    strncmp(name, ".mask", 5) == 0)
 			continue;
-		if (readlinkat(dirfd(d), entry->d_name, link, sizeof link - 1) >= 0)
-			r = symlinkat(link, root, entry->d_name) < 0 ? -errno : 0;
-		else if (entry->d_type == DT_DIR)
-			r = copy_dir(dirfd(d), root, entry->d_name);
+		if (readlinkat(dirfd(d), name, link, sizeof link - 1) >= 0)
+			r = put_link(root, name, link);
+		else
+			r = put_mount(dirfd(d), root, name, entry->d_type == DT_DIR);
 	}
 	return r;
 }
 
+/* Makes the task's directory its root. It is mounted at /.mask meanwhile. */
 static int
-enter_own_root(struct exe *x, int *ret_root)
+enter_root(struct exe *x)
 {
-	static const char *const options[] = { "mode", "0755", "size", "1m", NULL };
-	cleanup_close int root = new_fs("tmpfs", options, PLAIN);
-	int r = root < 0 ? root : attach(root, AT_FDCWD, "/.mask");
+	static const char *const points[] = { "alloc", "secrets", "proc" };
+	int root = trees[OWN_ROOT], r = attach(root, AT_FDCWD, "/.mask");
 
 	if (r == 0)
-		r = copy_root(root);
+		r = fill_root(root);
+	for (size_t i = 0; i < ELEMENTSOF(points) && r == 0; i++)
+		r = make_point(root, points[i], true);
 	if (r == 0 && (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 			  umount2(".", MNT_DETACH) < 0))
 		r = -errno;
-	if (r < 0)
-		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 2);
-	*ret_root = steal_fd(&root);
-	return 0;
+	return r < 0 ? exe_failed(x, EXE_STEP_NAMESPACE, -r, 2) : 0;
 }
 
 static int
 attach_own(struct exe *x, int root)
 {
+	/* Its own directories are mounts too, so the task cannot replace them. */
 	static const char *const names[] = {
-		[OWN_ALLOC] = "/alloc",
-		[OWN_LOCAL] = "/local",
-		[OWN_TMP] = "/tmp",
+		[OWN_ALLOC] = "alloc",
+		[OWN_LOCAL] = "local",
+		[OWN_TMP] = "tmp",
 	};
 	cleanup_close int logs = -1;
 	int r = 0;
 
-	for (uint32_t i = 0; i < ELEMENTSOF(names); i++)
-		if ((r = attach(trees[i], AT_FDCWD, names[i])) < 0)
+	for (uint32_t i = OWN_ALLOC; i < ELEMENTSOF(names); i++)
+		if ((r = attach(trees[i], root, names[i])) < 0)
 			return exe_failed(x, EXE_STEP_MOUNT, -r, 1000 + i);
 	logs = open_dest(root, "alloc/logs");
 	r = logs < 0 ? logs : attach(trees[OWN_LOGS], logs, "");
@@ -410,8 +436,6 @@ attach_volumes(struct exe *x, int root)
 int
 exe_mounts_make(struct exe *x)
 {
-	cleanup_close int root = -1;
-	bool own_root;
 	int r = clone_sources(x);
 
 	if (r < 0)
@@ -419,17 +443,10 @@ exe_mounts_make(struct exe *x)
 	r = exe_sandbox_enter(x);
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 0);
-	own_root = !template_suffices(x);
-	if (own_root && (r = enter_own_root(x, &root)) < 0)
+	if ((r = enter_root(x)) < 0 || (r = attach_own(x, trees[OWN_ROOT])) < 0 ||
+	    (r = exe_secrets_mount(x)) < 0 || (r = attach_kernel_fs(x)) < 0 ||
+	    (r = take_null(x)) < 0 || (r = attach_volumes(x, trees[OWN_ROOT])) < 0)
 		return r;
-	if (root < 0)
-		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if ((r = attach_own(x, root)) < 0 || (r = exe_secrets_mount(x)) < 0 ||
-	    (r = attach_kernel_fs(x)) < 0 || (r = take_null(x)) < 0 ||
-	    (r = attach_volumes(x, root)) < 0)
-		return r;
-	if (own_root && (r = set_flags(root, PLAIN | MOUNT_ATTR_RDONLY, false)) < 0)
-		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 3);
 	for (uint32_t i = 0; i < OWN_TREES + x->setup->n_mounts; i++)
 		close_p(&trees[i]);
 	return 0;

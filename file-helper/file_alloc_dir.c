@@ -8,8 +8,8 @@
  *		data/ tmp/	nobody 0777: for all tasks of the alloc, whoever they are
  *		logs		own 0755, where exec mounts logs/<alloc>; if all tasks are raw_exec
  *				and see host paths, a link to it
- *	    <task>/		own 0755
- *		local/ private/	own 0700, until the executor gives them to the task's user
+ *	    <task>/		own 0700, until the executor gives it to the task's user
+ *		local/ private/	the same
  *		tmp/		own 01777, the same
  *		secrets/	own 0700, where raw_exec's executor mounts a tmpfs of the user's
  *	logs/<alloc>/		executor:drover 2755
@@ -17,8 +17,8 @@
  * Earlier versions made them as root: where a directory is to be "own", root's is as good.
  *
  * This is on the path of every start: each directory is one mkdirat(2) with its final mode, below
- * directories that no task can change, so that names need no openat2(2). What is there already is
- * checked and not changed.
+ * directories whose names no task can change, so that they need no openat2(2). What is there already
+ * is checked and not changed.
  */
 /* clang-format on */
 #include <errno.h>
@@ -43,7 +43,8 @@
 enum owner {
 	OWNER_SELF,
 	OWNER_NOBODY,
-	OWNER_USER, /* to be given to the task's user by its executor */
+	OWNER_TASK, /* to be given to the task's user by its executor: the task's directory … */
+	OWNER_USER, /* … and those in it, which the task may replace */
 };
 
 struct entry {
@@ -59,7 +60,7 @@ static const struct entry shared_entries[] = {
 };
 
 static const struct entry task_entries[] = {
-	{ "", 0755, OWNER_SELF },
+	{ "", 0700, OWNER_TASK },
 	{ "/local", 0700, OWNER_USER },
 	{ "/private", 0700, OWNER_USER },
 	{ "/tmp", 01777, OWNER_USER },
@@ -88,6 +89,8 @@ make_dir(const struct file *f, int dir_fd, const char *path, mode_t mode, enum o
 		return 0;
 	if (!made && (errno != EEXIST || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0))
 		return err_set(e, -errno, "make %s", path);
+	if (owner == OWNER_TASK && !made && !S_ISDIR(st.st_mode))
+		return err_say(e, -EEXIST, "%s exists, but is not a directory", path);
 	if (owner == OWNER_SELF && !made && (!is_ours(f, &st) || st.st_mode != (S_IFDIR | mode)))
 		return err_say(e, -EEXIST,
 		    "%s exists, but not with the mode and owner of drover (mode %o, owner %u)",
@@ -193,15 +196,20 @@ make_all(const struct file *f, int dir_fd, const char *alloc,
 }
 
 /* Renames in one call, below directories that were opened without following links. It replaces only
- * an empty directory. Returns 1, or 0 if there was nothing to move or it was already moved. */
+ * an empty directory. The task may have put a directory of somebody else there, which its successor
+ * must not get. Returns 1, or 0 if there was nothing to move or it was already moved. */
 static int
-move_one(int from_fd, int to_fd, const char *parent, const char *name)
+move_one(const struct file *f, int from_fd, int to_fd, const char *parent, const char *name)
 {
 	cleanup_close int from = fd_open_beneath(from_fd, parent, O_PATH | O_DIRECTORY, 0);
 	cleanup_close int to = fd_open_beneath(to_fd, parent, O_PATH | O_DIRECTORY, 0);
+	struct stat dir, st;
 
 	if (from < 0 || to < 0)
 		return from == -ENOENT ? 0 : from < 0 ? from : to;
+	if (fstat(from, &dir) == 0 && fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !is_ours(f, &dir) && st.st_uid != dir.st_uid)
+		return -EPERM;
 	if (renameat(from, name, to, name) == 0)
 		return 1;
 	return errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST ? 0 : -errno;
@@ -225,9 +233,9 @@ move_data(struct file *f, int dir_fd, int from_fd, const char *from,
 	int r = from_fd;
 
 	if (r >= 0)
-		moved = (r = move_one(from_fd, dir_fd, "alloc", "data")) > 0;
+		moved = (r = move_one(f, from_fd, dir_fd, "alloc", "data")) > 0;
 	for (size_t i = 0; r >= 0 && i < req->n_tasks; i++)
-		moved |= (r = move_one(from_fd, dir_fd, req->tasks[i].name, "local")) > 0;
+		moved |= (r = move_one(f, from_fd, dir_fd, req->tasks[i].name, "local")) > 0;
 	/* Remaining files would still count. */
 	if (r >= 0 && is_same_project(dir_fd, from_fd))
 		r = file_trash_put(f, FILE_ROOT_ALLOC, from, NULL);

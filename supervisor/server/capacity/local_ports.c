@@ -31,8 +31,8 @@ struct fill {
 	struct local_ports *ports;
 	const struct node *node;
 	const char *node_ip;
-	struct alloc_resources all; /* its ports so far, with those of its tasks */
-	struct local_shortage *shortage;   /* may be NULL */
+	struct alloc_resources all;      /* its ports so far, with those of its tasks */
+	struct local_shortage *shortage; /* may be NULL */
 	struct err *e;
 };
 
@@ -186,7 +186,8 @@ static bool
 is_own(const struct fill *f, const char *ip, int64_t port)
 {
 	for (size_t i = 0; i < f->all.shared.ports.n; i++)
-		if (f->all.shared.ports.v[i].value == port && str_eq(f->all.shared.ports.v[i].host_ip, ip))
+		if (f->all.shared.ports.v[i].value == port &&
+		    str_eq(f->all.shared.ports.v[i].host_ip, ip))
 			return true;
 	return false;
 }

@@ -138,6 +138,55 @@ def test_files_are_written_for_a_task_that_an_older_version_started():
             end(r, run)
 
 
+# --- the task's own directory ---
+
+def test_a_task_can_write_its_own_directory_and_nobody_else_can_enter_it():
+    """The root of an exec task, the working directory of a raw_exec task. It is below the alloc's directory, so the alloc's limit of disk
+    counts it, and a restarted task finds its files."""
+    with runs.Runs() as r:
+        os.chmod(r.places.base, 0o711)
+        for driver, user, uid in USERS:
+            alloc = r.make_alloc(more=("second",))
+            for content in ("one", "one two"):
+                out = r.output("sh", ["-ec", "umask 0; [ ! -e dump ] || was=$(cat dump); echo ${was:+$was }%s > dump; mkdir -p var/lib/x; cat dump"
+                                      % content.split()[-1]], driver=driver, user=user, alloc=alloc)
+                case.equal(out.splitlines()[-1], content, driver)
+            st, dump = os.stat(top(r, alloc, "web")), os.stat(top(r, alloc, "web/dump"))
+            case.equal((st.st_uid, oct(st.st_mode & 0o7777), dump.st_uid), (uid, oct(0o711 if uid == 0 else 0o700), uid), driver)
+            if uid == 0:
+                continue
+            code, out = as_local_user("cat %s" % top(r, alloc, "web/dump"))
+            case.contains(out, "Permission denied")
+            # Another user of the same alloc can enter the alloc's directory, but not that of the task.
+            case.contains(r.output("sh", ["-c", "cat %s 2>&1; touch %s 2>&1; true" % ((top(r, alloc, "web/dump"),) * 2)], user="games",
+                                   alloc=alloc, task="second"), "Permission denied\ntouch: ")
+
+
+def test_an_exec_task_that_changed_its_root_starts_again_with_the_hosts_directories():
+    """Its root is writable on the host by nobody, but through a raw_exec task of its user and alloc. Nothing there is followed."""
+    with runs.Runs() as r:
+        alloc, victim = r.make_alloc(more=("second",)), case.directory()
+        r.output("true", driver="EXEC", user="daemon", alloc=alloc)
+        r.output("sh", ["-ec", "cd %s; rm -rf alloc usr bin etc dev proc; for n in alloc usr bin etc proc; do ln -s %s $n; done; echo > dev"
+                        % (top(r, alloc, "web"), victim)], user="daemon", alloc=alloc, task="second")
+        case.equal(r.output("sh", ["-ec", "cat /proc/self/comm; echo x > /dev/null; touch /alloc/data/x; ls -d /usr/bin /etc/passwd"],
+                            driver="EXEC", user="daemon", alloc=alloc), "cat\n/etc/passwd\n/usr/bin\n")
+        case.equal(os.listdir(victim), [])
+
+
+def test_a_directory_of_another_user_in_the_tasks_own_is_not_given_to_the_task():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        r.output("true", user="daemon", alloc=alloc)
+        local = top(r, alloc, "web/local")
+        os.chown(local, 5, 5)
+        record = r.ended(r.start("true", user="daemon", alloc=alloc))
+        case.equal((record["step"], record["error"], os.stat(local).st_uid), (exe.EXE_STEP_DIRS, errno.EPERM, 5))
+        os.rmdir(local)
+        r.output("touch", ["local/x"], user="daemon", alloc=alloc)
+        case.equal(os.stat(local).st_uid, 1)
+
+
 # --- local, private, tmp, alloc/data ---
 
 def test_directories_are_given_to_the_tasks_user():

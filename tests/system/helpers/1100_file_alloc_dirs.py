@@ -22,7 +22,7 @@ def layout(places, alloc, task, raw_exec):
         a + "/alloc/data": (DIR | 0o777, NOBODY, NOBODY),
         a + "/alloc/tmp": (DIR | 0o777, NOBODY, NOBODY),
         a + "/alloc/logs": (LINK | 0o777 if raw_exec else DIR | 0o755, own, own),
-        a + "/" + task: (DIR | 0o755, own, own),
+        a + "/" + task: (DIR | 0o700, own, own),
         a + "/" + task + "/local": (DIR | 0o700, own, own),
         a + "/" + task + "/private": (DIR | 0o700, own, own),
         a + "/" + task + "/tmp": (DIR | 0o1777, own, own),
