@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* similar.c: finds the name that somebody probably meant. Runs in: supervisor, cli. */
+/* similar.c: finds the name that somebody probably meant. Runs in: supervisor, cli, the launcher's
+ * configuration child. */
 #include "common/similar.h"
 
 #include <string.h>

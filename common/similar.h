@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* similar.h: finds the name that somebody probably meant. Runs in: supervisor, cli. */
+/* similar.h: finds the name that somebody probably meant. Runs in: supervisor, cli, the launcher's
+ * configuration child. */
 #ifndef DROVER_COMMON_SIMILAR_H
 #define DROVER_COMMON_SIMILAR_H
 
