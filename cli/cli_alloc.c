@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
@@ -69,6 +70,7 @@ compare_age(const void *a, const void *b)
 void
 cli_print_allocs(const struct cli *cli, const json_t *list)
 {
+	bool shown = cli_namespace_shown(cli, list);
 	size_t n = json_array_size(list);
 	cleanup_free json_t **sorted = mem_zeroed(n, sizeof(json_t *));
 	char created[CLI_TIME_SIZE], modified[CLI_TIME_SIZE];
@@ -82,6 +84,8 @@ cli_print_allocs(const struct cli *cli, const json_t *list)
 		sorted[i] = json_array_get(list, i);
 	qsort(sorted, n, sizeof *sorted, compare_age);
 	t = CLI_TABLE("ID", "Name", "Version", "Desired", "Status", "Created", "Modified");
+	if (shown)
+		cli_table_column(t, "Namespace");
 	for (size_t i = 0; i < n; i++) {
 		const json_t *alloc = sorted[i];
 
@@ -93,6 +97,8 @@ cli_print_allocs(const struct cli *cli, const json_t *list)
 		cli_cell(t, "%s", cli_json_str(alloc, "ClientStatus"));
 		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(alloc, "CreateTime"), created));
 		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(alloc, "ModifyTime"), modified));
+		if (shown)
+			cli_cell(t, "%s", cli_json_str(alloc, "Namespace"));
 	}
 	cli_table_print(t);
 }
@@ -219,6 +225,8 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 		all = NULL;
 	cli_field("ID", "%s", cli_json_str(alloc, "ID"));
 	cli_field("Name", "%s", cli_json_str(alloc, "Name"));
+	if (strcmp(cli_json_str(alloc, "Namespace"), "default") != 0)
+		cli_field("Namespace", "%s", cli_json_str(alloc, "Namespace"));
 	cli_field("Job", "%s, version %lld", cli_json_str(alloc, "JobID"),
 	    (long long)cli_json_int(alloc, "Job/Version"));
 	cli_field("Node", "%s (%.*s)", cli_json_str(alloc, "NodeName"), cli->id_len,
@@ -289,6 +297,7 @@ stop_alloc(struct cli *cli, const char *id, struct err *e)
 	int r;
 
 	r = cli_api_get(cli, alloc_target, &alloc, e);
+	cli_namespace_use(cli, alloc);
 	if (r == 0)
 		r = cli_api_send(cli, "PUT", target, NULL, &answer, e);
 	if (r == 0 && cli->json)

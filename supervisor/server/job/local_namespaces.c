@@ -182,6 +182,5 @@ load_namespace(void *arg, const struct store_row *row, struct err *e)
 int
 local_namespaces_load(struct local *l, struct err *e)
 {
-	return store_each(
-	    l->base.sup->store, STMT_META_NAMESPACES, NULL, 0, load_namespace, l, e);
+	return store_each(l->base.sup->store, STMT_META_NAMESPACES, NULL, 0, load_namespace, l, e);
 }
