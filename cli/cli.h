@@ -25,6 +25,7 @@ enum cli_exit {
 struct cli {
 	const char *socket_path; /* path of the control socket */
 	const char *address;     /* the address as the operator wrote it, for messages */
+	const char *namespace;   /* of requests; NULL or "*": all */
 	bool json;               /* print the API's answer as JSON */
 	bool verbose;            /* full ids and exact times */
 	uint64_t timeout_ms;     /* timeout of one request */

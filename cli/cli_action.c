@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_namespace.h"
 #include "cli/cli_exec.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
@@ -130,6 +131,7 @@ cli_action(struct cli *cli, int argc, char **argv)
 	if (r == 0) {
 		of_alloc = cli_target("/v1/allocation/%s", id);
 		r = cli_api_get(cli, of_alloc, &alloc, &e);
+		cli_namespace_use(cli, alloc);
 	}
 	if (r == 0)
 		r = choose_task(alloc, argv[0], &task, &e);

@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
 #include "cli/cli_watch.h"
 #include "common/mem.h"
+
+#define ALLOCS_SHOWN 20 /* allocations on a page, unless -verbose is set */
 
 static struct {
 	bool detach, no_shutdown_delay;
@@ -66,9 +69,30 @@ compare_age(const void *a, const void *b)
 	return time_a < time_b ? 1 : time_a > time_b ? -1 : 0;
 }
 
-void
-cli_print_allocs(const struct cli *cli, const json_t *list)
+/* Returns 1 for an allocation that needs attention: it is wanted, and failed or does not run. */
+static int
+needs_attention(const json_t *alloc)
 {
+	return strcmp(cli_json_str(alloc, "DesiredStatus"), "run") == 0 &&
+	       strcmp(cli_json_str(alloc, "ClientStatus"), "running") != 0 &&
+	       strcmp(cli_json_str(alloc, "ClientStatus"), "complete") != 0 &&
+	       !*cli_json_str(alloc, "NextAllocation");
+}
+
+static int
+compare_attention(const void *a, const void *b)
+{
+	int diff = needs_attention(*(json_t *const *)b) - needs_attention(*(json_t *const *)a);
+
+	return diff ? diff : compare_age(a, b);
+}
+
+/* Prints the first `max` allocations in this order. */
+static void
+print_allocs(const struct cli *cli, const json_t *list, size_t max,
+    int (*compare)(const void *a, const void *b))
+{
+	bool shown = cli_namespace_shown(cli, list);
 	size_t n = json_array_size(list);
 	cleanup_free json_t **sorted = mem_zeroed(n, sizeof(json_t *));
 	char created[CLI_TIME_SIZE], modified[CLI_TIME_SIZE];
@@ -80,9 +104,11 @@ cli_print_allocs(const struct cli *cli, const json_t *list)
 	}
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = json_array_get(list, i);
-	qsort(sorted, n, sizeof *sorted, compare_age);
+	qsort(sorted, n, sizeof *sorted, compare);
 	t = CLI_TABLE("ID", "Name", "Version", "Desired", "Status", "Created", "Modified");
-	for (size_t i = 0; i < n; i++) {
+	if (shown)
+		cli_table_column(t, "Namespace");
+	for (size_t i = 0; i < n && i < max; i++) {
 		const json_t *alloc = sorted[i];
 
 		cli_table_row(t);
@@ -93,8 +119,28 @@ cli_print_allocs(const struct cli *cli, const json_t *list)
 		cli_cell(t, "%s", cli_json_str(alloc, "ClientStatus"));
 		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(alloc, "CreateTime"), created));
 		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(alloc, "ModifyTime"), modified));
+		if (shown)
+			cli_cell(t, "%s", cli_json_str(alloc, "Namespace"));
 	}
 	cli_table_print(t);
+	if (n > max)
+		cli_say(cli, "… and %zu more: -verbose shows all, drover alloc status lists them",
+		    n - max);
+}
+
+void
+cli_print_all_allocs(const struct cli *cli, const json_t *list)
+{
+	print_allocs(cli, list, SIZE_MAX, compare_age);
+}
+
+void
+cli_print_allocs(const struct cli *cli, const json_t *list)
+{
+	if (cli->verbose || json_array_size(list) <= ALLOCS_SHOWN)
+		print_allocs(cli, list, SIZE_MAX, compare_age);
+	else
+		print_allocs(cli, list, ALLOCS_SHOWN, compare_attention);
 }
 
 const json_t *
@@ -219,6 +265,8 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 		all = NULL;
 	cli_field("ID", "%s", cli_json_str(alloc, "ID"));
 	cli_field("Name", "%s", cli_json_str(alloc, "Name"));
+	if (strcmp(cli_json_str(alloc, "Namespace"), "default") != 0)
+		cli_field("Namespace", "%s", cli_json_str(alloc, "Namespace"));
 	cli_field("Job", "%s, version %lld", cli_json_str(alloc, "JobID"),
 	    (long long)cli_json_int(alloc, "Job/Version"));
 	cli_field("Node", "%s (%.*s)", cli_json_str(alloc, "NodeName"), cli->id_len,
@@ -251,7 +299,7 @@ list_allocs(struct cli *cli, struct err *e)
 		return cli_api_print(cli, "/v1/allocations", e);
 	r = cli_api_get(cli, "/v1/allocations", &list, e);
 	if (r == 0)
-		cli_print_allocs(cli, list);
+		cli_print_all_allocs(cli, list);
 	return r;
 }
 
@@ -289,6 +337,7 @@ stop_alloc(struct cli *cli, const char *id, struct err *e)
 	int r;
 
 	r = cli_api_get(cli, alloc_target, &alloc, e);
+	cli_namespace_use(cli, alloc);
 	if (r == 0)
 		r = cli_api_send(cli, "PUT", target, NULL, &answer, e);
 	if (r == 0 && cli->json)

@@ -7,7 +7,10 @@
 
 #include "cli/cli.h"
 
-/* Prints a table of list stubs, newest first; "None" if there are none. */
+/* Prints a table of all list stubs, newest first; "None" if there are none. */
+void cli_print_all_allocs(const struct cli *cli, const json_t *list);
+/* The same for a part of a page: of many allocations it shows the newest, those that failed or do
+ * not run yet first, and how many it left out; with -verbose all. */
 void cli_print_allocs(const struct cli *cli, const json_t *list);
 /* The members of an event, and the head of the column of its text. */
 struct cli_event_keys {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "common/clock.h"
 #include "common/duration.h"
@@ -56,6 +57,7 @@ int
 cli_api_open(
     struct cli *cli, const char *method, const char *target, const char *body, struct err *e)
 {
+	cleanup_free char *whole = cli_namespace_target(cli, method, target);
 	cleanup_close int fd = -1;
 	int r;
 
@@ -63,7 +65,7 @@ cli_api_open(
 	if (fd < 0)
 		return fd;
 	r = cli_http_send(
-	    fd, method, target, body, body ? strlen(body) : 0, clock_ms() + cli->timeout_ms, e);
+	    fd, method, whole, body, body ? strlen(body) : 0, clock_ms() + cli->timeout_ms, e);
 	/* The agent may have answered and closed before it had read the whole request, so the
 	 * answer is read even if sending failed. */
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)

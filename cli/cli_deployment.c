@@ -33,7 +33,7 @@ const struct cli_flag cli_deployment_promote_flags[] = {
 
 static const struct cli_kind kind = {
 	.name = "deployment",
-	.list = "/v1/deployments?namespace=*&prefix=%s",
+	.list = "/v1/deployments?prefix=%s",
 	.uuid = true,
 };
 
@@ -111,7 +111,7 @@ static const struct cli_list deployments = {
 static int
 list_deployments(struct cli *cli, struct err *e)
 {
-	return cli_list_get(cli, &deployments, "/v1/deployments?namespace=*", e);
+	return cli_list_get(cli, &deployments, "/v1/deployments", e);
 }
 
 int

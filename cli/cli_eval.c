@@ -54,7 +54,7 @@ list_evals(struct cli *cli, struct err *e)
 	cleanup_json json_t *all = NULL, *wanted = json_array();
 	const json_t *eval;
 	size_t i;
-	int r = cli_api_get(cli, "/v1/evaluations?namespace=*", &all, e);
+	int r = cli_api_get(cli, "/v1/evaluations", &all, e);
 
 	if (r < 0)
 		return r;

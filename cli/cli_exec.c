@@ -16,6 +16,7 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_terminal.h"
 #include "cli/cli_verbs.h"
@@ -366,7 +367,7 @@ open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 {
 	uint64_t deadline = clock_ms() + cli->timeout_ms;
 	char key[BASE64_SIZE(16)];
-	cleanup_free char *head = NULL, *token = NULL;
+	cleanup_free char *head = NULL, *token = NULL, *whole = NULL;
 	uint8_t bytes[16];
 	ssize_t n;
 	int r;
@@ -380,10 +381,11 @@ open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 	t->fd = cli_http_connect(cli->socket_path, e);
 	if (t->fd < 0)
 		return t->fd;
+	whole = cli_namespace_target(cli, "GET", target);
 	head = mem_printf(
 	    "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
 	    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n%s\r\n",
-	    target, key, token);
+	    whole, key, token);
 	n = send(t->fd, head, strlen(head), MSG_NOSIGNAL);
 	if (n != (ssize_t)strlen(head))
 		return err_set(e, n < 0 ? -errno : -EIO, "send to the agent");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "common/id.h"
 #include "common/mem.h"
@@ -34,27 +35,31 @@ const struct cli_kind cli_kind_plugin = { .name = "plugin",
 const struct cli_kind cli_kind_volume = { .name = "volume",
 	.list = "/v1/volumes?type=csi&prefix=%s" };
 
-/* Finds the object whose field starts with wanted; an exact match wins. Returns the number of
- * matches, 1 for an exact one. */
+/* Finds the object whose id starts with wanted; an exact match wins, in the namespace "default"
+ * above all. Returns the number of matches, of exact ones if there are any. */
 static size_t
 match_prefix(const json_t *list, const char *wanted, const json_t **ret)
 {
-	const json_t *item;
-	size_t i, n = 0, len = strlen(wanted);
+	const json_t *item, *exact = NULL, *longer = NULL;
+	size_t i, n_exact = 0, n = 0, len = strlen(wanted);
 
 	json_array_foreach (list, i, item) {
 		const char *id = cli_json_str(item, "ID");
 
 		if (strcmp(id, wanted) == 0) {
-			*ret = item;
-			return 1;
+			bool by_default = strcmp(cli_json_str(item, "Namespace"), "default") == 0;
+
+			n_exact = by_default ? 1 : n_exact + 1;
+			exact = item;
+			if (by_default)
+				break;
+		} else if (strncmp(id, wanted, len) == 0) {
+			longer = item;
+			n++;
 		}
-		if (strncmp(id, wanted, len) != 0)
-			continue;
-		*ret = item;
-		n++;
 	}
-	return n;
+	*ret = exact ? exact : longer;
+	return exact ? n_exact : n;
 }
 
 /* Finds the newest object with exactly this name; one that is wanted wins over one that is stopped.
@@ -94,7 +99,8 @@ say_candidates(const struct cli_kind *kind, const json_t *list, const char *want
 			continue;
 		if (n++ < CANDIDATES_SHOWN && len < sizeof names - 1)
 			len += (size_t)snprintf(names + len, sizeof names - len, "\n  %s %s", id,
-			    kind->named ? cli_json_str(item, kind->named) : "");
+			    kind->named ? cli_json_str(item, kind->named)
+					: cli_json_str(item, "Namespace"));
 	}
 	cli_clean_lines(names);
 	return err_say(e, -ENOTUNIQ, "\"%s\" is the prefix of %zu %ss:%s%s", wanted, n, kind->name,
@@ -153,6 +159,7 @@ cli_id_resolve(
 	if (!kind->uuid && strlen(wanted) < 2 && strcmp(cli_json_str(found, "ID"), wanted) != 0)
 		return err_say(
 		    e, -EINVAL, "\"%s\" is too short: give at least 2 characters of an id", wanted);
+	cli_namespace_use(cli, found);
 	*ret_id = mem_strdup(cli_json_str(found, "ID"));
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "cli/cli_deployment.h"
 #include "cli/cli_job.h"
 #include "cli/cli_list.h"
+#include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
@@ -131,6 +132,7 @@ cli_job_run(struct cli *cli, int argc, char **argv)
 		return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 	}
 	if (r == 0) {
+		cli_namespace_use(cli, cli_json_get(request, "Job"));
 		enforce_index(request, options.check_index);
 		r = cli_api_send(cli, "POST", "/v1/jobs", request, &answer, &e);
 	}
@@ -296,6 +298,8 @@ show_job(struct cli *cli, const char *id, struct err *e)
 		return r;
 	cli_field("ID", "%s", cli_json_str(job, "ID"));
 	cli_field("Name", "%s", cli_json_str(job, "Name"));
+	if (strcmp(cli_json_str(job, "Namespace"), "default") != 0)
+		cli_field("Namespace", "%s", cli_json_str(job, "Namespace"));
 	cli_field("Submitted", "%s", cli_time(cli, cli_json_time_ns(job, "SubmitTime"), time));
 	cli_field("Type", "%s", cli_json_str(job, "Type"));
 	cli_field("Priority", "%lld", (long long)cli_json_int(job, "Priority"));

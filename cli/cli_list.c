@@ -3,10 +3,12 @@
 #include "cli/cli_list.h"
 
 #include "cli/cli_alloc.h"
+#include "cli/cli_namespace.h"
 
 void
 cli_list_print(const struct cli *cli, const struct cli_list *list, const json_t *objects)
 {
+	bool shown = cli_namespace_shown(cli, objects);
 	struct cli_table *t;
 	const json_t *object;
 	const char *key;
@@ -17,9 +19,13 @@ cli_list_print(const struct cli *cli, const struct cli_list *list, const json_t 
 		return;
 	}
 	t = cli_table_new(list->heads, list->n_heads);
+	if (shown)
+		cli_table_column(t, "Namespace");
 	json_array_foreach (objects, i, object) {
 		cli_table_row(t);
 		list->cells(cli, t, object);
+		if (shown)
+			cli_cell(t, "%s", cli_json_str(object, "Namespace"));
 	}
 	json_object_foreach ((json_t *)objects, key, object) {
 		cli_table_row(t);

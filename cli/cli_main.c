@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_namespace.h"
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
@@ -19,6 +20,8 @@ static struct cli cli = { .timeout_ms = CLI_TIMEOUT_MS, .id_len = 8 };
 static const struct cli_flag common_flags[] = {
 	{ "address", CLI_FLAG_STRING, &cli.address, "unix:///PATH", "the agent's control socket" },
 	{ "json", CLI_FLAG_BOOL, &cli.json, NULL, "print the API's answer as JSON" },
+	{ "namespace", CLI_FLAG_STRING, &cli.namespace, "NAME",
+	    "the namespace; * or none: all, and \"default\" for a new job" },
 	{ "timeout", CLI_FLAG_DURATION, &cli.timeout_ms, "TIME", "timeout of one request (60s)" },
 	{ "verbose", CLI_FLAG_BOOL, &cli.verbose, NULL, "show full ids and exact times" },
 	{ 0 },
@@ -66,7 +69,8 @@ print_verbs(const char *noun)
 	(void)printf(
 	    "\nEvery command takes -help. An id may be shortened to a unique "
 	    "prefix.\nDROVER_ADDR=unix:///PATH is the address of the agent (" CLI_ADDRESS_DEFAULT
-	    ").\nDROVER_TOKEN=… is the ACL token, if the agent requires one.\n");
+	    ").\nDROVER_TOKEN=… is the ACL token, if the agent requires one.\n"
+	    "DROVER_NAMESPACE=NAME is the namespace, as with -namespace.\n");
 }
 
 static void
@@ -234,6 +238,7 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 		return refuse_line(v, &e);
 	if (cli.verbose)
 		cli.id_len = 128;
+	cli_namespace_init(&cli);
 	r = choose_socket(&e);
 	return r < 0 ? refuse_line(v, &e) : v->run(&cli, n, argv);
 }

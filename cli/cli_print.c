@@ -85,6 +85,12 @@ cli_table_new(const char *const *heads, size_t n)
 }
 
 void
+cli_table_column(struct cli_table *t, const char *head)
+{
+	(void)mem_need(scols_table_new_column(t->scols, head, 0, 0));
+}
+
+void
 cli_table_row(struct cli_table *t)
 {
 	t->line = mem_need(scols_table_new_line(t->scols, NULL));

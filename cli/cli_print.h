@@ -19,6 +19,8 @@ void cli_clean_lines(char *text);
  * terminal the last column is wrapped. An empty cell is "-". */
 struct cli_table;
 struct cli_table *cli_table_new(const char *const *heads, size_t n);
+/* Adds a column after the others, before the first row. */
+void cli_table_column(struct cli_table *t, const char *head);
 void cli_table_row(struct cli_table *t);
 void cli_cell(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_table_print(struct cli_table *t);

@@ -54,8 +54,8 @@ cli_service_list(struct cli *cli, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	r = cli->json ? cli_api_print(cli, "/v1/services?namespace=*", &e)
-		      : cli_api_get(cli, "/v1/services?namespace=*", &list, &e);
+	r = cli->json ? cli_api_print(cli, "/v1/services", &e)
+		      : cli_api_get(cli, "/v1/services", &list, &e);
 	if (r == 0 && !cli->json) {
 		if (json_array_size(list) == 0)
 			cli_say(cli, "No services");
@@ -98,7 +98,7 @@ static const struct cli_list instances = {
 int
 cli_service_info(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *target = cli_target("/v1/service/%s?namespace=*", argv[0]);
+	cleanup_free char *target = cli_target("/v1/service/%s", argv[0]);
 	cleanup_json json_t *list = NULL;
 	struct err e = { 0 };
 	int r;

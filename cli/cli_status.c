@@ -35,6 +35,8 @@ struct page {
 	json_t *problems; /* sentences */
 };
 
+#define PROBLEMS_SHOWN 20 /* lines of a page, unless -verbose is set */
+
 static void add_problem(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static void
@@ -219,8 +221,14 @@ print_page(const struct page *p)
 	cleanup_json json_t *alive = json_array();
 	size_t i;
 
-	json_array_foreach (p->problems, i, problem)
+	json_array_foreach (p->problems, i, problem) {
+		if (i == PROBLEMS_SHOWN && !p->cli->verbose) {
+			cli_line("… and %zu more problems: -verbose shows all",
+			    json_array_size(p->problems) - i);
+			break;
+		}
 		cli_line("Problem: %s", json_string_value(problem));
+	}
 	if (json_array_size(p->problems))
 		(void)putchar('\n');
 	cli_field("Agent", "%s", cli_json_str(self, "config/Version/Version"));

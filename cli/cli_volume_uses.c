@@ -7,6 +7,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "cli/cli_volume.h"
+#include "common/mem.h"
 
 struct uses {
 	struct cli *cli;
@@ -30,10 +31,12 @@ find_id(const json_t *alloc, const json_t *request, char buf[256])
 /* Returns the volume, owned by the cache; NULL if it does not exist or the token may not read it.
  */
 static const json_t *
-find_volume(struct uses *u, const char *id)
+find_volume(struct uses *u, const char *namespace, const char *id)
 {
-	json_t *volume = json_object_get(u->volumes, id);
-	cleanup_free char *target = cli_target("/v1/volume/csi/%s", id);
+	cleanup_free char *key = mem_printf("%s/%s", namespace, id);
+	cleanup_free char *target =
+	    cli_target("/v1/volume/csi/%s?namespace=%s", id, *namespace ? namespace : "default");
+	json_t *volume = json_object_get(u->volumes, key);
 	struct err e = { 0 };
 
 	if (volume)
@@ -42,7 +45,7 @@ find_volume(struct uses *u, const char *id)
 		return NULL;
 	/* An id that was too long may be cut in the middle of a character, and JSON keys must be
 	 * UTF-8. */
-	return json_object_set_new(u->volumes, id, volume) == 0 ? volume : NULL;
+	return json_object_set_new(u->volumes, key, volume) == 0 ? volume : NULL;
 }
 
 const char *
@@ -69,7 +72,7 @@ put_use(struct uses *u, const json_t *alloc, const char *name, const json_t *req
 	if (strcmp(cli_json_str(request, "Type"), "csi") != 0 ||
 	    (u->only && strcmp(id, u->only) != 0))
 		return;
-	volume = find_volume(u, id);
+	volume = find_volume(u, cli_json_str(alloc, "Namespace"), id);
 	if (!u->t) {
 		cli_head("CSI Volumes");
 		u->t = CLI_TABLE("Allocation", "Name", "ID", "Plugin", "Provider", "Schedulable",
@@ -163,7 +166,7 @@ cli_volume_print_uses_of_node(struct cli *cli, const char *node_id)
 		u.only = cli_json_str(stub, "ID");
 		if ((cli_json_int(stub, "CurrentReaders") <= 0 &&
 			cli_json_int(stub, "CurrentWriters") <= 0) ||
-		    !(volume = find_volume(&u, u.only)))
+		    !(volume = find_volume(&u, u.cli->namespace ?: "", u.only)))
 			continue;
 		put_claims(&u, volume, "WriteAllocs", node_id);
 		put_claims(&u, volume, "ReadAllocs", node_id);

@@ -96,9 +96,23 @@ say_checks(const struct alloc_runner *ar, struct causes *c)
 	}
 }
 
+/* Returns whether the alloc ran when the last supervisor ended and its hooks have not finished
+ * again. Until then its phases are those of a new alloc, while its tasks run. */
+static bool
+is_taken_over(const struct alloc_runner *ar)
+{
+	return ar->restored && ar->phase == ALLOC_PRERUN &&
+	       ar->sa->a.client_status == CLIENT_RUNNING;
+}
+
 static void
 say_runner(const struct alloc_runner *ar, struct causes *c)
 {
+	if (is_taken_over(ar)) {
+		causes_add(c, 0, "",
+		    "The agent was restarted, and takes over its tasks, which ran before.");
+		return;
+	}
 	if (ar->kill.timer)
 		causes_add(c, 0, "",
 		    "It is stopping: it keeps running during the shutdown_delay of its group.");

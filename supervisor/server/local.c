@@ -18,6 +18,7 @@
 #include "supervisor/server/feed/local_events.h"
 #include "supervisor/server/job/local_family.h"
 #include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/server/place/local_drain.h"
 #include "supervisor/server/place/local_unplaced.h"
 #include "supervisor/server/place/local_why.h"
@@ -36,6 +37,7 @@ static const struct {
 	{ local_cores_init, local_cores_free },
 	{ local_ports_init, local_ports_free },
 	{ local_pass_init, local_marks_free },
+	{ local_namespaces_init, local_namespaces_free },
 	{ local_families_init, local_families_free },
 	{ local_jobs_init, local_jobs_free },
 	{ local_evals_init, local_evals_free },
@@ -57,10 +59,10 @@ load_parts(struct source *s, struct err *e)
 	if ((r = local_index_load(l, e)) < 0)
 		return r;
 	local_changes_load(l);
-	if ((r = local_drain_load(l, e)) < 0 || (r = local_jobs_load(l, e)) < 0 ||
-	    (r = local_deployments_load(l, e)) < 0 || (r = local_evals_load(l, e)) < 0 ||
-	    (r = local_allocs_load(l, e)) < 0 || (r = local_periodic_load(l, e)) < 0 ||
-	    (r = local_volumes_load(l, e)) < 0)
+	if ((r = local_drain_load(l, e)) < 0 || (r = local_namespaces_load(l, e)) < 0 ||
+	    (r = local_jobs_load(l, e)) < 0 || (r = local_deployments_load(l, e)) < 0 ||
+	    (r = local_evals_load(l, e)) < 0 || (r = local_allocs_load(l, e)) < 0 ||
+	    (r = local_periodic_load(l, e)) < 0 || (r = local_volumes_load(l, e)) < 0)
 		return r;
 	local_claims_load(l);
 	return 0;

@@ -30,6 +30,10 @@ int local_api_read_job(
 void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
     const char *warnings);
 
+/* local_api_namespaces.c */
+/* Checks whether the job's namespace exists and permits its drivers and networks. */
+void local_api_check_namespace(struct local *l, const struct job *job, struct problems *p);
+
 /* local_api_system.c */
 /* Returns why this path of the servers' API is not supported; NULL if servers do not have it
  * either. */

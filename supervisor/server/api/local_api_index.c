@@ -70,11 +70,10 @@ index_of_alloc(struct sup *sup, const struct api_req *req)
 	return sa ? of_object(sup, sa->a.modify_index) : of_kind(sup, LOCAL_ALLOCS);
 }
 
-/* Namespaces exist while a job or volume has them. */
 static uint64_t
 index_of_namespaces(struct sup *sup, const struct api_req *req)
 {
-	return later_index(of_kind(sup, LOCAL_JOBS), of_kind(sup, LOCAL_VOLUMES));
+	return of_kind(sup, LOCAL_NAMESPACES);
 }
 
 static uint64_t

@@ -285,8 +285,7 @@ local_api_check_job(struct local *l, const struct job *job, struct err *e)
 
 	if (r < 0)
 		return r;
-	if (!name_is_component(job->namespace))
-		model_problem(&p, "namespace \"%.140s\" is not a name", job->namespace);
+	local_api_check_namespace(l, job, &p);
 	job_validate(job, &p);
 	job_validate_local(job, &p);
 	local_constraint_validate(job, &p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_system.c: search, namespaces, regions, garbage collection, and the reasons why other
+/* local_api_system.c: search, regions, garbage collection, and the reasons why other
  * paths of the servers' API are not supported. Runs in: supervisor. */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -166,77 +166,6 @@ local_api_search(struct sup *sup, struct api_req *req)
 	api_reply_error(req, 400, "there is no context \"%.40s\" for a search", wanted);
 }
 
-/* Namespaces are not stored: one exists while a job or a volume has it. */
-static json_t *
-collect_namespaces(struct local *l)
-{
-	struct local_key **(*const lists[])(
-	    const struct local *, size_t *) = { local_jobs_sorted, local_volumes_sorted };
-	json_t *names = json_object();
-
-	(void)json_object_set_new(names, "default", json_string("Default shared namespace"));
-	for (size_t i = 0; i < ELEMENTSOF(lists); i++) {
-		size_t n_keys;
-		cleanup_free struct local_key **keys = lists[i](l, &n_keys);
-
-		for (size_t k = 0; k < n_keys; k++) {
-			size_t len = strcspn(keys[k]->name, "/");
-			char name[256];
-
-			(void)snprintf(name, sizeof name, "%.*s", (int)len, keys[k]->name);
-			if (!json_object_get(names, name))
-				(void)json_object_set_new(names, name, json_string(""));
-		}
-	}
-	return names;
-}
-
-static void
-append_namespace(struct text *t, const char *name, const char *description)
-{
-	text_printf(t, "{\"Name\":");
-	text_json_string(t, name);
-	text_printf(t, ",\"Description\":");
-	text_json_string(t, description);
-	text_printf(t, ",\"Quota\":\"\",\"Meta\":null,\"Capabilities\":null,\"CreateIndex\":1,"
-		       "\"ModifyIndex\":1}");
-}
-
-void
-local_api_list_namespaces(struct sup *sup, struct api_req *req)
-{
-	cleanup_json json_t *names = collect_namespaces(local_of_sup(sup));
-	struct api_list list;
-	const char *name;
-	json_t *description;
-
-	api_list_begin_named(&list, req);
-	json_object_foreach (names, name, description) {
-		struct text item = { 0 };
-
-		if (!api_prefix_fits(req, name))
-			continue;
-		append_namespace(&item, name, json_string_value(description));
-		api_list_add_text(&list, &item);
-	}
-	api_list_reply(&list, req);
-}
-
-void
-local_api_get_namespace(struct sup *sup, struct api_req *req)
-{
-	cleanup_json json_t *names = collect_namespaces(local_of_sup(sup));
-	const json_t *description = json_object_get(names, api_param(req, 0));
-	struct text item = { 0 };
-
-	if (!description) {
-		api_reply_error(req, 404, "Namespace not found");
-		return;
-	}
-	append_namespace(&item, api_param(req, 0), json_string_value(description));
-	api_reply_take(req, &item);
-}
-
 void
 local_api_list_regions(struct sup *sup, struct api_req *req)
 {
@@ -314,8 +243,6 @@ static const struct {
 	    "sends JSON, and `nomad job run -output` prints it" },
 	{ "/v1/jobs/statuses", "job statuses are not supported yet: list the jobs" },
 	{ "/v1/metrics*", "metrics are not supported yet" },
-	{ "/v1/namespace*",
-	    "namespaces are not made here: one exists while a job or a volume has it" },
 	{ "/v1/node/pool*", "there are no node pools: this is the only node" },
 	{ "/v1/node/*/evaluate", "this is the only node: evaluate jobs instead" },
 	{ "/v1/node/*/purge", "this is the only node: it cannot be purged" },

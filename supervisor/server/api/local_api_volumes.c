@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/server/claim/claims.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
@@ -113,13 +114,14 @@ local_api_get_volume(struct sup *sup, struct api_req *req)
 }
 
 static int
-check_volume(const struct csi_volume *vol, struct err *e)
+check_volume(struct local *l, const struct csi_volume *vol, struct err *e)
 {
 	struct problems p = { 0 };
 	int r;
 
-	if (!name_is_component(str(vol->namespace)))
-		model_problem(&p, "namespace \"%.140s\" is not a name", str(vol->namespace));
+	if (!local_namespace_find(l, str(vol->namespace)))
+		model_problem(&p, "volume \"%.140s\" is in nonexistent namespace \"%.140s\"",
+		    str(vol->id), str(vol->namespace));
 	if (*str(vol->plugin_id) && !name_is_component(vol->plugin_id))
 		model_problem(&p, "plugin id \"%.140s\" is not a name", vol->plugin_id);
 	csi_volume_validate(vol, &p);
@@ -149,7 +151,7 @@ read_volume(struct api_req *req, size_t i, struct csi_volume *ret, struct err *e
 	if (id && strcmp(id, ret->id) != 0)
 		return err_say(
 		    e, -EINVAL, "volume ID \"%.140s\" does not match the id in the path", ret->id);
-	return check_volume(ret, e);
+	return check_volume(local_of_sup(api_req_sup(req)), ret, e);
 }
 
 /* Returns how many volumes the body has (at least one), or -EINVAL. */

@@ -34,6 +34,7 @@ struct local {
 	struct local_ports *ports;
 	/* job/ */
 	struct local_marks *marks;
+	struct local_namespaces *namespaces;
 	struct local_jobs *jobs;
 	struct local_families *families;
 	struct local_allocs *allocs;

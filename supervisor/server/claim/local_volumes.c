@@ -13,6 +13,7 @@
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/volume/plugins.h"
 
 struct local_volumes {
@@ -209,6 +210,7 @@ load_volume(void *arg, const struct store_row *row, struct err *e)
 		log_error("state.db: volume %s is ignored: %s", store_col_text(row, 1), why.msg);
 		return 0;
 	}
+	local_namespace_adopt(l, str(vol.namespace));
 	(void)insert_volume(l, &vol);
 	return 0;
 }

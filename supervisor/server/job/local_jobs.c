@@ -16,6 +16,7 @@
 #include "supervisor/server/job/local_family.h"
 #include "supervisor/server/job/local_job_view.h"
 #include "supervisor/server/job/local_marks.h"
+#include "supervisor/server/job/local_namespaces.h"
 
 #define VERSIONS_KEPT 6
 
@@ -325,6 +326,8 @@ load_version(void *arg, const struct store_row *row, struct err *e)
 	(void)add_version(j, &job);
 	local_family_join(l, j);
 	j->purge = store_col_int(row, 3) == ROW_PURGED;
+	if (store_col_int(row, 3) == ROW_WANTED)
+		local_namespace_adopt(l, namespace);
 	return 0;
 }
 

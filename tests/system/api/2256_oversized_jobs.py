@@ -19,6 +19,9 @@ def made(name="big", count=1, resources=HUGE, **group):
     return api.job(name, count=count, group={"Tasks": tasks, **group})
 
 
+ANY = {"LTarget": "a", "RTarget": "a"}  # a constraint that holds
+
+
 def many(n, **item):
     return [dict(item) for _ in range(n)]
 
@@ -71,7 +74,7 @@ def test_lists_that_are_too_long():
 
 def test_too_many_elements_in_all_lists_together():
     group = made()["Job"]["TaskGroups"][0]
-    refused(of_whole_job(TaskGroups=[dict(group, Name="g%d" % i, Constraints=many(LIST)) for i in range(10)]),
+    refused(of_whole_job(TaskGroups=[dict(group, Name="g%d" % i, Constraints=many(LIST, **ANY)) for i in range(10)]),
             "elements in all, but at most %d are allowed" % PARTS)
 
 
@@ -102,8 +105,8 @@ def test_a_periodic_time_that_never_occurs():
 
 def test_too_many_elements_of_all_allocations():
     """Also of a small job that is scaled."""
-    refused(made(count=2000, Constraints=many(900)), "at most %d bytes are allowed" % PLACED)
-    job = made(count=1, Constraints=many(900))
+    refused(made(count=2000, Constraints=many(900, **ANY)), "at most %d bytes are allowed" % PLACED)
+    job = made(count=1, Constraints=many(900, **ANY))
     node.register(job)
     node.refused(400, "at most %d bytes are allowed" % PLACED, "PUT", "/v1/job/big/scale", {"Count": 10000, "Target": {"Group": "g"}})
     case.equal(node.ask("/v1/job/big")["TaskGroups"][0]["Count"], 1)
@@ -112,7 +115,7 @@ def test_too_many_elements_of_all_allocations():
 
 def test_jobs_just_below_the_limits_are_registered():
     """Just below the limits; and as many allocations of a small job as before."""
-    for job in (made(count=1000, Constraints=many(LIST - 10)), made(count=10000),
+    for job in (made(count=1000, Constraints=many(LIST - 30, **ANY)), made(count=10000),
                 made(Networks=[{"DynamicPorts": [{"Label": "p%d" % i} for i in range(LIST)]}])):
         node.register(job)
         node.do("DELETE", "/v1/job/big?purge=true")

@@ -96,16 +96,12 @@ def test_queries_for_the_node():
 
 def test_queries_for_namespaces():
     waiting = [Waiting("/v1/namespaces"), Waiting("/v1/namespace/vol")]
-    made = api.job("elsewhere", count=0)
-    made["Job"]["Namespace"] = "far"
-    node.register(made)
-    waiting[0].ended(lambda a: [n["Name"] for n in a.json] == ["default", "far"])
-    node.do("PUT", "/v1/volume/csi/x?namespace=vol", {"Volumes": [{
-        "ID": "x", "Name": "x", "Namespace": "vol", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
-            {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    node.do("PUT", "/v1/namespace", {"Name": "vol"})
+    waiting[0].ended(lambda a: [n["Name"] for n in a.json] == ["default", "vol"])
     waiting[1].ended(lambda a: a.status == 200)
-    node.do("DELETE", "/v1/volume/csi/x?namespace=vol")
-    node.do("DELETE", "/v1/job/elsewhere?namespace=far&purge=true")
+    waiting = Waiting("/v1/namespaces")
+    node.do("DELETE", "/v1/namespace/vol")
+    waiting.ended(lambda a: [n["Name"] for n in a.json] == ["default"])
 
 
 def test_queries_for_volumes():

@@ -97,6 +97,7 @@ def test_events_are_filtered_by_topic_and_namespace():
     node.register(batch("b"))
     other = batch("c")
     other["Job"]["Namespace"] = "other"
+    node.do("PUT", "/v1/namespace", {"Name": "other"})
     node.register(other)
     node.wait_evaluation(a)
     ids = {name: node.ask("/v1/job/%s/allocations" % name, namespace=ns)[0]["ID"]

@@ -90,6 +90,7 @@ def test_pages_contain_every_item_once():
 
 
 def test_pages_of_objects_that_have_only_a_name():
+    node.do("PUT", "/v1/namespace", {"Name": "other"})
     node.do("PUT", "/v1/volume/csi/v9?namespace=other", {"Volumes": [{
         "ID": "v9", "Namespace": "other", "Name": "v", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
             {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})

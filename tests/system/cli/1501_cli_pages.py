@@ -172,6 +172,32 @@ def test_status_lists_problems_first():
         case.equal(len(json.loads(api.drover("status", "-json").out)["Problems"]), 4)
 
 
+def test_a_page_of_many_allocations_shows_what_is_wrong_and_the_newest():
+    with FakeApi() as api:
+        fill(api)
+        ids = ["%08x-0000-4000-8000-000000000001" % i for i in range(6000)]
+        many = [alloc(x, CreateTime=i * 10**9) for i, x in enumerate(ids)]
+        many[5] = alloc(ids[5], "db", "failed", failed=True, CreateTime=5 * 10**9)
+        many[7] = alloc(ids[7], "db", "pending", CreateTime=7 * 10**9)
+        api.json("GET", "/v1/allocations", many)
+        api.json("GET", "/v1/job/web/allocations", many)
+        api.json("GET", "/v1/volumes", [])
+        for words in (["status"], ["node", "status", "-self"], ["job", "status", "web"]):
+            out = api.drover(*words).out
+            case.equal(len(out) < 8000, True, "%s: %d bytes" % (words, len(out)))
+            shown = [line.split()[0] for line in out.splitlines() if re.match("[0-9a-f]{8}  ", line)]
+            case.equal(shown, [ids[7][:8], ids[5][:8]] + [x[:8] for x in ids[:-19:-1]] if words != ["status"] else
+                       [ids[7][:8]] + [x[:8] for x in ids[:-20:-1]], words)
+            case.contains(out, "more: -verbose shows all, drover alloc status lists them")
+            case.equal(api.drover(*words, "-verbose").out.count(".group[0]") >= 5998, True, words)
+        case.contains(api.drover("status").out, "6000: 5998 running")
+        case.equal(len(api.drover("alloc", "status").out.splitlines()), 6001)
+        api.json("GET", "/v1/allocations", [alloc(x, "db", "failed", failed=True) for x in ids])
+        out = api.drover("status").out
+        case.equal(len(out) < 8000, True, out)
+        case.contains(out, "5980 more problems")
+
+
 def test_leaks_are_listed_and_give_exit_code_1():
     with FakeApi() as api:
         api.json("GET", "/v1/agent/leaks", [{"Kind": "cgroup", "Name": "tasks/ab", "Path": "/sys/x", "Detail": "no run"}])

@@ -360,5 +360,16 @@ def test_events_from_before_and_during_a_restart_of_the_agent():
     node.purge("lost")
 
 
+def test_a_running_alloc_while_a_new_supervisor_takes_it_over():
+    """Its hooks run again, but its task has run all the time."""
+    alloc = alloc_of("kept", api.job("kept"), "running")
+    for _ in range(5):
+        node.kill("supervisor")
+        for _ in range(100):
+            unsaid(alloc, "before its tasks start", "being prepared", "being started", "waits for")
+    case.until(lambda: [c["Text"] for c in why(alloc)] == ["It runs. Nothing has stopped or restarted it."], 20, "the normal answer")
+    node.purge("kept")
+
+
 with api.Node() as node:
     case.run(globals())

@@ -70,12 +70,31 @@ def volume(node):
     return [found, node.ask("/v1/volumes", type="csi"), crash.unexplained(node)]
 
 
+def namespaces(node):
+    """A namespace is made, has a job, and is deleted."""
+    made = crash.job("in", then="exit 0")
+    made["Job"].update(Type="batch", Namespace="made")
+    case.until(lambda: node.request("PUT", "/v1/namespace", {"Name": "made", "Meta": {"k": "v"}}).status == 200, 60, "the namespace")
+    case.until(lambda: node.request("PUT", "/v1/jobs", made).status == 200, 60, "the job")
+    case.until(lambda: node.ask("/v1/job/in", namespace="made")["Status"] == "dead", 60, "the job to end")
+    found = [node.ask("/v1/namespace/made")["Meta"], [j["ID"] for j in node.ask("/v1/jobs", namespace="made")]]
+    case.until(lambda: node.request("DELETE", "/v1/namespace/made").status in (200, 404), 60, "the namespace to be deleted")
+    case.until(lambda: node.ask("/v1/jobs", namespace="*") == [], 60, "its job to be forgotten")
+    crash.wait_nothing_left(node, 60)
+    return [found, [n["Name"] for n in node.ask("/v1/namespaces")], crash.unexplained(node)]
+
+
 # --- tests ---
 
 def test_children_are_launched_once():
     with crash.Node(env=page.env) as node:
         walk("launches", lambda: launches(node), kinds("LAUNCH"))
         walk("dispatches", lambda: dispatches(node), kinds("JOB", "EVAL"), 8)
+
+
+def test_crashes_at_rows_of_namespaces():
+    with crash.Node(env=page.env) as node:
+        walk("namespaces", lambda: namespaces(node), kinds("NAMESPACE"))
 
 
 def test_crashes_at_rows_of_volumes():

@@ -54,7 +54,7 @@ class Result:
 
 def run_command(words, env=None, stdin=None):
     """Runs drover with these words, without variables of this environment that choose an address."""
-    clean = {k: v for k, v in os.environ.items() if k not in ("DROVER_ADDR", "NOMAD_ADDR")}
+    clean = {k: v for k, v in os.environ.items() if k not in ("DROVER_ADDR", "NOMAD_ADDR", "DROVER_NAMESPACE", "NOMAD_NAMESPACE")}
     clean.update(env or {})
     r = subprocess.run([binary("drover")] + list(words), input=stdin, env=clean, stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, timeout=2 * case.LEAST_S, check=False)
