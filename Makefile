@@ -160,18 +160,29 @@ demo: ## install missing packages, build, and show a volume outlive its job (nee
 PREFIX  ?= /usr
 LIBEXEC := $(PREFIX)/libexec/drover
 UNITDIR := $(PREFIX)/lib/systemd/system
-.PHONY: install
+.PHONY: install uninstall
 install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d and sysusers.d
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(PREFIX)/lib/tmpfiles.d $(PREFIX)/lib/sysusers.d)
 	install -m 755 $(BUILD)/drover $(DESTDIR)$(PREFIX)/bin/drover
 	install -m 755 $(filter-out $(BUILD)/drover,$(BINARIES)) $(DESTDIR)$(LIBEXEC)/
 	install -D -m 644 docs/drover.1 $(DESTDIR)$(PREFIX)/share/man/man1/drover.1
+	install -D -m 644 contrib/examples/drover.hcl $(DESTDIR)$(PREFIX)/share/doc/drover/drover.hcl
 	install -D -m 644 contrib/completion/drover.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover
 	install -m 644 contrib/systemd/drover.service contrib/systemd/drover.socket contrib/systemd/drover-tasks.service \
 	    $(DESTDIR)$(UNITDIR)/
 	sed -i 's,/usr/libexec/drover,$(LIBEXEC),' $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover-tasks.service)
 	install -m 644 contrib/systemd/tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf
 	install -m 644 contrib/systemd/sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
+	@echo "Next: systemd-sysusers && systemd-tmpfiles --create   # the users and directories"
+	@echo "      install -D -m 644 $(PREFIX)/share/doc/drover/drover.hcl /etc/drover/drover.hcl   # an example to edit"
+
+# The configuration, the data and the users stay.
+uninstall: ## remove what install has put into $(DESTDIR)$(PREFIX)
+	rm -rf $(DESTDIR)$(LIBEXEC) $(DESTDIR)$(PREFIX)/share/doc/drover
+	rm -f $(DESTDIR)$(PREFIX)/bin/drover $(DESTDIR)$(PREFIX)/share/man/man1/drover.1 \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover \
+	    $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover.socket drover-tasks.service) \
+	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
 
 # Each directory of tests has its own rules.
 include $(wildcard tests/*/*.mk)

@@ -87,7 +87,7 @@ chk_ask_new(const ChkHttpsAskReq *req, uint32_t serial, uint64_t now_ms, struct 
 
 	if (!is_sane(req))
 		return err_say(e, -EINVAL,
-		    "the request of an https check lacks its address, its name or its timeout");
+		    "the request of an https check has no address, no name or no timeout");
 	a = mem_zeroed(1, sizeof *a + req->request.len);
 	a->serial = serial;
 	a->events = POLLOUT;

@@ -111,7 +111,7 @@ int ipc_send(int sock, enum ipc_peer from, enum ipc_peer to, unsigned type, uint
 int ipc_recv(
     int sock, enum ipc_peer me, enum ipc_peer from, struct ipc_packet *p, int flags, struct err *e);
 
-/* Closes the descriptors in p->fds. Whoever keeps one sets its entry to -1 first. */
+/* Closes the descriptors in p->fds. A caller that keeps one sets its entry to -1 first. */
 void ipc_packet_done(struct ipc_packet *p);
 
 #endif

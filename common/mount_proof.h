@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mount_proof.h: the identity of a mount, which tells it from any later one: taken right after
- * publish, compared before a task gets the mount. Runs in: mount-helper (takes it, in a child),
- * executor (compares it).
+ * mount_proof.h: the identity of a mount, which distinguishes it from any later one: taken right
+ * after publish, compared before a task gets the mount. Runs in: mount-helper (takes it, in a
+ * child), executor (compares it).
  */
 #ifndef DROVER_COMMON_MOUNT_PROOF_H
 #define DROVER_COMMON_MOUNT_PROOF_H

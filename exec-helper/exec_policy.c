@@ -61,7 +61,7 @@ check_driver(
 	/* Making a new template needs privileges that this process has dropped. The launcher starts
 	 * another exec-helper, which gets this request again; nothing was done for it yet. */
 	if (exec && s->template_error.code == 0 && !exec_template_is_whole(s->policy)) {
-		log_info("a masked file was replaced on the host: starting anew with all masks");
+		log_info("a masked file was replaced on the host: restarting to mask the new one");
 		exit(0);
 	}
 	if (exec && s->template_error.code < 0)

@@ -191,9 +191,9 @@ kill_run(struct exec_state *s, const char *name, struct err *e)
 		return dir == -ENOENT ? 0 : err_set(e, dir, "open cgroup %s", name);
 	r = cgroup_is_populated(dir);
 	if (r <= 0)
-		return r < 0 ? err_set(e, r, "look into cgroup %s", name) : 0;
+		return r < 0 ? err_set(e, r, "check whether cgroup %s has processes", name) : 0;
 	if ((r = cgroup_kill(dir)) < 0)
-		return err_set(e, r, "kill what is in cgroup %s", name);
+		return err_set(e, r, "kill the processes in cgroup %s", name);
 	r = cgroup_wait_empty(dir, REAP_WAIT_MS);
 	return r < 0 ? err_say(e, -EAGAIN, "run %s still has processes after it was killed", name)
 		     : 1;

@@ -5,7 +5,7 @@
  *	alloc/<alloc>/		own 0710, of the alloc's group ("own": the file-helper's user;
  *				the group: proto/alloc_group.h)
  *	    alloc/		own 01777: shared, but no task can take away what drover put there
- *		data/ tmp/	nobody 0777: for all tasks of the alloc, whoever they are
+ *		data/ tmp/	nobody 0777: for all tasks of the alloc, of any user
  *		logs		own 0755, where exec mounts logs/<alloc>; if all tasks are raw_exec
  *				and see host paths, a link to it
  *	    <task>/		own 0700, until the executor gives it to the task's user

@@ -89,7 +89,7 @@ file_on_disk_stat(struct file *f, const struct file_disk_stat_req *req,
 	struct statfs fs;
 
 	if (fstatfs(f->root_fds[FILE_ROOT_ALLOC], &fs) < 0)
-		return err_set(e, -errno, "ask for the space in the data directory");
+		return err_set(e, -errno, "get the free space of the data directory");
 	rep->total_bytes = (uint64_t)fs.f_blocks * (uint64_t)fs.f_frsize;
 	rep->free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
 	rep->total_inodes = (uint64_t)fs.f_files;

@@ -91,7 +91,7 @@ count_all(int fd, const void *arg, struct worker_result *ret, struct err *e)
 			used[i].bytes = counted;
 	}
 	ret->fd = fd_memfd_sealed("usage", used, w->n * sizeof used[0]);
-	return ret->fd < 0 ? err_set(e, ret->fd, "tell how much of the disk is used") : 0;
+	return ret->fd < 0 ? err_set(e, ret->fd, "store the disk usage of the allocations") : 0;
 }
 
 int

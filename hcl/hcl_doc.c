@@ -49,7 +49,7 @@ hcl_free(struct hcl *h)
 	free(h);
 }
 
-/* Once a limit was exceeded, whoever handles the error must not go on: try() would. */
+/* Sets exhausted too, so that no function that handles errors, such as try(), evaluates further. */
 static void
 exceed_limit(struct hcl *h, const char *what)
 {

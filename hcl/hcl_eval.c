@@ -507,7 +507,7 @@ eval(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope)
 	}
 }
 
-/* A path whose root nobody knows is given whole to the outermost scope. */
+/* If no scope knows the root of a path, the outermost scope gets the whole path. */
 static struct hcl_value *
 eval_missing(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope)
 {

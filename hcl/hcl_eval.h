@@ -31,8 +31,8 @@ struct hcl_functions {
 	size_t n;
 };
 
-/* What names mean. A name that no scope up the chain has is an error, unless `missing` returns a
- * value for the path. */
+/* A name and its value. A name that neither the scope nor an outer one has is an error, unless
+ * `missing` returns a value for the path. */
 struct hcl_variable {
 	const char *name;
 	struct hcl_value *value;

@@ -90,8 +90,8 @@ read_hex(const struct reader *r, size_t at)
 	return (int32_t)strtol(digits, NULL, 16);
 }
 
-/* Reads the digits of \u and, for the first half of a pair, the second. What is half a pair becomes
- * U+FFFD. */
+/* Reads the digits of \u and, for the first half of a pair, the second. Half a pair
+ * becomes U+FFFD. */
 static void
 read_unicode(struct reader *r, struct hcl_text *t)
 {

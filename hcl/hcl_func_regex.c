@@ -43,7 +43,8 @@ keep_memory(void *memory, void *h)
 	(void)h;
 }
 
-/* Called before each part of a pattern is matched. What it matched is seen as a distance. */
+/* Called before each part of a pattern is matched. The length of the previous match is the distance
+ * between the positions of two calls. */
 static int
 on_step(pcre2_callout_block *at, void *regex)
 {

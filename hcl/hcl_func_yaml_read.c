@@ -4,6 +4,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "common/list.h"
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_yaml_scalar.h"
@@ -12,14 +13,14 @@ struct anchor {
 	const char *name;
 	struct hcl_value *value;
 	unsigned open; /* how many nodes with this anchor have not ended */
-	struct anchor *next;
+	SLIST_ENTRY(anchor) entry;
 };
 
 struct reader {
 	struct hcl_call *c;
 	yaml_parser_t parser;
 	yaml_event_t event; /* the current one */
-	struct anchor *anchors;
+	SLIST_HEAD(, anchor) anchors;
 	struct hcl_value *result;
 };
 
@@ -52,7 +53,9 @@ read_event(struct reader *r)
 static struct anchor *
 find_anchor(struct reader *r, const char *name)
 {
-	for (struct anchor *a = r->anchors; a; a = a->next) {
+	struct anchor *a;
+
+	SLIST_FOREACH (a, &r->anchors, entry) {
 		hcl_step(r->c->h, 1);
 		if (strcmp(a->name, name) == 0)
 			return a;
@@ -72,8 +75,7 @@ open_anchor(struct reader *r, const yaml_char_t *name)
 	if (!a) {
 		a = hcl_new_object(r->c->h, struct anchor);
 		a->name = hcl_strndup(r->c->h, (const char *)name, strlen((const char *)name));
-		a->next = r->anchors;
-		r->anchors = a;
+		SLIST_INSERT_HEAD(&r->anchors, a, entry);
 	}
 	a->open++;
 	return a;

@@ -9,9 +9,9 @@
 
 #include "hcl/hcl_ast.h"
 
-/* Decimal digits that tell any two numbers of 512 bits apart. */
+/* Enough decimal digits to distinguish any two numbers of 512 bits. */
 #define DIGITS_MAX 157
-/* More precision, to tell how far a decimal text is from a number. */
+/* More precision, to compute the distance of a decimal text from a number. */
 #define EXTRA_BITS 128
 /* The largest exponent (binary) that is shown and computed with. A text of more digits is refused.
  */

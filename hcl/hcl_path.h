@@ -14,7 +14,7 @@ const char *hcl_base_dir(struct hcl_call *c);
 const char *hcl_path_expand(struct hcl_call *c, const char *path);
 
 /* Paths as text, without looking at files: the shortest with the same meaning; two joined; and a
- * clean path from a clean directory: NULL if that cannot be told. */
+ * clean path relative to a clean directory, or NULL if there is none that is known (from ".."). */
 const char *hcl_path_clean(struct hcl *h, const char *path);
 const char *hcl_path_join(struct hcl *h, const char *base, const char *path);
 const char *hcl_path_relative(struct hcl *h, const char *base, const char *path);

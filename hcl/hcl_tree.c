@@ -313,6 +313,7 @@ parse_tree(struct hcl *h, void *arg)
 
 	check_text(h, c->source);
 	hcl_scan_from(&p, marked ? 3 : 0);
+	h->busy_at = p.tok.at;
 	c->root = hcl_new_object(h, struct hcl_node);
 	c->root->at = p.tok.at;
 	if (p.tok.kind == '{') {

@@ -120,7 +120,7 @@ const char *hcl_value_type_name(struct hcl *h, const struct hcl_value *v);
 
 /* The type that all of these can be converted to, or NULL if there is none. */
 const struct hcl_type *hcl_unify(struct hcl *h, const struct hcl_type **types, size_t n);
-/* Whether values of a type can be converted to another, as far as the types tell. */
+/* Whether values of a type may be convertible to another; the value itself can still prevent it. */
 bool hcl_type_converts(struct hcl *h, const struct hcl_type *from, const struct hcl_type *to);
 
 /*

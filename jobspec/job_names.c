@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/list.h"
 #include "common/similar.h"
 #include "hcl/hcl_functions.h"
 #include "jobspec/job_block.h"
@@ -13,7 +15,7 @@ struct rule {
 	const struct hcl_expr *condition;
 	const char *message;
 	struct hcl_range at;
-	struct rule *next;
+	STAILQ_ENTRY(rule) entry;
 };
 
 struct variable {
@@ -22,29 +24,31 @@ struct variable {
 	const struct hcl_type *type; /* NULL: that of the default, or any */
 	struct hcl_value *value;     /* NULL: none yet */
 	struct hcl_range value_at;
-	struct rule *rules;
-	struct variable *next;
+	STAILQ_HEAD(, rule) rules;
+	STAILQ_ENTRY(variable) entry;
 };
 
 struct local {
 	const char *name;
 	const struct hcl_attr *attr;
 	struct hcl_value *value;
-	struct local *next;
+	STAILQ_ENTRY(local) entry;
 };
 
 struct reader {
 	struct hcl *h;
 	const struct job_input *in;
 	const struct hcl_scope *scope;
-	struct variable *variables;
-	struct local *locals;
+	STAILQ_HEAD(, variable) variables;
+	STAILQ_HEAD(, local) locals;
 };
 
 static struct variable *
 find_variable(const struct reader *r, const char *name, size_t len)
 {
-	for (struct variable *v = r->variables; v; v = v->next)
+	struct variable *v;
+
+	STAILQ_FOREACH (v, &r->variables, entry)
 		if (strlen(v->name) == len && memcmp(v->name, name, len) == 0)
 			return v;
 	return NULL;
@@ -53,9 +57,8 @@ find_variable(const struct reader *r, const char *name, size_t len)
 static struct variable *
 add_variable(struct reader *r, const char *name, struct hcl_range at)
 {
-	struct variable *v, **last = &r->variables;
+	struct variable *v = find_variable(r, name, strlen(name));
 
-	v = find_variable(r, name, strlen(name));
 	if (v)
 		hcl_fail(r->h, at, "variable \"%s\" is declared twice; the first time in line %u",
 		    name, hcl_position(v->at.source, v->at.from).line);
@@ -63,12 +66,11 @@ add_variable(struct reader *r, const char *name, struct hcl_range at)
 		hcl_fail(r->h, at,
 		    "a name starts with a letter or \"_\", and has letters, digits, \"_\" and "
 		    "\"-\"");
-	while (*last)
-		last = &(*last)->next;
 	v = hcl_new_object(r->h, struct variable);
 	v->name = name;
 	v->at = at;
-	*last = v;
+	STAILQ_INIT(&v->rules);
+	STAILQ_INSERT_TAIL(&r->variables, v, entry);
 	return v;
 }
 
@@ -133,7 +135,7 @@ check_reference(void *arg, const struct hcl_expr *path)
 static void
 read_rule(struct reader *r, struct variable *v, const struct hcl_block *b)
 {
-	struct rule *rule = hcl_new_object(r->h, struct rule), **last = &v->rules;
+	struct rule *rule = hcl_new_object(r->h, struct rule);
 	struct references refs = { r, v, 0 };
 
 	rule->at = b->type_at;
@@ -158,9 +160,7 @@ read_rule(struct reader *r, struct variable *v, const struct hcl_block *b)
 	hcl_expr_paths(rule->condition, check_reference, &refs);
 	if (refs.good == 0)
 		hcl_fail(r->h, rule->condition->at, "the condition must refer to var.%s", v->name);
-	while (*last)
-		last = &(*last)->next;
-	*last = rule;
+	STAILQ_INSERT_TAIL(&v->rules, rule, entry);
 }
 
 static const struct hcl_attr *
@@ -235,14 +235,15 @@ read_locals(struct reader *r, const struct hcl_block *b)
 		hcl_fail(r->h, b->body->blocks->type_at,
 		    "a locals block has no blocks inside: write %s = { … }", b->body->blocks->type);
 	for (const struct hcl_attr *a = b->body->attrs; a; a = a->next) {
-		struct local *l = hcl_new_object(r->h, struct local), **last = &r->locals;
+		struct local *l;
 
-		for (; *last; last = &(*last)->next)
-			if (strcmp((*last)->name, a->name) == 0)
+		STAILQ_FOREACH (l, &r->locals, entry)
+			if (strcmp(l->name, a->name) == 0)
 				hcl_fail(r->h, a->name_at, "local \"%s\" is set twice", a->name);
+		l = hcl_new_object(r->h, struct local);
 		l->name = a->name;
 		l->attr = a;
-		*last = l;
+		STAILQ_INSERT_TAIL(&r->locals, l, entry);
 	}
 }
 
@@ -290,10 +291,12 @@ static void
 refuse_undeclared(struct reader *r, struct hcl_range at, const char *name)
 {
 	const char *names[64] = { NULL }, *similar, *hint;
+	const struct variable *v;
 	size_t n = 0;
 
-	for (const struct variable *v = r->variables; v && n < 64; v = v->next)
-		names[n++] = v->name;
+	STAILQ_FOREACH (v, &r->variables, entry)
+		if (n < ELEMENTSOF(names))
+			names[n++] = v->name;
 	similar = similar_name(name, names, n);
 	hint = similar ? hcl_printf(r->h, ": did you mean \"%s\"?", similar) : "";
 	if (r->in->strict)
@@ -370,13 +373,15 @@ static struct hcl_value *
 variables_value(struct reader *r)
 {
 	struct hcl_member *members;
+	const struct variable *v;
+	const struct rule *rule;
 	size_t n = 0;
 
-	for (const struct variable *v = r->variables; v; v = v->next)
+	STAILQ_FOREACH (v, &r->variables, entry)
 		n++;
 	members = hcl_alloc(r->h, n * sizeof *members);
 	n = 0;
-	for (const struct variable *v = r->variables; v; v = v->next) {
+	STAILQ_FOREACH (v, &r->variables, entry) {
 		if (!v->value)
 			hcl_error(r->h, v->at,
 			    "variable \"%s\" has no value: set it with -var %s=…, or give it a "
@@ -384,8 +389,9 @@ variables_value(struct reader *r)
 			    v->name, v->name);
 		else
 			members[n++] = (struct hcl_member){ v->name, strlen(v->name), v->value };
-		for (const struct rule *rule = v->rules; rule && v->value; rule = rule->next)
-			check_rule(r, v, rule);
+		STAILQ_FOREACH (rule, &v->rules, entry)
+			if (v->value)
+				check_rule(r, v, rule);
 	}
 	return hcl_object(r->h, members, n);
 }
@@ -394,13 +400,14 @@ static struct hcl_value *
 locals_value(struct reader *r)
 {
 	struct hcl_member *members;
+	const struct local *l;
 	size_t n = 0;
 
-	for (const struct local *l = r->locals; l; l = l->next)
+	STAILQ_FOREACH (l, &r->locals, entry)
 		n++;
 	members = hcl_alloc(r->h, n * sizeof *members);
 	n = 0;
-	for (const struct local *l = r->locals; l; l = l->next)
+	STAILQ_FOREACH (l, &r->locals, entry)
 		if (l->value)
 			members[n++] = (struct hcl_member){ l->name, strlen(l->name), l->value };
 	return hcl_object(r->h, members, n);
@@ -427,13 +434,14 @@ read_local_values(struct reader *r, struct hcl_value *var)
 	struct hcl_scope scope = *r->scope;
 	unsigned before = hcl_problem_count(r->h);
 	bool progress = true, left = true;
+	struct local *l;
 
 	scope.variables = names;
 	scope.n = 2;
 	while (progress && left) {
 		progress = left = false;
 		hcl_forget_problems(r->h, before);
-		for (struct local *l = r->locals; l; l = l->next) {
+		STAILQ_FOREACH (l, &r->locals, entry) {
 			struct local_call c = { &scope, l };
 
 			if (l->value)
@@ -456,6 +464,8 @@ job_read_names(struct hcl *h, const struct job_input *in, const struct hcl_body 
 {
 	struct reader r = { .h = h, .in = in, .scope = scope };
 
+	STAILQ_INIT(&r.variables);
+	STAILQ_INIT(&r.locals);
 	for (const struct hcl_block *b = body->blocks; b; b = b->next) {
 		if (strcmp(b->type, "variable") == 0)
 			read_variable(&r, b);

@@ -72,7 +72,7 @@ check_listener(const struct mnt *m, const struct id *run, int fd, struct err *e)
 
 	id_to_hex(run, hex);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-		return err_set(e, -errno, "ask who listens on csi.sock");
+		return err_set(e, -errno, "find the process that listens on csi.sock");
 	if (peer.pid <= 0 || !cgroup_has_pid(m->args->cgroup, hex, peer.pid))
 		return err_say(e, -EPERM,
 		    "csi.sock is not the plugin's: process %d listens, which is not of run %s",

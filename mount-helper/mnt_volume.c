@@ -35,7 +35,7 @@ prove(int fd, const void *arg, struct worker_result *ret, struct err *e)
 		    v->volume, v->plugin,
 		    r == -ENOENT ? "the path does not exist on the host"
 				 : "on the host the path is not a mount point");
-	return r < 0 ? err_set(e, r, "volume %s of plugin %s: ask the mounted file system",
+	return r < 0 ? err_set(e, r, "volume %s of plugin %s: stat the mounted file system",
 			   v->volume, v->plugin)
 		     : 0;
 }

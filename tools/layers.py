@@ -84,9 +84,15 @@ class Tree:
     def includes(self):
         """Yields (file, included file) for files in the tree; generated code belongs to the directory of its source."""
         for path in self.files:
-            for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', self.text(path), re.M):
+            for name in re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', self.text(path), re.M):
+                name = self.named(path, name)
                 if room_of(name):
                     yield path, name
+
+    def named(self, path, name):
+        """Returns the path from the root of the file that an #include "name" in path means: the compiler first looks beside path."""
+        beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
+        return beside if os.path.exists(os.path.join(self.root, beside)) else os.path.normpath(name)
 
     def objects(self):
         """Yields (source file, its object) for every compiled source."""

@@ -15,7 +15,7 @@
 
 /* --- the present state --- */
 
-/* What the hooks that can take long wait for. */
+/* Hooks that may wait long, and the reason of the wait. */
 static const struct {
 	const char *hook, *text;
 } waits[] = {

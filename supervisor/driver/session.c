@@ -80,7 +80,7 @@ wake_soon(struct session *s)
 	(void)sd_event_source_set_enabled(s->soon, SD_EVENT_ONESHOT);
 }
 
-/* What is in the pipes is still read, but later output is not waited for. */
+/* The output that is in the pipes is still read, without a wait for more. */
 static void
 end_session(struct session *s)
 {

@@ -11,7 +11,7 @@
 
 struct sup;
 
-/* What a core did since the boot, in ticks of the kernel's clock. */
+/* The times of a core since the boot, in ticks of the kernel's clock. */
 struct core_times {
 	char name[12]; /* "cpu0" */
 	uint64_t user, system, idle, busy;

@@ -8,8 +8,8 @@
 
 /*
  * Fills in the size of the disk for allocs; called once, after the source has loaded its allocs.
- * Each alloc counts with its whole ephemeral_disk, but the free space is already without what the
- * allocs have written, so the size of the last start is kept while it can be true.
+ * Data that the allocs have written reduces the free space, and is counted again in their
+ * ephemeral_disk. So the size of the last start is kept while it can be true.
  */
 void node_disk_take(struct sup *sup, struct node *n);
 void node_disk_free(struct sup *sup);

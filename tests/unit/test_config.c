@@ -614,6 +614,10 @@ START_TEST(limits)
 	ck_assert_int_eq(parse_more(text, HCL_TREE_BYTES_MAX), 0);
 	ck_assert_int_eq(parse_more(text, HCL_TREE_BYTES_MAX + 1), -EINVAL);
 	/* As many nodes as the text can contain: more than the arena holds. */
+	for (size_t i = 0; i < HCL_TREE_BYTES_MAX; i += 4)
+		memcpy(text + i, "x=1\n", 4);
+	ck_assert_int_eq(parse_more(text, HCL_TREE_BYTES_MAX), -EINVAL);
+	ck_assert_msg(strstr(e.msg, "a.hcl:1:1: the document needs too much memory"), "%s", e.msg);
 	text[len++] = 'a';
 	text[len++] = '=';
 	text[len++] = '[';

@@ -23,12 +23,12 @@ slot_of(const char *name, size_t index)
 }
 
 static size_t
-count_wants(struct local_wants *wants)
+count_queues(struct local_queues *queues)
 {
-	const struct local_want *want;
+	const struct local_queue *queue;
 	size_t n = 0;
 
-	TAILQ_FOREACH (want, wants, entry)
+	TAILQ_FOREACH (queue, queues, entry)
 		n++;
 	return n;
 }
@@ -51,21 +51,21 @@ end_and_retry(const char *name)
 
 START_TEST(equal_shortages_are_one)
 {
-	struct local_want *want;
+	struct local_queue *queue;
 
 	begin_server(100);
 	register_sized("big", 1, 100);
 	register_sized("a", 2, 60);
 	register_sized("b", 1, 60);
 	register_sized("c", 1, 70);
-	want = slot_of("a", 0)->want;
-	ck_assert_ptr_nonnull(want);
-	ck_assert_ptr_eq(slot_of("a", 1)->want, want);
-	ck_assert_ptr_eq(slot_of("b", 0)->want, want);
-	ck_assert_ptr_ne(slot_of("c", 0)->want, want);
-	ck_assert_ptr_eq(TAILQ_FIRST(&want->slots), slot_of("a", 0));
-	ck_assert_uint_eq(count_wants(local_unplaced_capacity(&local)), 2);
-	ck_assert_uint_eq(count_wants(local_unplaced_other(&local)), 0);
+	queue = slot_of("a", 0)->queue;
+	ck_assert_ptr_nonnull(queue);
+	ck_assert_ptr_eq(slot_of("a", 1)->queue, queue);
+	ck_assert_ptr_eq(slot_of("b", 0)->queue, queue);
+	ck_assert_ptr_ne(slot_of("c", 0)->queue, queue);
+	ck_assert_ptr_eq(TAILQ_FIRST(&queue->slots), slot_of("a", 0));
+	ck_assert_uint_eq(count_queues(local_unplaced_capacity(&local)), 2);
+	ck_assert_uint_eq(count_queues(local_unplaced_other(&local)), 0);
 	ck_assert_int_eq(queued("a"), 2);
 	end_server();
 }
@@ -78,16 +78,16 @@ START_TEST(other_shortages_wait_by_group)
 	map_get(driver_info, &node.drivers, "exec")->healthy = false;
 	register_sized("a", 2, 100);
 	register_sized("b", 1, 100);
-	ck_assert_ptr_eq(slot_of("a", 0)->want, slot_of("a", 1)->want);
-	ck_assert_ptr_ne(slot_of("a", 0)->want, slot_of("b", 0)->want);
-	ck_assert_uint_eq(count_wants(local_unplaced_other(&local)), 2);
+	ck_assert_ptr_eq(slot_of("a", 0)->queue, slot_of("a", 1)->queue);
+	ck_assert_ptr_ne(slot_of("a", 0)->queue, slot_of("b", 0)->queue);
+	ck_assert_uint_eq(count_queues(local_unplaced_other(&local)), 2);
 	/* Capacity that is released does not help them; a change of the node does. */
 	map_get(driver_info, &node.drivers, "exec")->healthy = true;
 	local_retry_run(&local, false);
 	ck_assert_uint_eq(seen.started, 0);
 	local_retry_run(&local, true);
 	ck_assert_uint_eq(seen.started, 3);
-	ck_assert_uint_eq(count_wants(local_unplaced_other(&local)), 0);
+	ck_assert_uint_eq(count_queues(local_unplaced_other(&local)), 0);
 	ck_assert_ptr_null(find_job("a")->blocked);
 	end_server();
 }
@@ -108,17 +108,17 @@ START_TEST(a_slot_is_counted_once)
 		local_unplaced_add(&local, slot, &other);
 		ck_assert_int_eq(queued("a"), 1);
 		ck_assert_uint_eq(slot->job->n_unplaced, 1);
-		ck_assert_ptr_eq(slot->want, &slot->group->other);
-		ck_assert_uint_eq(count_wants(local_unplaced_capacity(&local)), 0);
+		ck_assert_ptr_eq(slot->queue, &slot->group->other);
+		ck_assert_uint_eq(count_queues(local_unplaced_capacity(&local)), 0);
 	}
 	local_unplaced_add(&local, slot, &memory);
-	ck_assert_uint_eq(count_wants(local_unplaced_capacity(&local)), 1);
-	ck_assert_uint_eq(count_wants(local_unplaced_other(&local)), 0);
+	ck_assert_uint_eq(count_queues(local_unplaced_capacity(&local)), 1);
+	ck_assert_uint_eq(count_queues(local_unplaced_other(&local)), 0);
 	for (int i = 0; i < 2; i++) {
 		local_unplaced_remove(&local, slot);
 		ck_assert_int_eq(queued("a"), 0);
 		ck_assert_uint_eq(slot->job->n_unplaced, 0);
-		ck_assert_ptr_null(slot->want);
+		ck_assert_ptr_null(slot->queue);
 	}
 	local_unplaced_unblock(&local, slot->job);
 	ck_assert_ptr_null(slot->job->blocked);
@@ -196,7 +196,7 @@ START_TEST(released_capacity_is_used)
 	local_retry_run(&local, false);
 	ck_assert_ptr_nonnull(alloc_at("small", 0));
 	ck_assert_ptr_nonnull(alloc_at("small", 1));
-	ck_assert_uint_eq(count_wants(local_unplaced_capacity(&local)), 0);
+	ck_assert_uint_eq(count_queues(local_unplaced_capacity(&local)), 0);
 	end_server();
 }
 END_TEST
@@ -210,7 +210,7 @@ START_TEST(a_drained_node_places_nothing)
 	local_set_drain(sup.source, true);
 	end_and_retry("big");
 	ck_assert_ptr_null(alloc_at("a", 0));
-	ck_assert_int_eq(slot_of("a", 0)->want->shortage.kind, LOCAL_SHORT_USAGE);
+	ck_assert_int_eq(slot_of("a", 0)->queue->shortage.kind, LOCAL_SHORT_USAGE);
 	local_set_drain(sup.source, false);
 	local_retry_run(&local, true);
 	ck_assert_ptr_nonnull(alloc_at("a", 0));
@@ -263,7 +263,7 @@ START_TEST(the_reason_names_the_new_holder)
 	register_with_port("a");
 	register_with_port("b");
 	register_with_port("c");
-	ck_assert_int_eq(slot_of("c", 0)->want->shortage.kind, LOCAL_SHORT_PORT);
+	ck_assert_int_eq(slot_of("c", 0)->queue->shortage.kind, LOCAL_SHORT_PORT);
 	end_and_retry("a");
 	ck_assert_ptr_nonnull(alloc_at("b", 0));
 	ck_assert_ptr_null(alloc_at("c", 0));

@@ -125,8 +125,8 @@ void
 reply_no_parser(struct sup *sup, struct api_req *req)
 {
 	api_reply_error(req, 501,
-	    "drover does not parse HCL job files yet: `nomad job run` parses them itself and sends "
-	    "JSON, `nomad job run -output` prints that JSON");
+	    "the agent does not parse job files in HCL: `drover job run` and `nomad job run` "
+	    "parse them and send JSON; with -output they print it");
 }
 
 void

@@ -17,8 +17,8 @@
 
 /* Bytes of the largest body inside a packet: the message's limit less its other fields. */
 #define INLINE_MAX 60000
-/* heartbeat keeps a call's deadline; this much later the supervisor gives up on a heartbeat that
- * hangs. */
+/* heartbeat ends a call at its deadline. If heartbeat hangs, the supervisor fails the call this
+ * much later. */
 #define SLACK_MS 5000
 
 struct link_wait {

@@ -117,7 +117,7 @@ job_leave(struct nomad *n, struct nomad_job *j)
 
 /* Accepting allocs. */
 
-/* Adds what this room keeps of an alloc. */
+/* Adds the data that only this source keeps of an alloc. */
 static struct nomad_alloc *
 attach_alloc(struct sup_alloc *sa, struct nomad_job *j)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_watch.c: finds out which allocs this node must run: a blocking query for a list of ids and
  * indexes, then queries for the allocs that are new. An older answer than the last is ignored. A
- * list that is empty, or that lacks running allocs after the index was reset, must be confirmed.
- * Runs in: supervisor. */
+ * list that is empty, or in which running allocs are missing after the index was reset, must be
+ * confirmed. Runs in: supervisor. */
 #include "supervisor/cluster/node/nomad_watch.h"
 
 #include <errno.h>
@@ -201,8 +201,8 @@ is_doubtful(struct nomad *n, size_t listed)
 			 "again after the next heartbeat",
 		    have);
 	else if (!n->watch_doubt)
-		log_warn("the servers' list lacks %u allocations that run here: asking again after "
-			 "the next heartbeat",
+		log_warn("%u allocations that run here are missing in the servers' list: asking "
+			 "again after the next heartbeat",
 		    lacking);
 	n->watch_doubt = true;
 	n->doubt_beats = n->beats;

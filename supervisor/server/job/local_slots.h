@@ -12,11 +12,11 @@ struct sd_event_source;
 
 /* The slots that have the same shortage, oldest first: one check is made for all of them.
  * place/local_unplaced.c */
-struct local_want {
+struct local_queue {
 	struct local_shortage shortage;
 	const void *obstacle; /* the alloc or dimension that the last check found in the way */
 	TAILQ_HEAD(, local_slot) slots;
-	TAILQ_ENTRY(local_want) entry;
+	TAILQ_ENTRY(local_queue) entry;
 };
 
 /* At most one of a slot's allocs is not over. A group's canaries have slots of their own, with
@@ -32,9 +32,9 @@ struct local_slot {
 				     may be rescheduled */
 	struct sd_event_source *reschedule;
 	/* place/local_unplaced.c */
-	struct local_want *want; /* why it is not placed; NULL: it is placed, or not wanted */
-	uint64_t want_version;   /* the version of the job that could not be placed */
-	TAILQ_ENTRY(local_slot) want_entry;
+	struct local_queue *queue; /* why it is not placed; NULL: it is placed, or not wanted */
+	uint64_t unplaced_version; /* the version of the job that could not be placed */
+	TAILQ_ENTRY(local_slot) queue_entry;
 	/* local_marks.c */
 	STAILQ_ENTRY(local_slot) next_marked;
 	bool marked;
@@ -45,14 +45,14 @@ struct local_group {
 	char *name;
 	struct local_slot **slots, **canaries;
 	size_t n_slots, n_canaries;
-	struct local_want other; /* the slots with LOCAL_SHORT_OTHER */
+	struct local_queue other; /* the slots with LOCAL_SHORT_OTHER */
 };
 
 /* Make the slot, and those before it, if they are new. NULL: the index is below 0. */
 struct local_slot *local_slot_get(struct local_job *j, const char *group, int64_t index);
 struct local_slot *local_canary_get(struct local_job *j, const char *group, int64_t index);
 struct local_group *local_group_find(const struct local_job *j, const char *name); /* or NULL */
-/* Frees all groups and slots of the job. No slot may be in a local_want any more. */
+/* Frees all groups and slots of the job. No slot may be in a local_queue any more. */
 void local_slots_free(struct local_job *j);
 
 #endif

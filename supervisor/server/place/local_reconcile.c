@@ -133,7 +133,7 @@ local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eva
 		return true;
 	}
 	b = local_unplaced_block(l, slot->job, ev);
-	slot->want_version = ref->job.version;
+	slot->unplaced_version = ref->job.version;
 	local_unplaced_add(l, slot, &shortage);
 	if (b != ev)
 		add_failure(ev, slot->group->name, &m);
@@ -288,9 +288,9 @@ get_state(const struct local_slot *slot)
 {
 	return (struct local_slot_state){
 		.waits = slot->waits != NULL,
-		.unplaced = slot->want != NULL,
-		.same_version =
-		    slot->want && slot->want_version == local_facts_next_version(slot)->job.version,
+		.unplaced = slot->queue != NULL,
+		.same_version = slot->queue && slot->unplaced_version ==
+						   local_facts_next_version(slot)->job.version,
 	};
 }
 

@@ -23,7 +23,8 @@ has_per_alloc(const struct task_group *g)
 }
 
 /* Returns the alloc or dimension that prevents the placement of every slot with this shortage.
- * NULL: only a try can tell. */
+ * NULL: it is unknown until
+ * a placement is tried. */
 static const void *
 find_obstacle(struct local *l, const struct local_shortage *shortage)
 {
@@ -45,11 +46,11 @@ find_obstacle(struct local *l, const struct local_shortage *shortage)
 static bool
 retry_slot(struct local *l, struct local_slot *slot)
 {
-	struct local_want *want = slot->want;
+	struct local_queue *queue = slot->queue;
 	struct local_job *j = slot->job;
 
 	if (!local_reconcile_place(l, slot, j->blocked))
-		return slot->want != want;
+		return slot->queue != queue;
 	if (j->n_unplaced > 0)
 		local_eval_changed(l, j->blocked);
 	local_unplaced_unblock(l, j);
@@ -59,19 +60,19 @@ retry_slot(struct local *l, struct local_slot *slot)
 /* After a slot that cannot be placed, the slots behind it are not tried, except those of another
  * version and those of groups whose allocs have volumes of their own. */
 static void
-retry_want(struct local *l, struct local_want *want)
+retry_queue(struct local *l, struct local_queue *queue)
 {
 	const struct local_slot *failed = NULL;
 	struct local_slot *next;
 
-	for (struct local_slot *slot = TAILQ_FIRST(&want->slots);
-	     slot && !find_obstacle(l, &want->shortage); slot = next) {
-		next = TAILQ_NEXT(slot, want_entry);
-		if (failed && slot->want_version == failed->want_version)
+	for (struct local_slot *slot = TAILQ_FIRST(&queue->slots);
+	     slot && !find_obstacle(l, &queue->shortage); slot = next) {
+		next = TAILQ_NEXT(slot, queue_entry);
+		if (failed && slot->unplaced_version == failed->unplaced_version)
 			continue;
 		if (retry_slot(l, slot))
 			continue;
-		if (want->shortage.kind != LOCAL_SHORT_OTHER)
+		if (queue->shortage.kind != LOCAL_SHORT_OTHER)
 			break;
 		if (!has_per_alloc(job_group(local_job_wanted(slot->job), slot->group->name)))
 			failed = slot;
@@ -80,31 +81,31 @@ retry_want(struct local *l, struct local_want *want)
 
 /* The obstacle is another now: tries the first slots, so that their evaluations name it. */
 static void
-try_first_slots(struct local *l, struct local_want *want)
+try_first_slots(struct local *l, struct local_queue *queue)
 {
-	struct local_slot *slot = TAILQ_FIRST(&want->slots), *next;
+	struct local_slot *slot = TAILQ_FIRST(&queue->slots), *next;
 
 	for (int i = 0; i < TRIED_FOR_REASON && slot; i++, slot = next) {
-		next = TAILQ_NEXT(slot, want_entry);
+		next = TAILQ_NEXT(slot, queue_entry);
 		(void)retry_slot(l, slot);
 	}
 }
 
 static void
-retry_wants(struct local *l, struct local_wants *wants)
+retry_queues(struct local *l, struct local_queues *queues)
 {
-	struct local_want *next;
+	struct local_queue *next;
 	const void *obstacle;
 
-	for (struct local_want *want = TAILQ_FIRST(wants); want; want = next) {
-		local_unplaced_hold(l, want);
-		if (!find_obstacle(l, &want->shortage))
-			retry_want(l, want);
-		obstacle = find_obstacle(l, &want->shortage);
-		if (obstacle && obstacle != want->obstacle)
-			try_first_slots(l, want);
-		want->obstacle = obstacle;
-		next = TAILQ_NEXT(want, entry);
+	for (struct local_queue *queue = TAILQ_FIRST(queues); queue; queue = next) {
+		local_unplaced_hold(l, queue);
+		if (!find_obstacle(l, &queue->shortage))
+			retry_queue(l, queue);
+		obstacle = find_obstacle(l, &queue->shortage);
+		if (obstacle && obstacle != queue->obstacle)
+			try_first_slots(l, queue);
+		queue->obstacle = obstacle;
+		next = TAILQ_NEXT(queue, entry);
 		local_unplaced_hold(l, NULL);
 	}
 }
@@ -116,7 +117,7 @@ local_retry_run(struct local *l, bool all)
 {
 	if (local_drain_is_on(l))
 		return;
-	retry_wants(l, local_unplaced_capacity(l));
+	retry_queues(l, local_unplaced_capacity(l));
 	if (all)
-		retry_wants(l, local_unplaced_other(l));
+		retry_queues(l, local_unplaced_other(l));
 }

@@ -8,8 +8,8 @@
 #include "common/mem.h"
 
 struct local_unplaced {
-	struct local_wants capacity, other;
-	struct local_want *held; /* stays in its list, even if it is empty */
+	struct local_queues capacity, other;
+	struct local_queue *held; /* stays in its list, even if it is empty */
 };
 
 void
@@ -24,22 +24,22 @@ local_unplaced_init(struct local *l)
 void
 local_unplaced_free(struct local *l)
 {
-	struct local_want *want;
+	struct local_queue *queue;
 
-	while ((want = TAILQ_FIRST(&l->unplaced->capacity))) {
-		TAILQ_REMOVE(&l->unplaced->capacity, want, entry);
-		free(want);
+	while ((queue = TAILQ_FIRST(&l->unplaced->capacity))) {
+		TAILQ_REMOVE(&l->unplaced->capacity, queue, entry);
+		free(queue);
 	}
 	free(l->unplaced);
 }
 
-struct local_wants *
+struct local_queues *
 local_unplaced_capacity(struct local *l)
 {
 	return &l->unplaced->capacity;
 }
 
-struct local_wants *
+struct local_queues *
 local_unplaced_other(struct local *l)
 {
 	return &l->unplaced->other;
@@ -56,24 +56,24 @@ change_queued(const struct local_slot *slot, int by)
 		*int_map_at(&b->ev.queued_allocations, slot->group->name) += by;
 }
 
-static struct local_wants *
-wants_of(struct local *l, const struct local_want *want)
+static struct local_queues *
+queues_of(struct local *l, const struct local_queue *queue)
 {
-	return want->shortage.kind == LOCAL_SHORT_OTHER ? &l->unplaced->other
-							: &l->unplaced->capacity;
+	return queue->shortage.kind == LOCAL_SHORT_OTHER ? &l->unplaced->other
+							 : &l->unplaced->capacity;
 }
 
 static void
-trim_want(struct local *l, struct local_want *want)
+trim_queue(struct local *l, struct local_queue *queue)
 {
-	if (!TAILQ_EMPTY(&want->slots) || want == l->unplaced->held)
+	if (!TAILQ_EMPTY(&queue->slots) || queue == l->unplaced->held)
 		return;
-	TAILQ_REMOVE(wants_of(l, want), want, entry);
-	if (want->shortage.kind != LOCAL_SHORT_OTHER)
-		free(want);
+	TAILQ_REMOVE(queues_of(l, queue), queue, entry);
+	if (queue->shortage.kind != LOCAL_SHORT_OTHER)
+		free(queue);
 }
 
-static struct local_want *
+static struct local_queue *
 get_other(struct local *l, struct local_group *group)
 {
 	if (TAILQ_EMPTY(&group->other.slots) && &group->other != l->unplaced->held)
@@ -81,50 +81,50 @@ get_other(struct local *l, struct local_group *group)
 	return &group->other;
 }
 
-/* Returns the want for this shortage. Groups that lack the same capacity share a want, so there are
- * few. */
-static struct local_want *
-get_want(struct local *l, struct local_group *group, const struct local_shortage *shortage)
+/* Returns the queue of this shortage. Groups that need the same capacity share a queue, so there
+ * are few. */
+static struct local_queue *
+get_queue(struct local *l, struct local_group *group, const struct local_shortage *shortage)
 {
-	struct local_want *want;
+	struct local_queue *queue;
 
 	if (shortage->kind == LOCAL_SHORT_OTHER)
 		return get_other(l, group);
-	TAILQ_FOREACH (want, &l->unplaced->capacity, entry)
-		if (local_shortage_equal(&want->shortage, shortage))
-			return want;
-	want = mem_new(struct local_want);
-	want->shortage = *shortage;
-	TAILQ_INIT(&want->slots);
-	TAILQ_INSERT_TAIL(&l->unplaced->capacity, want, entry);
-	return want;
+	TAILQ_FOREACH (queue, &l->unplaced->capacity, entry)
+		if (local_shortage_equal(&queue->shortage, shortage))
+			return queue;
+	queue = mem_new(struct local_queue);
+	queue->shortage = *shortage;
+	TAILQ_INIT(&queue->slots);
+	TAILQ_INSERT_TAIL(&l->unplaced->capacity, queue, entry);
+	return queue;
 }
 
 void
 local_unplaced_remove(struct local *l, struct local_slot *slot)
 {
-	struct local_want *want = slot->want;
+	struct local_queue *queue = slot->queue;
 
-	if (!want)
+	if (!queue)
 		return;
 	change_queued(slot, -1);
-	TAILQ_REMOVE(&want->slots, slot, want_entry);
-	slot->want = NULL;
+	TAILQ_REMOVE(&queue->slots, slot, queue_entry);
+	slot->queue = NULL;
 	slot->job->n_unplaced--;
-	trim_want(l, want);
+	trim_queue(l, queue);
 }
 
 void
 local_unplaced_add(struct local *l, struct local_slot *slot, const struct local_shortage *shortage)
 {
-	struct local_want *want = get_want(l, slot->group, shortage);
+	struct local_queue *queue = get_queue(l, slot->group, shortage);
 
-	if (slot->want == want)
+	if (slot->queue == queue)
 		return;
 	local_unplaced_remove(l, slot);
 	change_queued(slot, 1);
-	slot->want = want;
-	TAILQ_INSERT_TAIL(&want->slots, slot, want_entry);
+	slot->queue = queue;
+	TAILQ_INSERT_TAIL(&queue->slots, slot, queue_entry);
 	slot->job->n_unplaced++;
 }
 
@@ -146,13 +146,13 @@ local_unplaced_forget_job(struct local *l, struct local_job *j)
 }
 
 void
-local_unplaced_hold(struct local *l, struct local_want *want)
+local_unplaced_hold(struct local *l, struct local_queue *queue)
 {
-	struct local_want *before = l->unplaced->held;
+	struct local_queue *before = l->unplaced->held;
 
-	l->unplaced->held = want;
+	l->unplaced->held = queue;
 	if (before)
-		trim_want(l, before);
+		trim_queue(l, before);
 }
 
 bool

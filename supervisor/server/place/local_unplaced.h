@@ -8,7 +8,7 @@
 #include "supervisor/server/job/local_evals.h"
 #include "supervisor/server/job/local_slots.h"
 
-TAILQ_HEAD(local_wants, local_want);
+TAILQ_HEAD(local_queues, local_queue);
 
 void local_unplaced_init(struct local *l);
 void local_unplaced_free(struct local *l);
@@ -23,10 +23,10 @@ void local_unplaced_remove(struct local *l, struct local_slot *slot);
 void local_unplaced_forget_job(struct local *l, struct local_job *j);
 
 /* Return the shortages of capacity (usage or ports), and all others. */
-struct local_wants *local_unplaced_capacity(struct local *l);
-struct local_wants *local_unplaced_other(struct local *l);
+struct local_queues *local_unplaced_capacity(struct local *l);
+struct local_queues *local_unplaced_other(struct local *l);
 /* Keeps this one in its list, even empty, until the next call; NULL: none. */
-void local_unplaced_hold(struct local *l, struct local_want *want);
+void local_unplaced_hold(struct local *l, struct local_queue *queue);
 
 /* Sets the reason in ev why the group was not placed. Takes over *m. Returns false if it is the
  * same as before. */

@@ -20,7 +20,7 @@ get_fate_facts(const struct local_alloc *la)
 
 	return (struct local_fate_facts){
 		.current = la->slot->current == la && !*str(sa->a.next_allocation),
-		.unplaced = la->slot->want != NULL,
+		.unplaced = la->slot->queue != NULL,
 		.wanted = sa->a.desired_status == DESIRED_RUN,
 		.failed = sa->a.client_status == CLIENT_FAILED,
 		.reschedules = local_reschedule_at(sa) != LOCAL_RESCHEDULE_NEVER,

@@ -153,7 +153,7 @@ def test_the_proof_of_a_file_system_whose_server_died_fails():
         with mnt.Hang(mnt.leaf(places)) as hang:
             hang.process.send_signal(signal.SIGKILL)
             hang.process.wait()
-            mnt.refused(h, errno.ENOTCONN, "ask the mounted file system", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
+            mnt.refused(h, errno.ENOTCONN, "stat the mounted file system", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
 
 
 def reap(pid):

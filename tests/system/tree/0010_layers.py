@@ -63,6 +63,12 @@ def test_an_include_of_a_forbidden_room_is_reported():
         case.equal(said, "%s includes %s: %s may not name %s" % (path, header, here, there))
 
 
+def test_an_include_that_does_not_begin_at_the_root_is_reported():
+    for name in ('"../alloc/runner.h"', "<supervisor/alloc/runner.h>", '"supervisor/http/../alloc/runner.h"'):
+        said = found({"supervisor/core/a.c": "#include %s" % name, "supervisor/http/a.h": ""})
+        case.equal(said, "supervisor/core/a.c includes supervisor/alloc/runner.h: supervisor/core may not name supervisor/alloc")
+
+
 def test_a_use_of_a_forbidden_symbol_without_its_header_is_reported():
     said = found({"supervisor/core/a.c": "int runner(void);\nint a(void) { return runner(); }"})
     case.equal(said, "supervisor/core/a.c refers to a symbol of supervisor/alloc/runner.c: supervisor/core may not name supervisor/alloc")
