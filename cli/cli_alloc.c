@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
@@ -292,15 +293,22 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 static int
 list_allocs(struct cli *cli, struct err *e)
 {
-	cleanup_json json_t *list = NULL;
-	int r;
+	return cli_show(cli, "/v1/allocations", cli_print_all_allocs, e);
+}
 
-	if (cli->json)
-		return cli_api_print(cli, "/v1/allocations", e);
-	r = cli_api_get(cli, "/v1/allocations", &list, e);
-	if (r == 0)
-		cli_print_all_allocs(cli, list);
-	return r;
+static int
+list_of_job(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s/allocations", id);
+
+	return cli_show(cli, target, cli_print_all_allocs, e);
+}
+
+int
+cli_job_allocs(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return cli_with_id(cli, &cli_kind_job, argv[0], list_of_job);
 }
 
 int

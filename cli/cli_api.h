@@ -62,12 +62,15 @@ struct cli_kind {
 	bool uuid;         /* ids are UUIDs: a full one is used unchecked */
 };
 
-extern const struct cli_kind cli_kind_alloc, cli_kind_eval, cli_kind_job, cli_kind_node,
-    cli_kind_plugin, cli_kind_volume;
+extern const struct cli_kind cli_kind_alloc, cli_kind_deployment, cli_kind_eval, cli_kind_job,
+    cli_kind_node, cli_kind_plugin, cli_kind_volume;
 
 /* Finds the full id for the operator's word: an id, or a unique prefix of at least 2 characters.
  * Returns 0 and *ret_id, which the caller frees; -ENOENT; -ENOTUNIQ with the candidates in *e. */
 int cli_id_resolve(
+    struct cli *cli, const struct cli_kind *kind, const char *wanted, char **ret_id, struct err *e);
+/* As cli_id_resolve(), but also checks that an object with a full UUID exists. */
+int cli_id_search(
     struct cli *cli, const struct cli_kind *kind, const char *wanted, char **ret_id, struct err *e);
 /* Lists all objects; or shows or changes the one with this id. Returns an exit code, or -errno with
  * *e. */

@@ -31,7 +31,7 @@ const struct cli_flag cli_deployment_promote_flags[] = {
 	{ 0 },
 };
 
-static const struct cli_kind kind = {
+const struct cli_kind cli_kind_deployment = {
 	.name = "deployment",
 	.list = "/v1/deployments?prefix=%s",
 	.uuid = true,
@@ -114,6 +114,21 @@ list_deployments(struct cli *cli, struct err *e)
 	return cli_list_get(cli, &deployments, "/v1/deployments", e);
 }
 
+static int
+list_of_job(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s/deployments", id);
+
+	return cli_list_get(cli, &deployments, target, e);
+}
+
+int
+cli_job_deployments(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return cli_with_id(cli, &cli_kind_job, argv[0], list_of_job);
+}
+
 int
 cli_deployment_list(struct cli *cli, int argc, char **argv)
 {
@@ -137,7 +152,8 @@ show_deployment(struct cli *cli, const char *id, struct err *e)
 int
 cli_deployment_status(struct cli *cli, int argc, char **argv)
 {
-	return cli_list_or_show(cli, &kind, argc, argv, list_deployments, show_deployment);
+	return cli_list_or_show(
+	    cli, &cli_kind_deployment, argc, argv, list_deployments, show_deployment);
 }
 
 /* Sends the request. Takes over body. */
@@ -162,7 +178,7 @@ run_change(struct cli *cli, const char *wanted, const char *verb, json_t *body, 
 	cleanup_free char *id = NULL;
 	cleanup_json json_t *request = body;
 	struct err e = { 0 };
-	int r = cli_id_resolve(cli, &kind, wanted, &id, &e);
+	int r = cli_id_resolve(cli, &cli_kind_deployment, wanted, &id, &e);
 
 	if (r == 0)
 		r = change_deployment(cli, verb, id, json_incref(request), &e);

@@ -123,19 +123,14 @@ list_prefix(
 }
 
 int
-cli_id_resolve(
+cli_id_search(
     struct cli *cli, const struct cli_kind *kind, const char *wanted, char **ret_id, struct err *e)
 {
 	cleanup_json json_t *list = NULL, *all = NULL;
 	const json_t *found = NULL;
-	struct id id;
 	size_t n;
 	int r;
 
-	if (kind->uuid && id_from_uuid(wanted, &id)) {
-		*ret_id = mem_strdup(wanted);
-		return 0;
-	}
 	if (strlen(wanted) < (kind->uuid ? 2 : 1))
 		return err_say(
 		    e, -EINVAL, "\"%s\" is too short: give at least 2 characters of an id", wanted);
@@ -161,6 +156,18 @@ cli_id_resolve(
 		    e, -EINVAL, "\"%s\" is too short: give at least 2 characters of an id", wanted);
 	cli_namespace_use(cli, found);
 	*ret_id = mem_strdup(cli_json_str(found, "ID"));
+	return 0;
+}
+
+int
+cli_id_resolve(
+    struct cli *cli, const struct cli_kind *kind, const char *wanted, char **ret_id, struct err *e)
+{
+	struct id id;
+
+	if (!kind->uuid || !id_from_uuid(wanted, &id))
+		return cli_id_search(cli, kind, wanted, ret_id, e);
+	*ret_id = mem_strdup(wanted);
 	return 0;
 }
 

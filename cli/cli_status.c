@@ -261,6 +261,39 @@ print_page_json(const struct page *p, struct err *e)
 	return cli_json_print(page, e);
 }
 
+/* Shows the object with this id or prefix, of the first kind that has one. */
+static int
+show_object(struct cli *cli, const char *word)
+{
+	static const struct {
+		const struct cli_kind *kind;
+		int (*status)(struct cli *cli, int argc, char **argv);
+	} kinds[] = {
+		{ &cli_kind_job, cli_job_status },
+		{ &cli_kind_alloc, cli_alloc_status },
+		{ &cli_kind_eval, cli_eval_status },
+		{ &cli_kind_deployment, cli_deployment_status },
+		{ &cli_kind_node, cli_node_status },
+		{ &cli_kind_volume, cli_volume_status },
+		{ &cli_kind_plugin, cli_plugin_status },
+	};
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+		cleanup_free char *id = NULL;
+		int r = cli_id_search(cli, kinds[i].kind, word, &id, &e);
+
+		if (r == 0)
+			return kinds[i].status(cli, 1, &id);
+		if (r != -ENOENT && r != -EINVAL)
+			return cli_fail(cli, &e);
+	}
+	(void)err_say(&e, -ENOENT,
+	    "no job, allocation, evaluation, deployment, node, volume or plugin \"%s\" exists",
+	    word);
+	return cli_fail(cli, &e);
+}
+
 int
 cli_status(struct cli *cli, int argc, char **argv)
 {
@@ -268,8 +301,10 @@ cli_status(struct cli *cli, int argc, char **argv)
 	struct err e = { 0 };
 	int r;
 
-	(void)argc;
-	(void)argv;
+	if (argc > 0) {
+		json_decref(page.problems);
+		return show_object(cli, argv[0]);
+	}
 	r = read_page(&page, &e);
 	if (r == 0) {
 		find_node_problems(&page);

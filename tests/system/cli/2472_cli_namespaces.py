@@ -88,6 +88,30 @@ def test_the_flag_chooses_the_namespace_of_a_new_job_and_between_two():
     drover("job", "stop", "-purge", "-namespace", "dev", "two")
 
 
+def test_any_id_is_shown_and_any_request_is_sent():
+    update = {"MaxParallel": 1, "HealthCheck": "task_states", "MinHealthyTime": 10**6, "HealthyDeadline": 10**10}
+    node.register(api.job("any", group={"Update": dict(update, ProgressDeadline=2 * 10**10)}))
+    alloc = node.wait_running("any")[0]
+    deployment = node.ask("/v1/job/any/deployment")["ID"]
+    me = node.ask("/v1/nodes")[0]["ID"]
+    for word, part in (("any", "ID                   = any"), (alloc["ID"], "ID                   = " + alloc["ID"]),
+                       (alloc["ID"][:8], "ID                   = " + alloc["ID"]),
+                       (alloc["EvalID"], "job-register"), (deployment, deployment[:8]), (me, me)):
+        case.contains(drover("status", word), part)
+    case.contains(drover("status", "nothing", code=1), 'deployment, node, volume or plugin "nothing" exists')
+    case.contains(drover("job", "allocs", "any"), alloc["ID"][:8])
+    case.equal(json.loads(drover("job", "allocs", "-json", "any"))[0]["ID"], alloc["ID"])
+    case.contains(drover("job", "deployments", "any"), deployment[:8])
+    case.equal(json.loads(drover("operator", "api", "/v1/job/any"))["ID"], "any")
+    case.contains(drover("operator", "api", "/v1/job/none", code=1), "job not found")
+    case.contains(drover("operator", "api", "v1/jobs", code=1), "is not a path of the API")
+    path = node.base + "/eval.json"
+    with open(path, "w", encoding="ascii") as f:
+        json.dump({"JobID": "any"}, f)
+    case.contains(drover("operator", "api", "/v1/job/any/evaluate", path), "EvalID")
+    case.contains(drover("operator", "api", "-X", "DELETE", "/v1/job/any?purge=true"), "EvalID")
+
+
 def wait_allocs_of(name, namespace, n):
     def so():
         found = [a for a in node.ask("/v1/job/%s/allocations" % name, namespace=namespace) if a["ClientStatus"] == "running"]
