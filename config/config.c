@@ -659,6 +659,9 @@ default_policy(struct agent_policy *policy, bool dev)
 		"/etc/gshadow-", "/etc/ssl/private", "/etc/drover" };
 
 	*policy = (struct agent_policy){ .magic = POLICY_MAGIC, .size = sizeof *policy };
+	policy->n_denied_users = 1;
+	(void)strcpy(policy->denied_users[0], "root");
+	policy->checked_drivers = DRIVER_BIT(DRIVER_EXEC);
 	policy->drivers = DRIVER_BIT(DRIVER_EXEC) | (dev ? DRIVER_BIT(DRIVER_RAW_EXEC) : 0);
 	/* Every exec task has these (exec_policy.c). PRIVSEP.md, "Capabilities of exec tasks", says
 	 * what granting others means. */

@@ -48,11 +48,44 @@ static int
 warn_option(struct config_reader *c, const struct hcl_node *node)
 {
 	config_warn(c, node->key_at, node->key,
-	    "has no effect: the options are driver.allowlist and driver.denylist");
+	    "has no effect: the options are driver.allowlist, driver.denylist, "
+	    "user.denylist and user.checked_drivers");
+	return 0;
+}
+
+static int
+read_user_denylist(struct config_reader *c, const struct hcl_node *node)
+{
+	uint32_t *n = &c->policy->n_denied_users;
+
+	if (node->kind != HCL_NODE_STRING)
+		return config_wrong(c, node, node->key, "a string with names of users");
+	*n = 0;
+	for (const char *at = node->text + strspn(node->text, ", "); *at; at += strspn(at, ", ")) {
+		size_t len = strcspn(at, ", ");
+
+		if (*n == CONFIG_RANGES_MAX || len >= CONFIG_NAME_SIZE)
+			return config_fail(c, node->at,
+			    "%s: expected at most 32 names of at most 127 bytes", node->key);
+		memset(c->policy->denied_users[*n], 0, CONFIG_NAME_SIZE);
+		memcpy(c->policy->denied_users[(*n)++], at, len);
+		at += len;
+	}
+	return 0;
+}
+
+static int
+read_checked_drivers(struct config_reader *c, const struct hcl_node *node)
+{
+	if (node->kind != HCL_NODE_STRING)
+		return config_wrong(c, node, node->key, "a string with names of drivers");
+	c->policy->checked_drivers = drivers_named(node->text);
 	return 0;
 }
 
 const struct config_attr config_options_attrs[] = {
+	CALL("user.denylist", read_user_denylist),
+	CALL("user.checked_drivers", read_checked_drivers),
 	CALL("driver.allowlist", read_driver_list),
 	CALL("driver.denylist", read_driver_list),
 	{ .fn = warn_option },

@@ -146,6 +146,12 @@ check_user(
 			    u->name);
 	if (setup->driver == DRIVER_EXEC && u->uid == 0)
 		return err_say(e, -EPERM, "running as user \"root\" is disallowed");
+	for (uint32_t i = 0; i < s->policy->n_denied_users; i++)
+		if ((s->policy->checked_drivers & 1u << setup->driver) &&
+		    strcmp(s->policy->denied_users[i], u->name) == 0)
+			return err_say(e, -EPERM,
+			    "running as user \"%s\" is disallowed: user.denylist names it",
+			    u->name);
 	if (in_ranges(s->policy->denied_uids, s->policy->n_denied_uids, u->uid, setup->driver))
 		return err_say(e, -EPERM, "running as user \"%s\" is disallowed: uid %u is denied",
 		    u->name, u->uid);

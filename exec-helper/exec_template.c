@@ -232,6 +232,32 @@ add_masks(int root, const struct agent_policy *policy, struct err *e)
 	return 0;
 }
 
+/* Shows the host's /sys, without the mounts in it: debugfs, tracefs, securityfs, cgroups. The masks
+ * hide firmware tables, parameters of modules that group root may read, and the power meters, by
+ * which one process can observe another. A user namespace may not clone a mount without those in
+ * it; its tasks have no /sys. */
+static int
+add_sys(int root)
+{
+	static const char *const masks[] = { "/sys/firmware", "/sys/module",
+		"/sys/devices/virtual/powercap" };
+	struct mount_attr attr = { .attr_set = READ_ONLY | MOUNT_ATTR_NOEXEC,
+		.propagation = MS_PRIVATE };
+	cleanup_close int sys = open_tree(AT_FDCWD, "/sys", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	int r = 0;
+
+	if (sys < 0 || faccessat(root, "sys", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return sys < 0 && errno != ENOENT && errno != EINVAL ? -errno : 0;
+	if ((r = make_way(root, "sys", true)) < 0)
+		return r;
+	if (mount_setattr(sys, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ||
+	    move_mount(sys, "", root, "sys", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -errno;
+	for (size_t i = 0; i < ELEMENTSOF(masks) && r == 0; i++)
+		r = add_mask(root, masks[i]);
+	return r;
+}
+
 /* The template's root, for checking its masks. */
 static int template_root = -1;
 
@@ -282,6 +308,9 @@ build_here(const struct agent_policy *policy, struct err *e)
 	r = add_masks(root, policy, e);
 	if (r < 0)
 		return r;
+	r = add_sys(root);
+	if (r < 0)
+		return err_set(e, r, "make /sys of exec tasks");
 	if (mount_setattr(root, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 || fchdir(root) < 0 ||
 	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
 		return err_set(e, -errno, "enter the root of exec tasks");

@@ -26,8 +26,7 @@ struct exe_spec {
 struct exe_log {
 	int pipe, file; /* -1 */
 	uint32_t index, oldest;
-	uint32_t n_rest; /* bytes of an incomplete line that were read but not yet written */
-	uint64_t size;
+	uint64_t size, line; /* bytes of the file; those of an incomplete line at its end */
 };
 
 /* There is one per process. It is static, and members that are used together are adjacent, because
@@ -107,8 +106,9 @@ int exe_request_parse(const void *buf, size_t len, struct exe_request *ret);
 /* Reads once. Returns 1 if something was read, 0 if there is nothing now, -EPIPE at the end; then
  * the pipe is closed. */
 int exe_log_pump(struct exe *x, size_t i);
-/* Returns how many of the len bytes go into a file that already has `size` of `max` bytes; 0: all
- * go into the next file. Lines are not split. */
-size_t exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t max);
+/* Returns how many of the len bytes go into a file that already has `size` of `max` bytes, the last
+ * `line` of which are an incomplete line; 0: all go into the next file. A line of at most max bytes
+ * is not split: the file that has its beginning gets its end too, beyond max. */
+size_t exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t line, uint64_t max);
 
 #endif

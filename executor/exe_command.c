@@ -15,8 +15,7 @@
 #include "executor/exe_start.h"
 #include "proto/task_spec.h"
 
-#define NOFILE_SOFT 1024
-#define FD_REPORT   (STDERR_FILENO + 1)
+#define FD_REPORT (STDERR_FILENO + 1)
 
 /* Resets the remaining state of the executor that needs no root. */
 static int
@@ -30,8 +29,8 @@ take_state(struct exe *x)
 	for (int i = 0; i < (int)ELEMENTSOF(x->ends); i++)
 		if (x->ends[i] >= 0 && dup2(x->ends[i], i) < 0)
 			return -errno;
-	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0 && nofile.rlim_cur != NOFILE_SOFT) {
-		nofile.rlim_cur = nofile.rlim_max < NOFILE_SOFT ? nofile.rlim_max : NOFILE_SOFT;
+	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0 && nofile.rlim_cur != nofile.rlim_max) {
+		nofile.rlim_cur = nofile.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &nofile);
 	}
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 #include "executor/exe.h"
 
 #define WHOLE_CHUNK_ROOM 32768
-#define REST_MAX         2048
 
 struct dirent64_raw {
 	uint64_t ino;
@@ -28,15 +26,14 @@ struct dirent64_raw {
 };
 
 static const char *const streams[] = { "stdout", "stderr" };
-static char rests[ELEMENTSOF(streams)][REST_MAX]; /* untouched pages cost no memory */
 
 size_t
-exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t max)
+exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t line, uint64_t max)
 {
 	uint64_t room = size < max ? max - size : 0;
 	size_t in_room = len < room ? len : (size_t)room;
 	const char *newline;
-	size_t line;
+	size_t end;
 
 	if (room >= len && room - len > WHOLE_CHUNK_ROOM)
 		return len;
@@ -44,10 +41,12 @@ exe_log_take(const char *buf, size_t len, uint64_t size, uint64_t max)
 	if (newline)
 		return (size_t)(newline - buf) + 1;
 	newline = memchr(buf, '\n', len);
-	line = newline ? (size_t)(newline - buf) + 1 : len;
+	end = newline ? (size_t)(newline - buf) + 1 : len;
+	if (line > 0 && line + end <= max)
+		return end;
 	/* A line that is longer than a whole file is split; a shorter one goes into the next file.
 	 */
-	return line <= room || size == 0 || line > max ? in_room : 0;
+	return end <= room || size == 0 || line + end > max ? in_room : 0;
 }
 
 /* Returns the number after "<task>.<stream>.", or -1 if the name has another form. */
@@ -114,6 +113,7 @@ open_file(struct exe *x, size_t i)
 		if (l->file < 0 || fstat(l->file, &st) < 0)
 			return -errno;
 		l->size = (uint64_t)st.st_size;
+		l->line = 0;
 		if (l->size < x->keep.log_max_bytes)
 			break;
 		close_p(&l->file);
@@ -155,7 +155,8 @@ write_log(struct exe *x, size_t i, const char *buf, size_t len)
 	if (len == 0 || (l->file < 0 && next_file(x, i) < 0))
 		return;
 	while (len > 0) {
-		size_t take = exe_log_take(buf, len, l->size, x->keep.log_max_bytes);
+		size_t take = exe_log_take(buf, len, l->size, l->line, x->keep.log_max_bytes);
+		const char *newline;
 		ssize_t n;
 
 		if (take == 0) {
@@ -169,22 +170,11 @@ write_log(struct exe *x, size_t i, const char *buf, size_t len)
 		if (n <= 0)
 			return;
 		l->size += (uint64_t)n;
+		newline = memrchr(buf, '\n', (size_t)n);
+		l->line = newline ? (uint64_t)(buf + n - newline) - 1 : l->line + (uint64_t)n;
 		buf += n;
 		len -= (size_t)n;
 	}
-}
-
-/* Returns the length of the incomplete line at the end of a full buffer, if the pipe already has
- * the rest of it. */
-static size_t
-rest_to_keep(const struct exe_log *l, const char *buf, size_t len)
-{
-	const char *newline = len == EXE_LOG_BUF_SIZE ? memrchr(buf, '\n', len) : NULL;
-	size_t rest = newline ? (size_t)(buf + len - newline) - 1 : 0;
-	int waiting = 0;
-
-	return rest <= REST_MAX && ioctl(l->pipe, FIONREAD, &waiting) == 0 && waiting > 0 ? rest
-											  : 0;
 }
 
 int
@@ -192,24 +182,17 @@ exe_log_pump(struct exe *x, size_t i)
 {
 	struct exe_log *l = &x->logs[i];
 	char buffer[EXE_LOG_BUF_SIZE];
-	size_t len = l->n_rest, rest;
 	ssize_t n;
 
 	if (l->pipe < 0)
 		return -EPIPE;
-	memcpy(buffer, rests[i], len);
-	n = read(l->pipe, buffer + len, sizeof buffer - len);
+	n = read(l->pipe, buffer, sizeof buffer);
 	if (n > 0) {
-		len += (size_t)n;
-		rest = rest_to_keep(l, buffer, len);
-		l->n_rest = (uint32_t)rest;
-		write_log(x, i, buffer, len - rest);
-		memcpy(rests[i], buffer + len - rest, rest);
+		write_log(x, i, buffer, (size_t)n);
 		return 1;
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	write_log(x, i, buffer, len);
 	close_p(&l->pipe);
 	return -EPIPE;
 }

@@ -19,7 +19,7 @@
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
 #define PLAIN      (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-enum { OWN_ROOT, OWN_ALLOC, OWN_LOCAL, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_TREES };
+enum { OWN_ROOT, OWN_ALLOC, OWN_LOCAL, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_CGROUP, OWN_TREES };
 
 static int trees[OWN_TREES + EXE_MOUNTS_MAX];
 
@@ -156,6 +156,8 @@ clone_sources(struct exe *x)
 {
 	int r = clone_own(x), volume = EXE_FD_VOLUMES;
 
+	/* Programs such as a JVM read their limits there. A failure does not prevent the start. */
+	trees[OWN_CGROUP] = clone_private(EXE_FD_CGROUP, true);
 	for (uint32_t i = 0; i < x->setup->n_mounts && r == 0; i++) {
 		switch (x->setup->mounts[i].kind) {
 		case EXE_MOUNT_CSI:
@@ -295,6 +297,8 @@ attach_kernel_fs(struct exe *x)
 		r = exe_fs_attach("tmpfs", shm, PLAIN, AT_FDCWD, "/dev/shm");
 	if (r == 0 && trees[OWN_DEV] >= 0)
 		r = attach(trees[OWN_DEV], AT_FDCWD, "/dev");
+	if (trees[OWN_CGROUP] >= 0)
+		(void)attach(trees[OWN_CGROUP], AT_FDCWD, "/sys/fs/cgroup");
 	return r < 0 ? exe_failed(x, EXE_STEP_NAMESPACE, -r, 1) : 0;
 }
 

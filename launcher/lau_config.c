@@ -149,6 +149,28 @@ hand_over(int i, const void *data, size_t len, struct err *e)
 	return r < 0 ? err_set(e, r, "write the configuration to its memfd") : 0;
 }
 
+/* Finds the machine's LANG: the agent's own, as systemd sets it, or that of its login sessions. */
+static void
+read_lang(int file, char ret[CONFIG_NAME_SIZE])
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_.@-";
+	const char *at = getenv("LANG");
+	char text[4096] = "";
+	size_t len;
+
+	if (!at && file >= 0 && fd_read_full(file, text, sizeof text - 1) > 0)
+		for (at = text; at && strncmp(at, "LANG=", 5) != 0;)
+			at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+	if (!at)
+		return;
+	at += text[0] ? 5 : 0;
+	at += *at == '"' || *at == '\'';
+	len = strspn(at, allowed);
+	if (len > 0 && len < CONFIG_NAME_SIZE)
+		memcpy(ret, at, len);
+}
+
 /* Runs in a child: opens the files, drops root, parses them, writes the records. */
 static int
 read_config(const struct launcher *l, const struct agent_config *none, struct err *e)
@@ -156,6 +178,7 @@ read_config(const struct launcher *l, const struct agent_config *none, struct er
 	static struct agent_config config;
 	static struct agent_policy policy;
 	struct config_sink sink = { .problem = log_problem };
+	cleanup_close int locale = open("/etc/default/locale", O_RDONLY | O_CLOEXEC);
 	const char *text;
 	int r = 0;
 
@@ -167,6 +190,7 @@ read_config(const struct launcher *l, const struct agent_config *none, struct er
 		return r;
 	config_defaults(&config, &policy, l->dev);
 	r = privs_drop(&nobody, e);
+	read_lang(locale, config.lang);
 	for (size_t i = 0; i < n_sources && r >= 0; i++) {
 		ssize_t n = read_source(&sources[i], &text, e);
 

@@ -58,6 +58,9 @@ struct agent_policy {
 	uint32_t drivers_denied; /* by driver.allowlist, driver.denylist; not in `drivers` */
 	uint64_t allow_caps;     /* exec: one bit per capability that a task may have */
 	bool allow_host_pid, allow_host_ipc; /* exec: whether pid_mode and ipc_mode may be "host" */
+	uint32_t n_denied_users;             /* by user.denylist, names of users … */
+	char denied_users[CONFIG_RANGES_MAX][CONFIG_NAME_SIZE];
+	uint32_t checked_drivers; /* … for these drivers: bit 1 << enum driver */
 	uint32_t n_denied_uids, n_denied_gids;
 	struct config_range denied_uids[CONFIG_RANGES_MAX], denied_gids[CONFIG_RANGES_MAX];
 	uint32_t n_host_volumes;
@@ -79,7 +82,8 @@ struct agent_config {
 	char region[CONFIG_NAME_SIZE], datacenter[CONFIG_NAME_SIZE];
 	char node_class[CONFIG_NAME_SIZE], node_pool[CONFIG_NAME_SIZE];
 	char log_level[16];
-	uint32_t n_servers; /* 0: the embedded server */
+	char lang[CONFIG_NAME_SIZE]; /* the machine's LANG, for tasks that set none; empty: none */
+	uint32_t n_servers;          /* 0: the embedded server */
 	char servers[CONFIG_SERVERS_MAX][CONFIG_PATH_SIZE];
 	bool tls_rpc; /* TLS on the connection to the servers */
 	bool tls_verify_server_hostname;

@@ -181,8 +181,14 @@ fill_mounts(const struct task_runner *tr, struct start *s, struct err *e)
 }
 
 static void
-fill_env(const struct task_env *env, struct spec_writer *spec)
+fill_env(const struct agent_config *config, const struct task_env *env, struct spec_writer *spec)
 {
+	/* The task's own value follows, and the last one wins. */
+	if (config->lang[0]) {
+		cleanup_free char *lang = mem_printf("LANG=%s", config->lang);
+
+		spec_add_str(spec, SPEC_ENV, lang);
+	}
 	for (size_t i = 0; i < env->vars.n; i++) {
 		cleanup_free char *pair =
 		    mem_printf("%s=%s", env->vars.v[i].key, str(env->vars.v[i].value));
@@ -303,7 +309,7 @@ task_start(struct task_runner *tr, const struct run_events *ev, struct run **ret
 	r = fill_request(tr, driver, s, e);
 	if (r < 0)
 		return r;
-	fill_env(&s->env, &s->spec);
+	fill_env(tr->ar->sup->config, &s->env, &s->spec);
 	fd = spec_finish(&s->spec);
 	if (fd == -E2BIG)
 		return err_say(e, fd,
@@ -328,7 +334,7 @@ task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, str
 	/* The session does not need the spec of the task, which is freed with s. */
 	r = fill_request(tr, driver, s, e);
 	if (env)
-		fill_env(&s->env, spec);
+		fill_env(tr->ar->sup->config, &s->env, spec);
 	*ret = s->req.start;
 	ret->run = *run_id(tr->run);
 	ret->lease_ms = 0;

@@ -59,11 +59,50 @@ check_strings(const struct task *task, const char *key, struct err *e)
 	return 0;
 }
 
+/* Options of other agents that drover does not implement, with the reason. */
+static const struct {
+	const char *key, *why;
+} refused[] = {
+	{ "cgroup_v1_override", "drover keeps each task's limits in a cgroup of its own" },
+	{ "cgroup_v2_override", "drover keeps each task's limits in a cgroup of its own" },
+	{ "denied_envvars", "a task does not inherit the agent's environment" },
+	{ "oom_score_adj", "every task has 0" },
+};
+
+static int
+refuse_key(const struct task *task, const char *key, struct err *e)
+{
+	for (size_t i = 0; i < ELEMENTSOF(refused); i++)
+		if (strcmp(refused[i].key, key) == 0)
+			return err_say(e, -EINVAL,
+			    "task %s: config.%s is not supported: %s; remove it", task->name, key,
+			    refused[i].why);
+	return err_say(e, -EINVAL, "task %s: driver %s does not know config.%s", task->name,
+	    task->driver, key);
+}
+
+static int
+check_work_dir(const struct task *task, bool evaluated, struct err *e)
+{
+	json_t *value = json_object_get(task->config, "work_dir");
+	const char *dir = value ? json_string_value(value) : "";
+
+	if (!dir)
+		return err_say(e, -EINVAL, "task %s: config.work_dir must be a string", task->name);
+	if (*dir && *dir != '/' && (evaluated || !strstr(dir, "${")))
+		return err_say(e, -EINVAL,
+		    "task %s: config.work_dir must be an absolute path, not \"%.100s\"", task->name,
+		    dir);
+	return 0;
+}
+
 int
-driver_check_command(const struct task *task, const char *const *known_keys, struct err *e)
+driver_check_command(
+    const struct task *task, const char *const *known_keys, bool evaluated, struct err *e)
 {
 	const char *key, *command = json_string_value(json_object_get(task->config, "command"));
 	json_t *value;
+	int r;
 
 	if (!command || *command == '\0')
 		return err_say(e, -EINVAL, "task %s: config.command is missing", task->name);
@@ -73,18 +112,21 @@ driver_check_command(const struct task *task, const char *const *known_keys, str
 		while (known_keys[i] && strcmp(known_keys[i], key) != 0)
 			i++;
 		if (!known_keys[i])
-			return err_say(e, -EINVAL, "task %s: driver %s does not know config.%s",
-			    task->name, task->driver, key);
+			return refuse_key(task, key, e);
 	}
-	return check_strings(task, "args", e);
+	r = check_strings(task, "args", e);
+	return r < 0 ? r : check_work_dir(task, evaluated, e);
 }
 
 void
 driver_fill_command(const struct task *task, struct spec_writer *spec)
 {
 	json_t *args = json_object_get(task->config, "args"), *item;
+	const char *dir = json_string_value(json_object_get(task->config, "work_dir"));
 	size_t i;
 
+	if (dir && *dir)
+		spec_add_str(spec, SPEC_CWD, dir);
 	spec_add_str(
 	    spec, SPEC_COMMAND, json_string_value(json_object_get(task->config, "command")));
 	json_array_foreach (args, i, item)

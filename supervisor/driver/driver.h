@@ -42,9 +42,10 @@ void drivers_fingerprint(struct sup *sup);
  * an error of task_env_expand(). */
 int driver_config_evaluate(const json_t *config, struct task_env *env, json_t **ret, struct err *e);
 
-/* For drivers: check config.command and config.args (-EINVAL with *e, which names the key), and
- * write them to the spec. */
-int driver_check_command(const struct task *task, const char *const *known_keys, struct err *e);
+/* For drivers: check config.command, config.args and config.work_dir (-EINVAL with *e, which names
+ * the key), and write them to the spec. */
+int driver_check_command(
+    const struct task *task, const char *const *known_keys, bool evaluated, struct err *e);
 void driver_fill_command(const struct task *task, struct spec_writer *spec);
 
 #endif

@@ -10,8 +10,8 @@
 #include "common/privs.h"
 #include "supervisor/driver/driver.h"
 
-static const char *const known[] = { "command", "args", "pid_mode", "ipc_mode", "cap_add",
-	"cap_drop", NULL };
+static const char *const known[] = { "command", "args", "work_dir", "pid_mode", "ipc_mode",
+	"cap_add", "cap_drop", NULL };
 
 /* Returns true if the word has a reference that is not replaced yet: then it may become anything.
  */
@@ -146,7 +146,7 @@ check_config(
     const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
 {
 	struct exec_start req = { 0 };
-	int r = driver_check_command(task, known, e);
+	int r = driver_check_command(task, known, evaluated, e);
 
 	if (config->default_pid_host)
 		req.pid_mode = EXEC_NS_HOST;

@@ -3,13 +3,13 @@
  * default. Runs in: supervisor. */
 #include "supervisor/driver/driver.h"
 
-static const char *const known[] = { "command", "args", NULL };
+static const char *const known[] = { "command", "args", "work_dir", NULL };
 
 static int
 check_config(
     const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
 {
-	return driver_check_command(task, known, e);
+	return driver_check_command(task, known, evaluated, e);
 }
 
 static int

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -36,7 +37,7 @@ CLEAN = r"""
 ls -l /proc/self/fd | sed 's/.*[0-9] \([0-9]* ->\)/fd \1/' | grep '^fd'
 grep -E '^(Sig(Blk|Ign|Cgt)|Umask|NoNewPrivs|Seccomp|Cap)' /proc/self/status
 echo "sid $(ps -o sid= -p $$ | tr -d ' ') pid $$"
-echo "nice $(nice) oom $(cat /proc/self/oom_score_adj) nofile $(ulimit -Sn)"
+echo "nice $(nice) oom $(cat /proc/self/oom_score_adj) nofile $(ulimit -Sn) of $(ulimit -Hn)"
 pwd
 env | sort
 echo opened > /dev/stdout
@@ -51,7 +52,7 @@ def test_a_task_starts_with_default_signals_descriptors_and_environment():
         fds = re.findall(r"^fd (\d+) ->", out, re.M)
         case.equal([fd for fd in fds if int(fd) > 2], ["3"], "descriptors of ls itself in\n" + out)
         for line in ("SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000", "Umask:\t0022", "NoNewPrivs:\t0",
-                     "Seccomp:\t0", "nice 0 oom 0 nofile 1024", "opened"):
+                     "Seccomp:\t0", "nice 0 oom 0 nofile %d of %d" % ((resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2), "opened"):
             case.contains(out, line + "\n")
         sid, pid = re.search(r"sid (\d+) pid (\d+)", out).groups()
         case.equal(sid, pid, "session")

@@ -294,6 +294,22 @@ def test_masked_files_set_uid_programs_and_devices_are_out_of_reach():
                 case.contains(options.split(","), "nodev", where)
 
 
+def test_a_task_sees_a_read_only_sys_and_its_own_cgroup():
+    with runs.Runs() as r:
+        out = sh(r, "ls /sys/class/net /sys/devices/system/cpu; cat /sys/firmware/x /sys/module/x /sys/devices/virtual/powercap/x 2>&1;"
+                    " ls /sys/kernel/debug /sys/kernel/tracing /sys/kernel/security | grep -v :; cd /sys/fs/cgroup; echo own $(cat cgroup.procs);"
+                    " echo limit $(cat memory.max); mkdir x 2>&1; sh -c 'echo 1 > cgroup.procs' 2>&1; true", memory_bytes=64 << 20)
+        case.contains(out, "\nlo\n")
+        case.contains(out, "cpu0\n")
+        masked = [path for path in ("/sys/firmware", "/sys/module", "/sys/devices/virtual/powercap") if os.path.isdir(path)]
+        case.equal(out.count("Permission denied"), len(masked), out)
+        # Its own cgroup has only its own processes: the shell and cat.
+        case.equal(len(re.search(r"^own (.*)$", out, re.M).group(1).split()), 2, out)
+        if "memory" not in r.places.cgroup_dirs():
+            case.contains(out, "limit %d\n" % (64 << 20))
+        case.equal(out.count("Read-only file system"), 2, out)
+
+
 def test_no_descriptor_at_any_stage_of_the_start_leads_out_of_the_root():
     with runs.Runs() as r:
         for number in range(3, 64):
