@@ -204,7 +204,7 @@ method_fits(const char *route, const char *method)
 	return strcmp(route, method) == 0;
 }
 
-/* Finds a route of jobs whose id has slashes that are not escaped, as Nomad does: the longest
+/* Finds a route of jobs whose id has slashes that are not escaped, as Nomad does: of the longest
  * pattern that fits. A job is not registered this way, so that an unknown path is not taken for an
  * id. Returns false if there is none. */
 static bool
@@ -213,20 +213,24 @@ find_job_route(const struct api_route *routes, const char *method, struct api_ta
 {
 	unsigned fewest = t->n_components;
 
+	*ret = NULL;
 	for (; routes->method; routes++) {
-		if (strncmp(routes->pattern, JOB_PATH, strlen(JOB_PATH)) != 0 ||
-		    !method_fits(routes->method, method) ||
-		    (strcmp(routes->method, "PUT") == 0 &&
-			!strchr(routes->pattern + strlen(JOB_PATH), '/')))
+		if (strncmp(routes->pattern, JOB_PATH, strlen(JOB_PATH)) != 0)
 			continue;
-		for (unsigned more = 1; more < fewest; more++) {
+		for (unsigned more = 1; more <= fewest && more < t->n_components; more++) {
 			if (!pattern_fits(routes->pattern, more, t))
 				continue;
+			if (more < fewest)
+				*ret = NULL;
 			fewest = more;
-			*ret = routes;
+			if (routes->fn && method_fits(routes->method, method))
+				*ret = routes;
 		}
 	}
-	return fewest < t->n_components && (*ret)->fn && pattern_fits((*ret)->pattern, fewest, t);
+	if (!*ret || (strcmp((*ret)->method, "PUT") == 0 &&
+			 !strchr((*ret)->pattern + strlen(JOB_PATH), '/')))
+		return false;
+	return pattern_fits((*ret)->pattern, fewest, t);
 }
 
 int
