@@ -6,7 +6,6 @@ job "docker-registry" {
 
     task "docker-registry" {
       driver       = "exec"
-      kill_timeout = "30s"
 
       config {
         command = "/bin/sh"

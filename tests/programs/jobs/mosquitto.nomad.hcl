@@ -6,7 +6,6 @@ job "mosquitto" {
 
     task "mosquitto" {
       driver       = "exec"
-      kill_timeout = "30s"
 
       config {
         command = "/bin/sh"

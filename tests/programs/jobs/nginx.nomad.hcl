@@ -6,7 +6,6 @@ job "nginx" {
 
     task "nginx" {
       driver       = "exec"
-      kill_timeout = "30s"
 
       config {
         command = "/bin/sh"

@@ -6,7 +6,6 @@ job "prometheus" {
 
     task "prometheus" {
       driver       = "exec"
-      kill_timeout = "30s"
 
       config {
         command = "/bin/sh"

@@ -6,7 +6,6 @@ job "restic" {
 
     task "restic" {
       driver       = "exec"
-      kill_timeout = "30s"
 
       config {
         command = "/bin/sh"
