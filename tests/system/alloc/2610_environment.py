@@ -7,7 +7,7 @@ import pwd
 from lib import api, case
 from lib.websocket import Exec
 
-AGENT_ENV = {"SECRET_OF_THE_AGENT": "sesame", "NOMAD_TOKEN": "sesame", "NOMAD_META_level": "sesame", "VAULT_TOKEN": "sesame", "LANG": "sesame"}
+AGENT_ENV = {"SECRET_OF_THE_AGENT": "sesame", "NOMAD_TOKEN": "sesame", "NOMAD_META_level": "sesame", "VAULT_TOKEN": "sesame", "LC_ALL": "sesame", "LANG": "C.UTF-8"}
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PORTS = [{"Mode": "host", "ReservedPorts": [{"Label": "my-port", "Value": 18090, "To": 80}],
           "DynamicPorts": [{"Label": "same", "To": -1}, {"Label": "free"}]}]
@@ -57,7 +57,7 @@ def of_alloc(job, alloc, name, driver):
     dirs = ("/alloc", "/local", "/secrets") if driver == "exec" else (
         top + "/alloc", "%s/%s/local" % (top, name), "%s/%s/secrets" % (top, name))
     made = {"NOMAD_ALLOC_DIR": dirs[0], "NOMAD_TASK_DIR": dirs[1], "NOMAD_SECRETS_DIR": dirs[2],
-            "NOMAD_MEMORY_LIMIT": "20", "NOMAD_CPU_LIMIT": "20",
+            "NOMAD_MEMORY_LIMIT": "20", "NOMAD_CPU_LIMIT": "20", "LANG": AGENT_ENV["LANG"],
             "NOMAD_ALLOC_ID": alloc["ID"], "NOMAD_SHORT_ALLOC_ID": alloc["ID"][:8],
             "NOMAD_ALLOC_NAME": "%s.%s[0]" % (job["ID"], alloc["TaskGroup"]), "NOMAD_ALLOC_INDEX": "0",
             "NOMAD_TASK_NAME": name, "NOMAD_GROUP_NAME": alloc["TaskGroup"], "NOMAD_JOB_ID": job["ID"], "NOMAD_JOB_NAME": job["Name"],

@@ -36,8 +36,9 @@ def test_answers_have_their_headers_and_pretty_indents():
 
 
 def test_unknown_paths_and_methods_are_refused():
-    for path in ("/", "/v1", "/v1/", "/v1/job", "/v1/job/", "/v1/jobs/", "/v1/nothing", "/v1/job/a/b", "/ui/"):
+    for path in ("/", "/v1", "/v1/", "/v1/job", "/v1/job/", "/v1/jobs/", "/v1/nothing", "/ui/"):
         node.refused(404, "resource not found", "GET", path)
+    node.refused(404, "job not found", "GET", "/v1/job/a/b")  # an id may have slashes
     for method, path in (("DELETE", "/v1/jobs"), ("PUT", "/v1/nodes"), ("POST", "/v1/agent/health"), ("PATCH", "/v1/jobs")):
         node.refused(405, "Invalid method", method, path, {})
     node.refused(400, "NUL", "GET", "/v1/job/a%00b")

@@ -33,6 +33,7 @@ def remove(node, namespace):
 def test_volumes_of_the_same_id_in_two_namespaces_are_separate():
     with volumes.Node() as node:
         node.start_plugin()
+        node.do("PUT", "/v1/namespaces", {"Name": "blue"})
         for namespace in ("default", "blue"):
             create(node, namespace, "v")
         # Both are in use at once, although each permits one writer: their claims are separate.
