@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hcl.h: documents in HCL's native syntax (hashicorp/hcl, version 2): parsing, and the limits that
- * hold for a document and everything computed from it. Runs in: cli, supervisor (ACL policies), the
- * launcher's configuration child.
+ * hold for a document and everything computed from it. Runs in: cli, job-parser, supervisor (ACL
+ * policies), the launcher's configuration child.
  *
  * All objects of a document are in one arena, which hcl_free() releases. Nothing else is allocated,
  * so a function that meets an error or exceeds a limit reports it with hcl_fail(), which returns to

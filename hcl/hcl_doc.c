@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hcl_doc.c: the arena of a document, its limits, and the way out of an error. Runs in: cli,
- * supervisor (ACL policies), the launcher's configuration child. */
+ * job-parser, supervisor (ACL policies), the launcher's configuration child. */
 #include "hcl/hcl_doc.h"
 
 #include <stdio.h>
