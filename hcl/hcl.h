@@ -86,7 +86,8 @@ void hcl_leave(struct hcl *h) __attribute__((noreturn));
 #define HCL_PROBLEMS_MAX 20
 const struct hcl_problem *hcl_problems(const struct hcl *h);
 unsigned hcl_error_count(const struct hcl *h);
-/* Removes the problems after the first n, for a failure that the document itself handles. */
+/* Removes the problems after the first n, for a failure that the document itself handles: none
+ * after a limit was exceeded. */
 unsigned hcl_problem_count(const struct hcl *h);
 void hcl_forget_problems(struct hcl *h, unsigned n);
 

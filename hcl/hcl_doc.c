@@ -266,6 +266,8 @@ hcl_forget_problems(struct hcl *h, unsigned n)
 {
 	struct hcl_problem **at = &h->problems;
 
+	if (h->exhausted) /* the document cannot handle an exceeded limit */
+		return;
 	for (unsigned i = 0; i < n && *at; i++)
 		at = &(*at)->next;
 	for (const struct hcl_problem *p = *at; p; p = p->next)

@@ -197,6 +197,9 @@ START_TEST(problems)
 		{ "variable \"v\" {}\n" JOB("region = var.v"),
 		    "x:1:10: variable \"v\" has no value" },
 		{ JOB("region = var.v"), "x:2:10: there is no attribute \"v\" here" },
+		{ "locals {\n a = range(1000)\n b = setproduct(local.a, local.a, local.a)\n}\n" JOB(
+		      ""),
+		    "x:3:" },
 		{ "locals {\n a = local.b\n b = local.a\n}\n" JOB(""),
 		    "x:2:6: there is no attribute \"b\" here" },
 		{ "variable \"v\" {\n default = 1\n validation {\n condition = var.v > 1\n "
