@@ -52,6 +52,7 @@ static const char *const peer_names[IPC_PEERS] = {
 	[IPC_HEARTBEAT] = "heartbeat",
 	[IPC_CHECK_HELPER] = "check-helper",
 	[IPC_FILE_HELPER] = "file-helper",
+	[IPC_JOB_PARSER] = "job-parser",
 	[IPC_HELPER] = "helper",
 };
 

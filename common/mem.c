@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mem.c: allocations that cannot fail. Runs in: supervisor, csi-helper, heartbeat, check-helper,
- * cli. */
+ * job-parser, cli. */
 #include "common/mem.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mem.h: allocations that cannot fail. Runs in: supervisor, csi-helper, heartbeat, check-helper,
- * cli. */
+ * job-parser, cli. */
 #ifndef DROVER_COMMON_MEM_H
 #define DROVER_COMMON_MEM_H
 

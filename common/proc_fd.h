@@ -15,7 +15,7 @@ enum proc_fd {
 	FD_CONFIG = 4, /* sealed memfd: struct agent_config (supervisor, heartbeat, csi-helper) or
 			  agent_policy (others) */
 	FD_LOCK = 5,   /* the flock on <data>/lock, which proc_main() keeps by a mapping in place of
-			  the descriptor; /dev/null in csi-helper and check-helper */
+			  the descriptor; /dev/null in csi-helper, check-helper and job-parser */
 	FD_IPC = 6,    /* helpers: the socket to the supervisor */
 	FD_SPECIAL = 7,  /* supervisor: the control socket; exec-helper: the executor's binary;
 			    heartbeat: the lease, until it is mapped; others: /dev/null */
@@ -25,15 +25,16 @@ enum proc_fd {
 	FD_HB_CA = 9, /* heartbeat: the files of tls {} as sealed memfds, or /dev/null */
 	FD_HB_CERT = 10,
 	FD_HB_KEY = 11,
-	FD_SUP_EXEC = 9, /* supervisor: its ends of the six socket pairs */
-	FD_SUP_MOUNT = 10,
-	FD_SUP_CSI = 11,
-	FD_SUP_HEARTBEAT = 12,
-	FD_SUP_CHECK = 13,
-	FD_SUP_FILE = 14,
-	FD_LOG = 15,       /* every process: for log_watch(): the socket that lines go to, */
-	FD_LOG_LEVEL = 16, /* and the page with the level; the supervisor may write it */
-	FD_SUP_LOG = 17,   /* supervisor: the socket that lines arrive on */
+	FD_LOG = 12,       /* every process: for log_watch(): the socket that lines go to, */
+	FD_LOG_LEVEL = 13, /* and the page with the level; the supervisor may write it */
+	FD_SUP_LOG = 14,   /* supervisor: the socket that lines arrive on */
+	FD_SUP_EXEC = 15,  /* supervisor: its ends of the seven socket pairs */
+	FD_SUP_MOUNT = 16,
+	FD_SUP_CSI = 17,
+	FD_SUP_HEARTBEAT = 18,
+	FD_SUP_CHECK = 19,
+	FD_SUP_FILE = 20,
+	FD_SUP_PARSER = 21,
 };
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hcl.h: documents in HCL's native syntax (hashicorp/hcl, version 2): parsing, and the limits that
- * hold for a document and everything computed from it. Runs in: cli, supervisor (ACL policies), the
- * launcher's configuration child.
+ * hold for a document and everything computed from it. Runs in: cli, job-parser, supervisor (ACL
+ * policies), the launcher's configuration child.
  *
  * All objects of a document are in one arena, which hcl_free() releases. Nothing else is allocated,
  * so a function that meets an error or exceeds a limit reports it with hcl_fail(), which returns to
@@ -86,7 +86,8 @@ void hcl_leave(struct hcl *h) __attribute__((noreturn));
 #define HCL_PROBLEMS_MAX 20
 const struct hcl_problem *hcl_problems(const struct hcl *h);
 unsigned hcl_error_count(const struct hcl *h);
-/* Removes the problems after the first n, for a failure that the document itself handles. */
+/* Removes the problems after the first n, for a failure that the document itself handles: none
+ * after a limit was exceeded. */
 unsigned hcl_problem_count(const struct hcl *h);
 void hcl_forget_problems(struct hcl *h, unsigned n);
 

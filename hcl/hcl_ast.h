@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_ast.h: what the parser makes of a text. Runs in: cli. */
+/* hcl_ast.h: what the parser makes of a text. Runs in: cli, job-parser. */
 #ifndef DROVER_HCL_HCL_AST_H
 #define DROVER_HCL_HCL_AST_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_call.c: calls functions: finds them, and checks and converts their arguments. Runs in: cli.
+/* hcl_call.c: calls functions: finds them, and checks and converts their arguments. Runs in: cli,
+ * job-parser.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_convert.c: converts values to types. Runs in: cli. */
+/* hcl_convert.c: converts values to types. Runs in: cli, job-parser. */
 #include <string.h>
 
 #include "hcl/hcl_number.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hcl_doc.c: the arena of a document, its limits, and the way out of an error. Runs in: cli,
- * supervisor (ACL policies), the launcher's configuration child. */
+ * job-parser, supervisor (ACL policies), the launcher's configuration child. */
 #include "hcl/hcl_doc.h"
 
 #include <stdio.h>
@@ -266,6 +266,8 @@ hcl_forget_problems(struct hcl *h, unsigned n)
 {
 	struct hcl_problem **at = &h->problems;
 
+	if (h->exhausted) /* the document cannot handle an exceeded limit */
+		return;
 	for (unsigned i = 0; i < n && *at; i++)
 		at = &(*at)->next;
 	for (const struct hcl_problem *p = *at; p; p = p->next)

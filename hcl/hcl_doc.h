@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_doc.h: the inside of a document, for the files of this library. Runs in: cli, supervisor (ACL
- * policies), the launcher's configuration child. */
+/* hcl_doc.h: the inside of a document, for the files of this library. Runs in: cli, job-parser,
+ * supervisor (ACL policies), the launcher's configuration child. */
 #ifndef DROVER_HCL_HCL_DOC_H
 #define DROVER_HCL_HCL_DOC_H
 

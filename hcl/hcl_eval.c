@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_eval.c: evaluates expressions. Runs in: cli. */
+/* hcl_eval.c: evaluates expressions. Runs in: cli, job-parser. */
 #include "hcl/hcl_eval.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_eval.h: evaluates expressions. Runs in: cli. */
+/* hcl_eval.h: evaluates expressions. Runs in: cli, job-parser. */
 #ifndef DROVER_HCL_HCL_EVAL_H
 #define DROVER_HCL_HCL_EVAL_H
 

@@ -3,7 +3,7 @@
  * hcl_format.c: writes a text with canonical spaces. It divides the text into tokens, comments and
  * the literal parts of templates among them, then each line into what is before "=", the
  * assignment, and a comment at its end; these are aligned with those of the lines around. Runs in:
- * cli.
+ * cli, job-parser.
  */
 #include "hcl/hcl_format.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_format.h: the canonical format of a text, as `nomad fmt` writes it. Runs in: cli. */
+/* hcl_format.h: the canonical format of a text, as `nomad fmt` writes it. Runs in: cli, job-parser.
+ */
 #ifndef DROVER_HCL_HCL_FORMAT_H
 #define DROVER_HCL_HCL_FORMAT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func.c: arguments and results of functions. Runs in: cli. */
+/* hcl_func.c: arguments and results of functions. Runs in: cli, job-parser. */
 #include "hcl/hcl_func.h"
 
 #include <math.h>

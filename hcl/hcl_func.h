@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func.h: what the files of functions (hcl_func_*.c) share. Runs in: cli. */
+/* hcl_func.h: what the files of functions (hcl_func_*.c) share. Runs in: cli, job-parser. */
 #ifndef DROVER_HCL_HCL_FUNC_H
 #define DROVER_HCL_HCL_FUNC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_cidr.c: functions about networks such as 10.0.0.0/8. Runs in: cli. */
+/* hcl_func_cidr.c: functions about networks such as 10.0.0.0/8. Runs in: cli, job-parser. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>

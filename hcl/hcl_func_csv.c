@@ -2,7 +2,7 @@
 /*
  * hcl_func_csv.c: reads comma-separated values (RFC 4180), as Go's encoding/csv does: lines may end
  * with CR LF, empty lines are left out, quotes are refused where they are no field's first and last
- * character or doubled. Runs in: cli.
+ * character or doubled. Runs in: cli, job-parser.
  */
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_encode.c: base64, URLs, and writing JSON. Runs in: cli. */
+/* hcl_func_encode.c: base64, URLs, and writing JSON. Runs in: cli, job-parser. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

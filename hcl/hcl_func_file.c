@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_file.c: functions that read files: of the user who parses the job. Runs in: cli. */
+/* hcl_func_file.c: functions that read files: of the user who parses the job. Runs in: cli,
+ * job-parser. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

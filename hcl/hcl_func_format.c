@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_format.c: format() and formatlist(). Runs in: cli. */
+/* hcl_func_format.c: format() and formatlist(). Runs in: cli, job-parser. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * hcl_func_glob.c: finds files by a pattern: "**" is any number of directories, "*" and "?" match
  * inside a component, [a-z] and [^a-z] one character, {a,b} one of several texts, a backslash makes
- * the next character literal. Links are followed. Runs in: cli.
+ * the next character literal. Links are followed. Runs in: cli, job-parser.
  */
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_hash.c: hashes of texts, and UUIDs. Runs in: cli. */
+/* hcl_func_hash.c: hashes of texts, and UUIDs. Runs in: cli, job-parser. */
 #include <ctype.h>
 #include <crypt.h>
 #include <md5.h>

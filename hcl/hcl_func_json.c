@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_json.c: reads JSON (RFC 8259) as values. Numbers keep 512 bits. Runs in: cli. */
+/* hcl_func_json.c: reads JSON (RFC 8259) as values. Numbers keep 512 bits. Runs in: cli,
+ * job-parser. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistr.h>

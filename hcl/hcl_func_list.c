@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_list.c: functions about lists and tuples. Runs in: cli. */
+/* hcl_func_list.c: functions about lists and tuples. Runs in: cli, job-parser. */
 #include <stdlib.h>
 #include <string.h>
 

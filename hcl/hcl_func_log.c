@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hcl_func_log.c: logarithms and powers in the way of Go's math package, to the last bit: users
- * round their results, and ceil(log(9, 3)) is 3 there. Runs in: cli.
+ * round their results, and ceil(log(9, 3)) is 3 there. Runs in: cli, job-parser.
  */
 #include <math.h>
 

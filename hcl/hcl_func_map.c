@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_map.c: functions about maps and objects. Runs in: cli. */
+/* hcl_func_map.c: functions about maps and objects. Runs in: cli, job-parser. */
 #include <string.h>
 
 #include "hcl/hcl_func.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_number.c: functions about numbers. Runs in: cli. */
+/* hcl_func_number.c: functions about numbers. Runs in: cli, job-parser. */
 #include <ctype.h>
 
 #include "hcl/hcl_func.h"

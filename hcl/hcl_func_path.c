@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_path.c: paths as text, and the functions that need no more. Runs in: cli. */
+/* hcl_func_path.c: paths as text, and the functions that need no more. Runs in: cli, job-parser. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hcl_func_regex.c: replaces matches of a regular expression, with PCRE2 within the limits of the
- * document. Runs in: cli. */
+ * document. Runs in: cli, job-parser. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hcl_func_rsa.c: decrypts with RSA (PKCS #1 v1.5). OpenSSL is loaded when it is needed, so that
- * the others who evaluate do not link it. Runs in: cli. */
+ * the others who evaluate do not link it. Runs in: cli, job-parser. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <dlfcn.h>
 #include <openssl/bio.h>

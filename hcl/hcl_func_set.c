@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_set.c: functions about sets. Runs in: cli. */
+/* hcl_func_set.c: functions about sets. Runs in: cli, job-parser. */
 #include <string.h>
 
 #include "hcl/hcl_func.h"

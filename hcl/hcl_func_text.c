@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_text.c: functions that change a text: case, ends, parts, order. Runs in: cli. */
+/* hcl_func_text.c: functions that change a text: case, ends, parts, order. Runs in: cli,
+ * job-parser. */
 #include <string.h>
 #include <unicase.h>
 #include <unictype.h>

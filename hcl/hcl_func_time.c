@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_func_time.c: functions about timestamps (RFC 3339). Runs in: cli. */
+/* hcl_func_time.c: functions about timestamps (RFC 3339). Runs in: cli, job-parser. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hcl_func_type.c: functions that convert a value, or evaluate an expression that may fail. Runs
- * in: cli. */
+ * in: cli, job-parser, job-parser. */
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_func.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hcl_func_yaml_read.c: reads YAML with libyaml. Aliases share their value, and what goes through
- * values counts steps, so they do not multiply. Runs in: cli. */
+ * values counts steps, so they do not multiply. Runs in: cli, job-parser. */
 #include <string.h>
 #include <yaml.h>
 

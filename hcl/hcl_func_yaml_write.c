@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hcl_func_yaml_write.c: writes values as YAML in block style, with the same line breaks as
- * go-cty-yaml: strings are quoted, or literal blocks if they have several lines. Runs in: cli.
+ * go-cty-yaml: strings are quoted, or literal blocks if they have several lines. Runs in: cli,
+ * job-parser.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_functions.c: the table of the functions. Runs in: cli. */
+/* hcl_functions.c: the table of the functions. Runs in: cli, job-parser. */
 #include "hcl/hcl_functions.h"
 
 #include "hcl/hcl_func.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_functions.h: the functions that expressions may call. Runs in: cli. */
+/* hcl_functions.h: the functions that expressions may call. Runs in: cli, job-parser. */
 #ifndef DROVER_HCL_HCL_FUNCTIONS_H
 #define DROVER_HCL_HCL_FUNCTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_json.c: writes values as JSON, in the way of Go's encoding/json. Runs in: cli. */
+/* hcl_json.c: writes values as JSON, in the way of Go's encoding/json. Runs in: cli, job-parser. */
 #include <stdio.h>
 #include <string.h>
 

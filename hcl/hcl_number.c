@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_number.c: numbers of 512 bits. Runs in: cli. */
+/* hcl_number.c: numbers of 512 bits. Runs in: cli, job-parser. */
 #include "hcl/hcl_number.h"
 
 #include <ctype.h>

@@ -3,7 +3,7 @@
  * hcl_number.h: numbers as HCL's implementation has them (github.com/zclconf/go-cty): binary
  * floating point with a precision of 512 bits for those in a text, 64 for integers and 53 for
  * doubles that a function makes; an operation has the larger of its operands' precisions. Runs in:
- * cli.
+ * cli, job-parser.
  */
 #ifndef DROVER_HCL_HCL_NUMBER_H
 #define DROVER_HCL_HCL_NUMBER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_operator.c: the operators of expressions. Runs in: cli. */
+/* hcl_operator.c: the operators of expressions. Runs in: cli, job-parser. */
 #include "hcl/hcl_eval.h"
 #include "hcl/hcl_number.h"
 

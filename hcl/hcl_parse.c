@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_parse.c: parses bodies: attributes and blocks. Runs in: cli. */
+/* hcl_parse.c: parses bodies: attributes and blocks. Runs in: cli, job-parser. */
 #include <stdio.h>
 #include <string.h>
 

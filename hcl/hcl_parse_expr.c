@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_parse_expr.c: parses expressions. Runs in: cli. */
+/* hcl_parse_expr.c: parses expressions. Runs in: cli, job-parser. */
 #include <string.h>
 
 #include "hcl/hcl_doc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hcl_part.c: reads quoted texts and heredocs, with their escapes, as parts. Runs in: cli,
- * supervisor (ACL policies), the launcher's configuration child. */
+ * job-parser, supervisor (ACL policies), the launcher's configuration child. */
 #include "hcl/hcl_part.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hcl_part.h: reads a quoted text or a heredoc as a list of parts: texts, and what ${ } and %{ }
- * say between them. Links without expressions and values. Runs in: cli, supervisor (ACL policies),
- * the launcher's configuration child.
+ * say between them. Links without expressions and values. Runs in: cli, job-parser, supervisor (ACL
+ * policies), the launcher's configuration child.
  */
 #ifndef DROVER_HCL_HCL_PART_H
 #define DROVER_HCL_HCL_PART_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_path.h: paths of the functions about files. Runs in: cli. */
+/* hcl_path.h: paths of the functions about files. Runs in: cli, job-parser. */
 #ifndef DROVER_HCL_HCL_PATH_H
 #define DROVER_HCL_HCL_PATH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hcl_pattern.h: regular expressions in the syntax of RE2, translated to that of PCRE2. Runs in:
- * cli. */
+ * cli, job-parser. */
 #ifndef DROVER_HCL_HCL_PATTERN_H
 #define DROVER_HCL_HCL_PATTERN_H
 

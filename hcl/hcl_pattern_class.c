@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_pattern_class.c: the parts of regular expressions that match one character. Runs in: cli. */
+/* hcl_pattern_class.c: the parts of regular expressions that match one character. Runs in: cli,
+ * job-parser. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_problem.c: shows a problem with its line of the text. Runs in: cli, supervisor (ACL
- * policies), the launcher's configuration child. */
+/* hcl_problem.c: shows a problem with its line of the text. Runs in: cli, job-parser, supervisor
+ * (ACL policies), the launcher's configuration child. */
 #include <stdio.h>
 #include <string.h>
 

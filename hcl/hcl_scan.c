@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_scan.c: divides a text into tokens. Runs in: cli, supervisor (ACL policies), the launcher's
- * configuration child. */
+/* hcl_scan.c: divides a text into tokens. Runs in: cli, job-parser, supervisor (ACL policies), the
+ * launcher's configuration child. */
 #include "hcl/hcl_scan.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_scan.h: tokens, for the parser. Runs in: cli, supervisor (ACL policies), the
+/* hcl_scan.h: tokens, for the parser. Runs in: cli, job-parser, supervisor (ACL policies), the
  * launcher's configuration child. */
 #ifndef DROVER_HCL_HCL_SCAN_H
 #define DROVER_HCL_HCL_SCAN_H

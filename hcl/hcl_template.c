@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hcl_template.c: reads ${ } and %{ } in quoted texts and heredocs, and puts the parts of a
- * template (hcl_part.h) together as an expression. Runs in: cli.
+ * template (hcl_part.h) together as an expression. Runs in: cli, job-parser.
  */
 #include <string.h>
 

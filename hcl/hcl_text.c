@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_text.c: a text that grows in the arena. Runs in: cli, supervisor (ACL policies), the
- * launcher's configuration child. */
+/* hcl_text.c: a text that grows in the arena. Runs in: cli, job-parser, supervisor (ACL policies),
+ * the launcher's configuration child. */
 #include "hcl/hcl_text.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_time.h: timestamps of functions. Runs in: cli. */
+/* hcl_time.h: timestamps of functions. Runs in: cli, job-parser. */
 #ifndef DROVER_HCL_HCL_TIME_H
 #define DROVER_HCL_HCL_TIME_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_tree.c: parses HCL version 1 and JSON into a tree of literals. Runs in: cli, supervisor (ACL
- * policies), the launcher's configuration child. */
+/* hcl_tree.c: parses HCL version 1 and JSON into a tree of literals. Runs in: cli, job-parser,
+ * supervisor (ACL policies), the launcher's configuration child. */
 #include "hcl/hcl_tree.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * hcl_tree.h: documents of HCL version 1 (Nomad's agent configuration and ACL policies) or JSON, as
  * a tree of literals. `plugin "exec" { … }` is the same tree as {"plugin": {"exec": {…}}}. Links
- * without expressions and values. Runs in: cli, supervisor (ACL policies), the launcher's
- * configuration child.
+ * without expressions and values. Runs in: cli, job-parser, supervisor (ACL policies), the
+ * launcher's configuration child.
  */
 #ifndef DROVER_HCL_HCL_TREE_H
 #define DROVER_HCL_HCL_TREE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_type.c: types of values: names, comparison, and the common type of several. Runs in: cli. */
+/* hcl_type.c: types of values: names, comparison, and the common type of several. Runs in: cli,
+ * job-parser. */
 #include <string.h>
 
 #include "hcl/hcl_text.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hcl_type_expr.c: type expressions, such as map(object({ port = number })). Runs in: cli. */
+/* hcl_type_expr.c: type expressions, such as map(object({ port = number })). Runs in: cli,
+ * job-parser. */
 #include <stdlib.h>
 #include <string.h>
 

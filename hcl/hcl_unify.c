@@ -2,7 +2,7 @@
 /*
  * hcl_unify.c: the common type of several types, by the rules of go-cty: types of one kind are
  * unified in their parts; otherwise the most general of them counts that all can be converted to.
- * Runs in: cli.
+ * Runs in: cli, job-parser.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_value.c: makes and compares values. Runs in: cli. */
+/* hcl_value.c: makes and compares values. Runs in: cli, job-parser. */
 #include "hcl/hcl_value.h"
 
 #include <stdio.h>

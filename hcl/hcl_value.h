@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_value.h: values of expressions, their types, and conversions. Runs in: cli. */
+/* hcl_value.h: values of expressions, their types, and conversions. Runs in: cli, job-parser. */
 #ifndef DROVER_HCL_HCL_VALUE_H
 #define DROVER_HCL_HCL_VALUE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hcl_yaml_scalar.c: numbers, booleans, nulls and timestamps of YAML: numbers as in YAML 1.2, words
- * such as "yes" as in YAML 1.1. Runs in: cli.
+ * such as "yes" as in YAML 1.1. Runs in: cli, job-parser.
  */
 #include "hcl/hcl_yaml_scalar.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_yaml_scalar.h: what a scalar of YAML means. Runs in: cli. */
+/* hcl_yaml_scalar.h: what a scalar of YAML means. Runs in: cli, job-parser. */
 #ifndef DROVER_HCL_HCL_YAML_SCALAR_H
 #define DROVER_HCL_HCL_YAML_SCALAR_H
 

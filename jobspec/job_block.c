@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* job_block.c: the table of a job file's blocks. Runs in: cli. */
+/* job_block.c: the table of a job file's blocks. Runs in: cli, job-parser. */
 #include "jobspec/job_block.h"
 
 #define yes true

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_block.h: the table of a job file's blocks, and the state of reading one. Runs in: cli. */
+/* job_block.h: the table of a job file's blocks, and the state of reading one. Runs in: cli,
+ * job-parser. */
 #ifndef DROVER_JOBSPEC_JOB_BLOCK_H
 #define DROVER_JOBSPEC_JOB_BLOCK_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* job_finish.c: what Nomad's parser does with a job after reading it: shorthands move to their
- * places, and a few defaults are set. Runs in: cli. */
+ * places, and a few defaults are set. Runs in: cli, job-parser. */
 #include <string.h>
 
 #include "common/duration.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* job_names.c: variables, their values from everywhere, and locals. Runs in: cli. */
+/* job_names.c: variables, their values from everywhere, and locals. Runs in: cli, job-parser. */
 #include <stdlib.h>
 #include <string.h>
 

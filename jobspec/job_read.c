@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* job_read.c: reads a block of a job file by the table of blocks; expands "dynamic" blocks. Runs
- * in: cli. */
+ * in: cli, job-parser. */
 #include <string.h>
 
 #include "common/similar.h"

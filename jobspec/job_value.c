@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* job_value.c: values of attributes as JSON of the API. Runs in: cli. */
+/* job_value.c: values of attributes as JSON of the API. Runs in: cli, job-parser. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jobspec.c: reads a job file: variables, locals, and the job. Runs in: cli. */
+/* jobspec.c: reads a job file: variables, locals, and the job. Runs in: cli, job-parser. */
 #include "jobspec/jobspec.h"
 
 #include <string.h>

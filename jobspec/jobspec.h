@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobspec.h: reads job files. Runs in: cli. */
+/* jobspec.h: reads job files. Runs in: cli, job-parser. */
 #ifndef DROVER_JOBSPEC_JOBSPEC_H
 #define DROVER_JOBSPEC_JOBSPEC_H
 
@@ -26,5 +26,8 @@ struct job_input {
  * success too.
  */
 json_t *jobspec_read(struct hcl *h, const struct job_input *in);
+
+/* Sets the defaults that Nomad's API sets when a request to parse a job has `Canonicalize`. */
+void jobspec_canonicalize(json_t *job);
 
 #endif

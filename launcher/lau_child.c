@@ -45,6 +45,8 @@ static const struct row {
 	    SPECIAL_NONE },
 	[IPC_FILE_HELPER] = { "drover-file-helper", LAU_USER_FILE, false, true, false,
 	    SPECIAL_NONE },
+	[IPC_JOB_PARSER] = { "drover-job-parser", LAU_USER_PARSER, false, false, false,
+	    SPECIAL_NONE },
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 
@@ -189,7 +191,7 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 		[SPECIAL_EXECUTOR] = l->binaries[LAU_BIN_EXECUTOR],
 	};
 	struct words args = { 0 }, env = { 0 };
-	int fds[FD_SUP_LOG + 2 - FD_LINK], binary, n = 0;
+	int fds[FD_SUP_PARSER + 2 - FD_LINK], binary, n = 0;
 
 	fds[n++] = link;
 	fds[n++] = row->policy ? l->config.policy_fd : l->config.config_fd;
@@ -197,8 +199,6 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 	fds[n++] = who == IPC_SUPERVISOR ? l->null_fd : ends[0];
 	fds[n++] = specials[row->special];
 	fds[n++] = who == IPC_EXEC_HELPER ? l->binaries[who] : l->null_fd;
-	for (int i = 0; who == IPC_SUPERVISOR && i < LAU_CHILDREN - 1; i++)
-		fds[n++] = ends[i];
 	if (who == IPC_EXEC_HELPER || who == IPC_MOUNT_HELPER || who == IPC_FILE_HELPER)
 		fds[n++] = l->data_fd;
 	for (int i = 0; who == IPC_HEARTBEAT && i < CONFIG_TLS_FILES; i++)
@@ -209,6 +209,8 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 	fds[n++] = who == IPC_SUPERVISOR ? l->log_level_write_fd : l->log_level_fd;
 	if (who == IPC_SUPERVISOR)
 		fds[n++] = l->log_out_fd;
+	for (int i = 0; who == IPC_SUPERVISOR && i < LAU_CHILDREN - 1; i++)
+		fds[n++] = ends[i];
 	fds[n++] = l->binaries[who];
 	add_args(&args, l, who);
 	add_variable(&env, "JOURNAL_STREAM");

@@ -27,6 +27,7 @@ static const char *const names[LAU_USERS] = {
 	[LAU_USER_HEARTBEAT] = "drover-heartbeat",
 	[LAU_USER_CHECK] = "drover-check",
 	[LAU_USER_FILE] = "drover-file",
+	[LAU_USER_PARSER] = "drover-parser",
 };
 
 /* Reads /etc/passwd directly, because getpwnam(3) would load NSS modules into a root process.
@@ -148,7 +149,8 @@ lau_users_find(struct launcher *l, struct err *e)
 	if (find_names(&l->users) == LAU_USERS)
 		return check_apart(&l->users, e);
 	return err_say(e, -ENOENT,
-	    "the users drover, drover-exec, drover-csi, drover-heartbeat, drover-check and "
-	    "drover-file must be in /etc/passwd: run systemd-sysusers, or try `drover "
+	    "the users drover, drover-exec, drover-csi, drover-heartbeat, drover-check, "
+	    "drover-file and drover-parser must be in /etc/passwd: run systemd-sysusers, or try "
+	    "`drover "
 	    "agent -dev`");
 }

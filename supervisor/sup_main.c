@@ -40,6 +40,7 @@
 #include "supervisor/service/checks.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
+#include "supervisor/api/api_parse.h"
 #include "supervisor/api/api_routes.h"
 #include "supervisor/api/fs_stream.h"
 
@@ -147,6 +148,7 @@ serve_api(struct err *e)
 
 	fs_followers_new(&sup);
 	monitor_new(&sup);
+	parse_queue_new(&sup);
 	return api_new(&sup, api_routes_make(source), &source->backend, e);
 }
 
@@ -198,6 +200,7 @@ end_parts(void)
 	plugins_free(&sup);
 	runs_free(&sup);
 	monitor_free(&sup);
+	parse_queue_free(&sup);
 	fs_followers_free(&sup);
 	alloc_fs_free(&sup);
 	node_meta_free(&sup);

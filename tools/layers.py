@@ -17,8 +17,8 @@ import sys
 HEADER_LINES = 150
 CYCLE_FILES = 6
 BASE = ("common", "model", "model/engine", "proto")
-PROCESSES = ("launcher", "mount-helper", "file-helper", "exec-helper", "executor", "csi-helper", "heartbeat", "check-helper", "holder",
-             "cli")
+PROCESSES = ("launcher", "mount-helper", "file-helper", "exec-helper", "executor", "csi-helper", "heartbeat", "check-helper", "job-parser",
+             "holder", "cli")
 # The supervisor's layers, lowest first: each may name those on lines before it, but not those on its own line.
 LAYERS = (
     ("core",),
@@ -46,7 +46,9 @@ def rooms():
     law["config"] = {"common", "proto", "hcl"}
     law["hcl"] = {"common", "proto"}
     law["jobspec"] = {"common", "proto", "hcl"}
-    law["cli"] |= {"config", "hcl", "jobspec"}
+    law["cli"].add("config")
+    for name in ("cli", "job-parser"):
+        law[name] |= {"hcl", "jobspec"}
     law["launcher"].add("config")
     below = set(BASE)
     for layer in LAYERS:

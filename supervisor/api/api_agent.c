@@ -23,7 +23,8 @@ show_helpers(struct sup *sup)
 		const char *name;
 	} helpers[] = { { IPC_EXEC_HELPER, "exec-helper" }, { IPC_MOUNT_HELPER, "mount-helper" },
 		{ IPC_CSI_HELPER, "csi-helper" }, { IPC_HEARTBEAT, "heartbeat" },
-		{ IPC_CHECK_HELPER, "check-helper" }, { IPC_FILE_HELPER, "file-helper" } };
+		{ IPC_CHECK_HELPER, "check-helper" }, { IPC_FILE_HELPER, "file-helper" },
+		{ IPC_JOB_PARSER, "job-parser" } };
 	json_t *all = json_object();
 
 	for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++) {

@@ -43,6 +43,7 @@ struct disk_watch;
 struct link;
 struct followers;
 struct monitor;
+struct parse_queue;
 
 /* The supervisor has one struct sup. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
@@ -87,10 +88,11 @@ struct sup {
 	struct disk_watch *disk_watch;
 	/* cluster/link/link.h; NULL without servers */
 	struct link *link;
-	/* http/api.h; api/fs_stream.h, monitor.c */
+	/* http/api.h; api/fs_stream.h, monitor.c, api_parse.h */
 	struct api *api;
 	struct followers *followers;
 	struct monitor *monitor;
+	struct parse_queue *parse_queue;
 
 	int run_dir_fd;  /* <data>/run: records */
 	int sock_dir_fd; /* <rt>/x: the runs' sockets */

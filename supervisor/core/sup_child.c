@@ -56,7 +56,7 @@ struct children {
 };
 
 static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER,
-	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER };
+	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER, IPC_JOB_PARSER };
 
 /* Removes and returns the first call; NULL if there is none. */
 static struct call *
@@ -95,7 +95,7 @@ static bool
 is_concurrent(const struct child *ch)
 {
 	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_HEARTBEAT ||
-	       ch->peer == IPC_CHECK_HELPER;
+	       ch->peer == IPC_CHECK_HELPER || ch->peer == IPC_JOB_PARSER;
 }
 
 /* A helper that is started on demand gets no HELLO before it has work, because a message would
@@ -103,7 +103,8 @@ is_concurrent(const struct child *ch)
 static bool
 is_on_demand(const struct child *ch)
 {
-	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_CHECK_HELPER;
+	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_CHECK_HELPER ||
+	       ch->peer == IPC_JOB_PARSER;
 }
 
 static void
@@ -464,6 +465,7 @@ children_new(struct sup *sup, struct err *e)
 		[IPC_HEARTBEAT] = FD_SUP_HEARTBEAT,
 		[IPC_CHECK_HELPER] = FD_SUP_CHECK,
 		[IPC_FILE_HELPER] = FD_SUP_FILE,
+		[IPC_JOB_PARSER] = FD_SUP_PARSER,
 	};
 	int r;
 

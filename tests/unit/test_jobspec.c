@@ -114,6 +114,52 @@ static const struct {
 	    "Priority", "3" },
 };
 
+static const struct {
+	const char *text, *path, *expected;
+} defaults[] = {
+	{ JOB(""), "Namespace", "\"default\"" },
+	{ JOB(""), "Update/HealthyDeadline", "300000000000" },
+	{ JOB("type = \"batch\""), "Update", "null" },
+	{ JOB("update {\n canary = 1\n}\n group \"g\" {\n update {\n auto_revert = true\n}\n}"),
+	    "TaskGroups/0/Update",
+	    "{\"AutoPromote\":false,\"AutoRevert\":true,\"Canary\":1,\"HealthCheck\":\"checks\","
+	    "\"HealthyDeadline\":300000000000,\"MaxParallel\":1,\"MinHealthyTime\":10000000000,"
+	    "\"ProgressDeadline\":600000000000,\"Stagger\":30000000000}" },
+	{ TASK(""), "TaskGroups/0/Tasks/0/Resources/CPU", "100" },
+	{ TASK("resources {\n cores = 2\n}"), "TaskGroups/0/Tasks/0/Resources/CPU", "0" },
+	{ JOB("group \"g\" {\n scaling {\n min = 3\n max = 4\n}\n}"), "TaskGroups/0/Count", "3" },
+	{ JOB("group \"g\" {\n count = 2\n scaling {\n max = 4\n}\n}"), "TaskGroups/0/Scaling/Min",
+	    "2" },
+	{ TASK("restart {\n attempts = 7\n}"), "TaskGroups/0/Tasks/0/RestartPolicy",
+	    "{\"Attempts\":7,\"Delay\":15000000000,\"Interval\":1800000000000,\"Mode\":\"fail\","
+	    "\"RenderTemplates\":false}" },
+	{ TASK("restart {\n attempts = 7\n}"), "TaskGroups/0/RestartPolicy/Attempts", "2" },
+	{ TASK("service {\n}"), "TaskGroups/0/Tasks/0/Services/0/Name", "\"j-g-t\"" },
+	{ TASK("service {\n check_restart {\n limit = 3\n}\n check {\n type = \"tcp\"\n}\n}"),
+	    "TaskGroups/0/Tasks/0/Services/0/Checks/0/CheckRestart",
+	    "{\"Grace\":1000000000,\"IgnoreWarnings\":false,\"Limit\":3}" },
+	{ TASK("artifact {\n source = \"http://a/b/c.tgz\"\n mode = \"file\"\n}"),
+	    "TaskGroups/0/Tasks/0/Artifacts/0/RelativeDest", "\"local/c.tgz\"" },
+	{ TASK("template {\n change_signal = \"sigusr1\"\n}"),
+	    "TaskGroups/0/Tasks/0/Templates/0/ChangeSignal", "\"SIGUSR1\"" },
+};
+
+START_TEST(members_with_the_defaults_of_the_api)
+{
+	for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
+		struct hcl *h = hcl_new(&hcl_job_limits);
+		json_t *job = read_job(h, defaults[i].text, NULL, 0);
+
+		if (!job)
+			ck_abort_msg("%s", hcl_problem_text(h, hcl_problems(h)));
+		jobspec_canonicalize(job);
+		check_member(job, defaults[i].path, defaults[i].expected);
+		json_decref(job);
+		hcl_free(h);
+	}
+}
+END_TEST
+
 START_TEST(members)
 {
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -151,6 +197,9 @@ START_TEST(problems)
 		{ "variable \"v\" {}\n" JOB("region = var.v"),
 		    "x:1:10: variable \"v\" has no value" },
 		{ JOB("region = var.v"), "x:2:10: there is no attribute \"v\" here" },
+		{ "locals {\n a = range(1000)\n b = setproduct(local.a, local.a, local.a)\n}\n" JOB(
+		      ""),
+		    "x:3:" },
 		{ "locals {\n a = local.b\n b = local.a\n}\n" JOB(""),
 		    "x:2:6: there is no attribute \"b\" here" },
 		{ "variable \"v\" {\n default = 1\n validation {\n condition = var.v > 1\n "
@@ -217,6 +266,7 @@ static void
 add(TCase *tc)
 {
 	tcase_add_test(tc, members);
+	tcase_add_test(tc, members_with_the_defaults_of_the_api);
 	tcase_add_test(tc, problems);
 	tcase_add_test(tc, values_of_variables);
 	tcase_add_test(tc, files_and_environment_set_variables);

@@ -24,11 +24,13 @@ enum cap {
 	CAP_EXEC_NODE = 1 << 6,
 	CAP_READ_FS = 1 << 7,
 	CAP_READ_LOGS = 1 << 8,
+	CAP_PARSE_JOB = 1 << 9,
 };
 
 /* No shorthand policy includes alloc-node-exec. */
 #define CAPS_WRITE                                                                                 \
-	(CAP_READ_JOB | CAP_SUBMIT_JOB | CAP_LIFECYCLE | CAP_EXEC | CAP_READ_FS | CAP_READ_LOGS)
+	(CAP_READ_JOB | CAP_PARSE_JOB | CAP_SUBMIT_JOB | CAP_LIFECYCLE | CAP_EXEC | CAP_READ_FS |  \
+	    CAP_READ_LOGS)
 
 static const struct word {
 	const char *word;
@@ -37,6 +39,7 @@ static const struct word {
 	{ "deny", CAP_DENY },
 	{ "read-job", CAP_READ_JOB },
 	{ "submit-job", CAP_SUBMIT_JOB },
+	{ "parse-job", CAP_PARSE_JOB },
 	{ "gc-allocation", CAP_GC },
 	{ "alloc-lifecycle", CAP_LIFECYCLE },
 	{ "alloc-exec", CAP_EXEC },
@@ -46,7 +49,7 @@ static const struct word {
 	{ 0 },
 }, namespace_policies[] = {
 	{ "deny", CAP_DENY },
-	{ "read", CAP_READ_JOB },
+	{ "read", CAP_READ_JOB | CAP_PARSE_JOB },
 	{ "scale", CAP_READ_JOB },
 	{ "write", CAPS_WRITE },
 	{ 0 },
@@ -62,6 +65,7 @@ static const struct {
 	uint32_t caps, all;
 } needs[] = {
 	[ACL_READ_JOB] = { CAP_READ_JOB, 0 },
+	[ACL_PARSE] = { CAP_PARSE_JOB | CAP_SUBMIT_JOB, 0 },
 	[ACL_COLLECT] = { CAP_SUBMIT_JOB | CAP_GC, 0 },
 	[ACL_LIFECYCLE] = { CAP_LIFECYCLE, 0 },
 	[ACL_EXEC] = { CAP_EXEC, 0 },

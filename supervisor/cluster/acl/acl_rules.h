@@ -21,6 +21,7 @@ enum acl_need {
 	ACL_AGENT_WRITE,
 	/* Permissions in a namespace. */
 	ACL_READ_JOB,
+	ACL_PARSE,     /* parse-job or submit-job */
 	ACL_COLLECT,   /* submit-job or gc-allocation */
 	ACL_LIFECYCLE, /* alloc-lifecycle */
 	ACL_EXEC,      /* alloc-exec */

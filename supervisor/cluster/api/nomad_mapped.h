@@ -87,6 +87,6 @@ void reply_autopilot(struct api_req *req, const void *body, size_t len);
 void reply_health(struct api_req *req, const void *body, size_t len);
 void reply_token(struct api_req *req, const void *body, size_t len);
 /* Answers for Enterprise paths, and for parsing HCL, which this agent does not do. */
-api_handler reply_enterprise, reply_no_parser;
+api_handler reply_enterprise;
 
 #endif

@@ -122,14 +122,6 @@ dispatch_args(struct api_req *req, json_t *args, struct err *e)
 }
 
 void
-reply_no_parser(struct sup *sup, struct api_req *req)
-{
-	api_reply_error(req, 501,
-	    "the agent does not parse job files in HCL: `drover job run` and `nomad job run` "
-	    "parse them and send JSON; with -output they print it");
-}
-
-void
 reply_enterprise(struct sup *sup, struct api_req *req)
 {
 	api_reply_error(req, 501, "Nomad Enterprise only endpoint");

@@ -235,7 +235,7 @@ def test_paths_that_drover_does_not_implement_say_so():
             ("GET", "/v1/node/pools", "no node pools"), ("GET", "/v1/node/pool/default", "no node pools"),
             ("PUT", "/v1/node/%s/purge" % me, "only node"), ("GET", "/v1/scaling/policies", "scaling policies"),
             ("GET", "/v1/quotas", "no quotas"), ("GET", "/v1/sentinel/policies", "no policies"),
-            ("GET", "/v1/metrics", "metrics are not"), ("POST", "/v1/jobs/parse", "HCL"), ("POST", "/v1/search/fuzzy", "only prefixes"),
+            ("GET", "/v1/metrics", "metrics are not"), ("POST", "/v1/search/fuzzy", "only prefixes"),
             ("GET", "/v1/client/allocation/%s/pause" % alloc, "schedules of tasks"), ("POST", "/v1/job/web/stable", "becomes stable"),
             ("POST", "/v1/job/web/versions/gold/tag", "tags of job versions"), ("GET", "/v1/job/web/submission", "not stored"),
             ("DELETE", "/v1/volume/csi/x/detach?node=" + me, "when it ends"), ("PUT", "/v1/volume/host/create", "configuration")):

@@ -45,7 +45,7 @@ def run(version):
         # Paths that servers do not answer, with the messages of their own agents.
         node.refused(501, "Nomad Enterprise only endpoint", "GET", "/v1/quotas")
         node.refused(501, "Nomad Enterprise only endpoint", "PUT", "/v1/quota/usage/x", {})
-        node.refused(501, "the agent does not parse job files in HCL", "PUT", "/v1/jobs/parse", {"JobHCL": "job x {}"})
+        case.equal(node.do("PUT", "/v1/jobs/parse", {"JobHCL": 'job "x" {\n}'})["ID"], "x", "a job that the node itself parses")
         node.refused(400, "missing required Items", "PUT", "/v1/var/a/b", {"Path": "a/b"})
         node.refused(400, "can not parse cas", "DELETE", "/v1/var/a/b?cas=x")
         node.refused(400, "not valid base64", "PUT", "/v1/job/web/dispatch", {"Payload": "%"})

@@ -13,7 +13,7 @@ import subprocess
 
 from . import binary, case
 
-HELPERS = ("exec-helper", "mount-helper", "csi-helper", "heartbeat", "check-helper", "file-helper")
+HELPERS = ("exec-helper", "mount-helper", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser")
 
 
 def children(pid):

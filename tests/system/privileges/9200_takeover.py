@@ -5,6 +5,7 @@
 values for exec-helper in 1050. After each refusal a normal request works."""
 import errno
 import fcntl
+import json
 import os
 import random
 import signal
@@ -13,11 +14,13 @@ import struct
 import time
 import uuid
 
-from lib import case, csi, exe, helper, hostile, ipc, runs
+from lib import agent, case, csi, exe, helper, hostile, ipc, runs
 
 TO_EXEC = [m for m in ipc.TABLE if m.receiver == "EXEC_HELPER"]
 TO_CHECK = [m for m in ipc.TABLE if m.receiver == "CHECK_HELPER"]
+TO_PARSER = [m for m in ipc.TABLE if m.receiver == "JOB_PARSER"]
 TO_CSI = [m for m in ipc.TABLE if m.receiver == "CSI_HELPER"]
+SLOW = b'job "j" {\n meta {\n  x = bcrypt("a", 15)\n }\n}'  # takes seconds
 ALL_CAPS = range(41)
 DEFAULT_CAPS = 0x20000420
 RAW = "raw_exec cannot mount"
@@ -251,6 +254,69 @@ def test_check_helper_ends_when_the_protocol_is_broken_and_refuses_invalid_value
             h.ipc.send("CHK_HTTPS_CANCEL_EV", {"ask": 77})
             # It still works: a request with an expired deadline gets its answer.
             case.equal(ask_https(h, server, timeout_ms=1, skip_verify=True)["number"], errno.ETIMEDOUT)
+
+
+# --- job-parser ---
+
+def parse(h, text, job_bytes=None, **fields):
+    """Returns the reply and the contents of its memfd."""
+    fd = helper.memfd_sealed(text)
+    try:
+        packet = h.ipc.call("PAR_JOB_PARSE_REQ", {"job_bytes": len(text) if job_bytes is None else job_bytes, **fields}, fds=[fd])
+    finally:
+        os.close(fd)
+    try:
+        return packet.fields, os.pread(packet.fds[0], 1 << 20, 0)
+    finally:
+        os.close(packet.fds[0])
+
+
+def test_job_parser_ends_when_the_protocol_is_broken_and_refuses_invalid_values():
+    n = 0
+    with helper.Places() as places:
+        def cut(no, body, n_fds, zero, what):
+            h = helper.Helper("job-parser", places)
+            try:
+                cut_off(h, no, body, n_fds, zero, what)
+            finally:
+                h.close()
+        for m in TO_PARSER:
+            for what, body, n_fds, zero in hostile.packets(m):
+                cut(m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
+                n += 1
+        for what, no in hostile.strangers("JOB_PARSER"):
+            cut(no, b"", 0, 0, what)
+            n += 1
+        print("    %d packets" % n)
+        with helper.Helper("job-parser", places) as h:
+            for wrong in ({"job_bytes": 0}, {"job_bytes": 9}, {"job_bytes": 11}, {"job_bytes": 9, "variables_bytes": 2},
+                          {"job_bytes": (1 << 32) - 1, "variables_bytes": 11}):
+                e = case.raises(ipc.RequestError, parse, h, b"job \"j\" {}", **wrong)
+                case.equal(e.code, -errno.EINVAL, str(wrong))
+            e = case.raises(ipc.RequestError, parse, h, b"#" * ((2 << 20) + 1))
+            case.equal(e.code, -errno.EFBIG, "a text of more than 2 MiB")
+            fields, text = parse(h, b"job \"j\" {\n}")
+            case.equal((fields["parsed"], json.loads(text)["ID"]), (True, "j"), "a job after the refusals")
+            fields, text = parse(h, bytes(range(256)))
+            case.equal(fields["parsed"], False, "bytes that are no text")
+            case.contains(text.decode(), "input.hcl:1:1: ")
+
+
+def test_a_worker_of_job_parser_that_hangs_or_dies_delays_no_other():
+    with helper.Places() as places, helper.Helper("job-parser", places) as h:
+        for text in (SLOW, SLOW):
+            fd = helper.memfd_sealed(text)
+            h.ipc.send("PAR_JOB_PARSE_REQ", {"job_bytes": len(text)}, fds=[fd])
+            os.close(fd)
+        workers = case.until(lambda: len(agent.children(h.pid)) == 2 and agent.children(h.pid), 10, "two workers")
+        os.kill(workers[1], signal.SIGSTOP)
+        fields, _ = parse(h, b"job \"j\" {\n}")
+        case.equal(fields["parsed"], True, "another job file")
+        os.kill(workers[0], signal.SIGKILL)
+        packet = h.ipc.recv()
+        case.equal((packet.name, packet.fields["code"]), ("IPC_ERROR_REP", -errno.EIO), "the killed one")
+        packet = h.ipc.recv()
+        case.equal((packet.name, packet.fields["code"]), ("IPC_ERROR_REP", -errno.ETIMEDOUT), "the stopped one")
 
 
 # --- csi-helper ---
