@@ -14,6 +14,7 @@
 #include "common/base64.h"
 #include "common/duration.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "model/job.h"
 #include "model/payload.h"
 
@@ -48,9 +49,20 @@ put_meta(json_t *request, struct err *e)
 		if (!equals || equals == key)
 			return err_say(e, -EINVAL, "-meta must be KEY=VALUE, not \"%s\"", key);
 		*equals = '\0';
+		if (!utf8_is_text(key, strlen(key)))
+			return err_say(e, -EINVAL, "a key of -meta is not UTF-8");
 		if (json_object_set_new(meta, key, json_string(equals + 1)) < 0)
 			return err_say(e, -EINVAL, "-meta %s: its value is not UTF-8", key);
 	}
+	return 0;
+}
+
+static int
+put_prefix(json_t *request, struct err *e)
+{
+	if (options.prefix &&
+	    json_object_set_new(request, "IdPrefixTemplate", json_string(options.prefix)) < 0)
+		return err_say(e, -EINVAL, "-id-prefix-template is not UTF-8");
 	return 0;
 }
 
@@ -112,8 +124,8 @@ cli_job_dispatch(struct cli *cli, int argc, char **argv)
 	int r;
 
 	r = put_meta(request, &e);
-	if (r == 0 && options.prefix)
-		(void)json_object_set_new(request, "IdPrefixTemplate", json_string(options.prefix));
+	if (r == 0)
+		r = put_prefix(request, &e);
 	if (r == 0 && argc == 2)
 		r = put_payload(request, argv[1], &e);
 	if (r == 0)

@@ -233,6 +233,22 @@ def test_a_task_name_that_is_not_utf8_is_refused_and_does_not_restart_all_tasks(
         case.equal(api.asked("PUT", "/v1/client/allocation/%s/restart" % A1), [])
 
 
+def test_a_dispatch_with_an_option_that_is_not_utf8_is_refused_and_sends_nothing():
+    wanted = (((b"-id-prefix-template", b"\xff"), "-id-prefix-template is not UTF-8"),
+              ((b"-meta", b"k=\xff"), "-meta k: its value is not UTF-8"), ((b"-meta", b"\xff=v"), "a key of -meta is not UTF-8"))
+    with FakeApi() as api:
+        api.json("GET", "/v1/jobs", [{"ID": "web"}])
+        api.json("POST", "/v1/job/web/dispatch", {"DispatchedJobID": "web/dispatch-1", "EvalID": EVAL})
+        for words, part in wanted:
+            r = api.drover("job", "dispatch", "-detach", *words, "web")
+            case.equal((r.code, r.out), (1, ""), words)
+            case.contains(r.err, part)
+        case.equal(api.asked("POST", "/v1/job/web/dispatch"), [])
+        r = api.drover("job", "dispatch", "-detach", "-id-prefix-template", "\u00e9", "-meta", "k\u00e9=v", "web")
+        case.equal((r.code, r.err), (0, ""))
+        case.equal(api.asked("POST", "/v1/job/web/dispatch")[0].body, {"IdPrefixTemplate": "\u00e9", "Meta": {"k\u00e9": "v"}})
+
+
 def test_a_waiting_command_survives_a_restart_of_the_agent():
     with FakeApi() as api:
         registering(api, [alloc(A1, status="pending")])
