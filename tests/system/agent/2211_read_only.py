@@ -28,10 +28,14 @@ class Disk:
         return self
 
     def fail(self):
-        """Causes an error, after which the kernel remounts it read-only. Linux 6.1 does not do so after a remount with "abort"."""
+        """Causes an error, after which the kernel makes it read-only. Returns whether it did: some 6.1 kernels leave it writable."""
         with open("/sys/fs/ext4/%s/trigger_fs_error" % os.path.basename(self.device), "w", encoding="ascii") as f:
             f.write("test")
-        case.raises(OSError, os.mkdir, self.path + "/x")
+        try:
+            os.mkdir(self.path + "/x")
+        except OSError:
+            return True
+        return False
 
     def __exit__(self, *_):
         helper.umount(self.path, MNT_DETACH)
@@ -43,7 +47,7 @@ def running():
 
 
 def test_changes_are_refused_and_reads_answer():
-    disk.fail()
+    case.equal(disk.fail(), True, "whether the file system is read-only")
 
     def refused():
         answer = node.request("POST", "/v1/jobs", api.job("late"))
@@ -74,6 +78,9 @@ def test_the_agent_can_be_stopped_with_a_second_signal():
     case.until(lambda: not any(running()), 10, "the task's end")
 
 
+with Disk() as first:
+    if not first.fail():
+        case.skip("this kernel leaves a file system writable after an error")
 with Disk() as disk, api.Node(data=disk.path + "/data") as node:
     node.register(api.job("early"))
     node.wait_running("early")
