@@ -15,15 +15,16 @@
 #include "proto/alloc_group.h"
 
 /* The task's own directory and those in it belong to its user. /tmp has its usual mode, for
- * children of the task that change their user. */
+ * children of the task that change their user. The task's own is last: as soon as the user has it,
+ * the others are the user's too, also if a start failed half way. */
 static const struct own_dir {
 	const char *name;
 	mode_t mode;
 } own_dirs[] = {
-	{ ".", 0700 },
 	{ "local", 0700 },
 	{ "private", 0700 },
 	{ "tmp", 01777 },
+	{ ".", 0700 },
 };
 
 /* Finds the group that lets a raw_exec task's user enter the alloc's directory. A directory of an
@@ -82,7 +83,8 @@ give(struct exe *x, const struct own_dir *d, bool was_given)
 		dir = openat(x->task_dir, d->name, flags);
 	if (dir < 0 || fstat(dir, &st) < 0)
 		return -errno;
-	if (was_given && !made && st.st_uid != user->uid)
+	/* The user may also have replaced the directory that was just made. */
+	if (was_given && st.st_uid != (made ? 0 : user->uid))
 		return -EPERM;
 	if ((st.st_uid != user->uid || st.st_gid != user->gid) &&
 	    fchown(dir, user->uid, user->gid) < 0)

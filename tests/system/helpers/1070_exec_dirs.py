@@ -187,6 +187,23 @@ def test_a_directory_of_another_user_in_the_tasks_own_is_not_given_to_the_task()
         case.equal(os.stat(local).st_uid, 1)
 
 
+def test_a_start_that_failed_half_way_is_completed_by_the_next():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        private = top(r, alloc, "web/private")
+        owner = os.stat(private).st_uid
+        os.rmdir(private)
+        with open(private, "w", encoding="ascii"):
+            pass
+        record = r.ended(r.start("true", user="daemon", alloc=alloc))
+        case.equal((record["step"], record["error"]), (exe.EXE_STEP_DIRS, errno.ENOTDIR))
+        os.unlink(private)
+        os.mkdir(private, 0o700)
+        os.chown(private, owner, -1)
+        r.output("touch", ["local/x", "x"], user="daemon", alloc=alloc)
+        case.equal([os.stat(top(r, alloc, "web" + name)).st_uid for name in ("", "/local", "/private")], [1, 1, 1])
+
+
 # --- local, private, tmp, alloc/data ---
 
 def test_directories_are_given_to_the_tasks_user():
