@@ -4,7 +4,6 @@
 #include "supervisor/server/place/local_fit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/clock.h"
 #include "supervisor/node/node_state.h"
@@ -43,32 +42,19 @@ ports_are_free(struct local *l, const struct local_fit *f, struct local_shortage
 	return r == 0 || local_fit_add_exhausted(f, e.msg);
 }
 
-static size_t
-count_present(struct local_slot **slots, size_t n)
-{
-	size_t present = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct local_alloc *la = slots[i]->current;
-
-		present += la && !la->over && la->sa->a.desired_status == DESIRED_RUN;
-	}
-	return present;
-}
-
 struct local_peers
 local_peers_count(const struct local_job *j, const char *group)
 {
 	struct local_peers peers = { 0 };
+	const struct local_alloc *la;
 
-	for (size_t i = 0; j && i < j->n_groups; i++) {
-		const struct local_group *g = j->groups[i];
-		size_t n =
-		    count_present(g->slots, g->n_slots) + count_present(g->canaries, g->n_canaries);
-
-		peers.of_job += n;
-		if (strcmp(g->name, group) == 0)
-			peers.of_group += n;
+	if (!j)
+		return peers;
+	LIST_FOREACH (la, &j->allocs, of_job) {
+		if (la->over || la->sa->a.desired_status != DESIRED_RUN)
+			continue;
+		peers.of_job++;
+		peers.of_group += str_eq(la->sa->a.task_group, group);
 	}
 	return peers;
 }

@@ -9,7 +9,7 @@
 
 struct local_job;
 
-/* What an alloc is placed beside. */
+/* The resources that are taken and the allocs that are present when an alloc is to be placed. */
 struct local_beside {
 	struct local_usage used;
 	struct local_peers peers; /* only for jobs with local_constraint_is_on_peers() */
