@@ -48,14 +48,9 @@ cli_namespace_list(struct cli *cli, int argc, char **argv)
 static void
 print_names(const char *name, const json_t *list)
 {
-	struct text names = { 0 };
-	const json_t *item;
-	size_t i;
+	cleanup_free char *names = cli_join(list, ", ");
 
-	json_array_foreach (list, i, item)
-		text_printf(&names, "%s%s", i ? ", " : "", json_string_value(item) ?: "");
-	cli_field(name, "%s", str(names.text));
-	text_done(&names);
+	cli_field(name, "%s", names);
 }
 
 static void

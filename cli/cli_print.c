@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "model/engine/text.h"
 
 #define FIELD_WIDTH 20
 
@@ -248,6 +249,19 @@ cli_bytes(int64_t bytes, char buf[CLI_TIME_SIZE])
 		value /= 1024;
 	(void)snprintf(buf, CLI_TIME_SIZE, value < 10 ? "%.1f %s" : "%.0f %s", value, units[i]);
 	return buf;
+}
+
+char *
+cli_join(const json_t *list, const char *between)
+{
+	struct text all = { 0 };
+	const json_t *item;
+	size_t i;
+
+	text_append(&all, "", 0);
+	json_array_foreach (list, i, item)
+		text_printf(&all, "%s%s", i > 0 ? between : "", json_string_value(item) ?: "");
+	return all.text;
 }
 
 const char *

@@ -47,6 +47,8 @@ const char *cli_span(int64_t span_ns, char buf[CLI_TIME_SIZE]);
 /* Formats bytes as "1.5 GiB". */
 const char *cli_bytes(int64_t bytes, char buf[CLI_TIME_SIZE]);
 const char *cli_yes(bool value);
+/* Joins the strings of a list. The caller frees the result. */
+char *cli_join(const json_t *list, const char *between);
 
 void cli_sleep_ms(unsigned ms);
 

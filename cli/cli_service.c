@@ -11,20 +11,6 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 
-/* Formats a list of strings as "[a,b]". The caller frees it. */
-static char *
-join(const json_t *list)
-{
-	struct text all = { 0 };
-	const json_t *item;
-	size_t i;
-
-	text_append(&all, "", 0);
-	json_array_foreach (list, i, item)
-		text_printf(&all, "%s%s", i > 0 ? "," : "", json_string_value(item) ?: "");
-	return all.text;
-}
-
 static void
 print_services(const json_t *namespaces)
 {
@@ -34,7 +20,7 @@ print_services(const json_t *namespaces)
 
 	json_array_foreach (namespaces, i, namespace) {
 		json_array_foreach (cli_json_get(namespace, "Services"), k, service) {
-			cleanup_free char *tags = join(cli_json_get(service, "Tags"));
+			cleanup_free char *tags = cli_join(cli_json_get(service, "Tags"), ",");
 
 			cli_table_row(t);
 			cli_cell(t, "%s", cli_json_str(service, "ServiceName"));
@@ -81,7 +67,7 @@ print_address(struct cli_table *t, const json_t *service)
 static void
 instance_cells(const struct cli *cli, struct cli_table *t, const json_t *service)
 {
-	cleanup_free char *tags = join(cli_json_get(service, "Tags"));
+	cleanup_free char *tags = cli_join(cli_json_get(service, "Tags"), ",");
 
 	cli_cell(t, "%s", cli_json_str(service, "JobID"));
 	print_address(t, service);

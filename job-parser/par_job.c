@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "job-parser/par.h"
 #include "jobspec/jobspec.h"
+#include "model/engine/text.h"
 
 DEFINE_CLEANUP(struct hcl *, hcl_free);
 
@@ -33,18 +34,13 @@ set_limits(struct err *e)
 static char *
 list_errors(struct hcl *h)
 {
-	char *all = mem_strdup("");
+	struct text all = { 0 };
 
-	for (const struct hcl_problem *p = hcl_problems(h); p; p = p->next) {
-		cleanup_free char *before = all;
-
-		if (p->warning)
-			all = steal_ptr(&before);
-		else
-			all = mem_printf(
-			    "%s%s%s", before, *before ? "\n" : "", hcl_problem_text(h, p));
-	}
-	return all;
+	text_append(&all, "", 0);
+	for (const struct hcl_problem *p = hcl_problems(h); p; p = p->next)
+		if (!p->warning)
+			text_printf(&all, "%s%s", all.len > 0 ? "\n" : "", hcl_problem_text(h, p));
+	return all.text;
 }
 
 static char *

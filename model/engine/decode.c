@@ -456,9 +456,8 @@ is_called(const struct field *f, const char *key, size_t len, bool exactly)
 	return exactly ? memcmp(f->name, key, len) == 0 : strncasecmp(f->name, key, len) == 0;
 }
 
-/* Keys mostly come in the table's order, so the search starts after the last one found. */
-static const struct field *
-find_field(const struct type *type, const char *key, size_t len, size_t *next)
+const struct field *
+field_find(const struct type *type, const char *key, size_t len, size_t *next)
 {
 	size_t i, at;
 	int exactly;
@@ -490,7 +489,7 @@ decode_struct(
 	if (!json_is_object(json))
 		return refuse_value(at, "an object", json, e);
 	json_object_keylen_foreach ((json_t *)json, key, len, value) {
-		const struct field *f = find_field(type, key, len, &next);
+		const struct field *f = field_find(type, key, len, &next);
 		const struct place here = { .up = at, .name = f ? f->name : NULL };
 
 		r = f ? decode_value(f, value, obj, &here, e) : 0;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* unknown.c: finds members of JSON that no field table has. Runs in: supervisor, cli. */
-#include <string.h>
-#include <strings.h>
-
 #include "common/cleanup.h"
 #include "common/similar.h"
 #include "model/engine/walk.h"
@@ -11,25 +8,6 @@
 
 static void find_in_struct(
     const struct type *type, const json_t *json, const struct place *at, struct problems *p);
-
-/* As the decoder: an exact match, or one that differs in case only. */
-static const struct field *
-find_field(const struct type *type, const char *key)
-{
-	const struct field *found = NULL;
-
-	for (size_t i = 0; i < type->n; i++) {
-		const struct field *f = &type->fields[i];
-
-		if (f->flags & FIELD_NO_JSON)
-			continue;
-		if (strcmp(f->name, key) == 0)
-			return f;
-		if (strcasecmp(f->name, key) == 0)
-			found = f;
-	}
-	return found;
-}
 
 static void
 report(const struct type *type, const char *key, const struct place *at, struct problems *p)
@@ -78,15 +56,16 @@ static void
 find_in_struct(
     const struct type *type, const json_t *json, const struct place *at, struct problems *p)
 {
-	const json_t *value;
+	size_t next = 0, len;
 	const char *key;
+	json_t *value;
 
 	if (type->bare) {
 		find_in_value(type->fields, json, at, p);
 		return;
 	}
-	json_object_foreach ((json_t *)json, key, value) {
-		const struct field *f = find_field(type, key);
+	json_object_keylen_foreach ((json_t *)json, key, len, value) {
+		const struct field *f = field_find(type, key, len, &next);
 		const struct place here = { .up = at, .name = f ? f->name : NULL };
 
 		if (p->list.n >= REPORTED_MAX)

@@ -36,6 +36,10 @@ void *list_alloc(size_t n, size_t item_size); /* for n elements, zeroed */
 char *text_room(struct text *t, size_t more);
 void text_end(struct text *t, char *end);
 
+/* Finds the field for a key of JSON: exactly, else ignoring case. NULL: there is none. Keys mostly
+ * come in the table's order, so the search starts at *next, which is moved behind the field. */
+const struct field *field_find(const struct type *type, const char *key, size_t len, size_t *next);
+
 /* Frees the contents of a field and resets it as model_init() does. */
 void field_done(const struct field *f, void *obj);
 /* Exchanges the contents of a field in two objects. */

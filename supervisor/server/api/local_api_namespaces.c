@@ -169,18 +169,9 @@ local_api_delete_namespace(struct sup *sup, struct api_req *req)
 }
 
 static bool
-has_string(const struct strings *list, const char *s)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (strcmp(str(list->v[i]), s) == 0)
-			return true;
-	return false;
-}
-
-static bool
 is_permitted(const struct strings *enabled, const struct strings *disabled, const char *name)
 {
-	return (enabled->n == 0 || has_string(enabled, name)) && !has_string(disabled, name);
+	return (enabled->n == 0 || strings_has(enabled, name)) && !strings_has(disabled, name);
 }
 
 static void
