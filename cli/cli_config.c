@@ -16,7 +16,7 @@
 #include "common/utf8.h"
 #include "config/config.h"
 
-/* What the files read so far say. */
+/* The configuration that results from the files which were read so far, and their problems. */
 struct checked {
 	struct agent_config config;
 	struct agent_policy policy;

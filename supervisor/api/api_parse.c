@@ -120,8 +120,7 @@ reply_failure(struct api_req *req, int r, const struct err *e)
 	case -ETIMEDOUT:
 		api_reply_error(req, 500,
 		    "parsing this job file was stopped: it took more time or memory than a job "
-		    "file "
-		    "may take");
+		    "file may take");
 		return;
 	case -ECONNRESET:
 		api_reply_error(req, 500, "job-parser ended before it had parsed this job file");
