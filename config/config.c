@@ -7,7 +7,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "common/duration.h"
 #include "common/id.h"
 #include "common/log.h"
-#include "common/privs.h"
 #include "config/config_reader.h"
 
 /* --- the agent --- */
@@ -610,106 +608,6 @@ static const struct config_attr agent_attrs[] = {
 
 /* --- exported --- */
 
-int
-policy_mask_add(struct agent_policy *policy, const char *path)
-{
-	if (strlen(path) >= CONFIG_PATH_SIZE)
-		return -ENAMETOOLONG;
-	for (uint32_t i = 0; i < policy->n_masks; i++)
-		if (strcmp(policy->masks[i], path) == 0)
-			return 0;
-	if (policy->n_masks == CONFIG_MASKS_MAX)
-		return -ENOSPC;
-	(void)strcpy(policy->masks[policy->n_masks++], path);
-	return 0;
-}
-
-/* If chroot_env puts a directory or file with masked paths at another path, masks them there
- * too. */
-static int
-mask_moved_paths(struct agent_policy *policy)
-{
-	const uint32_t n_masks = policy->n_masks;
-	char moved[2 * CONFIG_PATH_SIZE];
-	int r = 0;
-
-	for (uint32_t i = 0; i < policy->n_chroot_env; i++) {
-		const char *source = policy->chroot_env[i].source;
-		size_t len = source[1] ? strlen(source) : 0;
-
-		for (uint32_t k = 0; k < n_masks && r == 0; k++) {
-			const char *mask = policy->masks[k];
-
-			if (strncmp(mask, source, len) != 0 || (mask[len] && mask[len] != '/'))
-				continue;
-			(void)snprintf(
-			    moved, sizeof moved, "%s%s", policy->chroot_env[i].target, mask + len);
-			r = policy_mask_add(policy, moved);
-		}
-	}
-	return r;
-}
-
-static void
-default_policy(struct agent_policy *policy, bool dev)
-{
-	static const char *const chroot[] = { "/bin", "/etc", "/lib", "/lib32", "/lib64",
-		"/run/resolvconf", "/run/systemd/resolve", "/sbin", "/usr" };
-	static const char *const masks[] = { "/etc/shadow", "/etc/shadow-", "/etc/gshadow",
-		"/etc/gshadow-", "/etc/ssl/private", "/etc/drover" };
-
-	*policy = (struct agent_policy){ .magic = POLICY_MAGIC, .size = sizeof *policy };
-	policy->n_denied_users = 1;
-	(void)strcpy(policy->denied_users[0], "root");
-	policy->checked_drivers = DRIVER_BIT(DRIVER_EXEC);
-	policy->drivers = DRIVER_BIT(DRIVER_EXEC) | (dev ? DRIVER_BIT(DRIVER_RAW_EXEC) : 0);
-	/* Every exec task has these (exec_policy.c). PRIVSEP.md, "Capabilities of exec tasks", says
-	 * what granting others means. */
-	policy->allow_caps = CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL) | CAP_BIT(NET_BIND_SERVICE);
-	/* What other agents grant by default, and SYS_ADMIN for CSI plugins: with -dev, raw_exec
-	 * tasks are root anyway. */
-	if (dev)
-		policy->allow_caps |= CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |
-				      CAP_BIT(FSETID) | CAP_BIT(MKNOD) | CAP_BIT(SETFCAP) |
-				      CAP_BIT(SETGID) | CAP_BIT(SETPCAP) | CAP_BIT(SETUID) |
-				      CAP_BIT(SYS_CHROOT) | CAP_BIT(SYS_ADMIN);
-	for (size_t i = 0; i < ELEMENTSOF(chroot); i++) {
-		(void)strcpy(policy->chroot_env[i].source, chroot[i]);
-		(void)strcpy(policy->chroot_env[i].target, chroot[i]);
-	}
-	policy->n_chroot_env = ELEMENTSOF(chroot);
-	for (size_t i = 0; i < ELEMENTSOF(masks); i++)
-		(void)policy_mask_add(policy, masks[i]);
-}
-
-void
-config_defaults(struct agent_config *config, struct agent_policy *policy, bool dev)
-{
-	default_policy(policy, dev);
-	*config = (struct agent_config){
-		.magic = CONFIG_MAGIC,
-		.size = sizeof *config,
-		.region = "global",
-		.datacenter = "dc1",
-		.node_pool = "default",
-		.log_level = "info",
-		.drivers = policy->drivers,
-		.allow_caps = policy->allow_caps,
-		.max_kill_timeout_ms = 30000,
-		.min_dynamic_port = 20000,
-		.max_dynamic_port = 32000,
-		.acl_ttl_ms = 30000,
-		.gc_interval_ms = dev ? 600000 : 60000,
-		.gc_disk_percent = dev ? 99 : 80,
-		.gc_inode_percent = dev ? 99 : 70,
-		.gc_max_allocs = 50,
-		.gc_parallel_destroys = 2,
-		.eval_gc_ms = 24 * 3600000,
-		.job_gc_ms = 4 * 3600000,
-		.dev = dev,
-	};
-}
-
 static void
 say_of_file(struct config_sink *sink, const char *name, const char *sentence)
 {
@@ -750,101 +648,6 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	config->allow_caps = policy->allow_caps;
 	config->allow_host_pid = policy->allow_host_pid;
 	config->allow_host_ipc = policy->allow_host_ipc;
-	return sink->n_errors > n_errors ? -EINVAL : 0;
-}
-
-/* Returns a host volume that tasks may write and that contains v's path, or NULL. */
-static const struct config_host_volume *
-find_outer_volume(const struct agent_config *config, const struct config_host_volume *v)
-{
-	for (uint32_t i = 0; i < config->n_host_volumes; i++) {
-		const struct config_host_volume *outer = &config->host_volumes[i];
-		size_t len = strlen(outer->path);
-
-		if (!outer->read_only && strncmp(v->path, outer->path, len) == 0 &&
-		    (v->path[len] == '/' || (len == 1 && v->path[len])))
-			return outer;
-	}
-	return NULL;
-}
-
-/* A task that may write the outer volume could replace the inner one's directory with another one
- * or a link, which the agent would open at its next start. */
-static void
-drop_inner_volumes(
-    struct agent_config *config, struct agent_policy *policy, struct config_sink *sink)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < config->n_host_volumes; i++) {
-		const struct config_host_volume *v = &config->host_volumes[i];
-		const struct config_host_volume *outer = find_outer_volume(config, v);
-		char sentence[ERR_MSG_SIZE];
-
-		if (!outer) {
-			policy->host_volumes[n++] = *v;
-			continue;
-		}
-		(void)snprintf(sentence, sizeof sentence,
-		    "host_volume \"%s\" is left out: its path is below that of host_volume \"%s\", "
-		    "which tasks can write: make that one read_only, or use another path",
-		    v->name, outer->name);
-		config_say(sink, false, sentence);
-	}
-	config->n_host_volumes = policy->n_host_volumes = n;
-	memcpy(config->host_volumes, policy->host_volumes, sizeof config->host_volumes);
-}
-
-static void
-check_host_modes(const struct agent_config *config, struct config_sink *sink)
-{
-	const char *mode = config->default_pid_host && !config->allow_host_pid   ? "pid"
-			   : config->default_ipc_host && !config->allow_host_ipc ? "ipc"
-										 : NULL;
-	char text[ERR_MSG_SIZE];
-
-	if (!mode)
-		return;
-	(void)snprintf(text, sizeof text,
-	    "plugin \"exec\": default_%s_mode is \"host\", which needs allow_host_%s = true; that "
-	    "%s anyone who may submit a job",
-	    mode, mode, mode[0] == 'p' ? "gives root to" : "opens the host's shared memory to");
-	config_say(sink, true, text);
-}
-
-static void
-check_servers(const struct agent_config *config, struct config_sink *sink)
-{
-	static const char *const tls_names[CONFIG_TLS_FILES] = { "ca_file", "cert_file",
-		"key_file" };
-	char text[ERR_MSG_SIZE];
-
-	if (config->acl_enabled && config->n_servers == 0)
-		config_say(sink, true,
-		    "acl: enabled = true needs client { servers = […] }: tokens are checked by "
-		    "servers, and the embedded server has none; without servers the permissions of "
-		    "the control socket decide who has access");
-	for (int i = 0; i < CONFIG_TLS_FILES; i++) {
-		if (!config->tls_rpc || config->tls_files[i][0])
-			continue;
-		(void)snprintf(
-		    text, sizeof text, "tls.rpc is on, but tls.%s is not set", tls_names[i]);
-		config_say(sink, true, text);
-	}
-}
-
-int
-config_check(struct agent_config *config, struct agent_policy *policy, struct config_sink *sink)
-{
-	unsigned n_errors = sink->n_errors;
-
-	if (mask_moved_paths(policy) < 0)
-		config_say(sink, true,
-		    "chroot_env: hide password files and keys where it puts them (at most 128 "
-		    "paths)");
-	drop_inner_volumes(config, policy, sink);
-	check_host_modes(config, sink);
-	check_servers(config, sink);
 	return sink->n_errors > n_errors ? -EINVAL : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "common/config_map.h"
 #include "common/err.h"
 
+/* config_defaults.c */
 /* Sets *config and *policy to the values of an agent without a configuration file. With dev, to
  * those of `drover agent -dev`: raw_exec is enabled, and tasks may get SYS_ADMIN and the other
  * capabilities that a CSI plugin may need. */
@@ -44,9 +45,9 @@ int config_parse(const char *text, size_t len, const char *name, struct agent_co
     struct agent_policy *policy, struct config_sink *sink);
 
 /*
- * Checks the combination of all files; called after the last one. Leaves out host volumes inside
- * others that tasks can write, with a warning, and hides paths also where chroot_env puts them.
- * Returns 0, or -EINVAL after errors were reported.
+ * config_check.c: checks the combination of all files; called after the last one. Leaves out host
+ * volumes inside others that tasks can write, with a warning, and hides paths also where chroot_env
+ * puts them. Returns 0, or -EINVAL after errors were reported.
  */
 int config_check(
     struct agent_config *config, struct agent_policy *policy, struct config_sink *sink);

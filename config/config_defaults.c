@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* config_defaults.c: the configuration without any file. Runs in: the launcher and its
+ * configuration child, cli. */
+#include <errno.h>
+#include <linux/capability.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/privs.h"
+#include "config/config_reader.h"
+
+int
+policy_mask_add(struct agent_policy *policy, const char *path)
+{
+	if (strlen(path) >= CONFIG_PATH_SIZE)
+		return -ENAMETOOLONG;
+	for (uint32_t i = 0; i < policy->n_masks; i++)
+		if (strcmp(policy->masks[i], path) == 0)
+			return 0;
+	if (policy->n_masks == CONFIG_MASKS_MAX)
+		return -ENOSPC;
+	(void)strcpy(policy->masks[policy->n_masks++], path);
+	return 0;
+}
+
+static void
+default_policy(struct agent_policy *policy, bool dev)
+{
+	static const char *const chroot[] = { "/bin", "/etc", "/lib", "/lib32", "/lib64",
+		"/run/resolvconf", "/run/systemd/resolve", "/sbin", "/usr" };
+	static const char *const masks[] = { "/etc/shadow", "/etc/shadow-", "/etc/gshadow",
+		"/etc/gshadow-", "/etc/ssl/private", "/etc/drover" };
+
+	*policy = (struct agent_policy){ .magic = POLICY_MAGIC, .size = sizeof *policy };
+	policy->n_denied_users = 1;
+	(void)strcpy(policy->denied_users[0], "root");
+	policy->checked_drivers = DRIVER_BIT(DRIVER_EXEC);
+	policy->drivers = DRIVER_BIT(DRIVER_EXEC) | (dev ? DRIVER_BIT(DRIVER_RAW_EXEC) : 0);
+	/* Every exec task has these (exec_policy.c). PRIVSEP.md, "Capabilities of exec tasks", says
+	 * what granting others means. */
+	policy->allow_caps = CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL) | CAP_BIT(NET_BIND_SERVICE);
+	/* What other agents grant by default, and SYS_ADMIN for CSI plugins: with -dev, raw_exec
+	 * tasks are root anyway. */
+	if (dev)
+		policy->allow_caps |= CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |
+				      CAP_BIT(FSETID) | CAP_BIT(MKNOD) | CAP_BIT(SETFCAP) |
+				      CAP_BIT(SETGID) | CAP_BIT(SETPCAP) | CAP_BIT(SETUID) |
+				      CAP_BIT(SYS_CHROOT) | CAP_BIT(SYS_ADMIN);
+	for (size_t i = 0; i < ELEMENTSOF(chroot); i++) {
+		(void)strcpy(policy->chroot_env[i].source, chroot[i]);
+		(void)strcpy(policy->chroot_env[i].target, chroot[i]);
+	}
+	policy->n_chroot_env = ELEMENTSOF(chroot);
+	for (size_t i = 0; i < ELEMENTSOF(masks); i++)
+		(void)policy_mask_add(policy, masks[i]);
+}
+
+void
+config_defaults(struct agent_config *config, struct agent_policy *policy, bool dev)
+{
+	default_policy(policy, dev);
+	*config = (struct agent_config){
+		.magic = CONFIG_MAGIC,
+		.size = sizeof *config,
+		.region = "global",
+		.datacenter = "dc1",
+		.node_pool = "default",
+		.log_level = "info",
+		.drivers = policy->drivers,
+		.allow_caps = policy->allow_caps,
+		.max_kill_timeout_ms = 30000,
+		.min_dynamic_port = 20000,
+		.max_dynamic_port = 32000,
+		.acl_ttl_ms = 30000,
+		.gc_interval_ms = dev ? 600000 : 60000,
+		.gc_disk_percent = dev ? 99 : 80,
+		.gc_inode_percent = dev ? 99 : 70,
+		.gc_max_allocs = 50,
+		.gc_parallel_destroys = 2,
+		.eval_gc_ms = 24 * 3600000,
+		.job_gc_ms = 4 * 3600000,
+		.dev = dev,
+	};
+}
