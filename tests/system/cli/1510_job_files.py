@@ -63,6 +63,7 @@ def test_a_job_file_runs():
     out = drover("job", "run", "-detach", "-var", "counts={g = 2}", path).out
     case.contains(out, 'Job "hcl" is registered')
     allocs = node.wait_running("hcl", 2)
+    node.wait_said(allocs[0], b"\n")
     logs = drover("alloc", "logs", allocs[0]["ID"]).out
     name = node.ask("/v1/nodes")[0]["Name"]
     case.equal(logs, "HELLO FROM WORLD on %s\n" % name)
