@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/utf8.h"
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_scan.h"
 
@@ -184,14 +183,7 @@ check_source(struct hcl *h, const struct hcl_source *source)
 	if (source->len > h->limits.source_bytes)
 		hcl_fail(h, at, "%s: %zu bytes are more than the %zu that a file may have",
 		    source->name, source->len, h->limits.source_bytes);
-	for (size_t i = 0; i < source->len;) {
-		size_t n = utf8_char_length(source->text + i, source->len - i);
-
-		if (n == 0)
-			hcl_fail(h, (struct hcl_range){ source, (uint32_t)i, (uint32_t)i + 1 },
-			    "expected UTF-8 text, found an invalid byte");
-		i += n;
-	}
+	hcl_check_utf8(h, source);
 }
 
 static uint32_t

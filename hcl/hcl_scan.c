@@ -253,6 +253,19 @@ hcl_scan_newlines(struct hcl_parser *p, bool on)
 	return before;
 }
 
+void
+hcl_check_utf8(struct hcl *h, const struct hcl_source *source)
+{
+	for (size_t i = 0; i < source->len;) {
+		size_t n = utf8_char_length(source->text + i, source->len - i);
+
+		if (n == 0)
+			hcl_fail(h, (struct hcl_range){ source, (uint32_t)i, (uint32_t)i + 1 },
+			    "expected UTF-8 text, found an invalid byte");
+		i += n;
+	}
+}
+
 static const char *
 describe_token(struct hcl_parser *p)
 {

@@ -68,6 +68,8 @@ bool hcl_at_word(const struct hcl_parser *p, const char *word);
 /* The text of the token, in the arena. */
 char *hcl_token_text(struct hcl_parser *p);
 
+/* Leaves with an error at the first byte of the source that is not UTF-8. */
+void hcl_check_utf8(struct hcl *h, const struct hcl_source *source);
 /* From here to the end of the token before the current one. */
 struct hcl_range hcl_range_since(const struct hcl_parser *p, struct hcl_range from);
 

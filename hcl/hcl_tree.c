@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "common/utf8.h"
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_part.h"
 #include "hcl/hcl_text.h"
@@ -286,17 +285,18 @@ read_members(struct hcl_parser *p, struct hcl_node *object, int closing)
 static void
 check_text(struct hcl *h, const struct hcl_source *s)
 {
+	const char *nul;
+
 	if (s->len > h->limits.source_bytes)
 		hcl_fail(h, (struct hcl_range){ s, 0, 0 }, "a file may have at most %zu KiB",
 		    h->limits.source_bytes >> 10);
-	for (size_t at = 0; at < s->len;) {
-		size_t n = utf8_char_length(s->text + at, s->len - at);
-
-		if (n == 0 || s->text[at] == '\0')
-			hcl_fail(h, (struct hcl_range){ s, (uint32_t)at, (uint32_t)at + 1 },
-			    "expected UTF-8 text, found an invalid byte");
-		at += n;
-	}
+	hcl_check_utf8(h, s);
+	nul = s->len ? memchr(s->text, '\0', s->len) : NULL;
+	if (nul)
+		hcl_fail(h,
+		    (struct hcl_range){
+			s, (uint32_t)(nul - s->text), (uint32_t)(nul - s->text) + 1 },
+		    "expected UTF-8 text, found an invalid byte");
 }
 
 struct tree_call {
