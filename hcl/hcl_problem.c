@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "hcl/hcl.h"
 
 #define LINE_SHOWN_MAX 160 /* bytes of a source line that are shown */
@@ -31,7 +32,8 @@ is_continuation(char c)
 }
 
 /* Appends the line around [from, to) and the marks below it. Tabs stay tabs in both lines, so that
- * the marks stand below their characters; control characters become "?". */
+ * the marks stand below their characters; control characters and bytes that are not UTF-8 become
+ * "?". */
 static char *
 show_line(struct hcl *h, const char *head, const struct hcl_range *at, unsigned number)
 {
@@ -50,12 +52,17 @@ show_line(struct hcl *h, const char *head, const struct hcl_range *at, unsigned 
 		end--;
 	line = hcl_alloc(h, end - begin + 1);
 	marks = hcl_alloc(h, end - begin + 2);
-	for (uint32_t i = begin; i < end; i++) {
+	for (uint32_t i = begin, len; i < end; i += len) {
 		unsigned char c = (unsigned char)s->text[i];
 
-		line[n++] = (c < 0x20 && c != '\t') || c == 0x7f ? '?' : (char)c;
-		if (is_continuation((char)c))
-			continue;
+		len = (uint32_t)utf8_char_length(s->text + i, end - i);
+		if (len == 0 || (c < 0x20 && c != '\t') || c == 0x7f) {
+			line[n++] = '?';
+			len = 1;
+		} else {
+			memcpy(line + n, s->text + i, len);
+			n += len;
+		}
 		if (i < at->from)
 			marks[m++] = c == '\t' ? '\t' : ' ';
 		else if (i == at->from || i < at->to)

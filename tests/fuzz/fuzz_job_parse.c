@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "jobspec/jobspec.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -26,7 +27,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	HOLDS(job || hcl_error_count(h) > 0);
 	for (const struct hcl_problem *p = hcl_problems(h); p; p = p->next)
-		HOLDS(*hcl_problem_text(h, p));
+		HOLDS(utf8_is_text(hcl_problem_text(h, p), strlen(hcl_problem_text(h, p))));
 	if (job) {
 		jobspec_canonicalize(job);
 		json = json_dumps(job, JSON_COMPACT);

@@ -187,6 +187,8 @@ START_TEST(problems)
 		    "x:2:1: unknown block \"gruop\" in a job block: did you mean \"group\"?" },
 		{ JOB("group {}"), "x:2:1: a group block needs a name" },
 		{ JOB("priority = \"x\""), "x:2:12: wrong value: \"x\" is not a number" },
+		{ JOB("type = \"a\xff z\""), "x:2:10: expected UTF-8 text, found an invalid byte\n"
+					     "  2 | type = \"a? z\"\n" },
 		{ JOB("priority = 1.5"), "x:2:12: expected a whole number, found 1.5" },
 		{ JOB("update = {}"),
 		    "x:2:1: \"update\" is a block: write update { … } without \"=\"" },

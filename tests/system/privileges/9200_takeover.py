@@ -299,7 +299,7 @@ def test_job_parser_ends_when_the_protocol_is_broken_and_refuses_invalid_values(
             case.equal((fields["parsed"], json.loads(text)["ID"]), (True, "j"), "a job after the refusals")
             fields, text = parse(h, bytes(range(256)))
             case.equal(fields["parsed"], False, "bytes that are no text")
-            case.contains(text.decode(), "input.hcl:1:1: ")
+            case.contains(text.decode(), "input.hcl:2:118: expected UTF-8 text, found an invalid byte")
 
 
 def test_a_worker_of_job_parser_that_hangs_or_dies_delays_no_other():
