@@ -44,6 +44,25 @@ def cut_off(h, no, body, n_fds, zero, what):
     case.equal(h.wait(), 1, what + ": exit code")
 
 
+def cut_off_new(name, places, no, body, n_fds, zero, what):
+    """cut_off() on a helper of its own."""
+    h = helper.Helper(name, places)
+    try:
+        cut_off(h, no, body, n_fds, zero, what)
+    finally:
+        h.close()
+
+
+def cut_off_all(name, places, messages, stranger=None):
+    """Sends each broken packet of the messages, and those of peers that are not the helper's own. Returns their number."""
+    packets = [(m.no, body, n_fds, zero, "%s: %s" % (m.name, what)) for m in messages for what, body, n_fds, zero in hostile.packets(m)]
+    if stranger:
+        packets += [(no, b"", 0, 0, what) for what, no in hostile.strangers(stranger)]
+    for packet in packets:
+        cut_off_new(name, places, *packet)
+    return len(packets)
+
+
 def normal(r):
     case.equal(r.output("echo", ["well"]), "well\n")
 
@@ -201,16 +220,8 @@ def test_invalid_memfds_of_task_specs_are_refused():
 
 def test_mount_helper_and_file_helper_end_when_the_protocol_is_broken():
     for name, receiver in (("mount-helper", "MOUNT_HELPER"), ("file-helper", "FILE_HELPER")):
-        n = 0
         with helper.Places() as places:
-            for m in [m for m in ipc.TABLE if m.receiver == receiver]:
-                for what, body, n_fds, zero in hostile.packets(m):
-                    h = helper.Helper(name, places)
-                    try:
-                        cut_off(h, m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
-                    finally:
-                        h.close()
-                    n += 1
+            n = cut_off_all(name, places, [m for m in ipc.TABLE if m.receiver == receiver])
             print("    %s: %d packets" % (name, n))
             with helper.Helper(name, places) as h:
                 alloc = {"alloc": os.urandom(16)}
@@ -230,21 +241,8 @@ def ask_https(h, server, **fields):
 
 
 def test_check_helper_ends_when_the_protocol_is_broken_and_refuses_invalid_values():
-    n = 0
     with helper.Places() as places, socket.create_server(("127.0.0.1", 0)) as server:
-        def cut(no, body, n_fds, zero, what):
-            h = helper.Helper("check-helper", places)
-            try:
-                cut_off(h, no, body, n_fds, zero, what)
-            finally:
-                h.close()
-        for m in TO_CHECK:
-            for what, body, n_fds, zero in hostile.packets(m):
-                cut(m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
-                n += 1
-        for what, no in hostile.strangers("CHECK_HELPER"):
-            cut(no, b"", 0, 0, what)
-            n += 1
+        n = cut_off_all("check-helper", places, TO_CHECK, "CHECK_HELPER")
         print("    %d packets" % n)
         with helper.Helper("check-helper", places) as h:
             for wrong in ({"address": b""}, {"address": b"x" * 5}, {"address": b"x" * 17}, {"port": 0}, {"port": 65536}, {"request": b""},
@@ -272,21 +270,8 @@ def parse(h, text, job_bytes=None, **fields):
 
 
 def test_job_parser_ends_when_the_protocol_is_broken_and_refuses_invalid_values():
-    n = 0
     with helper.Places() as places:
-        def cut(no, body, n_fds, zero, what):
-            h = helper.Helper("job-parser", places)
-            try:
-                cut_off(h, no, body, n_fds, zero, what)
-            finally:
-                h.close()
-        for m in TO_PARSER:
-            for what, body, n_fds, zero in hostile.packets(m):
-                cut(m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
-                n += 1
-        for what, no in hostile.strangers("JOB_PARSER"):
-            cut(no, b"", 0, 0, what)
-            n += 1
+        n = cut_off_all("job-parser", places, TO_PARSER, "JOB_PARSER")
         print("    %d packets" % n)
         with helper.Helper("job-parser", places) as h:
             for wrong in ({"job_bytes": 0}, {"job_bytes": 9}, {"job_bytes": 11}, {"job_bytes": 9, "variables_bytes": 2},
@@ -322,28 +307,15 @@ def test_a_worker_of_job_parser_that_hangs_or_dies_delays_no_other():
 # --- csi-helper ---
 
 def test_csi_helper_ends_when_the_protocol_is_broken():
-    n = 0
     with helper.Places() as places, csi.bad() as plugin:
-        def cut(no, body, n_fds, zero, what):
-            h = helper.Helper("csi-helper", places)
-            try:
-                cut_off(h, no, body, n_fds, zero, what)
-            finally:
-                h.close()
-        for m in TO_CSI:
-            for what, body, n_fds, zero in hostile.packets(m):
-                cut(m.no, body, n_fds, zero, "%s: %s" % (m.name, what))
-                n += 1
+        n = cut_off_all("csi-helper", places, TO_CSI, "CSI_HELPER")
         # The messages inside each of the calls.
         call = ipc.BY_NAME["CSI_CALL_REQ"]
         inside = [(what, body) for fields in hostile.alternatives(call.message) for what, body in hostile.bodies(call.message, fields)
                   if "." in what]
         for what, body in inside:
-            cut(call.no, body, 0, 0, "CSI_CALL_REQ: " + what)
-            n += 1
-        for what, no in hostile.strangers("CSI_HELPER"):
-            cut(no, b"", 0, 0, what)
-        print("    %d packets" % n)
+            cut_off_new("csi-helper", places, call.no, body, 0, 0, "CSI_CALL_REQ: " + what)
+        print("    %d packets" % (n + len(inside)))
         with helper.Helper("csi-helper", places) as h:
             case.equal(csi.open_channel(h, plugin, 1), True, "ready")
 
