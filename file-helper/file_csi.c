@@ -110,12 +110,17 @@ file_on_plugin_dir_remove(struct file *f, const struct file_plugin_dir_remove_re
 	return file_trash_put(f, FILE_ROOT_CSI_SOCK, alloc, e);
 }
 
+/* Returns the root of the place's plugin, or a negative errno. */
 static int
-open_root(const struct file *f, const char *root, struct err *e)
+open_root(const struct file *f, const struct volume_place *place, struct csi_place *v,
+    struct err *e)
 {
-	int fd = fd_open_same_mount(f->root_fds[FILE_ROOT_CSI], root, O_PATH | O_DIRECTORY);
+	int fd = csi_place_read(place, v, e);
 
-	return fd < 0 ? err_set(e, fd, "open csi/%s", root) : fd;
+	if (fd < 0)
+		return fd;
+	fd = fd_open_same_mount(f->root_fds[FILE_ROOT_CSI], v->root, O_PATH | O_DIRECTORY);
+	return fd < 0 ? err_set(e, fd, "open csi/%s", v->root) : fd;
 }
 
 /* Makes "staging", "staging/v" and so on; path is restored afterwards. */
@@ -138,13 +143,10 @@ file_on_volume_dir_make(struct file *f, const struct file_volume_dir_make_req *r
     struct file_volume_dir_make_rep *rep, int *ret_fd, struct err *e)
 {
 	char path[CSI_DIR_SIZE + NAME_BYTES_MAX + 1];
-	cleanup_close int root_fd = -1;
 	struct csi_place v;
-	int r = csi_place_read(&req->place, &v, e);
+	cleanup_close int root_fd = open_root(f, &req->place, &v, e);
+	int r;
 
-	if (r < 0)
-		return r;
-	root_fd = open_root(f, v.root, e);
 	if (root_fd < 0)
 		return root_fd;
 	(void)snprintf(path, sizeof path, "%s%s%s", v.dir, v.is_staging ? "/" : "",
@@ -162,13 +164,9 @@ file_on_volume_dir_remove(struct file *f, const struct file_volume_dir_remove_re
     struct file_volume_dir_remove_rep *rep, int *ret_fd, struct err *e)
 {
 	char path[CSI_DIR_SIZE + NAME_BYTES_MAX + 1];
-	cleanup_close int root_fd = -1;
 	struct csi_place v;
-	int r = csi_place_read(&req->place, &v, e);
+	cleanup_close int root_fd = open_root(f, &req->place, &v, e);
 
-	if (r < 0)
-		return r;
-	root_fd = open_root(f, v.root, e);
 	if (root_fd < 0)
 		return root_fd == -ENOENT ? 0 : root_fd;
 	(void)snprintf(path, sizeof path, "%s/%s", v.dir, v.leaf);

@@ -35,6 +35,9 @@ struct hcl_body {
 	struct hcl_range at; /* with the braces */
 };
 
+/* Returns the body's attribute of this name, or NULL. It belongs to the body. */
+const struct hcl_attr *hcl_body_attr(const struct hcl_body *body, const char *name);
+
 enum hcl_expr_kind {
 	HCL_EXPR_LITERAL,
 	HCL_EXPR_TEMPLATE, /* parts, joined as a string */

@@ -8,8 +8,8 @@
 
 static const struct hcl_body *read_body(struct hcl_parser *p, int end, struct hcl_range from);
 
-static const struct hcl_attr *
-find_attr(const struct hcl_body *body, const char *name)
+const struct hcl_attr *
+hcl_body_attr(const struct hcl_body *body, const char *name)
 {
 	for (const struct hcl_attr *a = body->attrs; a; a = a->next)
 		if (strcmp(a->name, name) == 0)
@@ -30,7 +30,7 @@ static struct hcl_attr *
 read_attr(struct hcl_parser *p, const struct hcl_body *body, const char *name, struct hcl_range at)
 {
 	struct hcl_attr *a = hcl_new_object(p->h, struct hcl_attr);
-	const struct hcl_attr *before = find_attr(body, name);
+	const struct hcl_attr *before = hcl_body_attr(body, name);
 
 	if (before)
 		hcl_error(p->h, at, "attribute \"%s\" is set twice; the first time in line %u",

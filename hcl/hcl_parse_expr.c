@@ -39,6 +39,13 @@ add_item(struct hcl_parser *p, struct item_list *l, const struct hcl_expr *key,
 	l->items[l->n++] = (struct hcl_item){ key, value };
 }
 
+static void
+set_items(struct hcl_expr *e, const struct item_list *l)
+{
+	e->items = l->items;
+	e->n = l->n;
+}
+
 static const struct hcl_expr *
 read_number(struct hcl_parser *p)
 {
@@ -143,8 +150,7 @@ read_tuple(struct hcl_parser *p)
 			hcl_expected(p, "\",\" or \"]\" after an element");
 	}
 	e = new_expr(p, HCL_EXPR_TUPLE, open);
-	e->items = l.items;
-	e->n = l.n;
+	set_items(e, &l);
 	return close_expr(p, e, open, newlines);
 }
 
@@ -203,8 +209,7 @@ read_object(struct hcl_parser *p)
 	(void)hcl_scan_newlines(p, true);
 	read_members(p, &l);
 	e = new_expr(p, HCL_EXPR_OBJECT, open);
-	e->items = l.items;
-	e->n = l.n;
+	set_items(e, &l);
 	return close_expr(p, e, open, newlines);
 }
 
@@ -254,8 +259,7 @@ read_call(struct hcl_parser *p, const char *name, struct hcl_range from)
 	}
 	e = new_expr(p, HCL_EXPR_CALL, from);
 	e->name = name;
-	e->items = l.items;
-	e->n = l.n;
+	set_items(e, &l);
 	e->expand = expand;
 	return close_expr(p, e, from, newlines);
 }

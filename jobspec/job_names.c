@@ -163,15 +163,6 @@ read_rule(struct reader *r, struct variable *v, const struct hcl_block *b)
 	STAILQ_INSERT_TAIL(&v->rules, rule, entry);
 }
 
-static const struct hcl_attr *
-find_attr(const struct hcl_body *body, const char *name)
-{
-	for (const struct hcl_attr *a = body->attrs; a; a = a->next)
-		if (strcmp(a->name, name) == 0)
-			return a;
-	return NULL;
-}
-
 static void
 read_variable(struct reader *r, const struct hcl_block *b)
 {
@@ -193,11 +184,11 @@ read_variable(struct reader *r, const struct hcl_block *b)
 			    similar ? ": did you mean \"" : "", similar ? similar : "",
 			    similar ? "\"?" : "");
 		}
-	if ((a = find_attr(b->body, "description")))
+	if ((a = hcl_body_attr(b->body, "description")))
 		(void)read_text(r, a);
-	if ((a = find_attr(b->body, "type")))
+	if ((a = hcl_body_attr(b->body, "type")))
 		v->type = hcl_read_type(r->h, a->expr, false);
-	if ((a = find_attr(b->body, "default"))) {
+	if ((a = hcl_body_attr(b->body, "default"))) {
 		set_value(r, v, hcl_eval(r->h, a->expr, NULL), a->expr->at);
 		if (!v->type)
 			v->type = hcl_type_of(r->h, v->value);

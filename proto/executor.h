@@ -119,6 +119,15 @@ struct exe_lease {
 };
 #define EXE_LEASE_V1_SIZE 16
 
+/* A message of an executor. head.type says which member is meant; it may be longer than this
+ * version knows. */
+union exe_from {
+	struct exe_head head;
+	struct exe_hello hello; /* also EXE_STATE */
+	struct exe_exited exited;
+	uint8_t bytes[EXE_MSG_MAX];
+};
+
 _Static_assert(offsetof(struct exe_hello, kill_signal) == EXE_HELLO_V1_SIZE, "version 1 of HELLO");
 _Static_assert(sizeof(struct exe_hello) == 112, "version 2 of HELLO");
 _Static_assert(offsetof(struct exe_lease, kill_signal) == EXE_LEASE_V1_SIZE, "version 1 of LEASE");

@@ -378,12 +378,7 @@ on_exited(struct run *r, const struct exe_exited *x)
 static void
 on_ready(struct run_watch *w)
 {
-	union {
-		struct exe_head head;
-		struct exe_hello hello;
-		struct exe_exited exited;
-		uint8_t bytes[EXE_MSG_MAX];
-	} m;
+	union exe_from m;
 	struct run *r = container_of(w, struct run, watch);
 	cleanup_close int pidfd = -1;
 	size_t n = 0;

@@ -318,12 +318,7 @@ on_state(struct session *s, const struct exe_hello *h)
 static int
 on_message(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
-	union {
-		struct exe_head head;
-		struct exe_hello hello;
-		struct exe_exited exited;
-		uint8_t bytes[EXE_MSG_MAX];
-	} m;
+	union exe_from m;
 	struct session *s = userdata;
 	int fds[STREAMS] = { -1, -1, -1 };
 	size_t n = 0;

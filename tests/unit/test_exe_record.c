@@ -49,6 +49,17 @@ recorded(void)
 	return r;
 }
 
+/* Compares the message, which gets the run's id, with the recorded bytes of this size. */
+static void
+check_fixture(const char *file, uint8_t *id, const void *want, size_t size)
+{
+	cleanup_free char *bytes = NULL;
+
+	memcpy(id, run, sizeof run);
+	ck_assert_uint_eq(read_fixture(file, &bytes), size);
+	ck_assert_mem_eq(bytes, want, size);
+}
+
 /* The bytes in rows, messages and records, and the name in every path of the run. */
 START_TEST(run_id_of_version_1)
 {
@@ -95,15 +106,11 @@ START_TEST(hello_and_state_of_version_1)
 		.lease_ino = 4711,
 		.lease_ms = 5000,
 	};
-	cleanup_free char *hello = NULL, *state = NULL;
 
-	memcpy(want.run, run, sizeof run);
-	ck_assert_uint_eq(read_fixture("exe_hello_v1.bin", &hello), 96);
-	ck_assert_mem_eq(hello, &want, 96);
+	check_fixture("exe_hello_v1.bin", want.run, &want, 96);
 	want.head.type = EXE_STATE;
 	want.state = EXE_STOPPING;
-	ck_assert_uint_eq(read_fixture("exe_state_v1.bin", &state), 96);
-	ck_assert_mem_eq(state, &want, 96);
+	check_fixture("exe_state_v1.bin", want.run, &want, 96);
 }
 END_TEST
 
@@ -123,11 +130,8 @@ START_TEST(hello_of_version_2)
 		.kill_signal = 15,
 		.kill_timeout_ms = 25000,
 	};
-	cleanup_free char *bytes = NULL;
 
-	memcpy(want.run, run, sizeof run);
-	ck_assert_uint_eq(read_fixture("exe_hello_v2.bin", &bytes), sizeof want);
-	ck_assert_mem_eq(bytes, &want, sizeof want);
+	check_fixture("exe_hello_v2.bin", want.run, &want, sizeof want);
 }
 END_TEST
 
@@ -143,11 +147,8 @@ START_TEST(exited_of_version_1)
 		.lease_last_ok_ns = 2222222000000,
 		.lease_late_ns = 333333,
 	};
-	cleanup_free char *bytes = NULL;
 
-	memcpy(want.run, run, sizeof run);
-	ck_assert_uint_eq(read_fixture("exe_exited_v1.bin", &bytes), 80);
-	ck_assert_mem_eq(bytes, &want, 80);
+	check_fixture("exe_exited_v1.bin", want.run, &want, 80);
 }
 END_TEST
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """drover alloc logs: whole logs, the last lines, following, and interrupted connections."""
-import os
 import threading
 
 from lib import case
-from lib.fake_api import FakeApi, alloc, answer, chunked, finish
+from lib.fake_api import FakeApi, alloc, answer, chunked, finish, read_until
 
 A1 = "aaaa1111-0000-4000-8000-000000000001"
 
@@ -65,15 +64,6 @@ class Logs:
     def wait_followers(self, n):
         with self.grown:
             case.equal(self.grown.wait_for(lambda: self.followers >= n, case.LEAST_S), True, "%d followers" % n)
-
-
-def read_until(process, part):
-    seen = b""
-    while part not in seen:
-        more = os.read(process.stdout.fileno(), 65536)
-        case.equal(more != b"", True, "the command ended after %r" % seen)
-        seen += more
-    return seen
 
 
 LINES = b"".join(b"line %d %s\n" % (i, b"x" * (i % 300)) for i in range(1000))

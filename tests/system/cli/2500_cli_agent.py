@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 from lib import ROOT, agent, binary, case
-from lib.fake_api import finish, run_command
+from lib.fake_api import finish, read_until, run_command
 
 EXAMPLES = ROOT + "/contrib/examples/"
 
@@ -42,15 +42,6 @@ class Node(agent.Agent):
     def allocs(self, name):
         found = json.loads(self.drover("alloc", "status", "-json").out)
         return [a for a in found if a["JobID"] == name]
-
-
-def read_until(process, part):
-    seen = b""
-    while part not in seen:
-        more = os.read(process.stdout.fileno(), 65536)
-        case.equal(more != b"", True, "the command ended after %r" % seen)
-        seen += more
-    return seen
 
 
 def test_an_operator_runs_and_changes_a_first_job():

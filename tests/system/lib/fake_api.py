@@ -184,6 +184,16 @@ def finish(process):
     return Result(process.returncode, out.decode(), err.decode())
 
 
+def read_until(process, part):
+    """Returns what a Popen prints until the part has come."""
+    seen = b""
+    while part not in seen:
+        more = os.read(process.stdout.fileno(), 65536)
+        case.equal(more != b"", True, "the command ended after %r" % seen)
+        seen += more
+    return seen
+
+
 # --- objects in the form of the API ---
 
 NODE = "11111111-2222-3333-4444-555555555555"
