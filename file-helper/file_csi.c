@@ -112,8 +112,8 @@ file_on_plugin_dir_remove(struct file *f, const struct file_plugin_dir_remove_re
 
 /* Returns the root of the place's plugin, or a negative errno. */
 static int
-open_root(const struct file *f, const struct volume_place *place, struct csi_place *v,
-    struct err *e)
+open_root(
+    const struct file *f, const struct volume_place *place, struct csi_place *v, struct err *e)
 {
 	int fd = csi_place_read(place, v, e);
 

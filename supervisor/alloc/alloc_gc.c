@@ -14,12 +14,12 @@
 #define AGAIN_USEC 5000000
 
 struct alloc_gc {
-	sd_event_source *timer;
+	struct sup_timer timer;
 	uint64_t call; /* 0: no check is under way */
 	bool full;     /* the result of the last check */
 };
 
-static int on_time(sd_event_source *source, uint64_t usec, void *userdata);
+static void on_time(void *arg);
 
 static void
 check_after(struct sup *sup, uint64_t usec)
@@ -65,14 +65,13 @@ on_stat(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 	check_after(sup, n > 0 ? AGAIN_USEC : config->gc_interval_ms * 1000);
 }
 
-static int
-on_time(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_time(void *arg)
 {
 	const struct file_disk_stat_req req = {};
-	struct sup *sup = userdata;
+	struct sup *sup = arg;
 
 	sup->alloc_gc->call = file_call_disk_stat(sup, &req, on_stat, NULL);
-	return 0;
 }
 
 void
@@ -86,7 +85,7 @@ void
 alloc_gc_free(struct sup *sup)
 {
 	child_call_cancel(sup, sup->alloc_gc->call);
-	sup->alloc_gc->timer = sd_event_source_disable_unref(sup->alloc_gc->timer);
+	sup_timer_cancel(&sup->alloc_gc->timer);
 	free(sup->alloc_gc);
 	sup->alloc_gc = NULL;
 }

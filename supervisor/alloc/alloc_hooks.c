@@ -21,7 +21,7 @@ struct alloc_hooks {
 	bool busy;      /* the current hook was called and has not called alloc_hook_done() */
 	bool failed;    /* a prerun failed */
 	char *failures; /* sentences about failures in this phase; NULL: none */
-	struct sd_event_source *retry; /* of a destroy that failed */
+	struct sup_timer retry; /* of a destroy that failed */
 	/* For each hook: its state, then one state for each task. */
 	alignas(max_align_t) unsigned char states[];
 };
@@ -90,7 +90,7 @@ alloc_hooks_free(struct alloc_runner *ar)
 {
 	hook_foreach (hook, shutdown)
 		hook->shutdown(ar);
-	ar->hooks->retry = sd_event_source_disable_unref(ar->hooks->retry);
+	sup_timer_cancel(&ar->hooks->retry);
 	free(ar->hooks->failures);
 	free(ar->hooks);
 	ar->hooks = NULL;
@@ -187,14 +187,12 @@ alloc_hooks_take_failures(struct alloc_runner *ar)
 
 /* --- the end of a hook --- */
 
-static int
-on_destroy_retry(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_destroy_retry(void *arg)
 {
-	struct alloc_runner *ar = userdata;
+	struct alloc_runner *ar = arg;
 
-	ar->hooks->retry = sd_event_source_disable_unref(ar->hooks->retry);
 	current_hook(ar)->destroy(ar);
-	return 0;
 }
 
 static void

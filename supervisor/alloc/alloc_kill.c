@@ -54,15 +54,14 @@ has_run(const struct alloc_runner *ar)
 static void
 end_delay(struct alloc_runner *ar)
 {
-	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
+	sup_timer_cancel(&ar->kill.timer);
 	alloc_step_soon(ar);
 }
 
-static int
-on_delay_over(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_delay_over(void *arg)
 {
-	end_delay(userdata);
-	return 0;
+	end_delay(arg);
 }
 
 /* Returns the rest of the group's shutdown_delay, which may have begun under the last supervisor.
@@ -95,9 +94,9 @@ alloc_kill(struct alloc_runner *ar)
 			sup_timer_set(ar->sup, &ar->kill.timer, CLOCK_BOOTTIME,
 			    (uint64_t)left / 1000, on_delay_over, ar);
 	}
-	if (ar->kill.timer && has_run(ar))
+	if (sup_timer_is_set(&ar->kill.timer) && has_run(ar))
 		return;
-	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
+	sup_timer_cancel(&ar->kill.timer);
 	while (ar->kill.step < KILL_OVER && !step_waits(ar, ar->kill.step))
 		ar->kill.step++;
 }
@@ -113,7 +112,7 @@ alloc_kill_hurry(struct alloc_runner *ar)
 void
 alloc_kill_done(struct alloc_runner *ar)
 {
-	ar->kill.timer = sd_event_source_disable_unref(ar->kill.timer);
+	sup_timer_cancel(&ar->kill.timer);
 }
 
 void

@@ -12,6 +12,7 @@
 #include "supervisor/alloc/coordinator.h"
 #include "supervisor/alloc/restart_tracker.h"
 #include "supervisor/alloc/task_phase.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/table/alloc_table.h"
 
@@ -29,7 +30,7 @@ struct task_runner {
 	enum task_phase phase; /* task_runner.c writes it */
 	struct restart_tracker tracker;
 	struct run *run; /* NULL: the task has no process, and none is being started */
-	struct sd_event_source *timer;
+	struct sup_timer timer;
 	int64_t delay_ns;     /* of phase DELAYING or BACKOFF */
 	unsigned lost_starts; /* starts in a row that failed because a helper died */
 	bool gate_open;
@@ -51,8 +52,8 @@ enum kill_step {
 /* alloc_kill.c writes it. */
 struct alloc_kill {
 	enum kill_step step;
-	struct sd_event_source *timer; /* the group's shutdown_delay */
-	int64_t after_ns; /* the end of that delay, by CLOCK_REALTIME; 0: it has not begun */
+	struct sup_timer timer; /* the group's shutdown_delay */
+	int64_t after_ns;       /* the end of that delay, by CLOCK_REALTIME; 0: it has not begun */
 };
 
 struct alloc_runner {

@@ -7,8 +7,6 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
 
-#include <systemd/sd-event.h>
-
 #include "supervisor/alloc/alloc_identity.h"
 #include "supervisor/alloc/alloc_state.h"
 
@@ -27,11 +25,11 @@ struct token {
 
 struct alloc_identities {
 	struct alloc_runner *ar;
-	struct sd_event_source *timer;
-	sd_event_time_handler_t on_time; /* of hook_identity.c */
-	bool asking;                     /* a request to the source is pending */
-	bool waiting;                    /* the hook waits for the first tokens */
-	bool told;                       /* an event has reported that wait */
+	struct sup_timer timer;
+	void (*on_time)(void *identities); /* of hook_identity.c */
+	bool asking;                       /* a request to the source is pending */
+	bool waiting;                      /* the hook waits for the first tokens */
+	bool told;                         /* an event has reported that wait */
 	unsigned failures, file_failures;
 	uint64_t begun_ms;
 	size_t n;

@@ -113,7 +113,7 @@ say_runner(const struct alloc_runner *ar, struct causes *c)
 		    "The agent was restarted, and takes over its tasks, which ran before.");
 		return;
 	}
-	if (ar->kill.timer)
+	if (sup_timer_is_set(&ar->kill.timer))
 		causes_add(c, 0, "",
 		    "It is stopping: it keeps running during the shutdown_delay of its group.");
 	say_hook(ar, c);

@@ -27,13 +27,13 @@
 
 struct csi {
 	struct alloc_runner *ar;
-	struct sd_event_source *late;   /* reports that the hook waits, or ends the wait */
-	struct sd_event_source *waited; /* ends the wait for plugins; NULL: not waiting */
-	struct changed_watch plugins;   /* watches while the hook waits for a plugin */
-	bool plugins_late;              /* PLUGINS_USEC have passed */
-	unsigned at;                    /* index of the volume that is being mounted */
-	unsigned left;                  /* pending unmounts */
-	bool destroy_waits;             /* destroy waits for the last unmount */
+	struct sup_timer late;        /* reports that the hook waits, or ends the wait */
+	struct sup_timer waited;      /* ends the wait for plugins; NULL: not waiting */
+	struct changed_watch plugins; /* watches while the hook waits for a plugin */
+	bool plugins_late;            /* PLUGINS_USEC have passed */
+	unsigned at;                  /* index of the volume that is being mounted */
+	unsigned left;                /* pending unmounts */
+	bool destroy_waits;           /* destroy waits for the last unmount */
 };
 
 static struct csi *
@@ -62,8 +62,8 @@ end_step(struct alloc_runner *ar, int r, const struct err *e)
 {
 	struct csi *c = state_of(ar);
 
-	c->late = sd_event_source_disable_unref(c->late);
-	c->waited = sd_event_source_disable_unref(c->waited);
+	sup_timer_cancel(&c->late);
+	sup_timer_cancel(&c->waited);
 	alloc_hook_done(ar, r, e);
 }
 
@@ -110,17 +110,15 @@ on_plugin_changed(struct sup *sup, struct changed_watch *w)
 	mount_next(c->ar);
 }
 
-static int
-on_plugins_late(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_plugins_late(void *arg)
 {
-	struct alloc_runner *ar = userdata;
+	struct alloc_runner *ar = arg;
 	struct csi *c = state_of(ar);
 
-	c->waited = sd_event_source_disable_unref(source);
 	c->plugins_late = true;
 	if (c->plugins.on)
 		on_plugin_changed(ar->sup, &c->plugins);
-	return 0;
 }
 
 /* After a restart of the agent, a plugin may answer later than the allocs with its volumes start.
@@ -132,7 +130,7 @@ wait_for_plugin(struct alloc_runner *ar)
 
 	if (c->plugins_late)
 		return false;
-	if (!c->waited)
+	if (!sup_timer_is_set(&c->waited))
 		sup_timer_set(
 		    ar->sup, &c->waited, CLOCK_MONOTONIC, PLUGINS_USEC, on_plugins_late, ar);
 	changed_watch(ar->sup, CHANGED_PLUGINS, &c->plugins);
@@ -170,14 +168,13 @@ mount_next(struct alloc_runner *ar)
 	ar->sup->source->ops->claim(ar->sup->source, ar->sa, request, on_claimed, ar);
 }
 
-static int
-on_mount_late(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_mount_late(void *arg)
 {
-	struct alloc_runner *ar = userdata;
+	struct alloc_runner *ar = arg;
 	const struct volume_request *request = next_request(ar);
 	char text[256];
 
-	state_of(ar)->late = sd_event_source_disable_unref(source);
 	tell_pending(ar, "the call may take two minutes");
 	if (request && state_of(ar)->plugins.on) {
 		(void)snprintf(text, sizeof text,
@@ -185,7 +182,6 @@ on_mount_late(sd_event_source *source, uint64_t usec, void *userdata)
 		    str(request->source));
 		alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
 	}
-	return 0;
 }
 
 static void
@@ -238,30 +234,28 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 		end_step(ar, 0, NULL);
 }
 
-static int
-on_unmount_later(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_unmount_later(void *arg)
 {
 	const char *outlook =
 	    "the volume stays claimed, but the allocation does not wait any longer";
-	struct alloc_runner *ar = userdata;
+	struct alloc_runner *ar = arg;
 	const struct task_group *g = ar->sa->group;
 
 	tell_pending(ar, outlook);
 	for (size_t i = 0; i < g->volumes.n; i++)
 		volume_unmount_leave(ar->sup, ar->sa, g->volumes.v[i].key);
 	end_step(ar, 0, NULL);
-	return 0;
 }
 
-static int
-on_unmount_late(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_unmount_late(void *arg)
 {
-	struct alloc_runner *ar = userdata;
+	struct alloc_runner *ar = arg;
 
 	tell_pending(ar, "the end of the allocation waits for it for another 10 s");
 	sup_timer_set(
 	    ar->sup, &state_of(ar)->late, CLOCK_MONOTONIC, LEAVE_USEC, on_unmount_later, ar);
-	return 0;
 }
 
 static void
@@ -337,8 +331,8 @@ free_csi(struct alloc_runner *ar)
 	struct csi *c = state_of(ar);
 
 	changed_unwatch(ar->sup, &c->plugins);
-	c->waited = sd_event_source_disable_unref(c->waited);
-	c->late = sd_event_source_disable_unref(c->late);
+	sup_timer_cancel(&c->waited);
+	sup_timer_cancel(&c->late);
 }
 
 const struct alloc_hook alloc_hook_csi = {

@@ -31,7 +31,7 @@
 
 /* Of the agent: each round measures all running allocs, in batches. */
 struct disk_watch {
-	struct sd_event_source *timer;
+	struct sup_timer timer;
 	uint64_t call;                    /* measures the batch; 0: no round is running */
 	struct id batch[FILE_ALLOCS_MAX]; /* the allocs that are being measured */
 	size_t n_batch;
@@ -212,18 +212,17 @@ measure_next(struct sup *sup)
 	w->call = file_call_disk_usage(sup, &req, on_usage, NULL);
 }
 
-static int
-on_round(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_round(void *arg)
 {
-	struct sup *sup = userdata;
+	struct sup *sup = arg;
 	struct disk_watch *w = sup->disk_watch;
 
 	sup_timer_set(sup, &w->timer, CLOCK_MONOTONIC, ROUND_USEC, on_round, sup);
 	if (w->call)
-		return 0; /* the last round has not ended */
+		return; /* the last round has not ended */
 	w->has_last = false;
 	measure_next(sup);
-	return 0;
 }
 
 static void
@@ -239,7 +238,7 @@ end_rounds(struct sup *sup)
 	struct disk_watch *w = sup->disk_watch;
 
 	child_call_cancel(sup, w->call);
-	w->timer = sd_event_source_disable_unref(w->timer);
+	sup_timer_cancel(&w->timer);
 	free(w);
 	sup->disk_watch = NULL;
 }

@@ -24,7 +24,7 @@
 #define DEADLINE_MS    300000
 
 struct alloc_health {
-	struct sd_event_source *timer;
+	struct sup_timer timer;
 	char *deployment;    /* the deployment that waits; NULL: none */
 	int64_t deadline_ms; /* clock_ms(); 0: health is not watched */
 	int64_t start;       /* the latest start of its tasks; 0: not all run */
@@ -150,7 +150,7 @@ end_watch(struct alloc_runner *ar)
 {
 	struct alloc_health *h = state_of(ar);
 
-	h->timer = sd_event_source_disable_unref(h->timer);
+	sup_timer_cancel(&h->timer);
 	h->deadline_ms = 0;
 	h->start = 0;
 	str_set(&h->deployment, NULL);
@@ -204,16 +204,14 @@ check_tasks(const struct sup_alloc *sa, int64_t *ret_start)
 
 static void check_health(struct alloc_runner *ar);
 
-static int
-on_health_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+static void
+on_health_time(void *arg)
 {
-	struct alloc_runner *ar = userdata;
+	struct alloc_runner *ar = arg;
 
-	state_of(ar)->timer = sd_event_source_disable_unref(state_of(ar)->timer);
 	check_health(ar);
 	if (ar->news)
 		alloc_step_soon(ar);
-	return 0;
 }
 
 static void

@@ -25,17 +25,16 @@ static void request_tokens(struct alloc_identities *ids);
 
 /* --- the times of requests --- */
 
-static int
-on_time(struct sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_time(void *arg)
 {
-	struct alloc_identities *ids = userdata;
+	struct alloc_identities *ids = arg;
 	struct alloc_runner *ar = ids->ar;
 
-	ids->timer = sd_event_source_disable_unref(ids->timer);
+	sup_timer_cancel(&ids->timer);
 	for (unsigned i = 0; i < ar->n_tasks; i++)
 		task_tokens_give(ids, &ar->tasks[i]);
 	request_tokens(ids);
-	return 0;
 }
 
 /* Wakes when the next token is due. */
@@ -79,7 +78,7 @@ cancel_request(struct alloc_identities *ids)
 {
 	struct source *source = ids->ar->sup->source;
 
-	ids->timer = sd_event_source_disable_unref(ids->timer);
+	sup_timer_cancel(&ids->timer);
 	if (ids->asking && source) /* NULL: the source was freed first */
 		source->ops->sign_cancel(source, ids->ar->sa);
 	ids->asking = false;

@@ -21,9 +21,9 @@
 
 struct lease {
 	struct alloc_runner *ar;
-	struct changed_watch beats;       /* watches while the alloc waits for a heartbeat */
-	struct sd_event_source *deadline; /* the end of the lease during that wait */
-	bool passed;                      /* it had passed when the alloc was restored */
+	struct changed_watch beats; /* watches while the alloc waits for a heartbeat */
+	struct sup_timer deadline;  /* the end of the lease during that wait */
+	bool passed;                /* it had passed when the alloc was restored */
 };
 
 static void check_lease(struct alloc_runner *ar);
@@ -40,7 +40,7 @@ end_waits(struct alloc_runner *ar)
 	struct lease *l = state_of(ar);
 
 	changed_unwatch(ar->sup, &l->beats);
-	l->deadline = sd_event_source_disable_unref(l->deadline);
+	sup_timer_cancel(&l->deadline);
 }
 
 static void
@@ -58,11 +58,10 @@ on_beat(struct sup *sup, struct changed_watch *w)
 	check_again(l->ar);
 }
 
-static int
-on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_deadline(void *arg)
 {
-	check_again(userdata);
-	return 0;
+	check_again(arg);
 }
 
 /* deadline_ns: the end of the lease by CLOCK_BOOTTIME; 0: there is none. */

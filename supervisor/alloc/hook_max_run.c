@@ -9,7 +9,7 @@
 #include "supervisor/core/sup_timer.h"
 
 struct max_run {
-	struct sd_event_source *timer;
+	struct sup_timer timer;
 	bool overdue;
 };
 
@@ -51,14 +51,12 @@ end_if_overdue(struct alloc_runner *ar, const struct alloc_record *kept)
 		end_overdue(ar);
 }
 
-static int
-on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_deadline(void *arg)
 {
-	struct alloc_runner *ar = userdata;
+	struct alloc_runner *ar = arg;
 
-	state_of(ar)->timer = sd_event_source_disable_unref(source);
 	end_overdue(ar);
-	return 0;
 }
 
 static void
@@ -66,7 +64,7 @@ disarm_deadline(struct alloc_runner *ar)
 {
 	struct max_run *m = state_of(ar);
 
-	m->timer = sd_event_source_disable_unref(m->timer);
+	sup_timer_cancel(&m->timer);
 }
 
 static void

@@ -59,7 +59,7 @@ change_phase(struct task_runner *tr, enum task_ev event)
 	}
 	if (tr->phase == (enum task_phase)next)
 		return false;
-	tr->timer = sd_event_source_disable_unref(tr->timer);
+	sup_timer_cancel(&tr->timer);
 	tr->phase = (enum task_phase)next;
 	return true;
 }
@@ -245,14 +245,13 @@ pass_gate(struct task_runner *tr)
 		handle_event(tr, TASK_EV_GATE_OPEN);
 }
 
-static int
-on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_backoff_end(void *arg)
 {
-	struct task_runner *tr = userdata;
+	struct task_runner *tr = arg;
 
 	handle_event(tr, TASK_EV_TIMER);
 	pass_gate(tr);
-	return 0;
 }
 
 static void
@@ -281,11 +280,10 @@ stop_run(struct task_runner *tr)
 	task_stop_run(tr);
 }
 
-static int
-on_delay_end(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_delay_end(void *arg)
 {
-	task_runner_hurry(userdata);
-	return 0;
+	task_runner_hurry(arg);
 }
 
 /* The services of a killed task are deregistered before the delay, those of a restarted task after
@@ -456,7 +454,7 @@ task_runner_init(struct task_runner *tr, struct alloc_runner *ar, const struct t
 void
 task_runner_done(struct task_runner *tr)
 {
-	tr->timer = sd_event_source_disable_unref(tr->timer);
+	sup_timer_cancel(&tr->timer);
 	plugin_task_free(tr->plugin);
 	run_usage_free(tr->usage);
 	release_run(tr);

@@ -163,7 +163,7 @@ task_tokens_runs(struct task_runner *tr)
 		return;
 	task_tokens_give(ids, tr);
 	/* If all tasks had ended before this one was restarted, no timer is set for renewals. */
-	if (!ids->timer && !ids->asking)
+	if (!sup_timer_is_set(&ids->timer) && !ids->asking)
 		tokens_wake(ids, 1);
 }
 

@@ -17,7 +17,7 @@
 
 struct usage_request {
 	struct sup *sup;
-	sd_event_source *timer; /* until the second sample */
+	struct sup_timer timer; /* until the second sample */
 	bool host;              /* of the machine; false: of an alloc */
 	struct id alloc;
 	char *task; /* NULL: all */
@@ -184,19 +184,18 @@ sample_and_answer(struct usage_request *q, bool last)
 static void
 request_free(struct usage_request *q)
 {
-	(void)sd_event_source_disable_unref(q->timer);
+	sup_timer_cancel(&q->timer);
 	free(q->task);
 	free(q);
 }
 
-static int
-on_second(sd_event_source *timer, uint64_t usec, void *arg)
+static void
+on_second(void *arg)
 {
 	struct usage_request *q = arg;
 
 	(void)sample_and_answer(q, true);
 	request_free(q);
-	return 0;
 }
 
 static void

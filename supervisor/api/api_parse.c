@@ -34,7 +34,7 @@ struct parse {
 struct parse_queue {
 	TAILQ_HEAD(, parse) waiting;
 	unsigned n_sent;
-	sd_event_source *idle;
+	struct sup_timer idle;
 };
 
 void
@@ -63,22 +63,21 @@ parse_queue_free(struct sup *sup)
 		TAILQ_REMOVE(&q->waiting, p, link);
 		free_parse(p);
 	}
-	sd_event_source_disable_unref(q->idle);
+	sup_timer_cancel(&q->idle);
 	free(q);
 	sup->parse_queue = NULL;
 }
 
-static int
-on_idle(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_idle(void *arg)
 {
-	struct sup *sup = userdata;
+	struct sup *sup = arg;
 
 	if (child_busy(sup, IPC_JOB_PARSER))
 		sup_timer_set(
 		    sup, &sup->parse_queue->idle, CLOCK_MONOTONIC, IDLE_USEC, on_idle, sup);
 	else
 		child_let_go(sup, IPC_JOB_PARSER);
-	return 0;
 }
 
 static void

@@ -29,20 +29,45 @@ sup_timers_open(struct sup *sup, struct err *e)
 	return 0;
 }
 
-void
-sup_timer_set(struct sup *sup, sd_event_source **timer, clockid_t clock, uint64_t after_usec,
-    sd_event_time_handler_t fn, void *arg)
+static int
+on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	*timer = sd_event_source_disable_unref(*timer);
-	if (sd_event_add_time_relative(sup->event, timer, clock, after_usec, 0, fn, arg) < 0)
+	struct sup_timer *t = userdata;
+
+	t->source = sd_event_source_disable_unref(t->source);
+	t->fn(t->arg);
+	return 0;
+}
+
+static void
+set_call(struct sup_timer *t, void (*fn)(void *arg), void *arg)
+{
+	sup_timer_cancel(t);
+	t->fn = fn;
+	t->arg = arg;
+}
+
+void
+sup_timer_set(struct sup *sup, struct sup_timer *t, clockid_t clock, uint64_t after_usec,
+    void (*fn)(void *arg), void *arg)
+{
+	set_call(t, fn, arg);
+	if (sd_event_add_time_relative(sup->event, &t->source, clock, after_usec, 0, on_time, t) <
+	    0)
 		mem_exhausted();
 }
 
 void
-sup_timer_set_at(struct sup *sup, sd_event_source **timer, clockid_t clock, uint64_t at_usec,
-    sd_event_time_handler_t fn, void *arg)
+sup_timer_set_at(struct sup *sup, struct sup_timer *t, clockid_t clock, uint64_t at_usec,
+    void (*fn)(void *arg), void *arg)
 {
-	*timer = sd_event_source_disable_unref(*timer);
-	if (sd_event_add_time(sup->event, timer, clock, at_usec, 0, fn, arg) < 0)
+	set_call(t, fn, arg);
+	if (sd_event_add_time(sup->event, &t->source, clock, at_usec, 0, on_time, t) < 0)
 		mem_exhausted();
+}
+
+void
+sup_timer_cancel(struct sup_timer *t)
+{
+	t->source = sd_event_source_disable_unref(t->source);
 }

@@ -26,7 +26,7 @@ struct turn {
 	bool durable;
 	bool stuck;
 	char why[ERR_MSG_SIZE];
-	sd_event_source *retry;
+	struct sup_timer retry;
 };
 
 void
@@ -47,7 +47,7 @@ turn_free(struct sup *sup)
 {
 	if (!sup->turn)
 		return;
-	sd_event_source_disable_unref(sup->turn->retry);
+	sup_timer_cancel(&sup->turn->retry);
 	free(sup->turn);
 	sup->turn = NULL;
 }
@@ -202,11 +202,10 @@ has_work(const struct turn *t)
 	return !STAILQ_EMPTY(&t->decisions) || !STAILQ_EMPTY(t->writes) || !STAILQ_EMPTY(&t->sends);
 }
 
-static int
-on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_retry(void *arg)
 {
 	/* The timer only wakes the loop; the end of the turn retries the commit. */
-	return 0;
 }
 
 static void

@@ -59,7 +59,7 @@ struct run {
 	struct dirty row;
 	int fd;
 	struct run_watch watch;
-	sd_event_source *later, *overdue;
+	struct sup_timer later, overdue;
 	unsigned retries;
 	uint64_t call;
 	const struct run_events *ev;
@@ -82,7 +82,7 @@ static void
 disconnect(struct run *r)
 {
 	run_watch_remove(r->sup, &r->watch);
-	r->later = sd_event_source_disable_unref(r->later);
+	sup_timer_cancel(&r->later);
 	close_p(&r->fd);
 	r->greeted = false;
 }
@@ -96,7 +96,7 @@ run_free(struct run *r)
 	hash_remove(&runs->by_alloc, &r->by_alloc);
 	runs->n -= !r->leftover;
 	disconnect(r);
-	r->overdue = sd_event_source_disable_unref(r->overdue);
+	sup_timer_cancel(&r->overdue);
 	turn_forget_deferred(r->sup, &r->send);
 	turn_forget_write(r->sup, &r->row);
 	child_call_cancel(r->sup, r->call);
@@ -404,14 +404,12 @@ on_ready(struct run_watch *w)
 
 static void connect_run(struct run *r);
 
-static int
-on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_retry(void *arg)
 {
-	struct run *r = userdata;
+	struct run *r = arg;
 
-	r->later = sd_event_source_disable_unref(r->later);
 	connect_run(r);
-	return 0;
 }
 
 static void
@@ -569,18 +567,16 @@ run_is_left(struct sup *sup, const struct id *alloc, const char *task)
 	return next_of_task(sup, NULL, alloc, task) != NULL;
 }
 
-static int
-on_follow(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_follow(void *arg)
 {
-	struct run *r = userdata;
+	struct run *r = arg;
 
-	r->later = sd_event_source_disable_unref(r->later);
 	/* After a reboot nothing of the run is alive; its record may have how it ended. */
 	if (r->other_boot)
 		read_end(r);
 	else
 		connect_run(r);
-	return 0;
 }
 
 void
@@ -608,15 +604,13 @@ runs_reap_others(struct sup *sup)
 
 /* The executor should have killed the task by now. The reap kills its cgroup, which needs no
  * executor. */
-static int
-on_overdue(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_overdue(void *arg)
 {
-	struct run *r = userdata;
+	struct run *r = arg;
 
-	r->overdue = sd_event_source_disable_unref(r->overdue);
 	if (r->state < RUN_ENDED)
 		report_lost(r, "its executor did not end it in time; its cgroup is killed");
-	return 0;
 }
 
 void
@@ -647,14 +641,12 @@ run_signal(struct run *r, int signo)
 
 static void reap_run(struct run *r);
 
-static int
-on_reap_again(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_reap_again(void *arg)
 {
-	struct run *r = userdata;
+	struct run *r = arg;
 
-	r->later = sd_event_source_disable_unref(r->later);
 	reap_run(r);
-	return 0;
 }
 
 static void

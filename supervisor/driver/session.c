@@ -35,7 +35,8 @@ struct session {
 	uint64_t call;
 	bool tty;
 	int sock, fds[STREAMS]; /* -1: not open yet, or closed */
-	sd_event_source *sock_source, *late, *sources[STREAMS], *soon;
+	sd_event_source *sock_source, *sources[STREAMS], *soon;
+	struct sup_timer late;
 	char *in;
 	size_t in_len;
 	bool close_in; /* close the input once `in` is empty */
@@ -58,7 +59,7 @@ static void
 disconnect(struct session *s)
 {
 	s->sock_source = sd_event_source_disable_unref(s->sock_source);
-	s->late = sd_event_source_disable_unref(s->late);
+	sup_timer_cancel(&s->late);
 	close_p(&s->sock);
 }
 
@@ -295,7 +296,7 @@ on_hello(struct session *s, int fds[STREAMS], size_t n)
 	}
 	s->begun = true;
 	s->close_reported[ERR] = s->tty;
-	s->late = sd_event_source_disable_unref(s->late);
+	sup_timer_cancel(&s->late);
 	set_size(s);
 	update_input(s);
 	wake_soon(s);
@@ -344,11 +345,10 @@ on_message(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	return 0;
 }
 
-static int
-on_late(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_late(void *arg)
 {
-	fail_session(userdata, -ETIMEDOUT, "the session did not begin within 30 s");
-	return 0;
+	fail_session(arg, -ETIMEDOUT, "the session did not begin within 30 s");
 }
 
 static void

@@ -20,7 +20,7 @@ struct waiter {
 	LIST_ENTRY(waiter) link; /* in api.waiters */
 	uint64_t index;          /* the answer must have a higher one */
 	api_index *now;
-	sd_event_source *timer;
+	struct sup_timer timer;
 };
 
 int
@@ -50,7 +50,7 @@ free_waiter(struct waiter *w)
 {
 	LIST_REMOVE(w, link);
 	w->held.req->sup->api->n_waiters--;
-	(void)sd_event_source_disable_unref(w->timer);
+	sup_timer_cancel(&w->timer);
 	free(w);
 }
 
@@ -78,14 +78,13 @@ answer_waiter(struct waiter *w, uint64_t index)
 	answer_query(req, index);
 }
 
-static int
-on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_timeout(void *arg)
 {
-	struct waiter *w = userdata;
+	struct waiter *w = arg;
 	struct api_req *req = w->held.req;
 
 	answer_waiter(w, w->now(req->sup, req));
-	return 0;
 }
 
 static void

@@ -21,7 +21,7 @@
 #define USEC_PER_MS 1000
 
 struct check_tls {
-	sd_event_source *idle;
+	struct sup_timer idle;
 	struct stat authorities; /* those that check-helper has read */
 };
 
@@ -36,21 +36,20 @@ check_tls_free(struct sup *sup)
 {
 	if (!sup->check_tls)
 		return;
-	sd_event_source_disable_unref(sup->check_tls->idle);
+	sup_timer_cancel(&sup->check_tls->idle);
 	free(sup->check_tls);
 	sup->check_tls = NULL;
 }
 
-static int
-on_idle(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_idle(void *arg)
 {
-	struct sup *sup = userdata;
+	struct sup *sup = arg;
 
 	if (child_busy(sup, IPC_CHECK_HELPER))
 		sup_timer_set(sup, &sup->check_tls->idle, CLOCK_MONOTONIC, IDLE_USEC, on_idle, sup);
 	else
 		child_let_go(sup, IPC_CHECK_HELPER);
-	return 0;
 }
 
 /* check-helper reads the list of authorities at its start and can open no file later. After a

@@ -203,8 +203,11 @@ begin_timer(struct check *c)
 
 	if (c->all->restored)
 		usec = (uint64_t)((double)c->interval_ns / 1000 * ((double)random() / RAND_MAX));
-	sup_timer_set(c->all->sup, &c->timer, CLOCK_MONOTONIC, usec, on_time, c);
-	(void)sd_event_source_set_time_accuracy(c->timer, ACCURACY_USEC);
+	/* Not a sup_timer: it is more accurate, and is set again for each try. */
+	c->timer = sd_event_source_disable_unref(c->timer);
+	if (sd_event_add_time_relative(c->all->sup->event, &c->timer, CLOCK_MONOTONIC, usec,
+		ACCURACY_USEC, on_time, c) < 0)
+		mem_exhausted();
 }
 
 static void

@@ -46,7 +46,7 @@ mount_free(struct mount *m)
 	turn_forget_write(m->sup, &m->row);
 	child_call_cancel(m->sup, m->call);
 	plugin_call_cancel(m->plugin_call);
-	m->timer = sd_event_source_disable_unref(m->timer);
+	sup_timer_cancel(&m->timer);
 	mount_record_done(&m->rec);
 	csi_volume_done(&m->volume);
 	free(m);
@@ -141,14 +141,12 @@ wake_next(struct mount *m)
 	}
 }
 
-static int
-on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_retry(void *arg)
 {
-	struct mount *m = userdata;
+	struct mount *m = arg;
 
-	m->timer = sd_event_source_disable_unref(m->timer);
 	mount_advance(m);
-	return 0;
 }
 
 void
@@ -392,7 +390,7 @@ mount_advance(struct mount *m)
 void
 mount_undo(struct mount *m)
 {
-	m->timer = sd_event_source_disable_unref(m->timer);
+	sup_timer_cancel(&m->timer);
 	m->retry_usec = RETRY_USEC;
 	m->unmounting = true;
 	mount_advance(m);

@@ -5,6 +5,7 @@
 #define DROVER_SUPERVISOR_VOLUME_MOUNT_H
 
 #include "common/list.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount_record.h"
 #include "supervisor/volume/volumes.h"
@@ -36,7 +37,7 @@ struct mount {
 	bool begun;              /* there may be something to undo besides the row */
 	uint64_t call;
 	struct plugin_call *plugin_call;
-	struct sd_event_source *timer;
+	struct sup_timer timer;
 	uint64_t retry_usec;
 	volume_cb *cb;
 	void *arg;

@@ -46,7 +46,7 @@ struct plugin_task {
 	char *socket_dir, *root_dir; /* on the host */
 	uint64_t make, remove;
 	struct plugin_call *call;
-	struct sd_event_source *timer;
+	struct sup_timer timer;
 	uint64_t retry_usec, deadline_usec;
 	enum fingerprint_step step;
 	bool healthy_once;      /* since this start of the task */
@@ -100,7 +100,7 @@ plugin_task_update(struct plugin_task *pt, const struct task *task)
 static void
 stop_asking(struct plugin_task *pt)
 {
-	pt->timer = sd_event_source_disable_unref(pt->timer);
+	sup_timer_cancel(&pt->timer);
 	plugin_call_cancel(pt->call);
 	pt->call = NULL;
 }
@@ -196,14 +196,12 @@ now_usec(const struct plugin_task *pt)
 	return now;
 }
 
-static int
-on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_timer(void *arg)
 {
-	struct plugin_task *pt = userdata;
+	struct plugin_task *pt = arg;
 
-	pt->timer = sd_event_source_disable_unref(pt->timer);
 	ask_next(pt);
-	return 0;
 }
 
 static void

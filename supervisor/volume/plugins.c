@@ -69,12 +69,13 @@ struct plugin_call {
 struct plugins {
 	LIST_HEAD(, plugin) instances;
 	LIST_HEAD(, plugin_call) calls;
-	sd_event_source *check; /* set while calls wait for an instance */
+	struct sup_timer check; /* set while calls wait for an instance */
+	uint64_t check_usec;    /* when it fires */
 	uint64_t channel_no;
 };
 
 static void try_call(struct plugin_call *pc);
-static int on_check(sd_event_source *source, uint64_t usec, void *userdata);
+static void on_check(void *arg);
 
 static uint64_t
 now_usec(struct sup *sup)
@@ -90,11 +91,11 @@ static void
 check_after(struct sup *sup, uint64_t usec)
 {
 	struct plugins *ps = sup->plugins;
-	uint64_t set;
+	uint64_t at = now_usec(sup) + usec;
 
-	if (ps->check && sd_event_source_get_time(ps->check, &set) >= 0 &&
-	    set <= now_usec(sup) + usec)
+	if (sup_timer_is_set(&ps->check) && ps->check_usec <= at)
 		return;
+	ps->check_usec = at;
 	sup_timer_set(sup, &ps->check, CLOCK_MONOTONIC, usec, on_check, sup);
 }
 
@@ -354,16 +355,15 @@ wait_failure(const struct plugin_call *pc, uint64_t now)
 }
 
 /* Called each second while a call waits for an instance, and when an instance answers. */
-static int
-on_check(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_check(void *arg)
 {
-	struct sup *sup = userdata;
+	struct sup *sup = arg;
 	uint64_t now = now_usec(sup);
 	struct plugin_call *pc, *next;
 	bool more = false;
 	const char *why;
 
-	sup->plugins->check = sd_event_source_disable_unref(sup->plugins->check);
 	LIST_FOREACH_SAFE (pc, &sup->plugins->calls, link, next) {
 		if (pc->p || pc->call)
 			continue;
@@ -372,14 +372,13 @@ on_check(sd_event_source *source, uint64_t usec, void *userdata)
 		if (why) {
 			call_fail(pc, pc->lost ? -ECONNRESET : -EHOSTDOWN, why);
 			check_after(sup, 0); /* the callback may have ended other calls */
-			return 0;
+			return;
 		}
 		if (pc->not_before_usec <= now && find_answering(pc))
 			try_call(pc);
 	}
 	if (more)
 		check_after(sup, CHECK_USEC);
-	return 0;
 }
 
 void
@@ -447,7 +446,7 @@ plugins_free(struct sup *sup)
 		return;
 	while (!LIST_EMPTY(&sup->plugins->calls))
 		plugin_call_cancel(LIST_FIRST(&sup->plugins->calls));
-	sd_event_source_disable_unref(sup->plugins->check);
+	sup_timer_cancel(&sup->plugins->check);
 	free(sup->plugins);
 	sup->plugins = NULL;
 }

@@ -178,7 +178,7 @@ volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request 
 		cb(sup, arg, e.code, &e);
 		return;
 	}
-	m->timer = sd_event_source_disable_unref(m->timer);
+	sup_timer_cancel(&m->timer);
 	csi_volume_done(&m->volume);
 	csi_volume_copy(volume, &m->volume);
 	m->capability = (struct csi_capability){ .attachment_mode = request->attachment_mode,
@@ -199,7 +199,7 @@ volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_reques
 		cb(sup, arg, 0, NULL);
 		return;
 	}
-	m->timer = sd_event_source_disable_unref(m->timer);
+	sup_timer_cancel(&m->timer);
 	m->unmounting = true;
 	m->cb = cb;
 	m->arg = arg;
@@ -319,7 +319,7 @@ volumes_plugin_answers(struct sup *sup, const char *plugin)
 	struct mount *m;
 
 	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (m->timer && str_eq(m->rec.plugin, plugin))
+		if (sup_timer_is_set(&m->timer) && str_eq(m->rec.plugin, plugin))
 			mount_undo(m);
 }
 

@@ -41,7 +41,7 @@ static struct agent_config config;
 static struct {
 	unsigned started, updated, destroyed; /* calls of the client */
 	unsigned timers;                      /* that were set */
-	sd_event_time_handler_t on_timer;     /* the last one */
+	void (*on_timer)(void *arg);          /* the last one */
 	void *timer_arg;
 } seen;
 
@@ -82,12 +82,17 @@ turn_is_stuck(struct sup *s, const char **ret)
 }
 
 void
-sup_timer_set(struct sup *s, sd_event_source **timer, clockid_t clock, uint64_t after_usec,
-    sd_event_time_handler_t fn, void *arg)
+sup_timer_set(struct sup *s, struct sup_timer *t, clockid_t clock, uint64_t after_usec,
+    void (*fn)(void *arg), void *arg)
 {
 	seen.timers++;
 	seen.on_timer = fn;
 	seen.timer_arg = arg;
+}
+
+void
+sup_timer_cancel(struct sup_timer *t)
+{
 }
 
 const struct node *

@@ -213,7 +213,7 @@ START_TEST(a_failed_alloc_is_rescheduled)
 	ck_assert_str_eq(first->followup_eval_id, slot->waits->ev.id);
 	/* The delay is over. */
 	first->task_states.v[0].value.finished_at -= 6 * 1000000000LL;
-	(void)seen.on_timer(NULL, 0, seen.timer_arg);
+	seen.on_timer(seen.timer_arg);
 	ck_assert_ptr_eq(local_marks_pop_job(&local), slot->job);
 	ck_assert_ptr_eq(local_marks_pop_slot(slot->job), slot);
 	local_reconcile_slot(&local, slot, NULL);

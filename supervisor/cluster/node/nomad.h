@@ -10,6 +10,7 @@
 #include "supervisor/alloc/client.h"
 #include "supervisor/cluster/link/link.h"
 #include "supervisor/cluster/rpc/rpc.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/http/api.h"
 #include "supervisor/service/service_table.h"
@@ -45,7 +46,7 @@ struct nomad {
 	struct dirty node_row;
 	struct node sent; /* the node as last registered */
 	uint64_t register_call, register_at_ms;
-	struct sd_event_source *register_timer;
+	struct sup_timer register_timer;
 	unsigned register_failures;
 	/* Called after each registration. first: of this process. anew: the servers do not have
 	 * what this node reported to them earlier. */
@@ -54,7 +55,7 @@ struct nomad {
 	/* nomad_events.c */
 	MODEL_LIST(struct node_event) events;
 	uint64_t events_call;
-	struct sd_event_source *events_timer;
+	struct sup_timer events_timer;
 
 	/* nomad_node.c */
 	struct text beat; /* the body of the last beat */
@@ -64,7 +65,7 @@ struct nomad {
 	/* nomad_watch.c */
 	enum watch_state watch;
 	uint64_t watch_call, watch_index, watch_asked_ms;
-	struct sd_event_source *watch_timer;
+	struct sup_timer watch_timer;
 	unsigned watch_failures;
 	bool watch_fresh;  /* the next list is requested from the leader, with index 0 */
 	bool watch_synced; /* a list was processed since this process started */
@@ -90,7 +91,7 @@ struct nomad {
 	struct service_table services_gone; /* services to be deregistered, or being deregistered */
 	uint64_t services_call;             /* Upsert */
 	struct deferred services_send;
-	struct sd_event_source *services_timer;
+	struct sup_timer services_timer;
 	unsigned services_failures;
 	size_t services_sent; /* services in that call */
 	bool services_single; /* a batch was refused: services are sent one by one */
@@ -99,7 +100,7 @@ struct nomad {
 	LIST_HEAD(, nomad_alloc) pending; /* allocs that have changed, the last first */
 	struct text update_body;          /* of the alloc whose hash is computed */
 	uint64_t update_call, update_sent_ms;
-	struct sd_event_source *update_timer;
+	struct sup_timer update_timer;
 	uint64_t update_due_ms; /* time of the timer; 0: off */
 	unsigned update_failures;
 };
@@ -121,8 +122,7 @@ nomad_of_sup(struct sup *sup)
 uint64_t nomad_retry_ms(unsigned *failures, uint64_t base_ms, uint64_t max_ms);
 /* Calls fn(nomad) once, ms from now, also if the machine is suspended meanwhile. *timer belongs to
  * the caller; an existing timer is moved. */
-void nomad_after(struct nomad *n, struct sd_event_source **timer, uint64_t ms,
-    int (*fn)(struct sd_event_source *s, uint64_t usec, void *nomad));
+void nomad_after(struct nomad *n, struct sup_timer *timer, uint64_t ms, void (*fn)(void *nomad));
 const char *nomad_region(const struct nomad *n);
 /* Returns the token of the node's own calls; "": none. */
 const char *nomad_token(const struct nomad *n);

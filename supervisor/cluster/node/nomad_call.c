@@ -20,8 +20,7 @@ nomad_retry_ms(unsigned *failures, uint64_t base_ms, uint64_t max_ms)
 }
 
 void
-nomad_after(struct nomad *n, struct sd_event_source **timer, uint64_t ms,
-    int (*fn)(struct sd_event_source *s, uint64_t usec, void *nomad))
+nomad_after(struct nomad *n, struct sup_timer *timer, uint64_t ms, void (*fn)(void *nomad))
 {
 	sup_timer_set(n->base.sup, timer, CLOCK_BOOTTIME, ms * 1000, fn, n);
 }

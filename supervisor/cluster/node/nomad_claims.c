@@ -34,7 +34,7 @@ struct nomad_claiming {
 	void *arg;
 	uint64_t call, begun_ms;
 	unsigned failures;
-	struct sd_event_source *timer;
+	struct sup_timer timer;
 };
 
 static void ask_claim(struct nomad_claiming *w);
@@ -48,7 +48,7 @@ get_volume_id(const struct sup_alloc *sa, const struct volume_request *vr, char 
 static void
 free_claim(struct nomad_claiming *w)
 {
-	w->timer = sd_event_source_disable_unref(w->timer);
+	sup_timer_cancel(&w->timer);
 	free(w);
 }
 
@@ -77,14 +77,12 @@ is_temporary(int r, const struct err *e)
 	return false;
 }
 
-static int
-on_retry_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+static void
+on_retry_time(void *arg)
 {
-	struct nomad_claiming *w = userdata;
+	struct nomad_claiming *w = arg;
 
-	w->timer = sd_event_source_disable_unref(w->timer);
 	ask_claim(w);
-	return 0;
 }
 
 static void
@@ -180,7 +178,7 @@ nomad_claims_begin(struct nomad *n)
 	struct nomad_claiming *w;
 
 	LIST_FOREACH (w, &n->claims, link) {
-		if (w->call || w->timer)
+		if (w->call || sup_timer_is_set(&w->timer))
 			continue;
 		w->begun_ms = clock_ms(); /* time without a server does not count */
 		ask_claim(w);

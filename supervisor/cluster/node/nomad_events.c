@@ -13,7 +13,7 @@
 #define DEADLINE_MS 30000
 #define EVENTS_MAX  10
 
-static int on_events_time(struct sd_event_source *s, uint64_t usec, void *userdata);
+static void on_events_time(void *arg);
 
 static void
 send_later(struct nomad *n)
@@ -33,18 +33,17 @@ on_emitted(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 		send_later(n);
 }
 
-static int
-on_events_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+static void
+on_events_time(void *arg)
 {
 	cleanup_done(rpc_events_req) struct rpc_events_req req;
-	struct nomad *n = userdata;
+	struct nomad *n = arg;
 	struct rpc_node_events *events;
 
-	n->events_timer = sd_event_source_disable_unref(n->events_timer);
 	rpc_events_req_init(&req);
 	if (!n->ready || n->events_call) {
 		send_later(n);
-		return 0;
+		return;
 	}
 	nomad_write(n, &req.write);
 	events = map_put(rpc_node_events, &req.node_events, node_get(n->base.sup)->id);
@@ -52,7 +51,6 @@ on_events_time(struct sd_event_source *s, uint64_t usec, void *userdata)
 	memset(&n->events, 0, sizeof n->events);
 	n->events_call = nomad_call(
 	    n, "Node.EmitEvents", &rpc_events_req_type, &req, DEADLINE_MS, 0, on_emitted, NULL);
-	return 0;
 }
 
 void
@@ -68,14 +66,14 @@ nomad_event_add(
 	str_set(&ev->message, message);
 	string_map_set(&ev->details, key, value);
 	ev->timestamp = clock_real_ns();
-	if (!n->events_timer && !n->events_call)
+	if (!sup_timer_is_set(&n->events_timer) && !n->events_call)
 		send_later(n);
 }
 
 void
 nomad_events_free(struct nomad *n)
 {
-	n->events_timer = sd_event_source_disable_unref(n->events_timer);
+	sup_timer_cancel(&n->events_timer);
 	while (n->events.n > 0)
 		list_remove(node_event, &n->events, 0);
 }

@@ -79,9 +79,9 @@ nomad_node_changed(struct nomad *n)
 	struct node view = nomad_register_view(n);
 	uint64_t now = clock_ms(), due = n->register_at_ms + CHANGE_GAP_MS;
 
-	if (!n->ready && n->register_timer && n->register_failures == 0)
+	if (!n->ready && sup_timer_is_set(&n->register_timer) && n->register_failures == 0)
 		nomad_register_after(n, PLUGINS_MORE_MS);
-	if (!n->ready || n->register_call || n->register_timer)
+	if (!n->ready || n->register_call || sup_timer_is_set(&n->register_timer))
 		return;
 	n->sent.status = view.status;
 	if (model_equal(&node_type, &view, &n->sent))
@@ -163,7 +163,7 @@ on_server(struct sup *sup, const char *server, const char *why)
 		log_warn("no server is reachable: %s", why);
 	if (!*server)
 		return;
-	if (n->register_timer && !n->ready && n->register_failures > 0)
+	if (sup_timer_is_set(&n->register_timer) && !n->ready && n->register_failures > 0)
 		nomad_register(n);
 	nomad_watch_wake(n);
 }

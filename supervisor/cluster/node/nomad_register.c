@@ -84,14 +84,12 @@ read_introduction(struct nomad *n, char **ret)
 
 /* Registration. */
 
-static int
-on_register_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+static void
+on_register_time(void *arg)
 {
-	struct nomad *n = userdata;
+	struct nomad *n = arg;
 
-	n->register_timer = sd_event_source_disable_unref(n->register_timer);
 	nomad_register(n);
-	return 0;
 }
 
 void
@@ -210,7 +208,7 @@ nomad_register(struct nomad *n)
 
 	if (n->register_call)
 		return;
-	n->register_timer = sd_event_source_disable_unref(n->register_timer);
+	sup_timer_cancel(&n->register_timer);
 	node_done(&n->sent);
 	node_copy(&view, &n->sent);
 	nomad_write(n, &req.write);
@@ -236,7 +234,7 @@ nomad_register_if_unknown(struct nomad *n, int r, const struct err *e)
 		!strstr(e->msg, "node secret ID does not match")))
 		return false;
 	n->unknown = true;
-	if (n->register_call || n->register_timer)
+	if (n->register_call || sup_timer_is_set(&n->register_timer))
 		return true;
 	log_warn("the servers do not know this node: %s", e->msg);
 	nomad_register_again(n);
@@ -247,7 +245,7 @@ nomad_register_if_unknown(struct nomad *n, int r, const struct err *e)
 void
 nomad_register_again(struct nomad *n)
 {
-	if (!n->register_call && !n->register_timer)
+	if (!n->register_call && !sup_timer_is_set(&n->register_timer))
 		nomad_register_after(
 		    n, clock_ms() < n->register_at_ms + AGAIN_GAP_MS ? AGAIN_GAP_MS : 0);
 }
@@ -255,7 +253,7 @@ nomad_register_again(struct nomad *n)
 void
 nomad_register_free(struct nomad *n)
 {
-	n->register_timer = sd_event_source_disable_unref(n->register_timer);
+	sup_timer_cancel(&n->register_timer);
 	turn_forget_write(n->base.sup, &n->node_row);
 	node_done(&n->sent);
 	free(n->identity);

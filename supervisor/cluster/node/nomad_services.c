@@ -115,25 +115,23 @@ nomad_services_load(struct nomad *n, struct err *e)
 
 /* Deregistration. */
 
-static int
-on_retry(struct sd_event_source *source, uint64_t usec, void *arg)
+static void
+on_retry(void *arg)
 {
 	struct nomad *n = arg;
 	struct source_service *s;
 
-	n->services_timer = sd_event_source_disable_unref(n->services_timer);
 	LIST_FOREACH (s, &n->services.list, link)
 		own(s)->refused = false;
 	LIST_FOREACH (s, &n->services_gone.list, link)
 		deregister_service(n, s);
 	nomad_services_soon(n);
-	return 0;
 }
 
 static void
 retry_later(struct nomad *n)
 {
-	if (!n->services_timer)
+	if (!sup_timer_is_set(&n->services_timer))
 		nomad_after(n, &n->services_timer,
 		    nomad_retry_ms(&n->services_failures, RETRY_MS, RETRY_MAX_MS), on_retry);
 }
@@ -381,7 +379,7 @@ nomad_services_free(struct nomad *n)
 	struct service_table *const tables[] = { &n->services, &n->services_gone };
 	struct source_service *s;
 
-	n->services_timer = sd_event_source_disable_unref(n->services_timer);
+	sup_timer_cancel(&n->services_timer);
 	turn_forget_deferred(n->base.sup, &n->services_send);
 	for (size_t i = 0; i < ELEMENTSOF(tables); i++)
 		while ((s = LIST_FIRST(&tables[i]->list))) {

@@ -23,7 +23,7 @@
 #define RETRY_MAX_MS 10000
 #define BATCH_MAX    256 /* allocs in one call */
 
-static int on_update_time(struct sd_event_source *s, uint64_t usec, void *userdata);
+static void on_update_time(void *arg);
 
 /* Sets the timer to ms from now, unless it is already earlier. */
 static void
@@ -202,28 +202,26 @@ fill_update(struct nomad *n, struct rpc_update_req *req)
 }
 
 /* Before the first list, the servers may know changes that this node does not. */
-static int
-on_update_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+static void
+on_update_time(void *arg)
 {
 	struct rpc_update_req req;
-	struct nomad *n = userdata;
+	struct nomad *n = arg;
 
-	n->update_timer = sd_event_source_disable_unref(n->update_timer);
 	n->update_due_ms = 0;
 	if (!n->ready || !n->watch_synced || n->update_call)
-		return 0;
+		return;
 	rpc_update_req_init(&req);
 	nomad_write(n, &req.write);
 	if (fill_update(n, &req) > 0)
 		n->update_call = nomad_call(n, "Node.UpdateAlloc", &rpc_update_req_type, &req,
 		    DEADLINE_MS, LINK_REPEAT, on_update_done, NULL);
 	rpc_update_req_done(&req);
-	return 0;
 }
 
 void
 nomad_update_free(struct nomad *n)
 {
 	text_done(&n->update_body);
-	n->update_timer = sd_event_source_disable_unref(n->update_timer);
+	sup_timer_cancel(&n->update_timer);
 }

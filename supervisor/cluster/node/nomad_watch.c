@@ -31,14 +31,12 @@
 static void ask_list(struct nomad *n);
 static void pull_next(struct nomad *n);
 
-static int
-on_watch_time(struct sd_event_source *s, uint64_t usec, void *userdata)
+static void
+on_watch_time(void *arg)
 {
-	struct nomad *n = userdata;
+	struct nomad *n = arg;
 
-	n->watch_timer = sd_event_source_disable_unref(n->watch_timer);
 	ask_list(n);
-	return 0;
 }
 
 static void
@@ -314,7 +312,7 @@ nomad_watch_restart(struct nomad *n)
 		return;
 	link_cancel(n->base.sup, n->watch_call);
 	n->watch_call = 0;
-	n->watch_timer = sd_event_source_disable_unref(n->watch_timer);
+	sup_timer_cancel(&n->watch_timer);
 	drop_list(n);
 	ask_list(n);
 }
@@ -324,13 +322,13 @@ nomad_watch_wake(struct nomad *n)
 {
 	if (n->watch != WATCH_WAIT && !(n->watch == WATCH_DOUBT && n->beats > n->doubt_beats))
 		return;
-	n->watch_timer = sd_event_source_disable_unref(n->watch_timer);
+	sup_timer_cancel(&n->watch_timer);
 	ask_list(n);
 }
 
 void
 nomad_watch_free(struct nomad *n)
 {
-	n->watch_timer = sd_event_source_disable_unref(n->watch_timer);
+	sup_timer_cancel(&n->watch_timer);
 	drop_list(n);
 }

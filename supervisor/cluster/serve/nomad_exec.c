@@ -22,14 +22,14 @@
 struct command {
 	struct exec_stream es;
 	uint64_t stream;
-	sd_event_source *silence; /* since the first empty object */
+	struct sup_timer silence; /* since the first empty object */
 	bool paused;
 };
 
 static void
 free_command(struct command *c)
 {
-	(void)sd_event_source_disable_unref(c->silence);
+	sup_timer_cancel(&c->silence);
 	exec_stream_done(&c->es);
 	free(c);
 }
@@ -41,6 +41,8 @@ end_with_error(struct sup *sup, struct command *c, int status, const char *messa
 	free_command(c);
 }
 
+static void begin_silence(struct command *c);
+
 /* Pauses input while the command accepts none. The user's heartbeats cannot arrive then either. */
 static void
 update_pause(struct sup *sup, struct command *c)
@@ -48,23 +50,28 @@ update_pause(struct sup *sup, struct command *c)
 	bool paused = !exec_stream_has_room(&c->es);
 
 	link_stream_pause(sup, c->stream, paused);
-	if (c->silence && c->paused && !paused)
-		(void)sd_event_source_set_time_relative(c->silence, SILENCE_USEC);
+	if (sup_timer_is_set(&c->silence) && c->paused && !paused)
+		begin_silence(c);
 	c->paused = paused;
 }
 
-static int
-on_silence(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_silence(void *arg)
 {
-	struct command *c = userdata;
+	struct command *c = arg;
 
 	if (!c->paused) {
 		end_with_error(c->es.sup, c, 500, "no heartbeat of the user for 30 s");
-		return 0;
+		return;
 	}
-	(void)sd_event_source_set_time_relative(c->silence, SILENCE_USEC);
-	(void)sd_event_source_set_enabled(c->silence, SD_EVENT_ONESHOT);
-	return 0;
+	begin_silence(c);
+}
+
+/* The user is silent until the next object comes. */
+static void
+begin_silence(struct command *c)
+{
+	sup_timer_set(c->es.sup, &c->silence, CLOCK_MONOTONIC, SILENCE_USEC, on_silence, c);
 }
 
 /* Sends as many frames as there is room for. May free c. */
@@ -129,10 +136,8 @@ on_input(struct sup *sup, void *arg, uint64_t stream, const void *body, size_t l
 		exec_stream_input(&c->es, in.data, in.len);
 	if (in.has_stdin && in.close)
 		exec_stream_input_end(&c->es);
-	if (!in.has_stdin && !in.has_size && !c->silence)
-		sup_timer_set(sup, &c->silence, CLOCK_MONOTONIC, SILENCE_USEC, on_silence, c);
-	else if (c->silence)
-		(void)sd_event_source_set_time_relative(c->silence, SILENCE_USEC);
+	if ((!in.has_stdin && !in.has_size) || sup_timer_is_set(&c->silence))
+		begin_silence(c);
 	update_pause(sup, c);
 }
 

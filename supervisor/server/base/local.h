@@ -14,6 +14,7 @@
 #define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
 
 #include "common/list.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/source/source.h"
 
@@ -49,7 +50,7 @@ struct local {
 	struct local_drain *drain;
 	/* drive/ */
 	struct local_periodic *periodic;
-	struct sd_event_source *age;
+	struct sup_timer age;
 };
 
 static inline struct local *

@@ -60,7 +60,7 @@ local_deployment_active(const struct local_job *j)
 static void
 free_deployment(struct local_deployment *dep)
 {
-	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	sup_timer_cancel(&dep->deadline);
 	deployment_done(&dep->d);
 	free(dep);
 }
@@ -146,7 +146,7 @@ delete_row(struct local *l, struct local_deployment *dep)
 {
 	local_map_remove(&l->deployments->map, &dep->key);
 	local_changes_remove(l, &dep->news);
-	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	sup_timer_cancel(&dep->deadline);
 	dep->job = NULL;
 	dep->gone = true;
 	turn_write(l->base.sup, &dep->row);
@@ -382,7 +382,7 @@ local_deployment_finish(struct local *l, struct local_deployment *dep, enum depl
 	count_allocs(dep, &dep->d);
 	dep->d.status = status;
 	str_set(&dep->d.status_description, description);
-	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	sup_timer_cancel(&dep->deadline);
 	local_deployment_changed(l, dep);
 	log_info("job %s: deployment %.8s of version %llu: %s", dep->job->name, dep->d.id,
 	    (unsigned long long)dep->d.job_version, description);

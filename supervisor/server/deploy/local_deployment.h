@@ -8,6 +8,7 @@
 #define DROVER_SUPERVISOR_SERVER_DEPLOY_LOCAL_DEPLOYMENT_H
 
 #include "model/deployment.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/server/job/local_job.h"
 
 struct local_slot;
@@ -19,8 +20,8 @@ struct local_deployment {
 	struct local_news news;
 	struct deployment d; /* the counts of its groups are set at its end */
 	struct dirty row;
-	bool gone;                        /* the row is being deleted; then this is freed */
-	struct sd_event_source *deadline; /* drive/local_deploy.c; while it is active */
+	bool gone;                 /* the row is being deleted; then this is freed */
+	struct sup_timer deadline; /* drive/local_deploy.c; while it is active */
 };
 
 void local_deployments_init(struct local *l);

@@ -9,17 +9,16 @@
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_evals.h"
 
-static int
-on_time(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_time(void *arg)
 {
-	struct local *l = userdata;
+	struct local *l = arg;
 	int64_t before_ns =
 	    clock_real_ns() - (int64_t)(l->base.sup->config->eval_gc_ms * NS_PER_MS);
 
 	local_allocs_forget(l, before_ns);
 	local_evals_forget(l, before_ns);
 	local_age_start(l);
-	return 0;
 }
 
 void
@@ -32,5 +31,5 @@ local_age_start(struct local *l)
 void
 local_age_free(struct local *l)
 {
-	l->age = sd_event_source_disable_unref(l->age);
+	sup_timer_cancel(&l->age);
 }

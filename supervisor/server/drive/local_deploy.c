@@ -99,7 +99,7 @@ get_group_facts(
 	};
 }
 
-static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata);
+static void on_deadline(void *arg);
 
 static void
 set_deadline(struct local *l, struct local_deployment *dep, int64_t at_ns)
@@ -107,7 +107,7 @@ set_deadline(struct local *l, struct local_deployment *dep, int64_t at_ns)
 	int64_t left = at_ns - clock_real_ns();
 
 	if (at_ns == INT64_MAX)
-		dep->deadline = sd_event_source_disable_unref(dep->deadline);
+		sup_timer_cancel(&dep->deadline);
 	else
 		sup_timer_set(l->base.sup, &dep->deadline, CLOCK_MONOTONIC,
 		    left > 0 ? (uint64_t)left / 1000 + 1 : 0, on_deadline, dep);
@@ -174,14 +174,12 @@ local_deploy_examine(struct local *l, struct local_job *j)
 	take_step(l, dep, &o);
 }
 
-static int
-on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_deadline(void *arg)
 {
-	struct local_deployment *dep = userdata;
+	struct local_deployment *dep = arg;
 
-	dep->deadline = sd_event_source_disable_unref(dep->deadline);
 	local_mark_deployment(dep->job->l, dep->job);
-	return 0;
 }
 
 /* A deadline that passed while the agent did not run starts again. */
@@ -293,6 +291,6 @@ local_deploy_pause(struct local *l, struct local_deployment *dep, bool pause)
 			g->require_progress_by = clock_real_ns() + g->progress_deadline;
 	}
 	local_deployment_changed(l, dep);
-	dep->deadline = sd_event_source_disable_unref(dep->deadline);
+	sup_timer_cancel(&dep->deadline);
 	local_mark_deployment(l, dep->job);
 }

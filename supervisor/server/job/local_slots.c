@@ -79,7 +79,7 @@ static void
 free_slots(struct local_slot **slots, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		sd_event_source_disable_unref(slots[i]->reschedule);
+		sup_timer_cancel(&slots[i]->reschedule);
 		free(slots[i]);
 	}
 	free(slots);

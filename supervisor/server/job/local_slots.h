@@ -3,6 +3,7 @@
 #ifndef DROVER_SUPERVISOR_SERVER_JOB_LOCAL_SLOTS_H
 #define DROVER_SUPERVISOR_SERVER_JOB_LOCAL_SLOTS_H
 
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/server/capacity/local_shortage.h"
 #include "supervisor/server/job/local_job.h"
 
@@ -30,7 +31,7 @@ struct local_slot {
 	/* place/local_reconcile.c */
 	struct local_eval *waits; /* the evaluation that waits until the current alloc is over, or
 				     may be rescheduled */
-	struct sd_event_source *reschedule;
+	struct sup_timer reschedule;
 	/* place/local_unplaced.c */
 	struct local_queue *queue; /* why it is not placed; NULL: it is placed, or not wanted */
 	uint64_t unplaced_version; /* the version of the job that could not be placed */

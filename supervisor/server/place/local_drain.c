@@ -29,7 +29,7 @@ static void run_drain(struct local *l);
 struct local_drain {
 	bool ineligible; /* by an operator: nothing is placed */
 	struct dirty row;
-	struct sd_event_source *deadline;
+	struct sup_timer deadline;
 };
 
 static int
@@ -98,7 +98,7 @@ record_change(struct local *l)
 static void
 end_drain(struct local *l)
 {
-	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
+	sup_timer_cancel(&l->drain->deadline);
 	node_set_drain(l->base.sup, NULL);
 	record_change(l);
 }
@@ -110,14 +110,12 @@ on_drained(struct sup *sup)
 	end_drain(local_of_sup(sup));
 }
 
-static int
-on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_deadline(void *arg)
 {
-	struct local *l = userdata;
+	struct local *l = arg;
 
-	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
 	run_drain(l);
-	return 0;
 }
 
 /* Returns the time until the deadline, in ns; INT64_MAX if there is none. */
@@ -145,7 +143,7 @@ run_drain(struct local *l)
 		.why = "node is draining",
 		.done = on_drained };
 
-	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
+	sup_timer_cancel(&l->drain->deadline);
 	if (sup->draining) /* -dev is ending and stops all allocs anyway */
 		return;
 	if (left > 0 && left < INT64_MAX)
@@ -166,7 +164,7 @@ local_drain_start(struct local *l)
 void
 local_drain_free(struct local *l)
 {
-	l->drain->deadline = sd_event_source_disable_unref(l->drain->deadline);
+	sup_timer_cancel(&l->drain->deadline);
 	turn_forget_write(l->base.sup, &l->drain->row);
 	free(l->drain);
 }

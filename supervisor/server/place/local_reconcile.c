@@ -55,20 +55,18 @@ wait_for_end(struct local *l, struct local_slot *slot, struct local_eval *ev)
 		drop_waiter(l, before);
 }
 
-static int
-on_reschedule(sd_event_source *source, uint64_t usec, void *userdata)
+static void
+on_reschedule(void *arg)
 {
-	struct local_slot *slot = userdata;
+	struct local_slot *slot = arg;
 
-	slot->reschedule = sd_event_source_disable_unref(slot->reschedule);
 	local_mark_slot(slot->job->l, slot);
-	return 0;
 }
 
 static void
 forget_reschedule(struct local_slot *slot)
 {
-	slot->reschedule = sd_event_source_disable_unref(slot->reschedule);
+	sup_timer_cancel(&slot->reschedule);
 }
 
 static void
