@@ -4,19 +4,13 @@ import itertools
 import threading
 import time
 
+import client_calls
 import gopack
 import schema
 import yamux
 
 # method: its request
-STREAMING = {
-    "Allocations.Exec": "AllocExecRequest",
-    "FileSystem.Logs": "FsLogsRequest",
-    "FileSystem.Stream": "FsStreamRequest",
-    "Agent.Monitor": "MonitorRequest",
-    "Agent.MonitorExport": "MonitorExportRequest",
-    "Event.Stream": "EventStreamRequest",
-}
+STREAMING = {**client_calls.STREAMING, "Event.Stream": "EventStreamRequest"}
 
 
 class Asked:

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from lib import api, binary, case, crash, helper
+from lib import agent, api, binary, case, crash, helper
 
 WORDS = 'echo "cores=$NOMAD_CPU_CORES limit=$NOMAD_CPU_LIMIT"; grep Cpus_allowed_list /proc/self/status; echo "pid=$$"; exec sleep 1000'
 
@@ -109,11 +109,7 @@ def test_cores_reserved_in_the_configuration_are_not_given_to_tasks():
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         case.skip("there is only one core")
-    path = case.directory() + "/cores.hcl"
-    with open(path, "w", encoding="ascii") as f:
-        f.write('client { reserved { cores = "%d" } }\n' % cores[0])
-    os.chmod(path, 0o600)
-    with api.Node(["-config", path]) as node:
+    with api.Node(agent.config_args('client { reserved { cores = "%d" } }\n' % cores[0])) as node:
         if cpus(node)["ReservableCpuCores"] is None:
             case.skip("no cpuset controller")
         case.equal(cpus(node)["ReservableCpuCores"], cores[1:])

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from lib import api, case, crash, helper, trace
+from lib import agent, api, case, crash, helper, trace
 from lib.websocket import Exec
 
 ALL_IDS = "for n in pid ipc; do readlink /proc/self/ns/$n; done; grep -E '^Cap(Bnd|Amb)' /proc/self/status; " \
@@ -17,14 +17,6 @@ CAPS = {"chown": 0, "kill": 5, "net_bind_service": 10, "net_raw": 13, "audit_wri
 
 def bits(*names):
     return sum(1 << CAPS[n] for n in names)
-
-
-def configured(text):
-    path = case.directory() + "/isolation.hcl"
-    with open(path, "w", encoding="ascii") as f:
-        f.write(text)
-    os.chmod(path, 0o600)
-    return ["-config", path]
 
 
 def look(node, name, **config):
@@ -77,7 +69,7 @@ def test_namespaces_and_capabilities_follow_the_job_and_the_configuration():
         case.equal(caps["Bnd"], caps["Amb"])
     text = ('plugin "exec" { config { default_pid_mode = "host"\n default_ipc_mode = "host"\n allow_host_pid = true\n '
             'allow_host_ipc = true\n allow_caps = ["audit_write", "net_raw"] } }')
-    with api.Node(configured(text)) as node:
+    with api.Node(agent.config_args(text)) as node:
         ns, caps, seen = look(node, "hosts")
         case.equal((ns["pid"], ns["ipc"]), (hosts("pid"), hosts("ipc")), "namespaces by the default of the configuration")
         case.equal((caps["Bnd"], caps["Amb"]), (0, 0), "capabilities, which would affect other processes in a host namespace")
@@ -103,7 +95,7 @@ def test_capabilities_can_be_written_in_several_forms():
     with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as f:
         everything = (2 << int(f.read())) - 1
     have = bits("kill", "net_bind_service", "audit_write")
-    with api.Node(configured('plugin "exec" { config { allow_caps = ["ALL"] } }')) as node:
+    with api.Node(agent.config_args('plugin "exec" { config { allow_caps = ["ALL"] } }')) as node:
         cases = [([], ["ALL"], 0), (["Cap_Chown"], ["CAP_KILL", "chown"], have & ~bits("kill") | bits("chown")),
                  (["KILL"], ["all"], bits("kill"))]
         if trace.status(os.getpid())["CapBnd"] == "%016x" % everything:  # in a container without some capability, "all" cannot be granted
@@ -170,7 +162,7 @@ WHO_AM_I = "grep -E '^(Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|Seccomp_filters|
 
 def test_a_session_has_the_user_and_privileges_of_its_task():
     """hashicorp/nomad#9210: a command in a task of user nobody ran as root."""
-    with api.Node(configured('plugin "exec" { config { allow_host_pid = true\n allow_host_ipc = true } }')) as node:
+    with api.Node(agent.config_args('plugin "exec" { config { allow_host_pid = true\n allow_host_ipc = true } }')) as node:
         for number, (driver, user, config) in enumerate((("exec", None, {}), ("exec", "games", {"cap_add": ["chown"], "cap_drop": ["kill"]}),
                                                          ("exec", "games", {"pid_mode": "host", "ipc_mode": "host"}),
                                                          ("raw_exec", "nobody", {}), ("raw_exec", None, {}))):

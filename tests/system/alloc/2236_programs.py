@@ -2,19 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What programs expect of the place where they run: a working directory, the machine's language, and options of their driver that have an
 effect or are refused with a sentence; and which users the agent's options deny."""
-import os
-
-from lib import api, case
+from lib import agent, api, case
 
 SHOW = ["-c", "pwd; echo lang=$LANG; ulimit -Sn; exec sleep 1000"]
-
-
-def configured(text):
-    path = case.directory() + "/options.hcl"
-    with open(path, "w", encoding="ascii") as f:
-        f.write(text)
-    os.chmod(path, 0o600)
-    return ["-config", path]
 
 
 def made(name, driver, user="", env=None, **config):
@@ -56,7 +46,7 @@ def test_options_without_an_effect_are_refused_with_the_reason():
 
 
 def test_the_agents_options_deny_users():
-    with api.Node(configured('client { options { "user.denylist" = "games,root"\n "user.checked_drivers" = "exec,raw_exec" } }')) as node:
+    with api.Node(agent.config_args('client { options { "user.denylist" = "games,root"\n "user.checked_drivers" = "exec,raw_exec" } }')) as node:
         for user, driver, name in (("games", "exec", "games"), ("games", "raw_exec", "games"), ("5", "exec", "games"), ("", "raw_exec", "root")):
             case.contains(last_sentence(node, made("denied", driver, user)), 'running as user "%s" is disallowed: user.denylist names it' % name)
             node.purge("denied")

@@ -31,13 +31,6 @@ def wait_state(alloc, name, state, seconds=60):
     case.until(lambda: (get(alloc)["TaskStates"].get(name) or {}).get("State") == state, seconds, "%s %s" % (name, state))
 
 
-def kill_supervisor():
-    old = node.processes()["supervisor"]
-    node.kill("supervisor")
-    node.wait_process("supervisor", old, 20)
-    node.wait_ready()
-
-
 LATER = {"main begins", "poststart begins"}
 ALL = [task("poststop", "poststop"), task("poststart", "poststart"), task("main"), task("side", "prestart", True),
        task("prestart", "prestart")]
@@ -201,11 +194,11 @@ def test_a_shutdown_delay_continues_when_the_supervisor_is_killed():
     wait_order(node, alloc, ["main begins"])
     wait_state(alloc, "main", "running")
     node.do("DELETE", "/v1/job/crash")
-    kill_supervisor()
+    node.replace_supervisor()
     case.until(lambda: "Waiting for shutdown delay" in events(get(alloc), "main"), 60, "the second delay")
-    kill_supervisor()
+    node.replace_supervisor()
     wait_order(node, alloc, ["main begins", "main is told", "poststop begins"])
-    kill_supervisor()
+    node.replace_supervisor()
     let_go(node, alloc, "poststop")
     found = wait_status(alloc, "complete")
     case.equal(events(found, "main")[-4:], ["Killing", "Waiting for shutdown delay", "Terminated", "Killed"])
@@ -225,7 +218,7 @@ def test_an_endless_shutdown_delay_can_be_skipped():
         node.do("DELETE", "/v1/job/ever")
         why = "/v1/client/allocation/%s/why" % alloc["ID"]
         case.until(lambda: said in [c["Text"] for c in node.ask(why)["Causes"]], 60, said)
-        kill_supervisor()
+        node.replace_supervisor()
         case.until(lambda: said in [c["Text"] for c in node.ask(why)["Causes"]], 60, said + " after a restart")
         node.do("PUT", "/v1/allocation/%s/stop?no_shutdown_delay=true" % alloc["ID"])
         wait_status(alloc, "complete")
@@ -237,14 +230,14 @@ def test_stages_continue_when_the_supervisor_is_killed():
     alloc = start("stages", ALL)
     case.until(lambda: len(order(node, alloc)) == 2, 60, "prestart tasks to begin")
     begun = order(node, alloc)
-    kill_supervisor()
+    node.replace_supervisor()
     let_go(node, alloc, "prestart")
     wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins"], any_of=LATER)
-    kill_supervisor()
+    node.replace_supervisor()
     let_go(node, alloc, "poststart")
     wait_state(alloc, "poststart", "dead")
     node.do("DELETE", "/v1/job/stages")
-    kill_supervisor()
+    node.replace_supervisor()
     wait_order(node, alloc, begun + ["prestart ends", "main begins", "poststart begins", "poststart ends", "main is told",
                                      "side is told", "poststop begins"], any_of=LATER)
     let_go(node, alloc, "poststop")

@@ -267,10 +267,7 @@ def test_ended_tasks_are_restarted_also_after_a_restart_of_the_agent():
     wait_state(alloc, "main", "running")
     let_go(node, alloc, "late")
     wait_state(alloc, "late", "dead")
-    old = node.processes()["supervisor"]
-    node.kill("supervisor")
-    node.wait_process("supervisor", old, 20)
-    node.wait_ready()
+    node.replace_supervisor()
     node.do(*restart(alloc, AllTasks=True))
     wait_order(node, alloc, ["main is told", "early begins"], skip=5)
     wait_state(alloc, "early", "running", 1)

@@ -36,13 +36,6 @@ def path(alloc, verb):
     return "/v1/client/allocation/%s/%s" % (alloc["ID"], verb)
 
 
-def kill_supervisor():
-    old = node.processes()["supervisor"]
-    node.kill("supervisor")
-    node.wait_process("supervisor", old, 20)
-    node.wait_ready()
-
-
 LATER = {"main begins", "late begins"}
 RESTART = ["Restart Signaled", "Terminated", "Restarting", "Started"]
 
@@ -108,7 +101,7 @@ def test_a_restart_continues_when_the_supervisor_is_killed():
     wait_state(alloc, "main", "running")
     wait_order(node, alloc, ["early begins", "early ends", "main begins"])
     node.do("PUT", path(alloc, "restart"), {"AllTasks": True})
-    kill_supervisor()
+    node.replace_supervisor()
     case.until(lambda: "early begins" in order(node, alloc)[3:], 60, "the prestart task to begin again")
     let_go(node, alloc, "early")
     wait_state(alloc, "main", "running", 1)
@@ -128,7 +121,7 @@ def test_no_task_starts_before_all_have_ended():
     os.kill(pid, signal.SIGSTOP)
     try:
         node.do("PUT", path(alloc, "restart"), {"AllTasks": True})
-        kill_supervisor()
+        node.replace_supervisor()
         node.wait_log("recovered 1 running task")
         time.sleep(0.5)
         case.equal(order(node, alloc)[3:], [], "tasks that began before the main task has ended")
@@ -178,7 +171,7 @@ def test_more_than_ten_events_are_kept():
     case.equal([e["Type"] for e in found], wanted)
     case.equal(sorted(e["Time"] for e in found), [e["Time"] for e in found], "events, oldest first")
     case.equal(events(get(alloc), "main"), wanted[-10:], "the last ten events, as Nomad shows them")
-    kill_supervisor()
+    node.replace_supervisor()
     case.equal([e["Type"] for e in node.ask("/v1/client/allocation/%s/events" % alloc["ID"])["main"]], wanted)
     case.equal(drover("alloc", "status", "-verbose", alloc["ID"]).stdout.count("Restart Signaled"), 5)
     case.equal(drover("alloc", "status", alloc["ID"]).stdout.count("Restart Signaled"), 2)

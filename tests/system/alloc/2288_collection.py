@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from lib import api, case, helper
+from lib import agent, api, case, helper
 
 CONFIG = """
 plugin "raw_exec" { config { enabled = true } }
@@ -26,11 +26,7 @@ NOT_ELIGIBLE = "No such allocation on client, or allocation not eligible for GC"
 
 
 def started(kept=50, threshold=100, data=None, server="", inodes=100):
-    path = case.directory() + "/agent.hcl"
-    with open(path, "w", encoding="ascii") as f:
-        f.write(CONFIG % (server, kept, threshold, inodes))
-    os.chmod(path, 0o600)
-    return api.Node(args=["-config", path], data=data)
+    return api.Node(agent.config_args(CONFIG % (server, kept, threshold, inodes)), data=data)
 
 
 def end(node, name, times):

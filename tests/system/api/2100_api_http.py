@@ -4,7 +4,6 @@
 """The control socket as an HTTP server: requests that it refuses, and that no client blocks another."""
 import os
 import resource
-import socket
 import time
 
 from lib import api, case

@@ -6,7 +6,6 @@ meanwhile."""
 import json
 import os
 import resource
-import socket
 import threading
 import time
 import urllib.parse

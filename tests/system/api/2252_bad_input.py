@@ -8,7 +8,7 @@ import os
 import signal
 import uuid
 
-from lib import api, case, cluster, crash, exe, helper, stages
+from lib import agent, api, case, cluster, crash, exe, helper, stages
 from lib.stages import task, wait_order
 
 S = 10**9
@@ -210,12 +210,10 @@ def test_the_task_beside_them_is_not_affected():
     crash.wait_nothing_left(node)
 
 
-CONFIG = case.directory() + "/agent.hcl"
-with open(CONFIG, "w", encoding="ascii") as f:
-    f.write('client {\n  max_kill_timeout = "1000s"\n}\nplugin "raw_exec" { config { enabled = true } }\n')
-os.chmod(CONFIG, 0o600)
+CONFIG = agent.config_args(
+    'client {\n  max_kill_timeout = "1000s"\n}\nplugin "raw_exec" { config { enabled = true } }\n')
 
-with api.Node(args=["-config", CONFIG]) as node:
+with api.Node(CONFIG) as node:
     node.register(api.job("beside", "/bin/sh", ["-c", "while :; do echo x >> $NOMAD_ALLOC_DIR/data/ticks; sleep 0.2; done"]))
     witness = node.wait_running("beside")[0]["ID"]
     case.run(globals())

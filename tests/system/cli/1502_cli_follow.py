@@ -4,7 +4,7 @@ import json
 import os
 
 from lib import case
-from lib.fake_api import EVAL, NODE, FakeApi, alloc, answer, evaluation, event, finish
+from lib.fake_api import EVAL, NODE, FakeApi, alloc, evaluation, event, finish
 
 A1 = "aaaa1111-0000-4000-8000-000000000001"
 A2 = "bbbb2222-0000-4000-8000-000000000002"

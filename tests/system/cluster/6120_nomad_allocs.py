@@ -12,6 +12,14 @@ from lib.cluster import beaten, displays, events, job, node_of, processes_of, se
 S = 10**9
 
 
+def run_one(servers):
+    """Returns the ids of the node and of an alloc that runs on it."""
+    me = servers.wait_node()["ID"]
+    alloc = servers.run_job(job(), me)[0]
+    servers.wait_alloc(alloc, ["running"])
+    return me, alloc
+
+
 def run(version):
     with cluster(version=version) as servers, node_of(servers) as node:
         me = servers.wait_node()
@@ -128,9 +136,7 @@ def test_failing_fingerprints_do_not_delay_the_node():
 
 def test_an_older_index_or_an_empty_list_stops_no_alloc():
     with cluster() as servers, node_of(servers) as node:
-        me = servers.wait_node()["ID"]
-        alloc = servers.run_job(job(), me)[0]
-        servers.wait_alloc(alloc, ["running"])
+        me, alloc = run_one(servers)
         pid = task_of(alloc)
         # A server that is behind, whose list does not have the alloc yet.
         beaten(servers)
@@ -219,9 +225,7 @@ def test_a_version_without_changes_of_tasks_keeps_the_processes():
 
 def test_a_killed_supervisor_recovers_its_allocs():
     with cluster() as servers, node_of(servers) as node:
-        me = servers.wait_node()["ID"]
-        alloc = servers.run_job(job(), me)[0]
-        servers.wait_alloc(alloc, ["running"])
+        me, alloc = run_one(servers)
         pid, known = task_of(alloc), servers.last_call()
         os.kill(node.processes()["supervisor"], signal.SIGKILL)
         servers.wait_call("Node.Register", known)
@@ -246,9 +250,7 @@ def test_an_agent_that_is_stopping_starts_no_alloc():
 
 def test_allocs_keep_running_and_restart_without_servers():
     with cluster() as servers, node_of(servers) as node:
-        me = servers.wait_node()["ID"]
-        alloc = servers.run_job(job(), me)[0]
-        servers.wait_alloc(alloc, ["running"])
+        me, alloc = run_one(servers)
         pid = task_of(alloc)
         servers.stop_server(0)
         case.until(lambda: "no server" in node.log(), 20, "the link to be lost")

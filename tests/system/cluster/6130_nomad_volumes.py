@@ -23,6 +23,10 @@ def writer(name, source="data"):
         VolumeMounts=[{"Volume": "v", "Destination": "/d"}])["Job"]
 
 
+def create_volume(servers):
+    servers.create_volume({"ID": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [CAPABILITY]})
+
+
 def with_plugin(servers, me, group=None):
     """Runs the plugin, and waits until the servers know that it is healthy. Returns its store. group: more fields of the job's group."""
     store = case.directory()
@@ -82,8 +86,7 @@ def test_after_a_power_cut_a_claim_waits_for_servers_but_its_plugin_does_not():
     with cluster.servers(grace=600) as servers, cluster.node_of(servers) as node:
         me = servers.wait_node()["ID"]
         store = with_plugin(servers, me, again)
-        servers.create_volume({"ID": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
-                               "RequestedCapabilities": [CAPABILITY]})
+        create_volume(servers)
         made = writer("one")
         made["TaskGroups"][0].update(again)
         alloc = servers.run_job(made, me)[0]
@@ -121,8 +124,7 @@ def test_requests_of_servers_to_controllers():
         info = servers.node(me)["CSIControllerPlugins"]
         case.equal([info[p]["ControllerInfo"]["SupportsExpand"] for p in ("local", "other")], [True, True])
         case.equal([info[p]["ControllerInfo"]["SupportsListSnapshots"] for p in ("local", "other")], [False, True])
-        servers.create_volume({"ID": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
-                               "RequestedCapabilities": [CAPABILITY]})
+        create_volume(servers)
         external = servers.volume("data")["ExternalID"]
 
         def ask(method, plugin, **request):
@@ -168,8 +170,7 @@ def test_an_alloc_that_waits_for_a_claim_can_be_stopped():
     with cluster.servers() as servers, cluster.node_of(servers) as node:
         me = servers.wait_node()["ID"]
         with_plugin(servers, me)
-        servers.create_volume({"ID": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
-                               "RequestedCapabilities": [CAPABILITY]})
+        create_volume(servers)
         servers.fault("silent", "CSIVolume.Claim")
         alloc = servers.run_job(writer("one"), me)[0]
         node.wait_log("Received", 10, 2)

@@ -8,7 +8,7 @@ import random
 import socket
 import uuid
 
-from lib import api, case, crash, helper
+from lib import case, crash, helper
 from lib.fake_api import run_command
 
 CYCLES = 200

@@ -9,7 +9,7 @@ import struct
 import termios
 import uuid
 
-from lib import agent, build_dir, case, exe, helper, ipc, runs
+from lib import agent, build_dir, case, exe, ipc, runs
 
 SECONDS = 20  # for operations that take milliseconds on an idle machine
 EXEC = {"driver": "EXEC_DRIVER_EXEC"}

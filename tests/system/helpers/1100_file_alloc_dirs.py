@@ -5,7 +5,7 @@ import os
 import stat
 import threading
 
-from lib import case, helper, ipc, mnt, runs
+from lib import case, helper, mnt, runs
 from lib.helper import mount, umount
 
 NOBODY = 65534

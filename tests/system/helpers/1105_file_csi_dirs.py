@@ -3,7 +3,7 @@
 import errno
 import os
 
-from lib import case, helper, mnt
+from lib import case, mnt
 from lib.helper import mount, umount
 from lib.mnt import make_plugin, make_volume, remove_volume
 

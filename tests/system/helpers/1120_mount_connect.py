@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 
-from lib import case, helper, mnt
+from lib import case, mnt
 
 PLUGIN_UID = 4711
 

@@ -11,7 +11,7 @@ import struct
 import urllib.parse
 import uuid
 
-from lib import api, case
+from lib import agent, api, case
 from lib.stages import task
 
 CHILDREN, DEAD, CLOSED, EVENTS, VERSIONS, STREAMS, TASKS, MOUNTS = 6000, 1000, 1000, 500, 6, 80, 256, 32
@@ -302,10 +302,9 @@ def add_addresses():
 TOP = case.directory()
 add_addresses()
 os.mkdir(TOP + "/src")
-with open(TOP + "/agent.hcl", "w", encoding="ascii") as f:
-    f.write('client {\n  memory_total_mb = 100000\n  cpu_total_compute = 100000\n  host_network "loop" { interface = "lo" }\n  meta { of-configuration = "v" }\n  host_volume "src" { path = "%s/src" }\n}\n'
+CONFIG = agent.config_args(
+    'client {\n  memory_total_mb = 100000\n  cpu_total_compute = 100000\n  host_network "loop" { interface = "lo" }\n  meta { of-configuration = "v" }\n  host_volume "src" { path = "%s/src" }\n}\n'
             'plugin "raw_exec" { config { enabled = true } }\n' % TOP)
-os.chmod(TOP + "/agent.hcl", 0o600)
 
-with api.Node(args=["-config", TOP + "/agent.hcl"]) as node:
+with api.Node(CONFIG) as node:
     case.run(globals())

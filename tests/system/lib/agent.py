@@ -58,6 +58,14 @@ def wait_gone(pids, seconds=10):
     case.until(lambda: not any(arguments(pid) for pid in pids), seconds, "the end of pids %s" % pids)
 
 
+def config_args(text):
+    """Writes a file that the launcher accepts as configuration, and returns the arguments that name it."""
+    path = case.directory() + "/agent.hcl"
+    with open(path, "w", encoding="utf-8", opener=lambda p, flags: os.open(p, flags, 0o600)) as f:
+        f.write(text)
+    return ["-config", path]
+
+
 class Agent:
     """.data, .pid, .log(). dev=False needs the users and /run/drover, which the test makes in its own namespace."""
 

@@ -7,7 +7,6 @@
 """
 import http.client
 import json
-import os
 import time
 import urllib.parse
 
@@ -63,11 +62,14 @@ class Node(agent.Agent):
 
     def __init__(self, args=(), disk=False, **kwargs):
         if not disk:
-            path = case.directory() + "/disk.hcl"
-            with open(path, "w", encoding="ascii", opener=lambda p, flags: os.open(p, flags, 0o600)) as f:
-                f.write(DISK)
-            args = [*args, "-config", path]
+            args = [*args, *agent.config_args(DISK)]
         super().__init__(args, **kwargs)
+        self.wait_ready()
+
+    def replace_supervisor(self, seconds=20):
+        """Kills the supervisor and waits until its successor is ready."""
+        old = self.kill("supervisor")
+        self.wait_process("supervisor", old, seconds)
         self.wait_ready()
 
     def __exit__(self, kind, value, tb):

@@ -8,7 +8,7 @@
 """
 import os
 
-from . import api, case, nomad_server
+from . import agent, api, case, nomad_server
 
 CONFIG = """
 region = "global"
@@ -28,11 +28,8 @@ def servers(count=1, version="2.0.5", grace=15, **kwargs):
 
 def node_of(those, client="", name="n1", more="", kind=api.Node, **kwargs):
     """Returns an agent that is configured with these servers. client: more lines for that block, more: other blocks."""
-    path = case.directory() + "/agent.hcl"
-    with open(path, "w", encoding="ascii") as f:
-        f.write(CONFIG % (name, ", ".join('"%s"' % a for a in those.addresses), client) + more)
-    os.chmod(path, 0o600)
-    return kind(args=["-config", path], **kwargs)
+    addresses = ", ".join('"%s"' % a for a in those.addresses)
+    return kind(args=agent.config_args(CONFIG % (name, addresses, client) + more), **kwargs)
 
 
 def job(name="j", command="/bin/sleep", args=("1000",), **more):

@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from . import ROOT, binary, build_dir, case
+from . import ROOT, build_dir, case
 from .agent import children
 
 TARGET = """[Unit]

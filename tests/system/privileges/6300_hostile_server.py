@@ -6,7 +6,6 @@ node's policy permits exec tasks of user nobody, one host volume and no raw_exec
 names the advisory of each test."""
 import hashlib
 import itertools
-import json
 import os
 import signal
 import time

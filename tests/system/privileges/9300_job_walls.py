@@ -7,9 +7,7 @@ tests/peers/walls.c, which tries to reach everything outside of its own allocati
 import ctypes
 import os
 import random
-import re
 import shutil
-import signal
 import socket
 import subprocess
 

@@ -13,7 +13,7 @@ import socket
 import stat
 import traceback
 
-from lib import agent, api, case, crash, helper, service, volumes
+from lib import agent, api, case, crash, service, volumes
 from lib.websocket import Exec
 
 STRANGER = 54321

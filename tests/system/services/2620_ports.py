@@ -3,7 +3,7 @@
 """Addresses and ports of the node as configured: host networks, the range of dynamic ports, reserved ports."""
 import os
 
-from lib import api, case
+from lib import agent, api, case
 
 CONFIG = '''client {
   network_interface = "lo"
@@ -20,14 +20,6 @@ CONFIG = '''client {
 }
 '''
 HAS_SIX = os.path.exists("/proc/net/if_inet6") and "0" * 31 + "1" in open("/proc/net/if_inet6", encoding="ascii").read()
-
-
-def configured():
-    path = case.directory() + "/ports.hcl"
-    with open(path, "w", encoding="ascii") as f:
-        f.write(CONFIG)
-    os.chmod(path, 0o600)
-    return ["-config", path]
 
 
 def static(label, value, **more):
@@ -199,5 +191,5 @@ def test_two_host_networks_with_one_address_share_its_ports():
         node.purge(name)
 
 
-with api.Node(configured()) as node:
+with api.Node(agent.config_args(CONFIG)) as node:
     case.run(globals())

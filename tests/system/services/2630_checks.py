@@ -4,12 +4,11 @@
 """Checks: their requests, the effect of the answers on tasks, services and deployments, and many checks without an answer."""
 import contextlib
 import http.server
-import os
 import resource
 import socket
 import threading
 
-from lib import api, case
+from lib import agent, api, case
 
 S = 10**9
 HOUR = 3600 * S
@@ -420,14 +419,6 @@ def test_no_leaks_are_left():
     case.equal(node.ask("/v1/services"), [], "services")
 
 
-def configured():
-    path = case.directory() + "/checks.hcl"
-    with open(path, "w", encoding="ascii") as f:
-        f.write('client { network_interface = "lo" }\n')
-    os.chmod(path, 0o600)
-    return ["-config", path]
-
-
 judge = Judge()
-with api.Node(configured()) as node:
+with api.Node(agent.config_args('client { network_interface = "lo" }\n')) as node:
     case.run(globals())

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from lib import agent, api, build_dir, case, helper, trace, volumes
+from lib import agent, build_dir, case, helper, trace, volumes
 
 FSTATFS, SETSID = 138, 112
 SCRIPT = "touch /alloc/data/ran; cat /data/who; sleep 1000"
