@@ -371,17 +371,11 @@ loop_once(struct loop *l, struct hcl_value *key, struct hcl_value *value)
 static void
 loop_over(struct loop *l, const struct hcl_value *source)
 {
-	struct hcl *h = l->h;
+	struct hcl_value *key, *value;
 
 	for (size_t i = 0; i < source->len; i++) {
-		if (hcl_is_mapping(source))
-			loop_once(l,
-			    hcl_string(h, source->members[i].key, source->members[i].key_len),
-			    source->members[i].value);
-		else
-			loop_once(l,
-			    source->kind == HCL_SET ? source->items[i] : hcl_int(h, (int64_t)i),
-			    source->items[i]);
+		value = hcl_element(l->h, source, i, &key);
+		loop_once(l, key, value);
 	}
 }
 

@@ -12,34 +12,48 @@ check_mapping(struct hcl_call *c, size_t i)
 		    hcl_value_type_name(c->h, c->args[i]));
 }
 
+/* Makes a list of the map's type, or a tuple for an object, of which fn gives the elements. */
+static struct hcl_value *
+list_members(struct hcl_call *c, const struct hcl_type *item,
+    struct hcl_value *(*fn)(struct hcl *h, const struct hcl_member *m))
+{
+	const struct hcl_value *map = c->args[0];
+	struct hcl_value **items;
+
+	hcl_step(c->h, map->len);
+	items = hcl_alloc(c->h, map->len * sizeof *items);
+	for (size_t i = 0; i < map->len; i++)
+		items[i] = fn(c->h, &map->members[i]);
+	return map->kind == HCL_MAP ? hcl_list(c->h, item, items, map->len)
+				    : hcl_tuple(c->h, items, map->len);
+}
+
+static struct hcl_value *
+key_of(struct hcl *h, const struct hcl_member *m)
+{
+	return hcl_string(h, m->key, m->key_len);
+}
+
+static struct hcl_value *
+value_of(struct hcl *h, const struct hcl_member *m)
+{
+	(void)h;
+	return m->value;
+}
+
 struct hcl_value *
 hcl_fn_keys(struct hcl_call *c)
 {
-	const struct hcl_value *map = c->args[0];
-	struct hcl_value **keys;
-
 	check_mapping(c, 0);
-	hcl_step(c->h, map->len);
-	keys = hcl_alloc(c->h, map->len * sizeof(struct hcl_value *));
-	for (size_t i = 0; i < map->len; i++)
-		keys[i] = hcl_string(c->h, map->members[i].key, map->members[i].key_len);
-	return map->kind == HCL_MAP ? hcl_list(c->h, &hcl_type_string, keys, map->len)
-				    : hcl_tuple(c->h, keys, map->len);
+	return list_members(c, &hcl_type_string, key_of);
 }
 
 struct hcl_value *
 hcl_fn_values(struct hcl_call *c)
 {
-	const struct hcl_value *map = c->args[0];
-	struct hcl_value **values;
-
 	check_mapping(c, 0);
-	hcl_step(c->h, map->len);
-	values = hcl_alloc(c->h, map->len * sizeof(struct hcl_value *));
-	for (size_t i = 0; i < map->len; i++)
-		values[i] = map->members[i].value;
-	return map->kind == HCL_MAP ? hcl_list(c->h, map->type->item, values, map->len)
-				    : hcl_tuple(c->h, values, map->len);
+	return list_members(
+	    c, c->args[0]->kind == HCL_MAP ? c->args[0]->type->item : NULL, value_of);
 }
 
 struct hcl_value *

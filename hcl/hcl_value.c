@@ -189,6 +189,17 @@ hcl_is_wholly_known(const struct hcl_value *v)
 }
 
 struct hcl_value *
+hcl_element(struct hcl *h, const struct hcl_value *v, size_t i, struct hcl_value **ret_key)
+{
+	if (hcl_is_mapping(v)) {
+		*ret_key = hcl_string(h, v->members[i].key, v->members[i].key_len);
+		return v->members[i].value;
+	}
+	*ret_key = v->kind == HCL_SET ? v->items[i] : hcl_int(h, (int64_t)i);
+	return v->items[i];
+}
+
+struct hcl_value *
 hcl_get(const struct hcl_value *mapping, const char *key, size_t len)
 {
 	const struct hcl_member wanted = { .key = key, .key_len = len }, *found;

@@ -103,6 +103,11 @@ bool hcl_is_mapping(const struct hcl_value *v);
 /* The member with this key, or NULL. */
 struct hcl_value *hcl_get(const struct hcl_value *mapping, const char *key, size_t len);
 
+/* The key and the value of the i-th element, as `for` gives them: an element of a set is its own
+ * key, and one of a list or tuple has its number. */
+struct hcl_value *hcl_element(
+    struct hcl *h, const struct hcl_value *v, size_t i, struct hcl_value **ret_key);
+
 /* Whether types and contents are the same. Unknown values equal nothing, nulls of a type each
  * other. */
 bool hcl_equal(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b);

@@ -41,6 +41,7 @@ struct reader {
 	const struct hcl_scope *scope;
 	STAILQ_HEAD(, variable) variables;
 	STAILQ_HEAD(, local) locals;
+	size_t n_variables, n_locals;
 };
 
 static struct variable *
@@ -71,6 +72,7 @@ add_variable(struct reader *r, const char *name, struct hcl_range at)
 	v->at = at;
 	STAILQ_INIT(&v->rules);
 	STAILQ_INSERT_TAIL(&r->variables, v, entry);
+	r->n_variables++;
 	return v;
 }
 
@@ -235,6 +237,7 @@ read_locals(struct reader *r, const struct hcl_block *b)
 		l->name = a->name;
 		l->attr = a;
 		STAILQ_INSERT_TAIL(&r->locals, l, entry);
+		r->n_locals++;
 	}
 }
 
@@ -363,15 +366,11 @@ check_rule(struct reader *r, const struct variable *v, const struct rule *rule)
 static struct hcl_value *
 variables_value(struct reader *r)
 {
-	struct hcl_member *members;
+	struct hcl_member *members = hcl_alloc(r->h, r->n_variables * sizeof *members);
 	const struct variable *v;
 	const struct rule *rule;
 	size_t n = 0;
 
-	STAILQ_FOREACH (v, &r->variables, entry)
-		n++;
-	members = hcl_alloc(r->h, n * sizeof *members);
-	n = 0;
 	STAILQ_FOREACH (v, &r->variables, entry) {
 		if (!v->value)
 			hcl_error(r->h, v->at,
@@ -390,14 +389,10 @@ variables_value(struct reader *r)
 static struct hcl_value *
 locals_value(struct reader *r)
 {
-	struct hcl_member *members;
+	struct hcl_member *members = hcl_alloc(r->h, r->n_locals * sizeof *members);
 	const struct local *l;
 	size_t n = 0;
 
-	STAILQ_FOREACH (l, &r->locals, entry)
-		n++;
-	members = hcl_alloc(r->h, n * sizeof *members);
-	n = 0;
 	STAILQ_FOREACH (l, &r->locals, entry)
 		if (l->value)
 			members[n++] = (struct hcl_member){ l->name, strlen(l->name), l->value };

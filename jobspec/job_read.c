@@ -262,7 +262,7 @@ static void
 expand(struct hcl *h, void *arg)
 {
 	struct dynamic *d = arg;
-	struct hcl_value *list;
+	struct hcl_value *list, *key, *value;
 
 	if (d->block->n_labels != 1)
 		hcl_fail(h, d->block->type_at,
@@ -274,14 +274,8 @@ expand(struct hcl *h, void *arg)
 		hcl_fail(h, d->for_each->at, "for_each must be a list, a set or a map, found %s",
 		    hcl_value_type_name(h, list));
 	for (size_t i = 0; i < list->len; i++) {
-		if (hcl_is_mapping(list))
-			expand_once(d,
-			    hcl_string(h, list->members[i].key, list->members[i].key_len),
-			    list->members[i].value);
-		else
-			expand_once(d,
-			    list->kind == HCL_SET ? list->items[i] : hcl_int(h, (int64_t)i),
-			    list->items[i]);
+		value = hcl_element(h, list, i, &key);
+		expand_once(d, key, value);
 	}
 }
 
