@@ -319,6 +319,9 @@ is_shown(const struct walk *w, const struct field *f, const void *obj)
 {
 	if (f->flags & (w->sink->json ? FIELD_NO_JSON : FIELD_NO_WIRE))
 		return false;
+	/* Peers decode a member that is left out to null. */
+	if (f->flags & FIELD_NOT_NIL && !w->sink->json)
+		return true;
 	return !(w->compact || f->flags & FIELD_OMIT_EMPTY) || !field_is_empty(f, obj);
 }
 

@@ -38,7 +38,8 @@ enum field_kind {
 enum field_flags {
 	FIELD_CAN_UNSET = 1 << 0, /* starts as MODEL_UNSET or OPT_UNSET, which is null in JSON */
 	FIELD_HAS_DEFAULT = 1 << 1,
-	FIELD_NOT_NIL = 1 << 2,    /* an empty list or map is encoded as [] or {}, never as null */
+	FIELD_NOT_NIL = 1 << 2,    /* an empty list or map is encoded as [] or {}, never as null; in
+				      msgpack also where empty members are left out */
 	FIELD_OMIT_EMPTY = 1 << 3, /* left out when empty */
 	FIELD_AS_NUMBER = 1 << 4,  /* an enum that is a number in JSON; the name is accepted too */
 	FIELD_AS_OBJECT = 1 << 5,  /* raw JSON that must be an object */

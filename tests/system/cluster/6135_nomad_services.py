@@ -25,16 +25,22 @@ def names(servers):
     return sorted(s["ServiceName"] for s in servers.services())
 
 
+def sent_services(servers, known):
+    """Returns the services of all registrations after the call `known`, as they were on the wire."""
+    return [s for c in servers.calls("ServiceRegistration.Upsert", known) for s in c["args"]["Services"]]
+
+
 def run(version):
     with cluster(version=version) as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         known = servers.last_call()
         group = [service("g%d" % n, Tags=["${NOMAD_GROUP_NAME}", "x"]) for n in range(3)]
-        alloc = servers.run_job(job("web", group={"Services": group}, Services=[service("of-task")]), me)[0]
+        alloc = servers.run_job(job("web", group={"Services": group}, Services=[service("of-task", Tags=None)]), me)[0]
         servers.wait_alloc(alloc, ["running"])
         case.until(lambda: names(servers) == ["g0", "g1", "g2", "of-task"], 30, "the services to be registered")
         sent = [[s["ServiceName"] for s in c["args"]["Services"]] for c in servers.calls("ServiceRegistration.Upsert", known)]
         case.equal(sorted(sent[0]), ["g0", "g1", "g2"], "services of the group in one call")
+        case.equal([s["Tags"] for s in sent_services(servers, known) if s["ServiceName"] == "of-task"], [[]], "tags of a service without any")
         found = next(s for s in servers.services() if s["ServiceName"] == "g0")
         address = servers.node(me)["NodeResources"]["Networks"][0]["IP"]
         case.equal((found["ID"], found["Address"], found["Port"], found["Tags"], found["NodeID"], found["JobID"]),
