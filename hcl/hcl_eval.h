@@ -62,6 +62,17 @@ struct hcl_call {
 
 /* Evaluates; does not return if the expression has an error. scope may be NULL: no names. */
 struct hcl_value *hcl_eval(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope);
+/* The same, but an error returns NULL: then *ret_problem is its first problem (NULL if too many
+ * were found before), and the document keeps none. Does not return after a limit was exceeded. */
+struct hcl_value *hcl_eval_or_problem(struct hcl *h, const struct hcl_expr *e,
+    const struct hcl_scope *scope, const struct hcl_problem **ret_problem);
+
+/* Evaluates to true or false; false with *ret_unknown if it is not known. */
+bool hcl_eval_condition(
+    struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope, bool *ret_unknown);
+/* a ? b : c. Both values are evaluated, and the result has their common type. */
+struct hcl_value *hcl_eval_conditional(
+    struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope);
 
 /* The result of an operator. */
 struct hcl_value *hcl_binary(
