@@ -17,18 +17,27 @@ struct hcl_call;
  */
 typedef struct hcl_value *hcl_function_fn(struct hcl_call *c);
 
+/* Where expressions may call a function: Nomad has fewer of them when a task starts. */
+enum hcl_use {
+	HCL_IN_JOB,    /* job files */
+	HCL_IN_CONFIG, /* the configuration of a task's driver */
+	HCL_IN_BOTH,
+};
+
 struct hcl_function {
 	const char *name;
 	const char *params;
 	hcl_function_fn *fn;
 	bool unknown;
 	bool expressions;
+	enum hcl_use use;
 };
 
-/* A list of functions, sorted by name. */
+/* Functions, sorted by name; those of the other use cannot be called. */
 struct hcl_functions {
 	const struct hcl_function *v;
 	size_t n;
+	enum hcl_use use; /* HCL_IN_JOB or HCL_IN_CONFIG */
 };
 
 /* A name and its value. A name that neither the scope nor an outer one has is an error, unless
