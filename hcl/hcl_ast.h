@@ -113,6 +113,8 @@ struct hcl_expr {
 const struct hcl_body *hcl_parse_body(struct hcl *h, const struct hcl_source *source);
 /* Parses a single expression, such as the value of a variable in the command line. NULL: errors. */
 const struct hcl_expr *hcl_parse_expr(struct hcl *h, const struct hcl_source *source);
+/* Parses a text with ${ } and %{ } in it, such as a string of a job's JSON. NULL: errors. */
+const struct hcl_expr *hcl_parse_template(struct hcl *h, const struct hcl_source *source);
 
 /* Returns whether the text is an identifier of HCL. */
 bool hcl_is_identifier(const char *s);

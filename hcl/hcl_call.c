@@ -17,21 +17,29 @@ compare_name(const void *name, const void *function)
 	return strcmp(name, ((const struct hcl_function *)function)->name);
 }
 
+static bool
+may_call(const struct hcl_functions *list, const struct hcl_function *f)
+{
+	return f->use == list->use || f->use == HCL_IN_BOTH;
+}
+
 static const struct hcl_function *
 find_function(struct hcl *h, const struct hcl_expr *e, const struct hcl_functions *list)
 {
 	const struct hcl_function *f =
 	    list ? bsearch(e->name, list->v, list->n, sizeof *f, compare_name) : NULL;
 	const char **names, *similar;
+	size_t n = 0;
 
-	if (f)
+	if (f && may_call(list, f))
 		return f;
 	if (!list)
 		hcl_fail(h, e->at, "functions cannot be called here");
 	names = hcl_alloc(h, list->n * sizeof *names);
 	for (size_t i = 0; i < list->n; i++)
-		names[i] = list->v[i].name;
-	similar = similar_name(e->name, names, list->n);
+		if (may_call(list, &list->v[i]))
+			names[n++] = list->v[i].name;
+	similar = similar_name(e->name, names, n);
 	hcl_fail(h, e->at, "unknown function \"%s\"%s%s%s", e->name,
 	    similar ? ": did you mean \"" : "", similar ? similar : "", similar ? "\"?" : "");
 }

@@ -279,54 +279,6 @@ eval_element(const struct hcl_scope *scope)
 	return scope->element;
 }
 
-static bool
-eval_condition(
-    struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope, bool *ret_unknown)
-{
-	struct hcl_value *v = hcl_eval(h, e, scope);
-	const char *why = "";
-
-	*ret_unknown = v->state == HCL_UNKNOWN;
-	if (*ret_unknown)
-		return false;
-	if (hcl_is_null(v))
-		hcl_fail(h, e->at, "a condition must be true or false, not null");
-	v = hcl_convert(h, v, &hcl_type_bool, &why);
-	if (!v)
-		hcl_fail(h, e->at, "a condition must be true or false: %s", why);
-	return v->boolean;
-}
-
-/* Both values are evaluated, and the result has their common type. */
-static struct hcl_value *
-eval_conditional(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope)
-{
-	struct hcl_value *a = hcl_eval(h, e->two, scope), *b = hcl_eval(h, e->three, scope), *v;
-	const struct hcl_type *types[2] = { hcl_type_of(h, a), hcl_type_of(h, b) }, *common;
-	const char *why = "";
-	bool unknown, yes;
-
-	if (types[0]->kind == HCL_ANY && a->state == HCL_NULL)
-		common = types[1];
-	else if (types[1]->kind == HCL_ANY && b->state == HCL_NULL)
-		common = types[0];
-	else
-		common = hcl_unify(h, types, 2);
-	if (!common)
-		hcl_fail(h, e->at,
-		    "the two results of a condition must have a common type: the first is %s, the "
-		    "second %s",
-		    hcl_value_type_name(h, a), hcl_value_type_name(h, b));
-	yes = eval_condition(h, e->one, scope, &unknown);
-	if (unknown)
-		return hcl_unknown(h, common);
-	v = hcl_convert(h, yes ? a : b, common, &why);
-	if (!v)
-		hcl_fail(h, (yes ? e->two : e->three)->at,
-		    "the two results of a condition must have a common type: %s", why);
-	return v;
-}
-
 struct loop {
 	struct hcl *h;
 	const struct hcl_for *loop;
@@ -348,7 +300,7 @@ loop_once(struct loop *l, struct hcl_value *key, struct hcl_value *value)
 	if (l->loop->condition) {
 		bool unknown;
 
-		if (!eval_condition(l->h, l->loop->condition, &l->scope, &unknown)) {
+		if (!hcl_eval_condition(l->h, l->loop->condition, &l->scope, &unknown)) {
 			l->unknown |= unknown;
 			return;
 		}
@@ -495,7 +447,7 @@ eval(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope)
 		return hcl_binary(
 		    h, e->op, e->at, hcl_eval(h, e->one, scope), hcl_eval(h, e->two, scope));
 	case HCL_EXPR_CONDITIONAL:
-		return eval_conditional(h, e, scope);
+		return hcl_eval_conditional(h, e, scope);
 	default:
 		return eval_for(h, e, scope);
 	}

@@ -17,18 +17,27 @@ struct hcl_call;
  */
 typedef struct hcl_value *hcl_function_fn(struct hcl_call *c);
 
+/* Where expressions may call a function: Nomad has fewer of them when a task starts. */
+enum hcl_use {
+	HCL_IN_JOB,    /* job files */
+	HCL_IN_CONFIG, /* the configuration of a task's driver */
+	HCL_IN_BOTH,
+};
+
 struct hcl_function {
 	const char *name;
 	const char *params;
 	hcl_function_fn *fn;
 	bool unknown;
 	bool expressions;
+	enum hcl_use use;
 };
 
-/* A list of functions, sorted by name. */
+/* Functions, sorted by name; those of the other use cannot be called. */
 struct hcl_functions {
 	const struct hcl_function *v;
 	size_t n;
+	enum hcl_use use; /* HCL_IN_JOB or HCL_IN_CONFIG */
 };
 
 /* A name and its value. A name that neither the scope nor an outer one has is an error, unless
@@ -62,6 +71,17 @@ struct hcl_call {
 
 /* Evaluates; does not return if the expression has an error. scope may be NULL: no names. */
 struct hcl_value *hcl_eval(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope);
+/* The same, but an error returns NULL: then *ret_problem is its first problem (NULL if too many
+ * were found before), and the document keeps none. Does not return after a limit was exceeded. */
+struct hcl_value *hcl_eval_or_problem(struct hcl *h, const struct hcl_expr *e,
+    const struct hcl_scope *scope, const struct hcl_problem **ret_problem);
+
+/* Evaluates to true or false; false with *ret_unknown if it is not known. */
+bool hcl_eval_condition(
+    struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope, bool *ret_unknown);
+/* a ? b : c. Both values are evaluated, and the result has their common type. */
+struct hcl_value *hcl_eval_conditional(
+    struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope);
 
 /* The result of an operator. */
 struct hcl_value *hcl_binary(

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_number.h"
 
 static bool
 is_list_or_tuple(const struct hcl_value *v)
@@ -239,14 +240,36 @@ hcl_fn_flatten(struct hcl_call *c)
 	return unknown ? hcl_unknown(c->h, &hcl_type_any) : hcl_tuple(c->h, items, n);
 }
 
-struct hcl_value *
-hcl_fn_index(struct hcl_call *c)
+/* Returns whether the first argument is a list or tuple; if not, it is a map. */
+static bool
+takes_index(struct hcl_call *c)
 {
-	const struct hcl_value *key = c->args[1];
 	bool list = is_list_or_tuple(c->args[0]);
 
 	if (!list && c->args[0]->kind != HCL_MAP)
 		hcl_refuse_argument(c, 0, "the first argument must be a list, tuple or map");
+	return list;
+}
+
+struct hcl_value *
+hcl_fn_hasindex(struct hcl_call *c)
+{
+	const struct hcl_value *all = c->args[0], *key = c->args[1];
+	int64_t i;
+
+	if (!takes_index(c))
+		return hcl_bool(
+		    c->h, key->kind == HCL_STRING && hcl_get(all, key->string, key->len) != NULL);
+	return hcl_bool(c->h, key->kind == HCL_NUMBER && hcl_number_int64(key->number, &i) &&
+				  i >= 0 && (uint64_t)i < all->len);
+}
+
+struct hcl_value *
+hcl_fn_index(struct hcl_call *c)
+{
+	const struct hcl_value *key = c->args[1];
+	bool list = takes_index(c);
+
 	if (key->kind != (list ? HCL_NUMBER : HCL_STRING))
 		hcl_refuse_argument(c, 1, "the key must be a %s", list ? "whole number" : "string");
 	return hcl_index(c->h, c->at, c->args[0], c->args[1]);

@@ -46,6 +46,12 @@ hcl_fn_floor(struct hcl_call *c)
 }
 
 struct hcl_value *
+hcl_fn_int(struct hcl_call *c)
+{
+	return round_number(c, MPFR_RNDZ);
+}
+
+struct hcl_value *
 hcl_fn_signum(struct hcl_call *c)
 {
 	int64_t n = hcl_arg_int(c, 0);

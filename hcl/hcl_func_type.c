@@ -1,43 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hcl_func_type.c: functions that convert a value, or evaluate an expression that may fail. Runs
- * in: cli, job-parser, job-parser. */
-#include "hcl/hcl_doc.h"
+ * in: cli, job-parser. */
 #include "hcl/hcl_func.h"
 
-struct attempt {
-	const struct hcl_expr *expr;
-	const struct hcl_scope *scope;
-	struct hcl_value *value;
-};
-
-static void
-evaluate_attempt(struct hcl *h, void *arg)
-{
-	struct attempt *a = arg;
-
-	a->value = hcl_eval(h, a->expr, a->scope);
-}
-
 /* Returns the value of argument i, or NULL if it has an error: then *ret_why is its first
- * sentence, and the document does not keep it. A limit that is exceeded stays an error. */
+ * sentence. */
 static struct hcl_value *
 try_argument(struct hcl_call *c, size_t i, const char **ret_why)
 {
-	struct attempt a = { .expr = c->exprs[i].value, .scope = c->scope };
-	unsigned before = hcl_problem_count(c->h);
-	const struct hcl_problem *p = hcl_problems(c->h);
+	const struct hcl_problem *p = NULL;
+	struct hcl_value *v = hcl_eval_or_problem(c->h, c->exprs[i].value, c->scope, &p);
 
-	if (hcl_try(c->h, evaluate_attempt, &a))
-		return a.value;
-	if (c->h->exhausted)
-		hcl_leave(c->h);
-	for (unsigned n = 0; n < before && p; n++)
-		p = p->next;
-	if (before == 0)
-		p = hcl_problems(c->h);
-	*ret_why = p ? p->text : "";
-	hcl_forget_problems(c->h, before);
-	return NULL;
+	if (!v)
+		*ret_why = p ? p->text : "";
+	return v;
 }
 
 struct hcl_value *

@@ -11,7 +11,7 @@ static const struct hcl_function functions[] = {
 #undef HCL_FUNCTION
 };
 
-const struct hcl_functions hcl_job_functions = {
-	.v = functions,
-	.n = sizeof functions / sizeof functions[0],
-};
+#define ALL_FUNCTIONS .v = functions, .n = sizeof functions / sizeof functions[0]
+
+const struct hcl_functions hcl_job_functions = { ALL_FUNCTIONS, .use = HCL_IN_JOB };
+const struct hcl_functions hcl_config_functions = { ALL_FUNCTIONS, .use = HCL_IN_CONFIG };

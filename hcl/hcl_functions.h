@@ -6,10 +6,10 @@
 #include "hcl/hcl_eval.h"
 
 /*
- * All functions of a job file, sorted by name. The functions that read files look at the outermost
- * scope's arg, a struct hcl_files.
+ * The functions of a job file, and those of a task's configuration when it starts. The functions
+ * that read files look at the outermost scope's arg, a struct hcl_files.
  */
-extern const struct hcl_functions hcl_job_functions;
+extern const struct hcl_functions hcl_job_functions, hcl_config_functions;
 
 /* base_dir: where relative paths begin. allow: false refuses every function about files. */
 struct hcl_files {

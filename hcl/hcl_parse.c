@@ -168,11 +168,13 @@ read_body(struct hcl_parser *p, int end, struct hcl_range from)
 	return body;
 }
 
+enum source_kind { SOURCE_BODY, SOURCE_EXPR, SOURCE_TEMPLATE };
+
 struct parse_call {
 	const struct hcl_source *source;
+	enum source_kind kind;
 	const struct hcl_body *body;
 	const struct hcl_expr *expr;
-	bool wants_expr;
 };
 
 static void
@@ -196,33 +198,54 @@ static void
 parse(struct hcl *h, void *arg)
 {
 	struct parse_call *c = arg;
-	struct hcl_parser p = { .h = h, .source = c->source, .newlines = !c->wants_expr };
+	struct hcl_parser p = { .h = h, .source = c->source, .newlines = c->kind == SOURCE_BODY };
 
 	check_source(h, c->source);
-	hcl_scan_from(&p, skip_mark(c->source));
-	if (c->wants_expr) {
-		c->expr = hcl_read_expr(&p);
-		if (p.tok.kind != HCL_TOK_END)
-			hcl_expected(&p, "the end of the expression");
-	} else {
-		c->body = read_body(&p, HCL_TOK_END, p.tok.at);
+	if (c->kind == SOURCE_TEMPLATE) {
+		c->expr = hcl_read_whole_template(&p, skip_mark(c->source));
+		return;
 	}
+	hcl_scan_from(&p, skip_mark(c->source));
+	if (c->kind == SOURCE_BODY) {
+		c->body = read_body(&p, HCL_TOK_END, p.tok.at);
+		return;
+	}
+	c->expr = hcl_read_expr(&p);
+	if (p.tok.kind != HCL_TOK_END)
+		hcl_expected(&p, "the end of the expression");
+}
+
+/* Returns whether there were no errors. */
+static bool
+parse_as(
+    struct hcl *h, enum source_kind kind, const struct hcl_source *source, struct parse_call *ret)
+{
+	unsigned errors = h->n_errors;
+
+	*ret = (struct parse_call){ .source = source, .kind = kind };
+	return hcl_try(h, parse, ret) && h->n_errors == errors;
 }
 
 const struct hcl_body *
 hcl_parse_body(struct hcl *h, const struct hcl_source *source)
 {
-	struct parse_call c = { .source = source };
-	unsigned errors = h->n_errors;
+	struct parse_call c;
 
-	return hcl_try(h, parse, &c) && h->n_errors == errors ? c.body : NULL;
+	return parse_as(h, SOURCE_BODY, source, &c) ? c.body : NULL;
 }
 
 const struct hcl_expr *
 hcl_parse_expr(struct hcl *h, const struct hcl_source *source)
 {
-	struct parse_call c = { .source = source, .wants_expr = true };
-	unsigned errors = h->n_errors;
+	struct parse_call c;
 
-	return hcl_try(h, parse, &c) && h->n_errors == errors ? c.expr : NULL;
+	return parse_as(h, SOURCE_EXPR, source, &c) ? c.expr : NULL;
+}
+
+const struct hcl_expr *
+hcl_parse_template(struct hcl *h, const struct hcl_source *source)
+{
+	struct parse_call c;
+
+	return parse_as(h, SOURCE_TEMPLATE, source, &c) ? c.expr : NULL;
 }

@@ -233,7 +233,21 @@ at_heredoc_end(const struct hcl_reader *r, const char *marker, size_t len, uint3
 	return hcl_reader_peek(r, end) == '\n' || hcl_reader_peek(r, end) < 0;
 }
 
-/* Each line is a part of its own, because ~} removes spaces of its line only. */
+/* Reads one character or a sequence. Returns whether a line has ended. Each line is a part of its
+ * own, because ~} removes spaces of its line only. */
+static bool
+read_line_char(struct hcl_reader *r)
+{
+	uint32_t before = r->at;
+
+	read_template_char(r);
+	if (r->p->source->text[r->at - 1] != '\n' || r->at != before + 1)
+		return false;
+	hcl_part_end_text(r);
+	r->text_from = r->at;
+	return true;
+}
+
 static void
 read_heredoc_parts(struct hcl_reader *r, const char *marker, size_t len)
 {
@@ -244,21 +258,24 @@ read_heredoc_parts(struct hcl_reader *r, const char *marker, size_t len)
 	r->at = open.to;
 	r->text_from = r->at;
 	while (!line_start || !at_heredoc_end(r, marker, len, &last)) {
-		uint32_t before = r->at;
-
 		if (hcl_reader_peek(r, 0) < 0)
 			hcl_fail(r->p->h, open,
 			    "this heredoc has no end: expected a line with %.*s alone", (int)len,
 			    marker);
-		read_template_char(r);
-		line_start = r->p->source->text[r->at - 1] == '\n' && r->at == before + 1;
-		if (!line_start)
-			continue;
-		hcl_part_end_text(r);
-		r->text_from = r->at;
+		line_start = read_line_char(r);
 	}
 	(void)hcl_part_add(r, HCL_PART_END, hcl_reader_here(r, 0));
 	r->at += last;
+}
+
+void
+hcl_read_all_parts(struct hcl_reader *r)
+{
+	r->text_from = r->at;
+	while (hcl_reader_peek(r, 0) >= 0)
+		(void)read_line_char(r);
+	hcl_part_end_text(r);
+	(void)hcl_part_add(r, HCL_PART_END, hcl_reader_here(r, 0));
 }
 
 static size_t

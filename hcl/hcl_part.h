@@ -46,6 +46,8 @@ struct hcl_reader {
 /* Reads the quoted text or heredoc at the parser's token. The list ends with HCL_PART_END; r->at is
  * the byte after the text. */
 void hcl_read_parts(struct hcl_reader *r);
+/* The same for the rest of the source, from r->at on, as a text without quotes. */
+void hcl_read_all_parts(struct hcl_reader *r);
 
 /* For read_sequence(): the byte at r->at + more, or -1 at the end; the range of the next n bytes.
  */

@@ -79,5 +79,7 @@ const struct hcl_expr *hcl_read_expr(struct hcl_parser *p);
  * literal. */
 const struct hcl_expr *hcl_read_template(struct hcl_parser *p);
 const char *hcl_read_quoted_text(struct hcl_parser *p, const char *what);
+/* The source from this byte on as a template without quotes, whose backslashes are text. */
+const struct hcl_expr *hcl_read_whole_template(struct hcl_parser *p, uint32_t from);
 
 #endif

@@ -235,3 +235,16 @@ hcl_read_template(struct hcl_parser *p)
 	at = r.first;
 	return build(p->h, &at, (struct hcl_range){ p->source, open.from, r.at }, false);
 }
+
+const struct hcl_expr *
+hcl_read_whole_template(struct hcl_parser *p, uint32_t from)
+{
+	struct hcl_reader r = {
+		.p = p, .read_sequence = read_sequence, .last = &r.first, .at = from
+	};
+	struct hcl_part *at;
+
+	hcl_read_all_parts(&r);
+	at = r.first;
+	return build(p->h, &at, (struct hcl_range){ p->source, from, r.at }, false);
+}

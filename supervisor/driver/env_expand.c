@@ -3,13 +3,13 @@
  * values. Runs in: supervisor. */
 #include "supervisor/driver/env_expand.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/env_name.h"
 #include "common/hash.h"
 #include "common/mem.h"
 #include "model/node.h"
@@ -92,14 +92,6 @@ task_env_putf(struct task_env *env, const char *name, const char *fmt, ...)
 }
 
 void
-task_env_make_name(char *name)
-{
-	for (char *c = name; *c; c++)
-		if (!isalnum((unsigned char)*c) && *c != '.' && *c != '_')
-			*c = '_';
-}
-
-void
 task_env_done(struct task_env *env)
 {
 	for (size_t i = 0; i < env->vars.n; i++) {
@@ -153,7 +145,7 @@ variable(const struct task_env *env, const char *name)
 	if (value || strncmp(name, "NOMAD_", 6) != 0)
 		return value || !str_eq(name, "PATH") ? value : EXE_BASE_PATH;
 	(void)snprintf(valid, sizeof valid, "%s", name);
-	task_env_make_name(valid);
+	env_name_clean(valid);
 	return get_var(env, valid);
 }
 

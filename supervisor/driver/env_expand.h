@@ -19,8 +19,6 @@ struct task_env {
 void task_env_put(struct task_env *env, const char *name, const char *value);
 void task_env_putf(struct task_env *env, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Replaces in place, by '_', the characters that no variable's name has. */
-void task_env_make_name(char *name);
 void task_env_done(struct task_env *env);
 
 /*

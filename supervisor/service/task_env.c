@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/env_name.h"
 #include "model/node.h"
 #include "proto/exe_setup.h"
 #include "proto/task_spec.h"
@@ -119,7 +120,7 @@ put_meta(struct task_env *env, const struct string_map *meta)
 	for (size_t i = 0; i < meta->n; i++) {
 		int n = snprintf(name, sizeof name, "NOMAD_META_%.256s", meta->v[i].key);
 
-		task_env_make_name(name);
+		env_name_clean(name);
 		(void)strcpy(upper, name);
 		for (int k = sizeof "NOMAD_META_" - 1; k < n; k++)
 			upper[k] = (char)toupper((unsigned char)upper[k]);
@@ -162,7 +163,7 @@ put_port_var(struct port_vars *v, const char *name, const char *label, bool clea
 
 	(void)snprintf(key, sizeof key, "%s%.200s", name, label);
 	if (clean)
-		task_env_make_name(key);
+		env_name_clean(key);
 	if (port == 0)
 		(void)snprintf(value, sizeof value, "%.60s", ip);
 	else if (!ip)

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "hcl/hcl_functions.h"
+#include "tests/unit/fixture_pairs.h"
 #include "tests/unit/hcl_evaluation.h"
-#include "tests/unit/unit.h"
 
 /* Returns "= JSON", or "! SENTENCE" of the first problem; the caller frees it. */
 static char *
@@ -36,41 +36,19 @@ check(const char *text, const char *expected, const struct hcl_files *files)
 {
 	char *found = result_of(text, &hcl_job_limits, files);
 
-	if (*found != *expected ||
-	    (*found == '=' ? strcmp(found, expected)
-			   : strncmp(found, expected, strlen(expected))) != 0)
-		ck_abort_msg("%s\n  is %s\n  not %s", text, found, expected);
+	fixture_compare(text, found, expected);
 	free(found);
 }
 
-static bool
-read_line(FILE *f, char **line, size_t *size)
+static void
+check_without_files(const char *text, const char *expected)
 {
-	ssize_t n = getline(line, size, f);
-
-	if (n > 0 && (*line)[n - 1] == '\n')
-		(*line)[n - 1] = '\0';
-	return n >= 0;
+	check(text, expected, NULL);
 }
 
 START_TEST(results)
 {
-	char *call = NULL, *expected = NULL;
-	size_t call_size = 0, expected_size = 0, n = 0;
-	FILE *f = fopen(FIXTURES "/hcl_functions.txt", "re");
-
-	ck_assert_ptr_nonnull(f);
-	while (read_line(f, &call, &call_size)) {
-		if (!*call || *call == '#')
-			continue;
-		ck_assert(read_line(f, &expected, &expected_size));
-		check(call, expected, NULL);
-		n++;
-	}
-	ck_assert_uint_gt(n, 300);
-	free(call);
-	free(expected);
-	(void)fclose(f);
+	ck_assert_uint_gt(fixture_pairs(FIXTURES "/hcl_functions.txt", check_without_files), 300);
 }
 END_TEST
 
