@@ -20,6 +20,8 @@ struct cli_event_keys {
 /* Prints a task's or a node's events. */
 void cli_print_events(
     const struct cli *cli, const json_t *events, const struct cli_event_keys *keys);
+/* Shows one allocation, or with -json the answer. Returns 0 or -errno with *e. */
+int cli_alloc_show(struct cli *cli, const char *id, struct err *e);
 /* Returns the allocation's task group in its job; NULL if it has no job. */
 const json_t *cli_alloc_group(const json_t *alloc);
 /* Returns the text of the last event that explains why a task failed; if there is none, the

@@ -120,6 +120,18 @@ cli_table_print(struct cli_table *t)
 }
 
 void
+cli_table_print_under(struct cli_table *t, const char *head)
+{
+	if (scols_table_get_nlines(t->scols) > 0) {
+		cli_head("%s", head);
+		cli_table_print(t);
+		return;
+	}
+	scols_unref_table(t->scols);
+	free(t);
+}
+
+void
 cli_line(const char *fmt, ...)
 {
 	cleanup_free char *text = NULL;

@@ -24,6 +24,8 @@ void cli_table_column(struct cli_table *t, const char *head);
 void cli_table_row(struct cli_table *t);
 void cli_cell(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_table_print(struct cli_table *t);
+/* As cli_table_print(), below this heading; an empty table prints nothing. */
+void cli_table_print_under(struct cli_table *t, const char *head);
 #define CLI_TABLE(...)                                                                             \
 	cli_table_new((const char *const[]){ __VA_ARGS__ },                                        \
 	    ELEMENTSOF(((const char *const[]){ __VA_ARGS__ })))

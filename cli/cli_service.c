@@ -7,6 +7,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_list.h"
 #include "cli/cli_print.h"
+#include "cli/cli_service.h"
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
 #include "common/duration.h"
@@ -119,7 +120,7 @@ check_cells(const struct cli *cli, struct cli_table *t, const json_t *check)
 	cli_cell(t, "%s", cli_json_str(check, "Output"));
 }
 
-static const struct cli_list checks = {
+const struct cli_list cli_checks = {
 	.none = "No checks",
 	CLI_HEADS("Service", "Task", "Check", "Mode", "Status", "Code", "Last", "Output"),
 	.cells = check_cells,
@@ -130,7 +131,7 @@ show_checks(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/client/allocation/%s/checks", id);
 
-	return cli_list_get(cli, &checks, target, e);
+	return cli_list_get(cli, &cli_checks, target, e);
 }
 
 int

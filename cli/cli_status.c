@@ -7,55 +7,41 @@
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_status.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
 
-enum part {
-	PART_SELF,
-	PART_HEALTH,
-	PART_NODE,
-	PART_JOBS,
-	PART_ALLOCS,
-	PART_VOLUMES,
-	PART_PLUGINS,
-	PART_LEAKS,
-	PARTS
-};
-
 /* The API path of each part, and its name in the JSON page. The node's path needs its id. */
-static const char *const part_targets[PARTS] = { "/v1/agent/self", "/v1/agent/health", NULL,
-	"/v1/jobs", "/v1/allocations", "/v1/volumes?type=csi", "/v1/plugins?type=csi",
-	"/v1/agent/leaks" };
-static const char *const part_names[PARTS] = { "Agent", "Health", "Node", "Jobs", "Allocations",
-	"Volumes", "Plugins", "Leaks" };
-
-struct page {
-	struct cli *cli;
-	json_t *parts[PARTS];
-	json_t *problems; /* sentences */
+static const char *const part_targets[PARTS] = {
+	[PART_SELF] = "/v1/agent/self",
+	[PART_HEALTH] = "/v1/agent/health",
+	[PART_PROBLEMS] = "/v1/agent/problems",
+	[PART_JOBS] = "/v1/jobs",
+	[PART_DEPLOYMENTS] = "/v1/deployments",
+	[PART_ALLOCS] = "/v1/allocations",
+	[PART_VOLUMES] = "/v1/volumes?type=csi",
+	[PART_PLUGINS] = "/v1/plugins?type=csi",
+	[PART_LEAKS] = "/v1/agent/leaks",
+};
+static const char *const part_names[PARTS] = {
+	[PART_SELF] = "Agent",
+	[PART_HEALTH] = "Health",
+	[PART_PROBLEMS] = "AgentProblems",
+	[PART_NODE] = "Node",
+	[PART_JOBS] = "Jobs",
+	[PART_DEPLOYMENTS] = "Deployments",
+	[PART_ALLOCS] = "Allocations",
+	[PART_VOLUMES] = "Volumes",
+	[PART_PLUGINS] = "Plugins",
+	[PART_LEAKS] = "Leaks",
 };
 
 #define PROBLEMS_SHOWN 20 /* lines of a page, unless -verbose is set */
 
-static void add_problem(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void
-add_problem(struct page *p, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	/* A message that was cut in the middle of a character is not valid UTF-8. */
-	(void)json_array_append_new(p->problems, json_string(text) ?: json_string(fmt));
-}
-
-/* If the agent cannot answer one part, the page shows that as a problem; if it does not answer at
- * all, the command fails. */
+/* If the agent cannot answer one part, the page shows that as a problem, but once if no server is
+ * reachable; if it does not answer at all, the command fails. */
 static int
-read_page(struct page *p, struct err *e)
+read_page(struct cli_page *p, struct err *e)
 {
 	cleanup_free char *node = NULL;
 	const char *target;
@@ -71,79 +57,10 @@ read_page(struct page *p, struct err *e)
 		r = cli_api_get(p->cli, target, &p->parts[i], e);
 		if (r < 0 && p->cli->status == 0)
 			return r;
-		if (r < 0)
-			add_problem(p, "%s: %s", target, e->msg);
+		if (r < 0 && !(p->cli->status == 503 && cli_problem_of(p, "servers")))
+			cli_problem_add(p, "%s: %s", target, e->msg);
 	}
 	return 0;
-}
-
-static void
-find_node_problems(struct page *p)
-{
-	const json_t *node = p->parts[PART_NODE], *driver;
-	const char *status = cli_json_str(node, "Status"), *name;
-
-	if (*status && strcmp(status, "ready") != 0)
-		add_problem(
-		    p, "the node is %s %s", status, cli_json_str(node, "StatusDescription"));
-	if (json_is_object(cli_json_get(node, "DrainStrategy")))
-		add_problem(p, "the node is draining");
-	else if (strcmp(cli_json_str(node, "SchedulingEligibility"), "ineligible") == 0)
-		add_problem(p, "the node is not eligible for allocations: `drover node eligibility "
-			       "-enable` changes that");
-	json_object_foreach (cli_json_get(node, "Drivers"), name, driver) {
-		if (cli_json_true(driver, "Detected") && !cli_json_true(driver, "Healthy"))
-			add_problem(
-			    p, "driver %s: %s", name, cli_json_str(driver, "HealthDescription"));
-	}
-}
-
-/* Reports failed allocations without a replacement, and wanted allocations that do not run. */
-static void
-find_alloc_problems(struct page *p)
-{
-	const json_t *alloc;
-	size_t i;
-
-	json_array_foreach (p->parts[PART_ALLOCS], i, alloc) {
-		const char *status = cli_json_str(alloc, "ClientStatus");
-		bool wanted = strcmp(cli_json_str(alloc, "DesiredStatus"), "run") == 0;
-		bool failed = cli_alloc_has_failed(alloc);
-
-		if (!wanted || *cli_json_str(alloc, "NextAllocation"))
-			continue;
-		if (failed || strcmp(status, "unknown") == 0)
-			add_problem(p, "allocation %.*s (%s) is %s: %s", p->cli->id_len,
-			    cli_json_str(alloc, "ID"), cli_json_str(alloc, "Name"), status,
-			    cli_alloc_failure(alloc));
-	}
-}
-
-static void
-find_other_problems(struct page *p)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach (p->parts[PART_JOBS], i, item) {
-		if (strcmp(cli_json_str(item, "Status"), "pending") == 0)
-			add_problem(p, "job %s is pending: %s", cli_json_str(item, "ID"),
-			    cli_json_str(item, "StatusDescription"));
-	}
-	json_array_foreach (p->parts[PART_PLUGINS], i, item) {
-		if (cli_json_int(item, "NodesHealthy") < cli_json_int(item, "NodesExpected") ||
-		    cli_json_int(item, "ControllersHealthy") <
-			cli_json_int(item, "ControllersExpected"))
-			add_problem(p, "plugin %s is not healthy", cli_json_str(item, "ID"));
-	}
-	json_array_foreach (p->parts[PART_VOLUMES], i, item) {
-		if (!cli_json_true(item, "Schedulable"))
-			add_problem(p, "volume %s cannot be used: its plugin %s is not healthy",
-			    cli_json_str(item, "ID"), cli_json_str(item, "PluginID"));
-	}
-	if (json_array_size(p->parts[PART_LEAKS]))
-		add_problem(
-		    p, "%zu leak(s): see drover leaks", json_array_size(p->parts[PART_LEAKS]));
 }
 
 static size_t
@@ -158,13 +75,14 @@ count_status(const json_t *list, const char *field, const char *status)
 }
 
 static void
-print_counts(const struct page *p)
+print_counts(const struct cli_page *p)
 {
 	const json_t *jobs = p->parts[PART_JOBS], *allocs = p->parts[PART_ALLOCS];
 
-	cli_field("Jobs", "%zu: %zu running, %zu pending, %zu dead", json_array_size(jobs),
-	    count_status(jobs, "Status", "running"), count_status(jobs, "Status", "pending"),
-	    count_status(jobs, "Status", "dead"));
+	if (jobs)
+		cli_field("Jobs", "%zu: %zu running, %zu pending, %zu dead", json_array_size(jobs),
+		    count_status(jobs, "Status", "running"),
+		    count_status(jobs, "Status", "pending"), count_status(jobs, "Status", "dead"));
 	cli_field("Allocations",
 	    "%zu: %zu running, %zu pending, %zu complete, %zu failed, %zu lost",
 	    json_array_size(allocs), count_status(allocs, "ClientStatus", "running"),
@@ -172,14 +90,13 @@ print_counts(const struct page *p)
 	    count_status(allocs, "ClientStatus", "complete"),
 	    count_status(allocs, "ClientStatus", "failed"),
 	    count_status(allocs, "ClientStatus", "lost"));
-	cli_field("Volumes", "%zu", json_array_size(p->parts[PART_VOLUMES]));
-	cli_field("Plugins", "%zu", json_array_size(p->parts[PART_PLUGINS]));
-	if (p->parts[PART_LEAKS])
-		cli_field("Leaks", "%zu", json_array_size(p->parts[PART_LEAKS]));
+	for (enum cli_part i = PART_VOLUMES; i <= PART_LEAKS; i++)
+		if (p->parts[i])
+			cli_field(part_names[i], "%zu", json_array_size(p->parts[i]));
 }
 
 static void
-print_volumes(const struct page *p)
+print_volumes(const struct cli_page *p)
 {
 	struct cli_table *t;
 	const json_t *volume;
@@ -202,7 +119,7 @@ print_volumes(const struct page *p)
 
 /* Prints the agent's processes, for -verbose. */
 static void
-print_processes(const struct page *p)
+print_processes(const struct cli_page *p)
 {
 	const json_t *processes = cli_json_get(p->parts[PART_SELF], "stats/processes"), *text;
 	const char *name;
@@ -215,7 +132,7 @@ print_processes(const struct page *p)
 }
 
 static void
-print_page(const struct page *p)
+print_page(const struct cli_page *p)
 {
 	const json_t *self = p->parts[PART_SELF], *node = p->parts[PART_NODE], *alloc, *problem;
 	cleanup_json json_t *alive = json_array();
@@ -235,7 +152,8 @@ print_page(const struct page *p)
 	cli_field("Socket", "%s", p->cli->address);
 	cli_field("Node", "%s (%.*s)", cli_json_str(node, "Name"), p->cli->id_len,
 	    cli_json_str(node, "ID"));
-	cli_field("Status", "%s, %s", cli_json_str(node, "Status"),
+	cli_field("Status", "%s, %s",
+	    cli_problem_of(p, "servers") ? "disconnected" : cli_json_str(node, "Status"),
 	    cli_json_str(node, "SchedulingEligibility"));
 	print_counts(p);
 	cli_head("Allocations (wanted or running)");
@@ -250,7 +168,7 @@ print_page(const struct page *p)
 
 /* Prints the whole page as one JSON object. */
 static int
-print_page_json(const struct page *p, struct err *e)
+print_page_json(const struct cli_page *p, struct err *e)
 {
 	cleanup_json json_t *page = json_object();
 
@@ -297,7 +215,7 @@ show_object(struct cli *cli, const char *word)
 int
 cli_status(struct cli *cli, int argc, char **argv)
 {
-	struct page page = { .cli = cli, .problems = json_array() };
+	struct cli_page page = { .cli = cli, .problems = json_array() };
 	struct err e = { 0 };
 	int r;
 
@@ -306,11 +224,8 @@ cli_status(struct cli *cli, int argc, char **argv)
 		return show_object(cli, argv[0]);
 	}
 	r = read_page(&page, &e);
-	if (r == 0) {
-		find_node_problems(&page);
-		find_alloc_problems(&page);
-		find_other_problems(&page);
-	}
+	if (r == 0)
+		cli_problems_find(&page);
 	if (r == 0 && cli->json)
 		r = print_page_json(&page, &e);
 	else if (r == 0)

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/mem.h"
 #include "supervisor/core/store_schema.h"
 
@@ -16,6 +18,8 @@ struct store {
 	sqlite3 *db;
 	sqlite3_stmt *stmts[STMTS];
 	bool open; /* a transaction is open */
+	bool left; /* the log was there when the file was opened: SQLite deletes it at the close */
+	int64_t opened_ns;
 };
 
 struct store_row {
@@ -206,6 +210,14 @@ prepare_database(struct store *s, struct err *e)
 	return prepare_all(s, e);
 }
 
+static bool
+has_log(const char *path)
+{
+	cleanup_free char *log = mem_printf("%s-wal", path);
+
+	return access(log, F_OK) == 0;
+}
+
 int
 store_open(const char *dir, struct store **ret, struct err *e)
 {
@@ -217,6 +229,8 @@ store_open(const char *dir, struct store **ret, struct err *e)
 		r = err_set(e, -ENAMETOOLONG, "open state.db in %s", dir);
 		goto fail;
 	}
+	s->left = has_log(path);
+	s->opened_ns = clock_real_ns();
 	code = sqlite3_open_v2(
 	    path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK) {
@@ -248,6 +262,13 @@ store_close(struct store *s)
 		(void)sqlite3_finalize(s->stmts[i]);
 	(void)sqlite3_close(s->db);
 	free(s);
+}
+
+bool
+store_was_left(const struct store *s, int64_t *ret_opened_ns)
+{
+	*ret_opened_ns = s->opened_ns;
+	return s->left;
 }
 
 static void

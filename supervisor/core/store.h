@@ -36,6 +36,9 @@ struct store_val {
  * and a sentence; deletes nothing. The caller frees *ret with store_close(). */
 int store_open(const char *dir, struct store **ret, struct err *e);
 void store_close(struct store *s);
+/* Returns true if the process that had the file open before ended without store_close(). Sets
+ * *ret_opened_ns to the time (CLOCK_REALTIME) when this process opened it. */
+bool store_was_left(const struct store *s, int64_t *ret_opened_ns);
 
 /* Runs one statement with its values. Begins a transaction if none is open. Returns 0 or -errno
  * (-ENOSPC, -EROFS, -EIO). */

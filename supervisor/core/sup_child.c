@@ -9,6 +9,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/list.h"
 #include "common/log.h"
@@ -47,6 +48,8 @@ struct child {
 	child_event_cb *event; /* NULL: it sends no messages by itself */
 	child_beat_cb *beat;   /* for heartbeat; NULL: answers have no body */
 	uint32_t serial, generation, pid;
+	uint32_t losses; /* how often it ended without being let go; the last time: */
+	int64_t lost_ns;
 };
 
 struct children {
@@ -148,6 +151,8 @@ cut_off(struct child *ch, const char *why)
 	if (ch->fd < 0)
 		return;
 	log_warn("%s %s; waiting for a new one", ipc_peer_name(ch->peer), why);
+	ch->losses++;
+	ch->lost_ns = clock_real_ns();
 	hang_up(ch);
 	TAILQ_CONCAT(&sent, &ch->sent, link);
 	while ((c = pop_call(&sent))) {
@@ -632,4 +637,11 @@ uint32_t
 child_pid(struct sup *sup, enum ipc_peer to)
 {
 	return sup->children->of[to].pid;
+}
+
+uint32_t
+child_losses(struct sup *sup, enum ipc_peer to, int64_t *ret_last_ns)
+{
+	*ret_last_ns = sup->children->of[to].lost_ns;
+	return sup->children->of[to].losses;
 }

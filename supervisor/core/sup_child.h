@@ -58,5 +58,8 @@ void child_let_go(struct sup *sup, enum ipc_peer who);
 /* Return how often the helper was started (0: never), and its process id, for the API. */
 uint32_t child_generation(struct sup *sup, enum ipc_peer to);
 uint32_t child_pid(struct sup *sup, enum ipc_peer to);
+/* Returns how often the helper ended without being let go, and the time (CLOCK_REALTIME) of the
+ * last end. */
+uint32_t child_losses(struct sup *sup, enum ipc_peer to, int64_t *ret_last_ns);
 
 #endif

@@ -226,8 +226,8 @@ host_usage_disks(struct host_stats *ret)
 
 /* The log directory, which is open, is on the same file system as the alloc directory, which this
  * process may be unable to reach. */
-static void
-take_alloc_dir(struct sup *sup, struct host_stats *ret)
+void
+host_usage_alloc_dir(struct sup *sup, struct host_stats *ret)
 {
 	cleanup_free char *path = mem_printf("%s/alloc", sup->args.data_dir);
 	struct statvfs fs;
@@ -269,7 +269,7 @@ host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret)
 	if (fd_read_file(AT_FDCWD, "/proc/meminfo", PROC_MAX, &text) > 0)
 		host_memory_parse(text, ret->memory);
 	host_usage_disks(ret);
-	take_alloc_dir(sup, ret);
+	host_usage_alloc_dir(sup, ret);
 	ret->uptime = clock_boot_ns() / NS_PER_S;
 	ret->timestamp = clock_real_ns();
 }

@@ -45,6 +45,8 @@ void host_usage_free(struct sup *sup);
 bool host_usage_sample(struct sup *sup);
 /* Adds the disks with their figures; disks that this process cannot reach are left out. */
 void host_usage_disks(struct host_stats *ret);
+/* Fills in ret->alloc_dir_stats, the disk of the data directory. */
+void host_usage_alloc_dir(struct sup *sup, struct host_stats *ret);
 /* Fills in everything; the processors' figures cover the time between the last two samples. */
 void host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret);
 

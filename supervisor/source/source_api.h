@@ -23,6 +23,9 @@ struct source_api {
 	 * Both pointers are NULL if the source has no servers. */
 	const char *(*server)(const struct sup *sup);
 	const char *(*server_known)(const struct sup *sup, size_t i);
+	/* Returns the time (CLOCK_REALTIME) since when no server is reachable, with the reason; 0
+	 * if one is in use. NULL if the source has no servers. */
+	int64_t (*server_lost_since)(const struct sup *sup, const char **ret_why);
 };
 
 #endif

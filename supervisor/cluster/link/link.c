@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/mem.h"
 #include "proto/heartbeat.pb-c.h"
@@ -138,7 +139,10 @@ set_server(struct sup *sup, const char *server, const char *why)
 
 	if (strcmp(l->server, server) == 0 && server[0])
 		return;
+	if (l->server[0] && !server[0])
+		l->lost_ns = clock_real_ns();
 	(void)snprintf(l->server, sizeof l->server, "%s", server);
+	(void)snprintf(l->why, sizeof l->why, "%s", why);
 	l->events->server_changed(sup, l->server, why);
 }
 
@@ -183,6 +187,7 @@ link_new(struct sup *sup, const struct link_events *events, const struct link_me
 	l->events = events;
 	l->methods = methods;
 	l->gate = gate;
+	l->lost_ns = clock_real_ns();
 	LIST_INIT(&l->streams);
 	sup->link = l;
 	child_listen(sup, IPC_HEARTBEAT, on_event);
@@ -211,4 +216,11 @@ const char *
 link_server_known(const struct sup *sup, size_t i)
 {
 	return i < sup->link->n_known ? sup->link->known[i] : NULL;
+}
+
+int64_t
+link_lost_since(const struct sup *sup, const char **ret_why)
+{
+	*ret_why = sup->link->why;
+	return sup->link->server[0] ? 0 : sup->link->lost_ns;
 }

@@ -130,5 +130,8 @@ void link_stream_close(struct sup *sup, uint64_t stream);
 /* Return the current server ("": none), and the i-th known server (NULL after the last). */
 const char *link_server(const struct sup *sup);
 const char *link_server_known(const struct sup *sup, size_t i);
+/* Returns the time (CLOCK_REALTIME) since when no server is reachable, with the reason ("": not
+ * known yet); 0 if a server is in use. */
+int64_t link_lost_since(const struct sup *sup, const char **ret_why);
 
 #endif

@@ -129,6 +129,7 @@ static const struct source_api nomad_api = {
 	.shows = nomad_acl_shows,
 	.server = link_server,
 	.server_known = link_server_known,
+	.server_lost_since = link_lost_since,
 };
 
 struct source *

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A full disk: changes are refused with an error message, tasks keep running, and nothing has to be repaired afterwards."""
 import os
+import re
 
 from lib import api, case, helper
 
@@ -28,6 +29,8 @@ def test_changes_are_refused_and_reads_answer():
     case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "running allocations")
     answer = case.until(lambda: (a := node.request("GET", "/v1/agent/health")).status == 500 and a, 10, "bad health")
     case.contains(answer.json["client"]["message"], "full")
+    found = [p["Text"] for p in node.ask("/v1/agent/problems") if p["Kind"] == "disk"]
+    case.equal([bool(re.fullmatch("the disk of %s is (9[5-9]|100) %% full: 0 MiB are free" % node.data, t)) for t in found], [True], found)
 
 
 def test_changes_are_accepted_again_when_space_is_free():

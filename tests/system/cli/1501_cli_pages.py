@@ -57,6 +57,8 @@ def fill(api):
     api.json("GET", "/v1/agent/self", {"config": {"Version": {"Version": "0.1.0"}}, "stats": {"client": {"node_id": NODE}}})
     api.json("GET", "/v1/agent/health", {"client": {"ok": True, "message": "ok"}})
     api.json("GET", "/v1/agent/leaks", [])
+    api.json("GET", "/v1/agent/problems", [])
+    api.json("GET", "/v1/deployments", [])
 
 
 def rows(text):
@@ -165,7 +167,7 @@ def test_status_lists_problems_first():
         out = api.drover("status").out
         problems = [line for line in out.splitlines() if line.startswith("Problem: ")]
         case.equal(out.splitlines()[:4], problems)
-        case.equal([p for p in problems if "db.group[0]) is failed: Exit Code: 3" in p] != [], True, problems)
+        case.equal([p for p in problems if "db.group[0]) has failed: Exit Code: 3" in p] != [], True, problems)
         case.equal([p for p in problems if "no known servers" in p] != [], True, problems)
         case.equal([p for p in problems if "plugin local is not healthy" in p] != [], True, problems)
         case.equal([p for p in problems if "1 leak" in p] != [], True, problems)
