@@ -40,7 +40,6 @@ struct client;
 struct alloc_fs;
 struct alloc_gc;
 struct disk_watch;
-struct link;
 struct followers;
 struct monitor;
 struct parse_queue;
@@ -86,8 +85,6 @@ struct sup {
 	struct alloc_fs *alloc_fs;
 	struct alloc_gc *alloc_gc;
 	struct disk_watch *disk_watch;
-	/* cluster/link/link.h; NULL without servers */
-	struct link *link;
 	/* http/api.h; api/fs_stream.h, monitor.c, api_parse.h */
 	struct api *api;
 	struct followers *followers;

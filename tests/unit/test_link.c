@@ -123,6 +123,7 @@ child_answer_beats(struct sup *sup, child_beat_cb *cb)
 /* --- the user of the link --- */
 
 static struct sup sup;
+static struct link_source src = { .base.sup = &sup };
 static char server[64], why_server[64];
 static struct {
 	unsigned calls, inputs, rooms, gone, ended;
@@ -228,17 +229,18 @@ gate(struct sup *s, const struct link_method *method, uint64_t stream, const voi
 static void
 begin(void)
 {
+	sup.source = &src.base;
 	n_said = 0;
 	holds = false;
 	memset(&seen, 0, sizeof seen);
 	memset(&answer, 0, sizeof answer);
-	link_new(&sup, &events, methods, gate);
+	link_new(&src, &events, methods, gate);
 }
 
 static void
 end(void)
 {
-	link_free(&sup);
+	link_free(&src);
 	ck_assert_ptr_null(tell_link);
 }
 
@@ -379,6 +381,7 @@ START_TEST(an_argument_comes_in_pieces_and_is_called_with_once)
 	ck_assert_uint_eq(written(5), 3);
 	expect(n_said - 1, HB_STREAM_CLOSE_EV, 5);
 	/* The stream has ended: events for it, and calls on it, have no effect. */
+	sup.source = &src.base;
 	n_said = 0;
 	give(5, "late", 4, true);
 	give_room(5, 3);
@@ -449,6 +452,7 @@ START_TEST(who_goes_away_is_told_to_who_serves)
 	ck_assert_uint_eq(written(1), 1);
 	ck_assert_int_eq(open_stream(2, "A.Stream", true), 0);
 	give(2, "x", 1, true);
+	sup.source = &src.base;
 	n_said = 0;
 	give_end(2, false);
 	ck_assert_uint_eq(seen.gone, 1);
@@ -457,6 +461,7 @@ START_TEST(who_goes_away_is_told_to_who_serves)
 	/* heartbeat has removed a stream that is gone. */
 	ck_assert_int_eq(open_stream(3, "A.Stream", true), 0);
 	give(3, "x", 1, true);
+	sup.source = &src.base;
 	n_said = 0;
 	give_end(3, true);
 	ck_assert_uint_eq(seen.gone, 2);
@@ -532,6 +537,7 @@ START_TEST(a_stream_that_is_asked_for)
 	ck_assert_str_eq(said[0].text, "B.Stream");
 	ck_assert_uint_eq(written(id), 8);
 	ck_assert_uint_ne(link_stream_ask(&sup, "B.Stream", "", 0, &ops, &seen), id);
+	sup.source = &src.base;
 	n_said = 0;
 	give(id, "fra", 3, false);
 	give(id, "me", 2, true);
@@ -541,6 +547,7 @@ START_TEST(a_stream_that_is_asked_for)
 	ck_assert_uint_eq(written(id), 4);
 	give_room(id, 12);
 	ck_assert_uint_eq(seen.rooms, 1);
+	sup.source = &src.base;
 	n_said = 0;
 	give_end(id, false);
 	ck_assert_uint_eq(seen.ended, 1);
@@ -566,6 +573,7 @@ START_TEST(why_there_is_nothing_of_a_stream)
 	uint64_t id = link_stream_ask(&sup, "B.Stream", "x", 1, &ops, &seen);
 	if (bad_ends[_i].cut)
 		give(id, "fra", 3, false);
+	sup.source = &src.base;
 	n_said = 0;
 	give_failure(id, bad_ends[_i].gone, bad_ends[_i].error);
 	ck_assert_uint_eq(seen.ended, 1);
@@ -580,11 +588,13 @@ START_TEST(who_asked_for_a_stream_leaves)
 {
 	uint64_t id = link_stream_ask(&sup, "B.Stream", "x", 1, &ops, &seen);
 	give_room(id, 1);
+	sup.source = &src.base;
 	n_said = 0;
 	link_stream_close(&sup, id);
 	expect(0, HB_STREAM_CLOSE_EV, id);
 	ck_assert(!said[0].reset);
 	id = link_stream_ask(&sup, "B.Stream", "x", 1, &ops, &seen);
+	sup.source = &src.base;
 	n_said = 0;
 	link_stream_close(&sup, id);
 	expect(0, HB_STREAM_CLOSE_EV, id);
@@ -640,6 +650,7 @@ START_TEST(all_streams_end_with_heartbeat)
 	ck_assert_ptr_null(link_server_known(&sup, 2));
 	ck_assert_int_eq(open_stream(1, "A.Stream", true), 0);
 	give(1, "x", 1, true);
+	sup.source = &src.base;
 	n_said = 0;
 	ck_assert_int_eq(tell_link(&sup, NULL), 0);
 	ck_assert_uint_eq(seen.gone, 1);
@@ -714,6 +725,7 @@ START_TEST(a_cancelled_call_has_none)
 {
 	uint64_t number = link_call(&sup, "A.B", "x", 1, 3000, 0, on_answer, NULL);
 
+	sup.source = &src.base;
 	n_said = 0;
 	link_cancel(&sup, number);
 	expect(0, HB_CALL_CANCEL_EV, number);

@@ -67,7 +67,7 @@ free_wait(struct acl_wait *w)
 static void
 answer_wait(struct acl_known *k, struct acl_wait *w)
 {
-	struct sup *sup = k->n->base.sup;
+	struct sup *sup = k->n->src.base.sup;
 	struct err e = { 0 };
 
 	if (k->expires && clock_real_ns() >= k->expires)
@@ -90,7 +90,7 @@ answer_all(struct acl_known *k, const struct err *e)
 	while ((w = SLIST_FIRST(&waits))) {
 		SLIST_REMOVE_HEAD(&waits, link);
 		if (e) {
-			w->cb(k->n->base.sup, w->arg, e->code, e);
+			w->cb(k->n->src.base.sup, w->arg, e->code, e);
 			free_wait(w);
 		} else {
 			answer_wait(k, w);
@@ -295,7 +295,7 @@ ask_servers(struct acl_known *k)
 	static const struct err nobody = { .code = -ENETUNREACH, .msg = "no server is reachable" };
 	cleanup_done(rpc_query_req) struct rpc_query_req req = { 0 };
 
-	if (!*link_server(k->n->base.sup)) {
+	if (!*link_server(k->n->src.base.sup)) {
 		fail_token(k, nobody.code, &nobody, NULL);
 		return;
 	}
@@ -316,7 +316,7 @@ ask_servers(struct acl_known *k)
 static bool
 is_fresh(const struct acl_known *k)
 {
-	return k->known && clock_ms() - k->known_ms < k->n->base.sup->config->acl_ttl_ms;
+	return k->known && clock_ms() - k->known_ms < k->n->src.base.sup->config->acl_ttl_ms;
 }
 
 /* Makes room for one more token: frees the one that was not used for longest. Returns false if all
@@ -376,7 +376,7 @@ void
 acl_check(struct nomad *n, const char *token, enum acl_need need, const char *namespace, acl_cb *cb,
     void *arg)
 {
-	struct sup *sup = n->base.sup;
+	struct sup *sup = n->src.base.sup;
 	struct acl_known *k = NULL;
 	struct err e = { 0 };
 	struct acl_wait *w;
@@ -413,7 +413,7 @@ acl_is_known_to_permit(
 {
 	const struct acl_known *k;
 
-	if (!n->base.sup->config->acl_enabled)
+	if (!n->src.base.sup->config->acl_enabled)
 		return true;
 	k = find_known(n, token);
 	return k && k->known && acl_rules_permit(&k->rules, need, namespace);

@@ -112,7 +112,7 @@ answer_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len)
 	const void *body = NULL;
 	size_t len = 0;
 
-	sup->link->events->beat(sup, &body, &len);
+	link_of(sup)->events->beat(sup, &body, &len);
 	*ret_data = (uint8_t *)(uintptr_t)body;
 	*ret_len = len <= LINK_BEAT_MAX ? len : 0;
 }
@@ -120,7 +120,7 @@ answer_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len)
 static void
 on_beat_done(struct sup *sup, const HbBeatDoneEv *ev, int fd)
 {
-	link_cb *done = sup->link->events->beat_done;
+	link_cb *done = link_of(sup)->events->beat_done;
 	cleanup_close int body_fd = fd;
 	struct err e = { 0 };
 
@@ -135,7 +135,7 @@ on_beat_done(struct sup *sup, const HbBeatDoneEv *ev, int fd)
 static void
 set_server(struct sup *sup, const char *server, const char *why)
 {
-	struct link *l = sup->link;
+	struct link *l = link_of(sup);
 
 	if (strcmp(l->server, server) == 0 && server[0])
 		return;
@@ -149,7 +149,7 @@ set_server(struct sup *sup, const char *server, const char *why)
 static void
 on_server(struct sup *sup, const HbServerEv *ev)
 {
-	struct link *l = sup->link;
+	struct link *l = link_of(sup);
 
 	for (l->n_known = 0; l->n_known < ev->n_known && l->n_known < LINK_KNOWN_MAX; l->n_known++)
 		(void)snprintf(
@@ -179,8 +179,8 @@ on_event(struct sup *sup, struct ipc_packet *p)
 }
 
 void
-link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
-    link_gate *gate)
+link_new(struct link_source *src, const struct link_events *events,
+    const struct link_method *methods, link_gate *gate)
 {
 	struct link *l = mem_new(struct link);
 
@@ -189,38 +189,36 @@ link_new(struct sup *sup, const struct link_events *events, const struct link_me
 	l->gate = gate;
 	l->lost_ns = clock_real_ns();
 	LIST_INIT(&l->streams);
-	sup->link = l;
-	child_listen(sup, IPC_HEARTBEAT, on_event);
-	child_answer_beats(sup, answer_beat);
+	src->link = l;
+	child_listen(src->base.sup, IPC_HEARTBEAT, on_event);
+	child_answer_beats(src->base.sup, answer_beat);
 }
 
 void
-link_free(struct sup *sup)
+link_free(struct link_source *src)
 {
-	if (!sup->link)
-		return;
-	child_listen(sup, IPC_HEARTBEAT, NULL);
-	child_answer_beats(sup, NULL);
-	link_streams_free(sup->link);
-	free(sup->link);
-	sup->link = NULL;
+	child_listen(src->base.sup, IPC_HEARTBEAT, NULL);
+	child_answer_beats(src->base.sup, NULL);
+	link_streams_free(src->link);
+	free(src->link);
+	src->link = NULL;
 }
 
 const char *
 link_server(const struct sup *sup)
 {
-	return sup->link->server;
+	return link_of(sup)->server;
 }
 
 const char *
 link_server_known(const struct sup *sup, size_t i)
 {
-	return i < sup->link->n_known ? sup->link->known[i] : NULL;
+	return i < link_of(sup)->n_known ? link_of(sup)->known[i] : NULL;
 }
 
 int64_t
 link_lost_since(const struct sup *sup, const char **ret_why)
 {
-	*ret_why = sup->link->why;
-	return sup->link->server[0] ? 0 : sup->link->lost_ns;
+	*ret_why = link_of(sup)->why;
+	return link_of(sup)->server[0] ? 0 : link_of(sup)->lost_ns;
 }

@@ -13,6 +13,7 @@
 #include "common/err.h"
 #include "supervisor/cluster/acl/acl_rules.h"
 #include "supervisor/core/sup.h"
+#include "supervisor/source/source.h"
 
 /* Limits in bytes. */
 #define LINK_BODY_MAX   (64u << 20) /* largest body of a call and its answer */
@@ -95,11 +96,17 @@ struct link_stream_ops {
 typedef void link_gate(struct sup *sup, const struct link_method *method, uint64_t stream,
     const void *body, size_t len);
 
+/* A node of servers has a source that begins with this: sup->source is &src->base. */
+struct link_source {
+	struct source base;
+	struct link *link;
+};
+
 /* Called only with servers in the configuration. The pointers must stay valid. Unknown methods are
  * answered with the error of a Go server. */
-void link_new(struct sup *sup, const struct link_events *events, const struct link_method *methods,
-    link_gate *gate);
-void link_free(struct sup *sup);
+void link_new(struct link_source *src, const struct link_events *events,
+    const struct link_method *methods, link_gate *gate);
+void link_free(struct link_source *src);
 
 /* Opens a stream of a streaming method at the current server, with its argument in body (copied).
  * Objects of the server come by on_input(); link_stream_write() sends more, and link_stream_close()

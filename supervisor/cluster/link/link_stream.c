@@ -82,7 +82,7 @@ find_stream(const struct sup *sup, uint64_t id)
 {
 	struct link_stream *s;
 
-	LIST_FOREACH (s, &sup->link->streams, link)
+	LIST_FOREACH (s, &link_of(sup)->streams, link)
 		if (s->id == id)
 			break;
 	return s;
@@ -151,7 +151,7 @@ flush_out(struct sup *sup, struct link_stream *s)
 	if (!s->closing || s->out.len > 0)
 		return false;
 	tell_close(sup, s->id, false);
-	free_stream(sup->link, s);
+	free_stream(link_of(sup), s);
 	return true;
 }
 
@@ -175,7 +175,7 @@ lose_stream(struct sup *sup, struct link_stream *s, const char *why)
 	void *arg = s->arg;
 	uint64_t id = s->id;
 
-	free_stream(sup->link, s);
+	free_stream(link_of(sup), s);
 	if (asked && ops->on_end)
 		ops->on_end(sup, arg, id, why);
 	if (!asked && ops->on_gone)
@@ -185,7 +185,7 @@ lose_stream(struct sup *sup, struct link_stream *s, const char *why)
 static int
 on_open(struct sup *sup, const HbStreamOpenEv *ev)
 {
-	struct link *l = sup->link;
+	struct link *l = link_of(sup);
 	const struct link_method *m = l->methods;
 	char error[ERROR_MAX];
 	struct link_stream *s;
@@ -277,7 +277,7 @@ deliver_object(struct sup *sup, struct link_stream *s)
 	if (!s->called) {
 		s->called = true;
 		if (s->method)
-			sup->link->gate(sup, s->method, s->id, in.data, in.len);
+			link_of(sup)->gate(sup, s->method, s->id, in.data, in.len);
 		else
 			refuse_unknown(sup, s);
 	} else if (s->held) {
@@ -375,9 +375,9 @@ link_streams_event(struct sup *sup, const struct ipc_packet *p)
 void
 link_streams_lose(struct sup *sup)
 {
-	while (!LIST_EMPTY(&sup->link->streams))
+	while (!LIST_EMPTY(&link_of(sup)->streams))
 		lose_stream(
-		    sup, LIST_FIRST(&sup->link->streams), "the heartbeat process has ended");
+		    sup, LIST_FIRST(&link_of(sup)->streams), "the heartbeat process has ended");
 }
 
 void
@@ -394,7 +394,7 @@ link_stream_ask(struct sup *sup, const char *method, const void *body, size_t le
     const struct link_stream_ops *ops, void *arg)
 {
 	HbStreamAskEv ev = HB_STREAM_ASK_EV__INIT;
-	struct link *l = sup->link;
+	struct link *l = link_of(sup);
 	struct link_stream *s;
 
 	if (l->n_asked == ASKED_MAX)
@@ -513,7 +513,7 @@ link_stream_close(struct sup *sup, uint64_t stream)
 		/* A server that waits for its window would not see a plain end, so the stream is
 		 * reset. */
 		tell_close(sup, s->id, s->out.len > 0 || s->room < WINDOW || s->paused);
-		free_stream(sup->link, s);
+		free_stream(link_of(sup), s);
 		return;
 	}
 	s->closing = true;

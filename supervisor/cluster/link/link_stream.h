@@ -29,6 +29,12 @@ struct link {
 	uint64_t last_asked;      /* number of the last stream that this node opened */
 };
 
+static inline struct link *
+link_of(const struct sup *sup)
+{
+	return container_of(sup->source, struct link_source, base)->link;
+}
+
 /* Handles HB_STREAM_…_EV of heartbeat. Returns 0, or -EPROTO if the event is not allowed. */
 int link_streams_event(struct sup *sup, const struct ipc_packet *p);
 /* Ends all streams and reports that to their owners, because heartbeat has ended. */

@@ -79,7 +79,7 @@ nomad_free(struct source *s)
 {
 	struct nomad *n = nomad_of(s);
 
-	link_free(s->sup);
+	link_free(&n->src);
 	nomad_watch_free(n);
 	nomad_update_free(n);
 	nomad_claims_free(n);
@@ -137,9 +137,9 @@ source_nomad_new(struct sup *sup, struct err *e)
 {
 	struct nomad *n = mem_new(struct nomad);
 
-	n->base = (struct source){ .ops = &nomad_ops, .api = &nomad_api, .sup = sup };
+	n->src.base = (struct source){ .ops = &nomad_ops, .api = &nomad_api, .sup = sup };
 	TAILQ_INIT(&n->done);
 	TAILQ_INIT(&n->tokens);
-	link_new(sup, &nomad_link_events, nomad_methods, nomad_acl_gate);
-	return &n->base;
+	link_new(&n->src, &nomad_link_events, nomad_methods, nomad_acl_gate);
+	return &n->src.base;
 }

@@ -33,7 +33,7 @@ enum watch_state {
 };
 
 struct nomad {
-	struct source base;
+	struct link_source src;
 
 	/* nomad_register.c */
 	bool registered; /* registered once with this id; durable */
@@ -108,7 +108,7 @@ struct nomad {
 static inline struct nomad *
 nomad_of(struct source *s)
 {
-	return container_of(s, struct nomad, base);
+	return container_of(s, struct nomad, src.base);
 }
 
 static inline struct nomad *

@@ -93,7 +93,7 @@ job_take(struct nomad *n, struct job *job)
 		return j;
 	job_complete(job);
 	j = job_add(n, job, key);
-	turn_write(n->base.sup, &j->row);
+	turn_write(n->src.base.sup, &j->row);
 	return j;
 }
 
@@ -105,7 +105,7 @@ job_remove_unused(struct nomad *n, struct nomad_job *j)
 		return;
 	LIST_REMOVE(j, link);
 	j->gone = true;
-	turn_write(n->base.sup, &j->row);
+	turn_write(n->src.base.sup, &j->row);
 }
 
 static void
@@ -176,11 +176,11 @@ check_alloc(struct nomad *n, const struct alloc *a, struct err *e)
 
 	if (!id_from_uuid(str(a->id), &id))
 		return err_say(e, -EINVAL, "its id is not a UUID");
-	if (alloc_is_unreadable(n->base.sup, &id))
+	if (alloc_is_unreadable(n->src.base.sup, &id))
 		return err_say(e, -EUCLEAN, "its row in this node's state.db cannot be read");
 	if (!a->job)
 		return err_say(e, -EINVAL, "it came without its job");
-	if (!str_eq(a->node_id, node_get(n->base.sup)->id))
+	if (!str_eq(a->node_id, node_get(n->src.base.sup)->id))
 		return err_say(e, -EINVAL, "it belongs to another node");
 	group = job_group(a->job, a->task_group);
 	if (!group)
@@ -205,12 +205,12 @@ add_alloc(struct nomad *n, struct alloc *a, struct nomad_job *j)
 
 	if (!over)
 		reset_client_fields(a);
-	sa = alloc_add(n->base.sup, a, job_ref_get(j->ref));
+	sa = alloc_add(n->src.base.sup, a, job_ref_get(j->ref));
 	attach_alloc(sa, j)->seen = n->list_number;
 	if (over)
-		client_alloc_set_done(n->base.sup, sa);
+		client_alloc_set_done(n->src.base.sup, sa);
 	else
-		client_alloc_run(n->base.sup, sa);
+		client_alloc_run(n->src.base.sup, sa);
 }
 
 static void
@@ -245,13 +245,13 @@ update_alloc(struct nomad *n, struct nomad_alloc *na, struct alloc *a, struct no
 	sa->a = *a;
 	*a = old;
 	take_job(n, na, j);
-	alloc_changed(n->base.sup, sa);
+	alloc_changed(n->src.base.sup, sa);
 	if (unknown) {
 		na->acked = false;
 		client_alloc_reconnected(sa);
 	}
-	client_alloc_update(n->base.sup, sa);
-	nomad_alloc_updated(&n->base, sa);
+	client_alloc_update(n->src.base.sup, sa);
+	nomad_alloc_updated(&n->src.base, sa);
 }
 
 void
@@ -268,8 +268,8 @@ nomad_alloc_put(struct nomad *n, struct alloc *a)
 		return;
 	}
 	(void)id_from_uuid(str(a->id), &id);
-	sa = alloc_find(n->base.sup, &id);
-	if (!sa && n->base.sup->draining)
+	sa = alloc_find(n->src.base.sup, &id);
+	if (!sa && n->src.base.sup->draining)
 		return; /* this agent is ending: the next one will get it */
 	job = *a->job;
 	job_init(a->job);
@@ -317,7 +317,7 @@ nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 	char text[ERR_MSG_SIZE + 64];
 	struct id id;
 
-	if (!id_from_uuid(str(a->id), &id) || alloc_find(n->base.sup, &id)) {
+	if (!id_from_uuid(str(a->id), &id) || alloc_find(n->src.base.sup, &id)) {
 		log_warn("allocation %.36s: cannot decode its new version: %s", str(a->id), e->msg);
 		return;
 	}
@@ -333,7 +333,7 @@ nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 	inv->seen = n->list_number;
 	inv->reported = alloc_server_terminal(a) || alloc_client_terminal(a);
 	str_set(&inv->update.id, a->id);
-	str_set(&inv->update.node_id, node_get(n->base.sup)->id);
+	str_set(&inv->update.node_id, node_get(n->src.base.sup)->id);
 	inv->update.client_status = CLIENT_FAILED;
 	str_set(&inv->update.client_description, text);
 	fail_tasks(&inv->update, a);
@@ -363,7 +363,7 @@ nomad_alloc_is_news(struct nomad *n, const char *id, uint64_t alloc_modify_index
 
 	if (!id_from_uuid(id, &bytes))
 		return false;
-	sa = alloc_find(n->base.sup, &bytes);
+	sa = alloc_find(n->src.base.sup, &bytes);
 	if (sa && nomad_alloc_of(sa)) {
 		nomad_alloc_of(sa)->seen = n->list_number;
 		return sa->a.alloc_modify_index < alloc_modify_index;
@@ -380,7 +380,7 @@ nomad_allocs_lacking(const struct nomad *n)
 {
 	unsigned lacking = 0;
 
-	alloc_foreach(n->base.sup, sa)
+	alloc_foreach(n->src.base.sup, sa)
 	{
 		const struct nomad_alloc *na = nomad_alloc_of(sa);
 
@@ -427,13 +427,13 @@ destroy_alloc(struct nomad *n, struct nomad_alloc *na)
 	if (na->destroyed)
 		return;
 	na->destroyed = true;
-	client_alloc_destroy(n->base.sup, na->sa);
+	client_alloc_destroy(n->src.base.sup, na->sa);
 }
 
 void
 nomad_allocs_remove_others(struct nomad *n)
 {
-	struct sup *sup = n->base.sup;
+	struct sup *sup = n->src.base.sup;
 
 	forget_invalid(n);
 	alloc_foreach(sup, sa)
@@ -447,7 +447,7 @@ nomad_allocs_remove_others(struct nomad *n)
 		turn_durable(sup);
 		na->removed = true;
 		if (na->destroyed && !sa->runner)
-			nomad_alloc_destroyed(&n->base, sa);
+			nomad_alloc_destroyed(&n->src.base, sa);
 		else
 			destroy_alloc(n, na);
 	}
@@ -464,7 +464,7 @@ note_done(struct nomad *n, struct nomad_alloc *na)
 	na->done = true;
 	TAILQ_INSERT_TAIL(&n->done, na, done_link);
 	n->n_done++;
-	if ((uint64_t)n->n_done > n->base.sup->config->gc_max_allocs)
+	if ((uint64_t)n->n_done > n->src.base.sup->config->gc_max_allocs)
 		destroy_alloc(n, TAILQ_FIRST(&n->done));
 }
 
@@ -484,10 +484,10 @@ nomad_alloc_updated(struct source *s, struct sup_alloc *sa)
 void
 nomad_allocs_start(struct nomad *n)
 {
-	alloc_foreach(n->base.sup, sa)
+	alloc_foreach(n->src.base.sup, sa)
 	{
 		if (!sa->runner)
-			nomad_alloc_updated(&n->base, sa);
+			nomad_alloc_updated(&n->src.base, sa);
 	}
 }
 
@@ -511,7 +511,7 @@ nomad_alloc_collect(struct source *s, struct sup_alloc *sa)
 
 	if (!na || na->destroyed || !client_alloc_ended(sa))
 		return false;
-	turn_durable(n->base.sup);
+	turn_durable(n->src.base.sup);
 	destroy_alloc(n, na);
 	return true;
 }
@@ -577,7 +577,7 @@ job_of_row(struct sup *sup, const char *namespace, const char *id, uint64_t key)
 int
 nomad_allocs_load(struct nomad *n, struct err *e)
 {
-	struct sup *sup = n->base.sup;
+	struct sup *sup = n->src.base.sup;
 	struct nomad_job *j, *next;
 	int r = store_each(sup->store, STMT_JOB_ALL, NULL, 0, load_job, n, e);
 
@@ -602,7 +602,7 @@ nomad_allocs_load(struct nomad *n, struct err *e)
 void
 nomad_allocs_free(struct nomad *n)
 {
-	alloc_foreach(n->base.sup, sa)
+	alloc_foreach(n->src.base.sup, sa)
 	{
 		if (nomad_alloc_of(sa))
 			detach_alloc(n, nomad_alloc_of(sa));
@@ -611,7 +611,7 @@ nomad_allocs_free(struct nomad *n)
 		struct nomad_job *j = LIST_FIRST(&n->jobs);
 
 		LIST_REMOVE(j, link);
-		turn_forget_write(n->base.sup, &j->row);
+		turn_forget_write(n->src.base.sup, &j->row);
 		job_ref_put(j->ref);
 		free(j);
 	}

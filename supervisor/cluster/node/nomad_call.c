@@ -22,13 +22,13 @@ nomad_retry_ms(unsigned *failures, uint64_t base_ms, uint64_t max_ms)
 void
 nomad_after(struct nomad *n, struct sup_timer *timer, uint64_t ms, void (*fn)(void *nomad))
 {
-	sup_timer_set(n->base.sup, timer, CLOCK_BOOTTIME, ms * 1000, fn, n);
+	sup_timer_set(n->src.base.sup, timer, CLOCK_BOOTTIME, ms * 1000, fn, n);
 }
 
 const char *
 nomad_region(const struct nomad *n)
 {
-	const char *region = n->base.sup->config->region;
+	const char *region = n->src.base.sup->config->region;
 
 	return region[0] ? region : "global";
 }
@@ -40,7 +40,7 @@ nomad_token(const struct nomad *n)
 {
 	if (n->identity)
 		return n->identity;
-	return n->registered ? node_get(n->base.sup)->secret_id : "";
+	return n->registered ? node_get(n->src.base.sup)->secret_id : "";
 }
 
 void
@@ -74,7 +74,7 @@ nomad_call(struct nomad *n, const char *method, const struct type *type, const v
 	uint64_t call;
 
 	model_to_msgpack(type, req, MODEL_COMPACT, &body);
-	call = link_call(n->base.sup, method, body.text, body.len, deadline_ms, flags, cb, arg);
+	call = link_call(n->src.base.sup, method, body.text, body.len, deadline_ms, flags, cb, arg);
 	text_done(&body);
 	return call;
 }

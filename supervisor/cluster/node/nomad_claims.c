@@ -56,7 +56,7 @@ static void
 end_claim(struct nomad_claiming *w, int r, const struct csi_volume *volume, const struct err *e)
 {
 	LIST_REMOVE(w, link);
-	w->cb(w->n->base.sup, w->arg, r, volume, e);
+	w->cb(w->n->src.base.sup, w->arg, r, volume, e);
 	free_claim(w);
 }
 
@@ -92,7 +92,7 @@ try_later(struct nomad_claiming *w, const struct err *e)
 
 	log_info("allocation %.8s: claim volume %s: %s; retrying", w->sa->a.id, str(w->vr->source),
 	    e->msg);
-	sup_timer_set(w->n->base.sup, &w->timer, CLOCK_MONOTONIC, ms * 1000, on_retry_time, w);
+	sup_timer_set(w->n->src.base.sup, &w->timer, CLOCK_MONOTONIC, ms * 1000, on_retry_time, w);
 }
 
 static void
@@ -135,7 +135,7 @@ ask_claim(struct nomad_claiming *w)
 	str_set(&req.write.namespace, w->sa->job->job.namespace);
 	get_volume_id(w->sa, w->vr, &req.volume_id);
 	str_set(&req.alloc_id, w->sa->a.id);
-	str_set(&req.node_id, node_get(n->base.sup)->id);
+	str_set(&req.node_id, node_get(n->src.base.sup)->id);
 	req.claim = w->vr->read_only ? CLAIM_READ : CLAIM_WRITE;
 	req.access_mode = w->vr->access_mode;
 	req.attachment_mode = w->vr->attachment_mode;

@@ -46,7 +46,7 @@ on_events_time(void *arg)
 		return;
 	}
 	nomad_write(n, &req.write);
-	events = map_put(rpc_node_events, &req.node_events, node_get(n->base.sup)->id);
+	events = map_put(rpc_node_events, &req.node_events, node_get(n->src.base.sup)->id);
 	memcpy(&events->events, &n->events, sizeof n->events);
 	memset(&n->events, 0, sizeof n->events);
 	n->events_call = nomad_call(

@@ -24,7 +24,7 @@
 static bool
 expects_plugins(struct nomad *n)
 {
-	alloc_foreach(n->base.sup, sa)
+	alloc_foreach(n->src.base.sup, sa)
 	{
 		for (size_t i = 0; !alloc_terminal(&sa->a) && i < sa->group->tasks.n; i++)
 			if (sa->group->tasks.v[i].csi_plugin)
@@ -127,7 +127,7 @@ take_beat(struct nomad *n, const struct rpc_node_rep *rep)
 	nomad_register_take_identity(n, rep->signed_identity);
 	if (rep->scheduling_eligibility && rep->scheduling_eligibility != n->eligibility) {
 		n->eligibility = rep->scheduling_eligibility;
-		node_set_eligibility(n->base.sup, n->eligibility);
+		node_set_eligibility(n->src.base.sup, n->eligibility);
 		log_info("the servers set the node to %s", node_eligibility_names[n->eligibility]);
 	}
 	if (gap) {

@@ -36,7 +36,7 @@ write_node(struct sup *sup, struct dirty *d, struct err *e)
 int
 nomad_register_load(struct nomad *n, struct err *e)
 {
-	struct store *store = n->base.sup->store;
+	struct store *store = n->src.base.sup->store;
 	cleanup_free char *registered = NULL, *identity = NULL;
 	int r = store_meta_get(store, "nomad_registered", &registered, e);
 
@@ -55,8 +55,8 @@ nomad_register_load(struct nomad *n, struct err *e)
 static void
 node_row_changed(struct nomad *n)
 {
-	turn_write(n->base.sup, &n->node_row);
-	turn_durable(n->base.sup);
+	turn_write(n->src.base.sup, &n->node_row);
+	turn_durable(n->src.base.sup);
 }
 
 void
@@ -75,7 +75,8 @@ read_introduction(struct nomad *n, char **ret)
 {
 	char path[4200];
 
-	(void)snprintf(path, sizeof path, "%s/state/intro_token.jwt", n->base.sup->args.data_dir);
+	(void)snprintf(
+	    path, sizeof path, "%s/state/intro_token.jwt", n->src.base.sup->args.data_dir);
 	if (fd_read_file(AT_FDCWD, path, TOKEN_MAX, ret) < 0)
 		*ret = NULL;
 	else
@@ -185,7 +186,7 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 struct node
 nomad_register_view(struct nomad *n)
 {
-	struct node view = *node_get(n->base.sup);
+	struct node view = *node_get(n->src.base.sup);
 
 	view.status = n->ready ? NODE_READY : NODE_INIT;
 	/* This setting counts only at the first registration; the servers own it afterwards. */
@@ -219,8 +220,8 @@ nomad_register(struct nomad *n)
 	n->register_at_ms = clock_ms();
 	/* Not compact: servers would keep nil for a missing block. */
 	model_to_msgpack(&rpc_register_req_type, &req, 0, &body);
-	n->register_call = link_call(n->base.sup, "Node.Register", body.text, body.len, DEADLINE_MS,
-	    LINK_REPEAT, on_answer, NULL);
+	n->register_call = link_call(n->src.base.sup, "Node.Register", body.text, body.len,
+	    DEADLINE_MS, LINK_REPEAT, on_answer, NULL);
 	text_done(&body);
 	nomad_write_done(&req.write);
 }
@@ -254,7 +255,7 @@ void
 nomad_register_free(struct nomad *n)
 {
 	sup_timer_cancel(&n->register_timer);
-	turn_forget_write(n->base.sup, &n->node_row);
+	turn_forget_write(n->src.base.sup, &n->node_row);
 	node_done(&n->sent);
 	free(n->identity);
 }

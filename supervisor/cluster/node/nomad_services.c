@@ -101,7 +101,7 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 		return 0;
 	}
 	if (id_from_uuid(str(reg.alloc_id), &id))
-		sa = alloc_find(n->base.sup, &id);
+		sa = alloc_find(n->src.base.sup, &id);
 	(void)add_service(
 	    n, sa ? &n->services : &n->services_gone, sa, store_col_text(row, 1), &reg);
 	return 0;
@@ -110,7 +110,7 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 int
 nomad_services_load(struct nomad *n, struct err *e)
 {
-	return store_each(n->base.sup->store, STMT_SERVICE_ALL, NULL, 0, load_row, n, e);
+	return store_each(n->src.base.sup->store, STMT_SERVICE_ALL, NULL, 0, load_row, n, e);
 }
 
 /* Deregistration. */
@@ -163,7 +163,7 @@ is_there(struct nomad *n, const char *id)
 static void
 delete_service(struct nomad *n, struct source_service *s)
 {
-	struct sup *sup = n->base.sup;
+	struct sup *sup = n->src.base.sup;
 
 	if (is_there(n, s->reg.id)) {
 		turn_forget_write(sup, &own(s)->row);
@@ -311,7 +311,7 @@ void
 nomad_services_soon(struct nomad *n)
 {
 	n->services_send.run = send_services;
-	turn_defer(n->base.sup, &n->services_send);
+	turn_defer(n->src.base.sup, &n->services_send);
 }
 
 void
@@ -343,7 +343,7 @@ put_service(struct nomad *n, struct sup_alloc *sa, const char *workload,
 		s = add_service(n, &n->services, sa, workload, &copy);
 	}
 	own(s)->registered = own(s)->refused = own(s)->sending = false;
-	turn_write(n->base.sup, &own(s)->row);
+	turn_write(n->src.base.sup, &own(s)->row);
 }
 
 void
@@ -380,10 +380,10 @@ nomad_services_free(struct nomad *n)
 	struct source_service *s;
 
 	sup_timer_cancel(&n->services_timer);
-	turn_forget_deferred(n->base.sup, &n->services_send);
+	turn_forget_deferred(n->src.base.sup, &n->services_send);
 	for (size_t i = 0; i < ELEMENTSOF(tables); i++)
 		while ((s = LIST_FIRST(&tables[i]->list))) {
-			turn_forget_write(n->base.sup, &own(s)->row);
+			turn_forget_write(n->src.base.sup, &own(s)->row);
 			service_table_remove(tables[i], s);
 		}
 }

@@ -81,7 +81,7 @@ nomad_update_soon(struct nomad *n)
 void
 nomad_update_all(struct nomad *n)
 {
-	alloc_foreach(n->base.sup, sa)
+	alloc_foreach(n->src.base.sup, sa)
 	{
 		struct nomad_alloc *na = nomad_alloc_of(sa);
 
@@ -111,7 +111,7 @@ end_sending(struct nomad *n, bool acked)
 {
 	struct nomad_invalid *inv;
 
-	alloc_foreach(n->base.sup, sa)
+	alloc_foreach(n->src.base.sup, sa)
 	{
 		struct nomad_alloc *na = nomad_alloc_of(sa);
 

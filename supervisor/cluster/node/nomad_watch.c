@@ -183,7 +183,7 @@ pull_next(struct nomad *n)
 static bool
 is_doubtful(struct nomad *n, size_t listed)
 {
-	unsigned have = n->base.sup->allocs->n;
+	unsigned have = n->src.base.sup->allocs->n;
 	unsigned lacking = n->watch_fresh || !n->watch_synced ? nomad_allocs_lacking(n) : 0;
 
 	if ((listed > 0 || have == 0) && lacking == 0) {
@@ -275,7 +275,7 @@ on_list(struct sup *sup, void *arg, int r, const void *body, size_t len, const s
 static void
 ask_list(struct nomad *n)
 {
-	const struct node *node = node_get(n->base.sup);
+	const struct node *node = node_get(n->src.base.sup);
 	struct rpc_node_req req;
 	bool blocks = n->watch_index > 0 && n->watch_synced && !n->watch_fresh && !n->watch_doubt;
 
@@ -310,7 +310,7 @@ nomad_watch_restart(struct nomad *n)
 	n->watch_index = 0;
 	if (n->watch == WATCH_OFF)
 		return;
-	link_cancel(n->base.sup, n->watch_call);
+	link_cancel(n->src.base.sup, n->watch_call);
 	n->watch_call = 0;
 	sup_timer_cancel(&n->watch_timer);
 	drop_list(n);
