@@ -67,8 +67,7 @@ cli_file_open_filled(const char *path, struct cli_file *ret, struct err *e)
 void
 cli_file_done(struct cli_file *file)
 {
-	free(file->text);
-	file->text = NULL;
+	free_p(&file->text);
 }
 
 bool

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Declares the helper for cleanup_with(fn): calls fn(*p) when the variable leaves its scope and *p
@@ -21,10 +22,12 @@
 
 #define cleanup_with(fn) __attribute__((__cleanup__(fn##_p)))
 
+/* Frees the pointer at p, which may be of any type, and sets it to NULL. */
 static inline void
 free_p(void *p)
 {
 	free(*(void **)p);
+	memset(p, 0, sizeof(void *));
 }
 
 DEFINE_CLEANUP(FILE *, fclose);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base64.h"
+#include "common/cleanup.h"
 #include "common/sha1.h"
 
 #define FIN         0x80
@@ -194,8 +195,7 @@ ws_read(struct ws_reader *r, const void *data, size_t len, struct ws_message *re
 void
 ws_reader_done(struct ws_reader *r)
 {
-	free(r->message);
-	r->message = NULL;
+	free_p(&r->message);
 	r->message_size = r->message_len = 0;
 }
 

@@ -285,9 +285,8 @@ attach_kernel_fs(struct exe *x)
 		NULL };
 	static const char *const pts[] = { "mode", "0620", "gid", "5", "ptmxmode", "0666", NULL };
 	static const char *const shm[] = { "mode", "1777", "size", "64m", NULL };
-	int r;
+	int r = exe_fs_attach("proc", hide, PLAIN | MOUNT_ATTR_NOEXEC, AT_FDCWD, "/proc");
 
-	r = exe_fs_attach("proc", hide, PLAIN | MOUNT_ATTR_NOEXEC, AT_FDCWD, "/proc");
 	if (r == 0)
 		r = mask_proc();
 	if (r == 0 && trees[OWN_DEV] < 0)

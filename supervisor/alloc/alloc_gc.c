@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/core/sup_calls.h"
@@ -86,6 +87,5 @@ alloc_gc_free(struct sup *sup)
 {
 	child_call_cancel(sup, sup->alloc_gc->call);
 	sup_timer_cancel(&sup->alloc_gc->timer);
-	free(sup->alloc_gc);
-	sup->alloc_gc = NULL;
+	free_p(&sup->alloc_gc);
 }

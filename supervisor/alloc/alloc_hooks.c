@@ -92,8 +92,7 @@ alloc_hooks_free(struct alloc_runner *ar)
 		hook->shutdown(ar);
 	sup_timer_cancel(&ar->hooks->retry);
 	free(ar->hooks->failures);
-	free(ar->hooks);
-	ar->hooks = NULL;
+	free_p(&ar->hooks);
 }
 
 void

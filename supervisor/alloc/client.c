@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "common/cleanup.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -89,8 +90,7 @@ client_free(struct sup *sup)
 	}
 	alloc_hooks_end(sup);
 	client_stop_no_more(sup);
-	free(sup->client);
-	sup->client = NULL;
+	free_p(&sup->client);
 }
 
 /* The last supervisor had completed it, and it is not to be removed. */

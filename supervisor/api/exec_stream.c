@@ -111,8 +111,7 @@ exec_stream_done(struct exec_stream *es)
 	es->far = NULL;
 	session_free(es->session);
 	es->session = NULL;
-	free(es->name);
-	es->name = NULL;
+	free_p(&es->name);
 }
 
 static void

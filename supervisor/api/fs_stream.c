@@ -9,6 +9,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/base64.h"
+#include "common/cleanup.h"
 #include "common/mem.h"
 
 #define CHUNK_MAX      (64 * 1024) /* bytes of one read */
@@ -186,8 +187,7 @@ fs_followers_free(struct sup *sup)
 	if (!sup->followers)
 		return;
 	(void)sd_event_source_disable_unref(sup->followers->timer);
-	free(sup->followers);
-	sup->followers = NULL;
+	free_p(&sup->followers);
 }
 
 int

@@ -274,6 +274,5 @@ monitor_free(struct sup *sup)
 	if (!sup->monitor)
 		return;
 	(void)sd_event_source_disable_unref(sup->monitor->lines);
-	free(sup->monitor);
-	sup->monitor = NULL;
+	free_p(&sup->monitor);
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "common/cleanup.h"
 #include "common/mem.h"
 #include "supervisor/core/sup_turn.h"
 
@@ -57,8 +58,7 @@ changed_free(struct sup *sup)
 	if (!sup->changes)
 		return;
 	turn_forget_deferred(sup, &sup->changes->run);
-	free(sup->changes);
-	sup->changes = NULL;
+	free_p(&sup->changes);
 }
 
 void

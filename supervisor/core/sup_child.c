@@ -515,8 +515,7 @@ children_free(struct sup *sup)
 			while (ch->sup && (c = pop_call(lists[l])))
 				call_free(c);
 	}
-	free(sup->children);
-	sup->children = NULL;
+	free_p(&sup->children);
 }
 
 uint64_t

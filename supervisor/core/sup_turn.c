@@ -7,6 +7,7 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/core/store.h"
@@ -48,8 +49,7 @@ turn_free(struct sup *sup)
 	if (!sup->turn)
 		return;
 	sup_timer_cancel(&sup->turn->retry);
-	free(sup->turn);
-	sup->turn = NULL;
+	free_p(&sup->turn);
 }
 
 void

@@ -132,6 +132,5 @@ lease_page_unwatch(struct sup *sup)
 	if (!sup->lease_watch)
 		return;
 	sd_event_source_disable_unref(sup->lease_watch->source);
-	free(sup->lease_watch);
-	sup->lease_watch = NULL;
+	free_p(&sup->lease_watch);
 }

@@ -306,8 +306,7 @@ run_usage_free(struct run_usage *u)
 void
 usage_roots_free(struct sup *sup)
 {
-	free(sup->usage_roots);
-	sup->usage_roots = NULL;
+	free_p(&sup->usage_roots);
 }
 
 /* The hierarchies do not change while the agent runs, so they are looked up once. */

@@ -105,8 +105,7 @@ drop_body(struct api_req *req)
 {
 	json_decref(req->json);
 	req->json = NULL;
-	free(req->body);
-	req->body = NULL;
+	free_p(&req->body);
 	http_client_release(req->client, req->body_len);
 	req->body_len = 0;
 }

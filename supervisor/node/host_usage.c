@@ -39,8 +39,7 @@ host_usage_free(struct sup *sup)
 		return;
 	free(sup->host_usage->before.v);
 	free(sup->host_usage->now.v);
-	free(sup->host_usage);
-	sup->host_usage = NULL;
+	free_p(&sup->host_usage);
 }
 
 static int

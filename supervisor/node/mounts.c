@@ -36,8 +36,7 @@ mounts_free(struct sup *sup)
 		return;
 	close_p(&sup->mounts->fd);
 	free(sup->mounts->list);
-	free(sup->mounts);
-	sup->mounts = NULL;
+	free_p(&sup->mounts);
 }
 
 /* Shrinks the text in place to the paths below data_dir, each with its NUL, and an empty one at the
@@ -75,8 +74,7 @@ mounts_list(const struct sup *sup, const char **ret)
 		m->fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	p.fd = m->fd;
 	if (!m->list || m->fd < 0 || poll(&p, 1, 0) != 0) {
-		free(m->list);
-		m->list = NULL; /* if reading fails: poll() does not report this change again */
+		free_p(&m->list); /* if reading fails: poll() does not report this change again */
 		r = mountinfo_read(&text);
 		if (r < 0)
 			return r;

@@ -69,8 +69,7 @@ node_disk_free(struct sup *sup)
 	if (!sup->disk)
 		return;
 	turn_forget_write(sup, &sup->disk->row);
-	free(sup->disk);
-	sup->disk = NULL;
+	free_p(&sup->disk);
 }
 
 void

@@ -58,8 +58,7 @@ node_meta_free(struct sup *sup)
 		return;
 	turn_forget_write(sup, &sup->node_meta->row);
 	json_decref(sup->node_meta->dynamic);
-	free(sup->node_meta);
-	sup->node_meta = NULL;
+	free_p(&sup->node_meta);
 }
 
 static bool

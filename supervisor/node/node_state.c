@@ -279,8 +279,7 @@ node_state_free(struct sup *sup)
 		return;
 	turn_forget_write(sup, &sup->node->id_row);
 	node_done(&sup->node->n);
-	free(sup->node);
-	sup->node = NULL;
+	free_p(&sup->node);
 }
 
 void

@@ -69,8 +69,7 @@ check_probes_new(struct sup *sup)
 void
 check_probes_free(struct sup *sup)
 {
-	free(sup->check_probes);
-	sup->check_probes = NULL;
+	free_p(&sup->check_probes);
 }
 
 bool

@@ -37,8 +37,7 @@ check_tls_free(struct sup *sup)
 	if (!sup->check_tls)
 		return;
 	sup_timer_cancel(&sup->check_tls->idle);
-	free(sup->check_tls);
-	sup->check_tls = NULL;
+	free_p(&sup->check_tls);
 }
 
 static void

@@ -90,8 +90,7 @@ check_queues_free(struct sup *sup)
 {
 	check_tls_free(sup);
 	check_probes_free(sup);
-	free(sup->check_queues);
-	sup->check_queues = NULL;
+	free_p(&sup->check_queues);
 }
 
 static struct check_queue *

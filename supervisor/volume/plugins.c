@@ -447,8 +447,7 @@ plugins_free(struct sup *sup)
 	while (!LIST_EMPTY(&sup->plugins->calls))
 		plugin_call_cancel(LIST_FIRST(&sup->plugins->calls));
 	sup_timer_cancel(&sup->plugins->check);
-	free(sup->plugins);
-	sup->plugins = NULL;
+	free_p(&sup->plugins);
 }
 
 static bool

@@ -53,8 +53,7 @@ volumes_free(struct sup *sup)
 		return;
 	while (!LIST_EMPTY(&sup->volumes->mounts))
 		mount_free(LIST_FIRST(&sup->volumes->mounts));
-	free(sup->volumes);
-	sup->volumes = NULL;
+	free_p(&sup->volumes);
 }
 
 static struct mount *

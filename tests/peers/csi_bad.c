@@ -336,8 +336,7 @@ do_none(struct answer *a, unsigned long value, unsigned nth)
 static void
 do_nothing(struct answer *a, unsigned long value, unsigned nth)
 {
-	free(a->data);
-	a->data = NULL;
+	free_p(&a->data);
 }
 
 static void

@@ -200,8 +200,7 @@ link_free(struct link_source *src)
 	child_listen(src->base.sup, IPC_HEARTBEAT, NULL);
 	child_answer_beats(src->base.sup, NULL);
 	link_streams_free(src->link);
-	free(src->link);
-	src->link = NULL;
+	free_p(&src->link);
 }
 
 const char *
