@@ -18,21 +18,11 @@ import urllib.request
 import real
 from lib import case, helper
 
-CONFIG = """
+CONFIG = real.ADDRESSES + """
 data_dir = "{dir}/data"
 bind_addr = "127.0.0.1"
 name = "{name}"
 disable_update_check = true
-ports {{
-  http = {ports[0]}
-  rpc = {ports[1]}
-  serf = {ports[2]}
-}}
-advertise {{
-  http = "127.0.0.1"
-  rpc = "127.0.0.1"
-  serf = "127.0.0.1"
-}}
 client {{
   enabled = true
   servers = [{servers}]
@@ -69,7 +59,7 @@ class Original:
         self.ports = real.free_ports(3)
         os.mkdir(self.dir + "/tmp")  # the sockets of its plugins
         with open(self.dir + "/client.hcl", "w", encoding="ascii") as f:
-            f.write(CONFIG.format(dir=self.dir, name=name, ports=self.ports, client=client,
+            f.write(CONFIG.format(dir=self.dir, ip="127.0.0.1", name=name, ports=self.ports, client=client,
                                   servers=", ".join('"%s"' % a for a in servers.addresses)))
         self.before = set(cgroups())
         self.process = None

@@ -27,6 +27,18 @@ S = 10**9
 REFUSED = {"system": ("ReschedulePolicy",), "batch": ("Update",), "sysbatch": ("ReschedulePolicy", "Update")}
 # Grace for heartbeats: long, so that a slow machine loses no node; and short, for tests that silence a node.
 PATIENT, STRICT = ('heartbeat_grace = "%s"\n  min_heartbeat_ttl = "2s"' % grace for grace in ("300s", "3s"))
+ADDRESSES = """
+ports {{
+  http = {ports[0]}
+  rpc = {ports[1]}
+  serf = {ports[2]}
+}}
+advertise {{
+  http = "{ip}"
+  rpc = "{ip}"
+  serf = "{ip}"
+}}
+"""
 SERVER = """
 data_dir = "{dir}/data"
 bind_addr = "{ip}"
@@ -42,17 +54,7 @@ server {{
   {server}
 }}
 {more}
-ports {{
-  http = {ports[0]}
-  rpc = {ports[1]}
-  serf = {ports[2]}
-}}
-advertise {{
-  http = "{ip}"
-  rpc = "{ip}"
-  serf = "{ip}"
-}}
-"""
+""" + ADDRESSES
 
 
 def take_program():

@@ -63,17 +63,11 @@ END_TEST
 static struct alloc_facts
 unpack(unsigned bits)
 {
-	return (struct alloc_facts){
-		.restored = bits & 1,
-		.was_done = bits & 2,
-		.hooks_left = bits & 4,
-		.hook_failed = bits & 8,
-		.stopping = bits & 16,
-		.destroy = bits & 32,
-		.starts_nothing = bits & 64,
-		.poststop_left = bits & 128,
-		.tasks_dead = bits & 256,
-	};
+	struct alloc_facts f;
+
+	_Static_assert(sizeof f == FACTS * sizeof(bool), "all facts are bools");
+	(void)unit_bools(&f, FACTS, bits);
+	return f;
 }
 
 /* The phases that may follow each phase, as a set. */

@@ -4,26 +4,22 @@
 #include "supervisor/server/place/local_fate.h"
 #include "tests/unit/unit.h"
 
+#define FACTS 9
+
 static struct local_fate_facts
 unpack(unsigned bits)
 {
-	return (struct local_fate_facts){
-		.current = bits & 1,
-		.unplaced = bits & 2,
-		.wanted = bits & 4,
-		.failed = bits & 8,
-		.reschedules = bits & 16,
-		.system = bits & 32,
-		.policy = bits & 64,
-		.waits = bits & 128,
-		.over = bits & 256,
-	};
+	struct local_fate_facts f;
+
+	_Static_assert(sizeof f == FACTS * sizeof(bool), "all facts are bools");
+	(void)unit_bools(&f, FACTS, bits);
+	return f;
 }
 
 /* One fate follows from each combination, and each fate only from its own facts. */
 START_TEST(each_fate_has_its_facts)
 {
-	for (unsigned bits = 0; bits < 1 << 9; bits++) {
+	for (unsigned bits = 0; bits < 1 << FACTS; bits++) {
 		struct local_fate_facts f = unpack(bits);
 		bool placed = f.current && !f.unplaced, ended = f.wanted && f.failed;
 		bool never = placed && ended && !f.reschedules;

@@ -55,17 +55,10 @@ END_TEST
 static struct local_standing_facts
 unpack_standing(unsigned bits)
 {
-	return (struct local_standing_facts){
-		.exists = bits & 1,
-		.stopped = bits & 2,
-		.deployed = bits & 4,
-		.ended = bits & 8,
-		.is_replaced = bits & 16,
-		.a_task_failed = bits & 32,
-		.healthy = bits >> 6 == 0   ? OPT_UNSET
-			   : bits >> 6 == 1 ? OPT_FALSE
-					    : OPT_TRUE,
-	};
+	struct local_standing_facts f;
+
+	f.healthy = (enum opt_bool)unit_bools(&f, 6, bits);
+	return f;
 }
 
 /* A slot is healthy only with a running alloc of the deployment; it is abandoned only if nothing

@@ -86,17 +86,12 @@ END_TEST
 static struct local_slot_facts
 unpack(unsigned bits)
 {
-	return (struct local_slot_facts){
-		.wanted = bits & 1,
-		.again = bits & 2,
-		.exists = bits & 4,
-		.stopped = bits & 8,
-		.ended = bits & 16,
-		.holds_claims = bits & 32,
-		.lease_ended = bits & 64,
-		.outdated = (enum local_outdated)((bits >> 7) % 3),
-		.reschedule = (enum local_again)((bits >> 7) / 3),
-	};
+	struct local_slot_facts f = { 0 };
+	unsigned left = unit_bools(&f, 7, bits);
+
+	f.outdated = (enum local_outdated)(left % 3);
+	f.reschedule = (enum local_again)(left / 3);
+	return f;
 }
 
 START_TEST(no_two_allocs_of_one_name_run_at_once)

@@ -4,6 +4,8 @@
 #define DROVER_TESTS_UNIT_H
 
 #include <check.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* Runs the tests that add() adds to the only case. Returns the exit code for main. */
 static inline int
@@ -22,6 +24,18 @@ unit_run(const char *name, void (*add)(TCase *tc))
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed != 0;
+}
+
+/* Sets the n bools with which the struct at facts begins to the n lowest bits. Returns the others.
+ */
+static inline unsigned
+unit_bools(void *facts, size_t n, unsigned bits)
+{
+	bool *b = facts;
+
+	for (size_t i = 0; i < n; i++)
+		b[i] = bits >> i & 1;
+	return bits >> n;
 }
 
 #endif

@@ -97,9 +97,10 @@ def deleted(*names):
         case.equal(answer.status, 200, name + ": " + answer.text)
 
 
-def user(name):
-    """Starts a job that uses the volume of that name."""
-    node.register(volumes.job("user-" + name, name, SCRIPT))
+def user(*names):
+    """Starts a job for each volume of these names, which uses it."""
+    for name in names:
+        node.register(volumes.job("user-" + name, name, SCRIPT))
 
 
 def alloc_of(name):
@@ -133,9 +134,18 @@ def wait_event(name, part, seconds=30):
     case.until(lambda: part in node.events(alloc["ID"]), seconds, "%s: event %r" % (name, part))
 
 
-def stop(name):
-    """Stops the job with this volume. The answer never waits for a hanging plugin."""
-    node.do("DELETE", "/v1/job/user-%s?purge=true" % name)
+def stop(*names):
+    """Stops the jobs with these volumes. The answer never waits for a hanging plugin."""
+    for name in names:
+        node.do("DELETE", "/v1/job/user-%s?purge=true" % name)
+
+
+def stop_well(*names):
+    """Stops the jobs with these volumes, whose plugins answer well again."""
+    stop(*names)
+    gone(*names)
+    deleted(*names)
+    purge_plugins(*names)
 
 
 def gone(*names, seconds=30):
@@ -274,13 +284,11 @@ def test_a_failed_mount_fails_the_alloc_with_an_error_message():
     good(*cases)
     created(*cases)
     bad({name: rule for name, (rule, _) in cases.items()})
-    for name in cases:
-        user(name)
+    user(*cases)
     others_go_on()
     for name, (_, part) in cases.items():
         wait_failed(name, part)
-    for name in cases:
-        stop(name)
+    stop(*cases)
     # Requests that plugins received before they died are undone when they run again.
     good(*cases)
     gone(*cases)
@@ -288,11 +296,7 @@ def test_a_failed_mount_fails_the_alloc_with_an_error_message():
         case.equal(node.ask("/v1/volume/csi/" + name)["WriteAllocs"], {}, "claims of " + name)
         user(name)
     wait_running(*cases)
-    for name in cases:
-        stop(name)
-    gone(*cases)
-    deleted(*cases)
-    purge_plugins(*cases)
+    stop_well(*cases)
 
 
 def test_a_volume_that_is_already_staged_is_not_staged_again():
@@ -322,8 +326,7 @@ def test_a_hanging_mount_is_reported_and_the_alloc_can_be_stopped_or_recover():
     good(*names)
     created(*names)
     bad({"stage-hangs": "NodeStageVolume=hang", "publish-hangs": "NodePublishVolume=hang", "mended": "NodeStageVolume=hang"})
-    for name in names:
-        user(name)
+    user(*names)
     others_go_on()
     for name, call in (("stage-hangs", "NodeStageVolume"), ("publish-hangs", "NodePublishVolume"), ("mended", "NodeStageVolume")):
         wait_event(name, "%s of plugin %s has not been answered yet" % (call, name))
@@ -337,11 +340,9 @@ def test_a_hanging_mount_is_reported_and_the_alloc_can_be_stopped_or_recover():
     stop("mended")
     gone("mended")
     good("stage-hangs", "publish-hangs")
-    for name in ("stage-hangs", "publish-hangs"):
-        user(name)
+    user("stage-hangs", "publish-hangs")
     wait_running("stage-hangs", "publish-hangs")
-    for name in ("stage-hangs", "publish-hangs"):
-        stop(name)
+    stop("stage-hangs", "publish-hangs")
     gone(*names)
     deleted(*names)
     purge_plugins(*names)
@@ -356,8 +357,7 @@ def test_a_failed_unmount_keeps_the_claim_until_it_succeeds():
     }
     good(*cases)
     created(*cases)
-    for name in cases:
-        user(name)
+    user(*cases)
     wait_running(*cases)
     bad({name: rule for name, (rule, _) in cases.items()})
     holders = {name: alloc_of(name)["ID"] for name in cases}
@@ -370,20 +370,14 @@ def test_a_failed_unmount_keeps_the_claim_until_it_succeeds():
         case.equal(alloc_of(name)["ClientStatus"], "complete", name)
         case.equal(node.ask("/v1/volume/csi/" + name)["WriteAllocs"], {holders[name]: None}, "the claim of " + name)
         case.equal(delete(name).status, 409, "deletion of %s, which is in use" % name)
-    for name in cases:
-        stop(name)
+    stop(*cases)
     node.kill("supervisor")
     node.wait_ready()
     good(*cases)
     gone(*cases)
-    for name in cases:
-        user(name)
+    user(*cases)
     wait_running(*cases)
-    for name in cases:
-        stop(name)
-    gone(*cases)
-    deleted(*cases)
-    purge_plugins(*cases)
+    stop_well(*cases)
 
 
 def test_all_failures_of_post_run_hooks_are_in_one_event():
@@ -449,8 +443,7 @@ def test_a_drain_does_not_wait_for_a_plugin_that_hangs():
     names = ("hangs", "hangs-too")
     good(*names)
     created(*names)
-    for name in names:
-        user(name)
+    user(*names)
     wait_running(*names)
     bad({"hangs": "NodeUnpublishVolume=hang", "hangs-too": "NodeUnpublishVolume=hang NodeUnstageVolume=hang"})
     old = [alloc_of(name)["ID"] for name in names]
@@ -475,11 +468,7 @@ def test_a_drain_does_not_wait_for_a_plugin_that_hangs():
     for name, alloc in zip(names, old):
         case.until(lambda: not [p for p in node.published(name) if alloc in p], 10, "mounts of the previous agent to be removed")
     wait_running(*names)
-    for name in names:
-        stop(name)
-    gone(*names)
-    deleted(*names)
-    purge_plugins(*names)
+    stop_well(*names)
 
 
 def test_no_leaks_are_left():
