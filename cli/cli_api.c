@@ -175,7 +175,7 @@ cli_api_send(struct cli *cli, const char *method, const char *target, const json
 
 	free(steal_ptr(&cli->refusal));
 	if (request) {
-		text = json_dumps(request, JSON_COMPACT | JSON_ENCODE_ANY);
+		text = json_text(request, JSON_COMPACT);
 		if (!text)
 			return err_say(e, -EINVAL, "encode the request as JSON");
 	}
@@ -206,13 +206,12 @@ cli_api_get(struct cli *cli, const char *target, json_t **ret, struct err *e)
 int
 cli_json_print(const json_t *value, struct err *e)
 {
+	cleanup_free char *text = NULL;
+
 	if (!value)
 		return 0;
-	if (json_dumpf(value, stdout, JSON_INDENT(4) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) <
-	    0)
-		return err_say(e, -EIO, "print the answer");
-	(void)putchar('\n');
-	return 0;
+	text = json_text(value, JSON_INDENT(4));
+	return !text || puts(text) < 0 ? err_say(e, -EIO, "print the answer") : 0;
 }
 
 int

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/decimal.h"
 #include "hcl/hcl_ast.h"
 
 /* Enough decimal digits to distinguish any two numbers of 512 bits. */
@@ -92,35 +93,6 @@ hcl_parse_number(struct hcl *h, const char *s, size_t len)
 	return v;
 }
 
-/* Writes sign, digits and point: value = 0.DIGITS * 10^exponent. */
-static char *
-place_point(struct hcl *h, const char *digits, long exponent)
-{
-	bool negative = *digits == '-';
-	size_t n = strlen(digits += negative), zeros, at = 0;
-	char *text;
-
-	while (n > 1 && digits[n - 1] == '0')
-		n--;
-	zeros = exponent <= 0 ? (size_t)-exponent : (size_t)exponent > n ? (size_t)exponent - n : 0;
-	text = hcl_alloc(h, n + zeros + 4);
-	if (negative)
-		text[at++] = '-';
-	if (exponent <= 0) {
-		memcpy(text + at, "0.", 2);
-		memset(text + at + 2, '0', zeros);
-		memcpy(text + at + 2 + zeros, digits, n);
-	} else if ((size_t)exponent >= n) {
-		memcpy(text + at, digits, n);
-		memset(text + at + n, '0', zeros);
-	} else {
-		memcpy(text + at, digits, (size_t)exponent);
-		text[at + (size_t)exponent] = '.';
-		memcpy(text + at + (size_t)exponent + 1, digits + exponent, n - (size_t)exponent);
-	}
-	return text;
-}
-
 /* Whether n digits are enough: whether their value is less than half a unit of v's last bit away
  * from v, or just that if that bit is 0. */
 static bool
@@ -169,7 +141,7 @@ hcl_number_text(struct hcl *h, const struct hcl_number *n)
 			low = middle + 1;
 	}
 	(void)is_enough(n->v, low, digits, &exponent);
-	return place_point(h, digits, exponent);
+	return decimal_write(hcl_alloc(h, decimal_size(digits, exponent)), digits, exponent);
 }
 
 bool

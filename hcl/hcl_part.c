@@ -288,6 +288,19 @@ count_indent(const struct hcl_part *part)
 	return n;
 }
 
+static bool
+ends_line(const struct hcl_part *part)
+{
+	return part->kind == HCL_PART_TEXT && part->len > 0 && part->text[part->len - 1] == '\n';
+}
+
+/* Whether the part is a whole line of spaces. Spaces before a ${ or %{ are not. */
+static bool
+is_blank_line(const struct hcl_part *part)
+{
+	return ends_line(part) && count_indent(part) == part->len;
+}
+
 /* Removes from each line of a <<- heredoc as many spaces as the least indented line has. A line of
  * spaces alone does not count, and keeps its spaces. */
 static void
@@ -297,24 +310,19 @@ remove_indent(struct hcl_part *parts)
 	bool line_start = true;
 
 	for (struct hcl_part *x = parts; x && x->kind != HCL_PART_END; x = x->next) {
-		if (line_start) {
+		if (line_start && !is_blank_line(x)) {
 			indent = x->kind == HCL_PART_TEXT ? count_indent(x) : 0;
-			if (x->kind == HCL_PART_TEXT && indent == x->len && indent > 0 &&
-			    x->text[indent - 1] == '\n')
-				indent = SIZE_MAX;
 			least = indent < least ? indent : least;
 		}
-		line_start = x->kind == HCL_PART_TEXT && x->len > 0 && x->text[x->len - 1] == '\n';
+		line_start = ends_line(x);
 	}
 	line_start = true;
 	for (struct hcl_part *x = parts; x && x->kind != HCL_PART_END; x = x->next) {
-		bool at_start = line_start;
-
-		line_start = x->kind == HCL_PART_TEXT && x->len > 0 && x->text[x->len - 1] == '\n';
-		if (!at_start || x->kind != HCL_PART_TEXT || count_indent(x) == x->len)
-			continue;
-		x->text += least;
-		x->len -= least;
+		if (line_start && x->kind == HCL_PART_TEXT && !is_blank_line(x)) {
+			x->text += least;
+			x->len -= least;
+		}
+		line_start = ends_line(x);
 	}
 }
 
@@ -335,12 +343,25 @@ hcl_read_parts(struct hcl_reader *r)
 		remove_indent(r->first);
 }
 
+static void
+refuse_sequence(struct hcl_reader *r)
+{
+	char c = (char)hcl_reader_peek(r, 0);
+
+	hcl_fail(r->p->h, hcl_reader_here(r, 2),
+	    "a label is not evaluated: it cannot have %c{ (for these characters themselves write "
+	    "%c%c{)",
+	    c, c, c);
+}
+
 const char *
 hcl_read_quoted_text(struct hcl_parser *p, const char *what)
 {
 	struct hcl_reader r = { .p = p, .last = &r.first };
 	struct hcl_range open = p->tok.at;
 
+	if (p->dialect == HCL_NATIVE)
+		r.read_sequence = refuse_sequence;
 	hcl_read_parts(&r);
 	if (r.first->kind == HCL_PART_TEXT && memchr(r.first->text, '\0', r.first->len))
 		hcl_fail(p->h, open, "%s cannot have a NUL character", what);

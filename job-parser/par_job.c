@@ -63,7 +63,7 @@ read_job(const struct par_job_parse_req *req, const char *text, bool *ret_parsed
 		return list_errors(h);
 	if (req->canonicalize)
 		jobspec_canonicalize(job);
-	json = json_dumps(job, req->indent ? JSON_INDENT(4) : JSON_COMPACT);
+	json = json_text(job, req->indent ? JSON_INDENT(4) : JSON_COMPACT);
 	json_decref(job);
 	return mem_need(json);
 }

@@ -60,7 +60,8 @@ struct job_block {
 	size_t n;
 };
 
-extern const struct job_block job_block_job, job_block_task_group;
+extern const struct job_block job_block_job, job_block_task_group, job_block_constraint,
+    job_block_affinity;
 
 /* Reads a body by the table. Problems are added to h; the result is then not complete. label: the
  * block's label, or NULL. */
@@ -86,6 +87,9 @@ struct job_names {
 void job_read_names(struct hcl *h, const struct job_input *in, const struct hcl_body *body,
     const struct hcl_scope *scope, struct job_names *ret);
 
+/* Moves the shorthands of a constraint or an affinity, wherever it is, to their places. Other
+ * blocks are left as they are. */
+void job_finish_rule(const struct job_block *block, json_t *rule);
 /* What Nomad's parser does after reading: moves shorthands to their places and sets its defaults.
  * name is the job block's label. */
 void job_finish(struct hcl *h, json_t *job, const char *name);

@@ -82,25 +82,17 @@ finish_affinity(json_t *a)
 	finish_comparison(a, names, sizeof names / sizeof names[0]);
 }
 
-static void
-finish_rules(json_t *list, void (*finish)(json_t *))
+void
+job_finish_rule(const struct job_block *block, json_t *rule)
 {
-	json_t *rule;
-	size_t i;
-
-	json_array_foreach (list, i, rule) {
-		finish(rule);
-		if (json_string_length(json_object_get(rule, "Operand")) == 0)
-			json_object_set_new(rule, "Operand", json_string("="));
-	}
-}
-
-/* Constraints and affinities stand in a job, group, task and device. */
-static void
-finish_all_rules(json_t *object)
-{
-	finish_rules(json_object_get(object, "Constraints"), finish_constraint);
-	finish_rules(json_object_get(object, "Affinities"), finish_affinity);
+	if (block == &job_block_constraint)
+		finish_constraint(rule);
+	else if (block == &job_block_affinity)
+		finish_affinity(rule);
+	else
+		return;
+	if (json_string_length(json_object_get(rule, "Operand")) == 0)
+		json_object_set_new(rule, "Operand", json_string("="));
 }
 
 static void
@@ -225,9 +217,6 @@ finish_task(struct hcl *h, json_t *task)
 	json_t *resources = json_object_get(task, "Resources"), *x;
 	size_t i;
 
-	finish_all_rules(task);
-	json_array_foreach (json_object_get(resources, "Devices"), i, x)
-		finish_all_rules(x);
 	finish_networks(json_object_get(resources, "Networks"));
 	json_array_foreach (json_object_get(task, "Templates"), i, x)
 		finish_template(x);
@@ -276,7 +265,6 @@ finish_group(struct hcl *h, json_t *group, json_t *job_vault, json_t *job_secret
 	       *task;
 	size_t i;
 
-	finish_all_rules(group);
 	finish_networks(json_object_get(group, "Networks"));
 	finish_group_scaling(h, group);
 	json_array_foreach (json_object_get(group, "Tasks"), i, task) {
@@ -330,7 +318,6 @@ job_finish(struct hcl *h, json_t *job, const char *name)
 	set_default(job, "ID", json_string_nocheck(name));
 	if (json_is_object(periodic) && (!is_null(periodic, "Spec") || !is_null(periodic, "Specs")))
 		json_object_set_new(periodic, "SpecType", json_string("cron"));
-	finish_all_rules(job);
 	finish_vault(vault);
 	make_groups(h, job, tasks);
 	json_array_foreach (json_object_get(job, "TaskGroups"), i, group)

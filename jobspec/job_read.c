@@ -339,5 +339,6 @@ job_read_block(struct hcl *h, const struct job_block *block, const struct hcl_bo
 		set(&r, &block->fields[0], json_string_nocheck(label));
 	(void)hcl_try(h, read_body, &x);
 	complete(&r, at);
+	job_finish_rule(block, r.json);
 	return r.json;
 }

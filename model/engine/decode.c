@@ -41,7 +41,7 @@ describe_value(const json_t *json, char *ret, size_t size)
 					   : "a list");
 		return;
 	}
-	text = mem_need(json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII));
+	text = mem_need(json_text(json, JSON_ENSURE_ASCII));
 	if (strlen(text) >= size)
 		memcpy(text + size - 5, "...\"", 5);
 	(void)snprintf(ret, size, "%s", text);
@@ -305,7 +305,7 @@ decode_text_entry(
 	if (json_is_string(json) || json_is_object(json) || json_is_array(json))
 		return decode_string(json, value, at, e);
 	if (!json_is_null(json))
-		*value = mem_need(json_dumps(json, JSON_ENCODE_ANY));
+		*value = mem_need(json_text(json, 0));
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/decimal.h"
 #include "common/mem.h"
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
@@ -434,11 +435,11 @@ static void
 text_real(void *arg, double d)
 {
 	struct text_sink *s = arg;
-	char buf[40];
+	char buf[REAL_TEXT_SIZE + 2];
 
 	if (!isfinite(d))
 		return text_null(arg);
-	(void)snprintf(buf, sizeof(buf), "%.17g", d);
+	(void)real_format(d, buf);
 	if (!strpbrk(buf, ".e"))
 		strcat(buf, ".0");
 	text_separate(s);

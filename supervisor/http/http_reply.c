@@ -170,7 +170,7 @@ api_reply_json(struct api_req *req, json_t *body)
 		api_reply_error(req, 500, "the answer contains text that is not valid UTF-8");
 		return;
 	}
-	text = mem_need(json_dumps(body, JSON_ENCODE_ANY | layout));
+	text = mem_need(json_text(body, layout));
 	json_decref(body);
 	set_whole_answer(req, 200, HTTP_TYPE_JSON, text, strlen(text));
 }

@@ -5,6 +5,7 @@
 
 #include "common/mem.h"
 #include "jobspec/jobspec.h"
+#include "model/engine/text.h"
 #include "tests/unit/unit.h"
 
 static const struct hcl_source *
@@ -33,8 +34,7 @@ static void
 check_member(const json_t *job, const char *path, const char *expected)
 {
 	const json_t *found = find(job, path);
-	char *text = found ? json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS)
-			   : strdup("missing");
+	char *text = found ? json_text(found, JSON_COMPACT | JSON_SORT_KEYS) : strdup("missing");
 
 	if (strcmp(text, expected) != 0)
 		ck_abort_msg("%s is %s, not %s", path, text, expected);
@@ -98,6 +98,16 @@ static const struct {
 	    "[{\"x\":[{\"a\":1}]}]" },
 	{ TASK("config {\n a = null\n b = [null]\n}"), "TaskGroups/0/Tasks/0/Config",
 	    "{\"b\":[null]}" },
+	{ TASK("resources {\n device \"d\" {\n constraint {\n version = \"1\"\n}\n}\n}"),
+	    "TaskGroups/0/Tasks/0/Resources/Devices/0/Constraints/0",
+	    "{\"LTarget\":\"\",\"Operand\":\"version\",\"RTarget\":\"1\"}" },
+	{ TASK("service {\n connect {\n sidecar_task {\n resources {\n device \"d\" {\n affinity "
+	       "{\n regexp = \"r\"\n}\n}\n}\n}\n}\n}"),
+	    "TaskGroups/0/Tasks/0/Services/0/Connect/SidecarTask/Resources/Devices/0/Affinities/0",
+	    "{\"LTarget\":\"\",\"Operand\":\"regexp\",\"RTarget\":\"r\",\"Weight\":null}" },
+	{ JOB("group \"a$${b}%%{c}\" {}"), "TaskGroups/0/Name", "\"a${b}%{c}\"" },
+	{ TASK("config {\n n = [0.1, 1e-7, 1e20, 1.5e300]\n}"), "TaskGroups/0/Tasks/0/Config/n",
+	    "[0.1,1e-7,100000000000000000000,1.5e+300]" },
 	{ TASK("config {\n n = 9007199254740993\n}"), "TaskGroups/0/Tasks/0/Config/n",
 	    "9007199254740993" },
 	{ TASK("template {\n data = \"x\"\n}"), "TaskGroups/0/Tasks/0/Templates/0/Splay",
@@ -186,6 +196,9 @@ START_TEST(problems)
 		{ JOB("gruop \"g\" {}"),
 		    "x:2:1: unknown block \"gruop\" in a job block: did you mean \"group\"?" },
 		{ JOB("group {}"), "x:2:1: a group block needs a name" },
+		{ JOB("group \"a-${b}\" {}"),
+		    "x:2:10: a label is not evaluated: it cannot have ${" },
+		{ JOB("task \"%{if true}\" {}"), "x:2:7: a label is not evaluated" },
 		{ JOB("priority = \"x\""), "x:2:12: wrong value: \"x\" is not a number" },
 		{ JOB("type = \"a\xff z\""), "x:2:10: expected UTF-8 text, found an invalid byte\n"
 					     "  2 | type = \"a? z\"\n" },
