@@ -94,8 +94,8 @@ send_request(struct task_config *c, const json_t *config, const json_t *values, 
 	cleanup_free char *first = mem_need(json_dumps(config, JSON_COMPACT));
 	cleanup_free char *second = mem_need(json_dumps(values, JSON_COMPACT));
 	const size_t first_len = strlen(first), second_len = strlen(second);
-	struct par_config_evaluate_req req = { .config_bytes = (uint32_t)first_len,
-		.values_bytes = (uint32_t)second_len };
+	const struct parser_msg msg = { .kind = EVALUATE_CONFIG,
+		.config = { (uint32_t)first_len, (uint32_t)second_len } };
 	int fd;
 
 	if (first_len > PAR_TEXT_MAX || second_len > PAR_TEXT_MAX - first_len)
@@ -105,7 +105,7 @@ send_request(struct task_config *c, const json_t *config, const json_t *values, 
 	fd = parser_texts(first, first_len, second, second_len);
 	if (fd < 0)
 		return err_set(e, fd, "pass the configuration of a task to job-parser");
-	c->request = parser_evaluate_config(c->tr->ar->sup, &req, fd, on_evaluated, c);
+	c->request = parser_ask(c->tr->ar->sup, &msg, fd, on_evaluated, c);
 	return 0;
 }
 

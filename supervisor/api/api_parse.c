@@ -118,12 +118,13 @@ read_body(struct api_req *req, struct par_job_parse_req *ret, int *ret_fd, struc
 void
 api_parse_job(struct sup *sup, struct api_req *req)
 {
-	struct par_job_parse_req msg = { .indent = api_model_flags(req) & MODEL_INDENT };
+	struct parser_msg msg = { .kind = PARSE_JOB };
 	struct err e = { 0 };
 	struct parse *p;
 	int r, fd = -1;
 
-	r = read_body(req, &msg, &fd, &e);
+	msg.job.indent = api_model_flags(req) & MODEL_INDENT;
+	r = read_body(req, &msg.job, &fd, &e);
 	if (r < 0) {
 		api_reply_error(req, r == -EINVAL ? 400 : 500, "%s", e.msg);
 		return;
@@ -131,5 +132,5 @@ api_parse_job(struct sup *sup, struct api_req *req)
 	p = mem_new(struct parse);
 	p->held = (struct api_held){ .done = on_gone, .req = req };
 	api_hold(req, &p->held);
-	p->request = parser_parse_job(sup, &msg, fd, on_parsed, p);
+	p->request = parser_ask(sup, &msg, fd, on_parsed, p);
 }

@@ -16,20 +16,14 @@
 #define AT_ONCE   2        /* requests of one kind that are sent at the same time */
 #define IDLE_USEC 30000000 /* job-parser is ended after this time without a request */
 
-enum parser_kind { PARSE_JOB, EVALUATE_CONFIG, PARSER_KINDS };
-
 struct parser_request {
 	TAILQ_ENTRY(parser_request) link; /* in `waiting`, until it is sent */
 	struct sup *sup;
-	enum parser_kind kind;
+	struct parser_msg msg;
 	bool sent;
 	int text_fd;
 	call_cb *cb; /* NULL: forgotten */
 	void *arg;
-	union {
-		struct par_job_parse_req job;
-		struct par_config_evaluate_req config;
-	} msg;
 };
 
 struct parser {
@@ -63,7 +57,7 @@ parser_forget(struct parser_request *p)
 	p->cb = NULL;
 	if (p->sent)
 		return;
-	TAILQ_REMOVE(&p->sup->parser->kinds[p->kind].waiting, p, link);
+	TAILQ_REMOVE(&p->sup->parser->kinds[p->msg.kind].waiting, p, link);
 	free_request(p);
 }
 
@@ -99,7 +93,7 @@ static void
 on_answer(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct parser_request *p = arg;
-	enum parser_kind kind = p->kind;
+	enum parser_kind kind = p->msg.kind;
 	cleanup_close int result = fd;
 	call_cb *cb = p->cb;
 
@@ -131,37 +125,16 @@ send_next(struct sup *sup, enum parser_kind kind)
 	}
 }
 
-static struct parser_request *
-new_request(struct sup *sup, enum parser_kind kind, int text_fd, call_cb *cb, void *arg)
+struct parser_request *
+parser_ask(struct sup *sup, const struct parser_msg *msg, int text_fd, call_cb *cb, void *arg)
 {
 	struct parser_request *p = mem_new(struct parser_request);
 
 	*p = (struct parser_request){
-		.sup = sup, .kind = kind, .text_fd = text_fd, .cb = cb, .arg = arg
+		.sup = sup, .msg = *msg, .text_fd = text_fd, .cb = cb, .arg = arg
 	};
-	TAILQ_INSERT_TAIL(&sup->parser->kinds[kind].waiting, p, link);
-	return p;
-}
-
-struct parser_request *
-parser_parse_job(
-    struct sup *sup, const struct par_job_parse_req *msg, int text_fd, call_cb *cb, void *arg)
-{
-	struct parser_request *p = new_request(sup, PARSE_JOB, text_fd, cb, arg);
-
-	p->msg.job = *msg;
-	send_next(sup, PARSE_JOB);
-	return p;
-}
-
-struct parser_request *
-parser_evaluate_config(
-    struct sup *sup, const struct par_config_evaluate_req *msg, int text_fd, call_cb *cb, void *arg)
-{
-	struct parser_request *p = new_request(sup, EVALUATE_CONFIG, text_fd, cb, arg);
-
-	p->msg.config = *msg;
-	send_next(sup, EVALUATE_CONFIG);
+	TAILQ_INSERT_TAIL(&sup->parser->kinds[msg->kind].waiting, p, link);
+	send_next(sup, msg->kind);
 	return p;
 }
 

@@ -4,26 +4,33 @@
 #ifndef DROVER_SUPERVISOR_CORE_SUP_PARSER_H
 #define DROVER_SUPERVISOR_CORE_SUP_PARSER_H
 
+#include "proto/ipc_records.h"
 #include "supervisor/core/sup_child.h"
 
-struct par_config_evaluate_req;
-struct par_job_parse_req;
 struct parser_request;
 
 void parser_new(struct sup *sup);
 /* After all owners of requests have ended. */
 void parser_free(struct sup *sup);
 
+enum parser_kind { PARSE_JOB, EVALUATE_CONFIG, PARSER_KINDS };
+
+struct parser_msg {
+	enum parser_kind kind;
+	union {
+		struct par_job_parse_req job;
+		struct par_config_evaluate_req config;
+	};
+};
+
 /*
  * Two job files and two configurations are sent at a time, so that neither kind waits for the
- * other; further requests wait. msg is copied, text_fd (the memfd with both texts) taken over. The
- * callback is as that of child_call(), and not called after parser_forget(). The request is freed
- * before the callback runs.
+ * other; further requests wait. text_fd, the memfd with both texts, is taken over. The callback is
+ * as that of child_call(), and not called after parser_forget(). The request is freed before the
+ * callback runs.
  */
-struct parser_request *parser_parse_job(
-    struct sup *sup, const struct par_job_parse_req *msg, int text_fd, call_cb *cb, void *arg);
-struct parser_request *parser_evaluate_config(struct sup *sup,
-    const struct par_config_evaluate_req *msg, int text_fd, call_cb *cb, void *arg);
+struct parser_request *parser_ask(
+    struct sup *sup, const struct parser_msg *msg, int text_fd, call_cb *cb, void *arg);
 /* A request that still waits is not sent. Ignores NULL. */
 void parser_forget(struct parser_request *p);
 
