@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* par_main.c: the job-parser, from its constant. It parses job files in HCL, each in a worker, and
- * keeps no state between two requests. The supervisor starts it on demand. Runs in: job-parser. */
+/* par_main.c: the job-parser, from its constant. It parses job files in HCL and evaluates tasks'
+ * configurations, each in a worker, and keeps no state between two requests. The supervisor starts
+ * it on demand. Runs in: job-parser. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -21,21 +22,35 @@ close_config(void *state, const struct proc_args *args, struct err *e)
 }
 
 static void
-answer_parsed(void *state, const struct worker *w, struct worker_result *res)
+answer(const struct worker *w, const struct worker_result *res, const void *rep)
 {
-	const struct par_job_parse_rep rep = { .parsed = res->flag };
 	struct err none = { 0 }, e = { 0 };
 
-	(void)proc_answer(&job_parser, w->type, w->serial, 0, &rep, res->fd, &none, &e);
+	(void)proc_answer(&job_parser, w->type, w->serial, 0, rep, res->fd, &none, &e);
+}
+
+static void
+answer_parsed(void *state, const struct worker *w, struct worker_result *res)
+{
+	answer(w, res, &(struct par_job_parse_rep){ .parsed = res->flag });
+}
+
+static void
+answer_evaluated(void *state, const struct worker *w, struct worker_result *res)
+{
+	answer(w, res, &(struct par_config_evaluate_rep){ .evaluated = res->flag });
 }
 
 static int
 handle_request(void *state, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
 {
-	if (p->type != PAR_JOB_PARSE_REQ)
-		return -EPROTO;
-	return worker_start(&workers, p, PARSE_TIMEOUT_MS, p->fds, 1, par_parse_job, p->msg,
-	    answer_parsed, "parse the job file", e);
+	if (p->type == PAR_JOB_PARSE_REQ)
+		return worker_start(&workers, p, PARSE_TIMEOUT_MS, p->fds, 1, par_parse_job, p->msg,
+		    answer_parsed, "parse the job file", e);
+	if (p->type == PAR_CONFIG_EVALUATE_REQ)
+		return worker_start(&workers, p, PARSE_TIMEOUT_MS, p->fds, 1, par_evaluate_config,
+		    p->msg, answer_evaluated, "evaluate the configuration", e);
+	return -EPROTO;
 }
 
 static void

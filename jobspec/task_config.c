@@ -13,6 +13,7 @@
 #include "jobspec/task_names.h"
 
 #define NAMES_COMPARED 256 /* for "did you mean" */
+#define LINE_SHOWN     80  /* bytes of a line in a sentence */
 
 const struct hcl_limits task_config_limits = {
 	.source_bytes = 1024 * 1024,
@@ -212,4 +213,22 @@ task_config_evaluate(struct hcl *h, const json_t *config, const json_t *values, 
 		return NULL;
 	*ret_len = x.json_len;
 	return x.json;
+}
+
+const char *
+task_config_problem(struct hcl *h)
+{
+	const struct hcl_problem *p = hcl_problems(h);
+	const struct hcl_source *s = p->at.source;
+	size_t from, len = 0;
+
+	if (!s)
+		return p->text;
+	from = p->at.from < s->len ? p->at.from : s->len;
+	while (from > 0 && s->text[from - 1] != '\n')
+		from--;
+	while (from + len < s->len && s->text[from + len] != '\n' && len < LINE_SHOWN)
+		len++;
+	return hcl_printf(h, "%s: \"%.*s%s\": %s", s->name, (int)len, s->text + from,
+	    len == LINE_SHOWN ? "…" : "", p->text);
 }

@@ -69,7 +69,7 @@ begins_with_part(const char *name, const char *part)
 static void
 add_entry(struct entries *all, const char *name, const char *value)
 {
-	if (has_place(name) && !begins_with_part(name, "env"))
+	if (value && has_place(name) && !begins_with_part(name, "env"))
 		all->v[all->n++] = (struct entry){ name, name, value, all->n };
 }
 
@@ -155,8 +155,9 @@ make_env(struct hcl *h, const json_t *env)
 	size_t n = 0;
 
 	json_object_foreach ((json_t *)(uintptr_t)env, name, value)
-		members[n++] = (struct hcl_member){ hcl_strndup(h, name, strlen(name)),
-			strlen(name), hcl_text(h, json_string_value(value)) };
+		if (json_is_string(value))
+			members[n++] = (struct hcl_member){ hcl_strndup(h, name, strlen(name)),
+				strlen(name), hcl_text(h, json_string_value(value)) };
 	return hcl_map(h, &hcl_type_string, members, n);
 }
 

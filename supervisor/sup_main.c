@@ -35,13 +35,13 @@
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup.h"
 #include "supervisor/core/sup_child.h"
+#include "supervisor/core/sup_parser.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/sup_filter.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/service/checks.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
-#include "supervisor/api/api_parse.h"
 #include "supervisor/api/api_routes.h"
 #include "supervisor/api/fs_stream.h"
 
@@ -149,7 +149,6 @@ serve_api(struct err *e)
 
 	fs_followers_new(&sup);
 	monitor_new(&sup);
-	parse_queue_new(&sup);
 	return api_new(&sup, api_routes_make(source), &source->backend, e);
 }
 
@@ -161,6 +160,7 @@ begin_parts(struct err *e)
 	int r;
 
 	turn_new(&sup);
+	parser_new(&sup);
 	changed_new(&sup);
 	alloc_table_new(&sup);
 	runs_new(&sup);
@@ -201,11 +201,11 @@ end_parts(void)
 	plugins_free(&sup);
 	runs_free(&sup);
 	monitor_free(&sup);
-	parse_queue_free(&sup);
 	fs_followers_free(&sup);
 	alloc_fs_free(&sup);
 	node_meta_free(&sup);
 	node_state_free(&sup);
+	parser_free(&sup);
 	children_free(&sup);
 	alloc_table_free(&sup);
 	changed_free(&sup);

@@ -21,6 +21,7 @@ struct alloc_runner;
 struct plugin_task;
 struct run;
 struct run_usage;
+struct task_config;
 struct sd_event_source;
 
 struct task_runner {
@@ -36,6 +37,7 @@ struct task_runner {
 	bool gate_open;
 	bool killed;                /* it is to end and not to start again */
 	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
+	struct task_config *config; /* alloc/task_config.h; NULL: job-parser was not asked */
 	struct run_usage *usage;    /* driver/run_usage.h; NULL: not measured yet */
 };
 

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "supervisor/alloc/alloc_status.h"
+#include "supervisor/alloc/task_config.h"
 #include "supervisor/alloc/task_decide.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_hooks.h"
@@ -93,13 +94,21 @@ release_run(struct task_runner *tr)
 
 /* --- start --- */
 
+/* If it has an error, the start fails with that. */
+static void
+on_config_ready(struct task_runner *tr)
+{
+	if (tr->phase == TASK_PREPARING) /* it was not killed meanwhile */
+		handle_event(tr, tr->gate_open ? TASK_EV_PREPARED : TASK_EV_GATE_SHUT);
+}
+
 static void
 finish_prepare(struct task_runner *tr, int r, const struct err *e)
 {
 	if (tr->phase != TASK_PREPARING) /* it was killed meanwhile */
 		return;
 	if (r >= 0) {
-		handle_event(tr, tr->gate_open ? TASK_EV_PREPARED : TASK_EV_GATE_SHUT);
+		task_config_prepare(tr, on_config_ready);
 		return;
 	}
 	task_runner_tell(tr, EVENT_HOOK_FAILED, e->msg, false);
@@ -175,6 +184,7 @@ static void
 enter_running(struct task_runner *tr)
 {
 	record_start(tr);
+	task_config_follow(tr);
 	if (tr->plugin)
 		plugin_task_started(tr->plugin, run_id(tr->run));
 	task_hooks_runs(tr);
@@ -458,6 +468,7 @@ task_runner_done(struct task_runner *tr)
 {
 	sup_timer_cancel(&tr->timer);
 	plugin_task_free(tr->plugin);
+	task_config_free(tr);
 	run_usage_free(tr->usage);
 	release_run(tr);
 }

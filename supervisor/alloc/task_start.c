@@ -13,6 +13,7 @@
 #include "common/fd.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_config.h"
 #include "supervisor/alloc/task_hooks.h"
 #include "supervisor/alloc/task_payload.h"
 #include "supervisor/driver/driver.h"
@@ -203,7 +204,7 @@ fill_config(
 {
 	const struct agent_config *config = tr->ar->sup->config;
 	struct task evaluated = *tr->task;
-	int r = driver_config_evaluate(tr->task->config, &s->env, &evaluated.config, e);
+	int r = task_config_get(tr, &s->env, &evaluated.config, e);
 
 	if (r < 0)
 		return r;
@@ -254,6 +255,19 @@ fill_namespaces(
 		req->ipc_mode = EXEC_NS_HOST;
 }
 
+int
+task_start_env(const struct task_runner *tr, const struct driver_ops *driver, struct task_env *ret,
+    struct err *e)
+{
+	int r = task_env_make(tr->ar->sup, tr->ar->sa, tr->task, driver->isolates_files, ret);
+
+	if (r < 0)
+		return err_set(e, r, "make the environment of task %s", tr->task->name);
+	if (tr->plugin)
+		plugin_task_add_env(tr->plugin, driver->isolates_files, &ret->vars);
+	return 0;
+}
+
 static int
 fill_request(
     struct task_runner *tr, const struct driver_ops *driver, struct start *s, struct err *e)
@@ -273,13 +287,11 @@ fill_request(
 	fill_resources(ar->sa, task, &s->req.start);
 	fill_cores(ar->sa, task, &s->req.start);
 	fill_namespaces(ar->sup->config, driver, &s->req.start);
-	r = task_env_make(ar->sup, ar->sa, task, driver->isolates_files, &s->env);
-	if (r < 0)
-		return err_set(e, r, "make the environment of task %s", task->name);
-	if ((r = fill_mounts(tr, s, e)) < 0)
+	r = task_start_env(tr, driver, &s->env, e);
+	if (r < 0 || (r = fill_mounts(tr, s, e)) < 0)
 		return r;
 	if (tr->plugin)
-		r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req, &s->env.vars);
+		r = plugin_task_fill(tr->plugin, driver->isolates_files, &s->req);
 	if (r < 0)
 		return err_set(e, r, "prepare plugin %s", task->name);
 	if ((r = fill_config(driver, tr, s, e)) < 0 || (r = task_hooks_fill(tr, &s->spec, e)) < 0)

@@ -7,8 +7,10 @@
 #include "common/spec.h"
 #include "proto/ipc_records.h"
 
+struct driver_ops;
 struct run;
 struct run_events;
+struct task_env;
 struct task_runner;
 
 /* Begins a run, which reports to ev with tr. -EINVAL with *e: the task's configuration is wrong, so
@@ -21,5 +23,10 @@ int task_start(
  */
 int task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env,
     struct exec_start *ret, struct err *e);
+
+/* The environment of a start of the task. Returns 0, with *ret for task_env_done(), or -errno with
+ * *e. */
+int task_start_env(const struct task_runner *tr, const struct driver_ops *driver,
+    struct task_env *ret, struct err *e);
 
 #endif

@@ -42,7 +42,7 @@ struct alloc_gc;
 struct disk_watch;
 struct followers;
 struct monitor;
-struct parse_queue;
+struct parser;
 
 /* The supervisor has one struct sup. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
@@ -56,6 +56,7 @@ struct sup {
 	struct turn *turn;
 	struct changes *changes;
 	struct children *children;
+	struct parser *parser;
 	/* table/alloc_table.h, source/source.h */
 	struct alloc_table *allocs;
 	struct source *source;
@@ -85,11 +86,10 @@ struct sup {
 	struct alloc_fs *alloc_fs;
 	struct alloc_gc *alloc_gc;
 	struct disk_watch *disk_watch;
-	/* http/api.h; api/fs_stream.h, monitor.c, api_parse.h */
+	/* http/api.h; api/fs_stream.h, monitor.c */
 	struct api *api;
 	struct followers *followers;
 	struct monitor *monitor;
-	struct parse_queue *parse_queue;
 
 	int run_dir_fd;  /* <data>/run: records */
 	int sock_dir_fd; /* <rt>/x: the runs' sockets */

@@ -41,19 +41,42 @@ drivers_fingerprint(struct sup *sup)
 		    sup, drivers[i]->name, driver_usable(sup->config, drivers[i], NULL) == 0);
 }
 
-static int
-check_strings(const struct task *task, const char *key, struct err *e)
+json_t *
+driver_config_get(const struct task *task, const char *key)
 {
-	json_t *list = json_object_get(task->config, key), *item;
+	json_t *value = json_object_get(task->config, key);
+
+	return json_is_null(value) ? NULL : value;
+}
+
+bool
+driver_value_is_open(const json_t *value, bool evaluated)
+{
+	const char *text = json_string_value(value);
+
+	return !evaluated && text && (strstr(text, "${") || strstr(text, "%{"));
+}
+
+/* A number or true is its text once the configuration is evaluated. */
+static bool
+is_text(const json_t *value)
+{
+	return json_is_string(value) || json_is_number(value) || json_is_boolean(value);
+}
+
+static int
+check_strings(const struct task *task, const char *key, bool evaluated, struct err *e)
+{
+	json_t *list = driver_config_get(task, key), *item;
 	size_t i;
 
-	if (!list)
+	if (!list || driver_value_is_open(list, evaluated))
 		return 0;
 	if (!json_is_array(list))
 		return err_say(
 		    e, -EINVAL, "task %s: config.%s must be a list of strings", task->name, key);
 	json_array_foreach (list, i, item)
-		if (!json_is_string(item))
+		if (!is_text(item) && !json_is_null(item))
 			return err_say(e, -EINVAL, "task %s: config.%s[%zu] must be a string",
 			    task->name, key, i);
 	return 0;
@@ -84,12 +107,12 @@ refuse_key(const struct task *task, const char *key, struct err *e)
 static int
 check_work_dir(const struct task *task, bool evaluated, struct err *e)
 {
-	json_t *value = json_object_get(task->config, "work_dir");
-	const char *dir = value ? json_string_value(value) : "";
+	json_t *value = driver_config_get(task, "work_dir");
+	const char *dir = json_string_value(value);
 
-	if (!dir)
+	if (value && !is_text(value))
 		return err_say(e, -EINVAL, "task %s: config.work_dir must be a string", task->name);
-	if (*dir && *dir != '/' && (evaluated || !strstr(dir, "${")))
+	if (dir && *dir && *dir != '/' && !driver_value_is_open(value, evaluated))
 		return err_say(e, -EINVAL,
 		    "task %s: config.work_dir must be an absolute path, not \"%.100s\"", task->name,
 		    dir);
@@ -100,12 +123,14 @@ int
 driver_check_command(
     const struct task *task, const char *const *known_keys, bool evaluated, struct err *e)
 {
-	const char *key, *command = json_string_value(json_object_get(task->config, "command"));
-	json_t *value;
+	json_t *value = driver_config_get(task, "command");
+	const char *key, *command = json_string_value(value);
 	int r;
 
-	if (!command || *command == '\0')
+	if (!value || (command && *command == '\0'))
 		return err_say(e, -EINVAL, "task %s: config.command is missing", task->name);
+	if (!is_text(value))
+		return err_say(e, -EINVAL, "task %s: config.command must be a string", task->name);
 	json_object_foreach (task->config, key, value) {
 		size_t i = 0;
 
@@ -114,15 +139,15 @@ driver_check_command(
 		if (!known_keys[i])
 			return refuse_key(task, key, e);
 	}
-	r = check_strings(task, "args", e);
+	r = check_strings(task, "args", evaluated, e);
 	return r < 0 ? r : check_work_dir(task, evaluated, e);
 }
 
 void
 driver_fill_command(const struct task *task, struct spec_writer *spec)
 {
-	json_t *args = json_object_get(task->config, "args"), *item;
-	const char *dir = json_string_value(json_object_get(task->config, "work_dir"));
+	json_t *args = driver_config_get(task, "args"), *item;
+	const char *dir = json_string_value(driver_config_get(task, "work_dir"));
 	size_t i;
 
 	if (dir && *dir)
@@ -130,7 +155,7 @@ driver_fill_command(const struct task *task, struct spec_writer *spec)
 	spec_add_str(
 	    spec, SPEC_COMMAND, json_string_value(json_object_get(task->config, "command")));
 	json_array_foreach (args, i, item)
-		spec_add_str(spec, SPEC_ARG, json_string_value(item));
+		spec_add_str(spec, SPEC_ARG, str(json_string_value(item)));
 }
 
 static int
@@ -172,6 +197,24 @@ evaluate_members(const json_t *from, struct task_env *env, json_t *into, struct 
 	return 0;
 }
 
+bool
+driver_config_is_plain(const json_t *config)
+{
+	const char *key;
+	json_t *item;
+	size_t i;
+
+	if (json_is_string(config))
+		return task_env_can_expand(json_string_value(config));
+	json_object_foreach ((json_t *)(uintptr_t)config, key, item)
+		if (!driver_config_is_plain(item))
+			return false;
+	json_array_foreach (config, i, item)
+		if (!driver_config_is_plain(item))
+			return false;
+	return !json_is_real(config);
+}
+
 int
 driver_config_evaluate(const json_t *config, struct task_env *env, json_t **ret, struct err *e)
 {
@@ -181,7 +224,11 @@ driver_config_evaluate(const json_t *config, struct task_env *env, json_t **ret,
 	if (json_is_string(config))
 		return evaluate_string(config, env, ret, e);
 	if (!json_is_object(config) && !json_is_array(config)) {
-		*ret = json_incref((json_t *)(uintptr_t)config);
+		*ret = json_is_integer(config)
+			   ? json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(config))
+		       : json_is_boolean(config)
+			   ? json_string(json_is_true(config) ? "true" : "false")
+			   : json_incref((json_t *)(uintptr_t)config);
 		return 0;
 	}
 	made = json_is_object(config) ? json_object() : json_array();

@@ -38,10 +38,17 @@ int driver_usable(
 /* Adds all drivers to the node's description. */
 void drivers_fingerprint(struct sup *sup);
 
-/* Replaces the expressions in every string of a config block. The caller owns *ret. Returns 0, or
- * an error of task_env_expand(). */
+/* Returns whether driver_config_evaluate() can evaluate the config block; if not, job-parser can.
+ */
+bool driver_config_is_plain(const json_t *config);
+/* Replaces the references in every string of a config block; a whole number or a boolean becomes a
+ * string. The caller owns *ret. Returns 0, or an error of task_env_expand(). */
 int driver_config_evaluate(const json_t *config, struct task_env *env, json_t **ret, struct err *e);
 
+/* Returns the option's value, or NULL if it is not set or null. */
+json_t *driver_config_get(const struct task *task, const char *key);
+/* Returns whether the value is a text that is still to be evaluated: it may become anything. */
+bool driver_value_is_open(const json_t *value, bool evaluated);
 /* For drivers: check config.command, config.args and config.work_dir (-EINVAL with *e, which names
  * the key), and write them to the spec. */
 int driver_check_command(

@@ -3,12 +3,14 @@
  * values. Runs in: supervisor. */
 #include "supervisor/driver/env_expand.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/env_name.h"
 #include "common/hash.h"
 #include "common/mem.h"
@@ -103,12 +105,16 @@ task_env_done(struct task_env *env)
 	*env = (struct task_env){ 0 };
 }
 
-static const char *
-node_value(const struct node *node, const char *name)
+/* Values of the node with names of their own. */
+struct node_value {
+	const char *name, *value;
+};
+#define NODE_VALUES 5
+
+static void
+list_node_values(const struct node *node, struct node_value ret[NODE_VALUES])
 {
-	const struct {
-		const char *name, *value;
-	} known[] = {
+	const struct node_value known[NODE_VALUES] = {
 		{ "node.unique.id", node->id },
 		{ "node.unique.name", node->name },
 		{ "node.datacenter", node->datacenter },
@@ -116,11 +122,23 @@ node_value(const struct node *node, const char *name)
 		{ "node.pool", str(node->node_pool) },
 	};
 
+	memcpy(ret, known, sizeof known);
+}
+
+/* The attributes and the metadata are also in `node`. */
+static const char *
+node_value(const struct node *node, const char *name)
+{
+	struct node_value known[NODE_VALUES];
+
+	if (strncmp(name, "node.attr.", 10) == 0 || strncmp(name, "node.meta.", 10) == 0)
+		name += strlen("node.");
 	if (strncmp(name, "attr.", 5) == 0)
 		return string_map_get(&node->attributes, name + 5);
 	if (strncmp(name, "meta.", 5) == 0)
 		return string_map_get(&node->meta, name + 5);
-	for (size_t i = 0; i < ELEMENTSOF(known); i++)
+	list_node_values(node, known);
+	for (size_t i = 0; i < NODE_VALUES; i++)
 		if (strcmp(known[i].name, name) == 0)
 			return known[i].value;
 	return NULL;
@@ -149,7 +167,8 @@ variable(const struct task_env *env, const char *name)
 	return get_var(env, valid);
 }
 
-/* In a driver's configuration an expression may also be env["NAME"], and have blanks around it. */
+/* In a driver's configuration an expression may also be env["NAME"] or env.NAME, and have blanks
+ * around it. */
 static const char *
 value_of(const struct task_env *env, const char *expression, bool strict)
 {
@@ -161,6 +180,8 @@ value_of(const struct task_env *env, const char *expression, bool strict)
 		return expression[end] ? NULL : variable(env, name);
 	if (strict && sscanf(expression, " %255s %n", name, &end) == 1)
 		expression = expression[end] ? expression : name;
+	if (strict && strncmp(expression, "env.", 4) == 0 && variable(env, expression + 4))
+		return variable(env, expression + 4);
 	if (str_eq(expression, "node.region"))
 		return variable(env, "NOMAD_REGION");
 	value = variable(env, expression);
@@ -237,4 +258,86 @@ task_env_expand(struct task_env *env, const char *text, bool strict, char **ret,
 	env->grown = grown;
 	*ret = out.text;
 	return 0;
+}
+
+static size_t
+blanks(const char *s)
+{
+	return strspn(s, " \t\n\r");
+}
+
+/* Returns the length of NAME, attr.x, env["NAME"] and so on with the blanks around it; 0: it is
+ * something else. */
+static size_t
+reference_length(const char *s)
+{
+	static const char *const words[] = { "true", "false", "null" };
+	static const char index[] = "env[\"";
+	size_t at = blanks(s), len;
+
+	if (strncmp(s + at, index, sizeof index - 1) == 0) {
+		at += sizeof index - 1;
+		at += strcspn(s + at, "\"\\$%");
+		return strncmp(s + at, "\"]", 2) == 0 ? at + 2 + blanks(s + at + 2) : 0;
+	}
+	for (len = 0; isalnum((unsigned char)s[at + len]) || strchr("_.-", s[at + len]); len++)
+		if (!s[at + len])
+			break;
+	if (len == 0 || !(isalpha((unsigned char)s[at]) || s[at] == '_'))
+		return 0;
+	for (size_t i = 0; i < ELEMENTSOF(words); i++)
+		if (strlen(words[i]) == len && strncmp(s + at, words[i], len) == 0)
+			return 0;
+	return at + len + blanks(s + at + len);
+}
+
+bool
+task_env_can_expand(const char *text)
+{
+	for (size_t len; *text; text += len) {
+		len = 1;
+		if (strncmp(text, "$${", 3) == 0 || strncmp(text, "%%{", 3) == 0)
+			len = 3;
+		else if (strncmp(text, "%{", 2) == 0)
+			return false;
+		if (strncmp(text, "${", 2) != 0)
+			continue;
+		len = reference_length(text + 2);
+		if (len == 0 || len >= EXPRESSION_SIZE || text[2 + len] != '}')
+			return false;
+		len += 3;
+	}
+	return true;
+}
+
+static void
+add_all(json_t *into, const char *prefix, const struct string_map *map)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		cleanup_free char *name = mem_printf("%s%s", prefix, map->v[i].key);
+
+		(void)json_object_set_new(into, name, json_string(str(map->v[i].value)));
+	}
+}
+
+json_t *
+task_env_values(const struct task_env *env)
+{
+	json_t *vars = mem_need(json_object()), *node = mem_need(json_object());
+
+	(void)json_object_set_new(vars, "PATH", json_string(EXE_BASE_PATH));
+	add_all(vars, "", &env->vars);
+	if (env->node) {
+		struct node_value known[NODE_VALUES];
+
+		list_node_values(env->node, known);
+		add_all(node, "attr.", &env->node->attributes);
+		add_all(node, "meta.", &env->node->meta);
+		for (size_t i = 0; i < NODE_VALUES; i++)
+			(void)json_object_set_new(
+			    node, known[i].name, json_string(str(known[i].value)));
+	}
+	(void)json_object_set_new(
+	    node, "node.region", json_string(str(variable(env, "NOMAD_REGION"))));
+	return mem_need(json_pack("{s:o, s:o}", "env", vars, "node", node));
 }

@@ -29,5 +29,11 @@ void task_env_done(struct task_env *env);
  * env have added 4 MiB.
  */
 int task_env_expand(struct task_env *env, const char *text, bool strict, char **ret, struct err *e);
+/* Returns whether every ${…} of the text is a reference that task_env_expand(strict) can replace if
+ * its name is known, and the text has no %{. Other texts are evaluated by job-parser. */
+bool task_env_can_expand(const char *text);
+/* Returns all names and values for job-parser, as jobspec/task_config.h has them. The caller owns
+ * the result. */
+json_t *task_env_values(const struct task_env *env);
 
 #endif

@@ -13,23 +13,15 @@
 static const char *const known[] = { "command", "args", "work_dir", "pid_mode", "ipc_mode",
 	"cap_add", "cap_drop", NULL };
 
-/* Returns true if the word has a reference that is not replaced yet: then it may become anything.
- */
-static bool
-is_open(const char *word, bool evaluated)
-{
-	return !evaluated && word && strstr(word, "${");
-}
-
 /* Leaves *ret unchanged, at the node's default, if the task does not set the mode. */
 static int
 read_mode(
     const struct task *task, const char *key, bool evaluated, enum exec_ns_mode *ret, struct err *e)
 {
-	json_t *value = json_object_get(task->config, key);
+	json_t *value = driver_config_get(task, key);
 	const char *mode = value ? json_string_value(value) : "";
 
-	if (is_open(mode, evaluated) || (mode && *mode == '\0'))
+	if (driver_value_is_open(value, evaluated) || (mode && *mode == '\0'))
 		return 0;
 	if (mode && strcmp(mode, "private") == 0)
 		*ret = EXEC_NS_PRIVATE;
@@ -44,11 +36,11 @@ read_mode(
 static int
 read_caps(const struct task *task, const char *key, bool evaluated, uint64_t *ret, struct err *e)
 {
-	json_t *list = json_object_get(task->config, key), *item;
+	json_t *list = driver_config_get(task, key), *item;
 	uint64_t mask = 0;
 	size_t i;
 
-	if (list && !json_is_array(list))
+	if (list && !driver_value_is_open(list, evaluated) && !json_is_array(list))
 		return err_say(e, -EINVAL, "task %s: config.%s must be a list of capability names",
 		    task->name, key);
 	json_array_foreach (list, i, item) {
@@ -57,7 +49,7 @@ read_caps(const struct task *task, const char *key, bool evaluated, uint64_t *re
 
 		if (name && strcasecmp(name, "all") == 0)
 			mask |= privs_all_caps();
-		else if (is_open(name, evaluated))
+		else if (driver_value_is_open(item, evaluated))
 			continue;
 		else if (cap < 0)
 			return err_say(e, -EINVAL,

@@ -168,17 +168,21 @@ add_mount(struct exec_task_start_req *req, enum exec_mount_kind kind, const char
 	return true;
 }
 
-int
-plugin_task_fill(
-    struct plugin_task *pt, bool isolated, struct exec_task_start_req *req, struct string_map *env)
+void
+plugin_task_add_env(const struct plugin_task *pt, bool isolated, struct string_map *env)
 {
 	cleanup_free char *endpoint =
 	    mem_printf("unix://%s/csi.sock", isolated ? block(pt)->mount_dir : pt->socket_dir);
 
-	req->start.csi_plugin = (enum plugin_kind)block(pt)->type;
-	(void)IPC_TEXT_SET(req->start.plugin, block(pt)->id);
 	if (!string_map_get(env, "CSI_ENDPOINT"))
 		string_map_set(env, "CSI_ENDPOINT", endpoint);
+}
+
+int
+plugin_task_fill(const struct plugin_task *pt, bool isolated, struct exec_task_start_req *req)
+{
+	req->start.csi_plugin = (enum plugin_kind)block(pt)->type;
+	(void)IPC_TEXT_SET(req->start.plugin, block(pt)->id);
 	if (!isolated)
 		return 0;
 	return add_mount(req, EXEC_MOUNT_PLUGIN_SOCKET, block(pt)->mount_dir) &&

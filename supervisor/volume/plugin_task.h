@@ -33,10 +33,11 @@ void plugin_task_update(struct plugin_task *pt, const struct task *task);
 /* Makes the directories, then calls ev->prepared(). */
 void plugin_task_prepare(struct plugin_task *pt);
 #define PLUGIN_MOUNTS 2 /* the most that plugin_task_fill() adds */
-/* Adds the mounts, the plugin fields and CSI_ENDPOINT; called after a successful prepare. Returns 0
- * or -ENAMETOOLONG. */
-int plugin_task_fill(
-    struct plugin_task *pt, bool isolated, struct exec_task_start_req *req, struct string_map *env);
+/* Adds CSI_ENDPOINT, unless the job sets it. */
+void plugin_task_add_env(const struct plugin_task *pt, bool isolated, struct string_map *env);
+/* Adds the mounts and the plugin fields; called after a successful prepare. Returns 0 or
+ * -ENAMETOOLONG. */
+int plugin_task_fill(const struct plugin_task *pt, bool isolated, struct exec_task_start_req *req);
 /* The run is running, perhaps since before a restart of the supervisor: probes until
  * health_timeout, registers the plugin, then supervises it. */
 void plugin_task_started(struct plugin_task *pt, const struct id *run);

@@ -122,14 +122,20 @@ def test_the_environment_of_exec():
     all_of("exec")
 
 
-# Arguments that both evaluate to the same; the original client also has functions and arithmetic, which drover refuses by name.
+# Arguments that both evaluate to the same.
 ARGS = ("${NOMAD_TASK_NAME}", "a${NOMAD_DC}b${NOMAD_DC}", '${env["NOMAD_DC"]}', "${ NOMAD_DC }", "${OWN}", "${attr.kernel.name}", "${meta.rack}",
-        "${node.region}", "[${node.class}]", "${NOMAD_META_level}", "$${NOMAD_DC}", "%%{if}", "$HOME $1 100% $$ {x}", "x\\ny", 'a "b" c')
-REFUSED = ("${nobody}", "${unclosed", "${NOMAD_DC:-x}", "${NOMAD_DC#/}", "%{x", "${}")
+        "${node.region}", "[${node.class}]", "${NOMAD_META_level}", "$${NOMAD_DC}", "%%{if}", "$HOME $1 100% $$ {x}", "x\\ny", 'a "b" c',
+        "${upper(NOMAD_TASK_NAME)}", "${NOMAD_ALLOC_INDEX + 1}", "${env.OWN}", "${node.attr.kernel.name}", "${node.meta.rack}", "${1/3}", "${0.1 + 0.2}",
+        '${NOMAD_ALLOC_INDEX == "0" ? "first" : nobody}', '%{for x in jsondecode(LIST) ~}  <${x}> %{endfor}', '${length(jsondecode(LIST))}',
+        "${true}", "$${upper(X)} ${lower(NOMAD_DC)}", '${jsonencode({a = [OWN, 1, null]})}', '${attr["kernel"]["name"]}', '${substr("häuser", 1, 2)}',
+        "a ${~ OWN ~} b", 8080, 0.1, 1e21, True, None, '${hasindex(jsondecode(LIST), 1)}${int(7 / 2)}${max(1, 5, 2)}${abs(-3)}${reverse("ab")}${strlen("ä")}',
+        '${concat(["x"], jsondecode(LIST))[1]}${coalesce(null, "c")}${min("3", 2)}', "${null}")
+REFUSED = ("${nobody}", "${unclosed", "${NOMAD_DC:-x}", "${NOMAD_DC#/}", "%{x", "${}", "${upper(nobody)}", "${attr.kernel}", '${format("%s", OWN)}',
+           '${file("/etc/passwd")}', "${NOMAD_DC + 1}", "${[1]}", '${attr["kernel.name"]}', '${env["NOBODY"]}', "%{if true}x")
 
 
 def test_the_arguments_of_a_task():
-    found = run("args", lambda first: {"Tasks": [api.task("t", "/usr/bin/printf", ["[%s]", *ARGS], "raw_exec", Env={"OWN": "x y"})]}, Meta={"level": "v"})
+    found = run("args", lambda first: {"Tasks": [api.task("t", "/usr/bin/printf", ["[%s]", *ARGS], "raw_exec", Env={"OWN": "x y", "LIST": '["a", "b"]'})]}, Meta={"level": "v"})
     said = {n: read("/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % a["ID"]) for n, a in found.items()}
     case.equal(said[OURS], said[THEIRS], "arguments of the program")
     for alloc in found.values():

@@ -29,7 +29,7 @@ result_of(const json_t *config, const json_t *names, const struct hcl_limits *li
 	if (json)
 		ck_assert_int_gt(asprintf(&found, "= %s", json), 0);
 	else
-		ck_assert_int_gt(asprintf(&found, "! %s", hcl_problem_line(h, hcl_problems(h))), 0);
+		ck_assert_int_gt(asprintf(&found, "! %s", task_config_problem(h)), 0);
 	ck_assert(!json || strlen(json) == len);
 	hcl_free(h);
 	return found;
@@ -57,10 +57,11 @@ check_text(const char *text, const char *expected)
 	json_t *config = json_pack("{s:s}", "command", text), *names = json_loads(values, 0, NULL);
 	char *found = result_of(config, names, &task_config_limits), *whole;
 
-	ck_assert_int_gt(
-	    asprintf(&whole, *expected == '=' ? "= {\"command\":%s}" : "! config.command:%s",
-		expected + 2),
-	    0);
+	if (*expected == '=')
+		ck_assert_int_gt(asprintf(&whole, "= {\"command\":%s}", expected + 2), 0);
+	else
+		ck_assert_int_gt(
+		    asprintf(&whole, "! config.command: \"%s\": %s", text, expected + 2), 0);
 	fixture_compare(text, found, whole);
 	free(whole);
 	free(found);
@@ -78,7 +79,7 @@ START_TEST(texts)
 	check_text("a\\n\n${\nX\n}\r\n", "= \"a\\\\n\\nx y\\r\\n\"");
 	check_text("${NOMAD_IP_my-ip}", "= \"::1\"");
 	check_text(
-	    "${jsondecode(\"\\\"a\\\\u0000b\\\"\")}", "! 1:1: a task cannot get a text with a NUL");
+	    "${jsondecode(\"\\\"a\\\\u0000b\\\"\")}", "! a task cannot get a text with a NUL");
 	check_text("", "= \"\"");
 }
 END_TEST
@@ -96,7 +97,7 @@ START_TEST(configurations)
 	check_config("{\"${X}\": \"${X}\"}", "= {\"${X}\":\"x y\"}");
 	check_config("{\"a\": {\"${[1]}\": 1}}", "! config.a.${[1]}: a key must be a text");
 	check_config("{\"a\": [\"x\", {\"b\": \"${nope}\"}]}",
-	    "! config.a[1].b:1:3: unknown variable \"nope\"");
+	    "! config.a[1].b: \"${nope}\": unknown variable \"nope\"");
 }
 END_TEST
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The environment of tasks: every variable and no other, and the interpolation of ${…}."""
+import json
 import os
 import pwd
 
 from lib import api, case
-from lib.websocket import Exec
+from lib.websocket import Exec, Refused
 
 AGENT_ENV = {"SECRET_OF_THE_AGENT": "sesame", "NOMAD_TOKEN": "sesame", "NOMAD_META_level": "sesame", "VAULT_TOKEN": "sesame", "LC_ALL": "sesame", "LANG": "C.UTF-8"}
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -151,10 +152,25 @@ EVALUATED = (
     ("${meta.rack}", "r1"), ("${node.region}", "global"), ("${node.pool}", "default"), ("${PATH}", PATH),
     ("$${NOMAD_DC}", "${NOMAD_DC}"), ("%%{if}", "%{if}"), ("$HOME $1 100% $$ {x}", "$HOME $1 100% $$ {x}"),
     ("${NOMAD_META_a_key}", "v"), ("${NOMAD_META_a-key}", "v"), ("${NOMAD_PORT_http}", "80"), ("${NOMAD_HOST_PORT_http}", "18091"))
-# Expressions that are not supported: an error must name them.
-OTHERS = ("${nobody}", "${1+1}", '${upper("x")}', "${unclosed", "%{if true}x%{endif}", '${env["NOMAD_DC"] + "x"}', '${env["NOBODY"]}',
-          "${NOMAD_DC + 1}", "${env[NOMAD_DC]}", "${NOMAD_DC:-x}", "${NOMAD_DC#/}", "${}", "${ }", '${env["NOMAD_DC"]x}', "${attr.none}",
-          "${env.NOMAD_DC}")
+# Values of expressions that job-parser evaluates, in the same places.
+COMPUTED = (
+    ("${upper(NOMAD_JOB_NAME)}", "ARGS"), ("${NOMAD_PORT_http + 1}", "81"), ("${1+1}", "2"), ("${env.NOMAD_DC}", "dc1"),
+    ('%{if NOMAD_ALLOC_INDEX == "0"}first%{else}other%{endif}', "first"), ("${node.attr.kernel.name}", "linux"), ("${node.meta.rack}", "r1"),
+    ('${env["OWN"]}: ${length(jsondecode(LIST))}', "x y: 2"), ('${NOMAD_META_n > 2 ? "many" : "few"}', "many"),
+    ('%{for x in jsondecode(LIST)}<${x}>%{endfor}', "<a><b>"), ("$${upper(X)} ${lower(NOMAD_DC)}", "${upper(X)} dc1"),
+    ('${NOMAD_HOST_PORT_http == "18091"}', "true"), ("${NOMAD_META_a-key}${NOMAD_META_a_key}${1}", "vv1"), ("${jsonencode({a = OWN})}", '{"a":"x y"}'),
+    ("${NOMAD_DC == null ? nobody : node.unique.id}", None), (8080, "8080"), (0.25, "0.25"), (True, "true"), (None, ""))
+# Expressions with an error, and a part of the sentence about it.
+OTHERS = (
+    ("${nobody}", "${nobody} is not known; write $${nobody} for a literal ${nobody}"), ('${env["NOBODY"]}', '${env["NOBODY"]} is not known'),
+    ("${attr.none}", "${attr.none} is not known"), ("${attr.none + 1}", 'there is no attribute "none" here'),
+    ("${upper(nobody)}", 'config.args[0]: "${upper(nobody)}": unknown variable "nobody": did you mean "node"?; write $${ for a literal ${'),
+    ("${unclosed", 'expected "}" at the end of this ${ }, found the end of the file'), ("${NOMAD_DC + 1}", '"dc1" is not a number'),
+    ("${env[NOMAD_DC]}", 'there is no element "dc1" here'), ("${NOMAD_DC:-x}", 'expected "}" at the end of this ${ }'),
+    ("${}", "expected a value"), ("${ }", "expected a value"), ('${env["NOMAD_DC"]x}', 'expected "}"'), ("%{if true}x", "expected %{ endif }"),
+    ('${file("/etc/passwd")}', 'unknown function "file"'), ("${jsondecode(LIST)}", "config.args[0] must be a string"),
+    ("${[for a in split(NOMAD_DC)]}", 'config.args[0]: "'), ("x\ny ${NOPE + 1}", 'config.args[0]: "y ${NOPE + 1}": unknown variable "NOPE"'),
+    ("${[for a in jsondecode(BIG): [for b in jsondecode(BIG): [for c in jsondecode(BIG): a]]]}", "the document needs too much"))
 
 
 def test_driver_configuration_is_evaluated():
@@ -169,6 +185,23 @@ def test_driver_configuration_is_evaluated():
         node.purge("args")
 
 
+def test_functions_and_operators_are_evaluated():
+    network = [{"Mode": "host", "ReservedPorts": [{"Label": "http", "Value": 18091, "To": 80}]}]
+    env = {"OWN": "x y", "LIST": '["a", "b"]'}
+    for driver in ("exec", "raw_exec"):
+        made = batch("args", {"g": ({"Networks": network, "Meta": {"a-key": "v", "n": "3"}}, [
+            task("t", driver, ["%s\n"] + [a for a, _ in COMPUTED], '/usr/bin/${lower("PRINTF")}', Env=env)])})
+        alloc = ended(made)["g"]
+        wanted = [alloc["NodeID"] if w is None else w for _, w in COMPUTED]
+        case.equal(node.logs(alloc).decode().splitlines(), wanted, driver)
+        node.purge("args")
+    # One expression may be the whole list.
+    made = batch("list", {"g": ({}, [task("t", "exec", Env=env)])})
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"] = {"command": "/usr/bin/printf", "args": '${concat(["%s "], jsondecode(LIST), [1])}'}
+    case.equal(node.logs(ended(made)["g"]), b"a b 1 ", "a list of arguments")
+    node.purge("list")
+
+
 def sentences(made, name="t"):
     """Returns the reason why the job's task does not start."""
     node.register(made)
@@ -179,10 +212,43 @@ def sentences(made, name="t"):
 
 
 def test_other_expressions_are_refused():
-    for text in OTHERS:
-        found = sentences(batch("other", {"g": ({}, [task("t", "raw_exec", [text], "/bin/echo")])}))
+    env = {"LIST": '["a"]', "BIG": json.dumps(list(range(200)))}
+    for text, sentence in OTHERS:
+        found = sentences(batch("other", {"g": ({}, [task("t", "raw_exec", [text], "/bin/echo", Env=env)])}))
         case.equal([kind for kind, _ in found][-2:], ["Failed Validation", "Not Restarting"], text)
-        case.contains(found[-2][1], text[:text.index("}") + 1] if "}" in text and "${" in text else text[:4], text)
+        case.contains(found[-2][1], sentence, text)
+
+
+def test_a_configuration_that_needs_too_much_fails_its_task_alone():
+    """Its worker is killed; job-parser and other tasks go on."""
+    big = {"BIG": json.dumps(["x" * 1000] * 100)}
+    grow = "${jsonencode([for a in jsondecode(BIG): [for b in jsondecode(BIG): jsonencode([for c in jsondecode(BIG): c])]])}"
+    found = sentences(batch("big", {"g": ({}, [task("t", "raw_exec", [grow], "/bin/echo", Env=big)])}))
+    case.contains(found[-2][1], "config.args[0]: ")
+    case.contains(found[-2][1], "the document needs too much memory")
+    alloc = ended(batch("after", {"g": ({}, [task("t", "raw_exec", ["${1 + 1}"], "/bin/echo")])}))["g"]
+    case.equal(node.logs(alloc), b"2\n", "the next task")
+    node.purge("after")
+
+
+def test_a_session_of_a_restarted_supervisor_knows_the_evaluated_configuration():
+    made = api.job("session", driver="exec")
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]["cap_add"] = ['${lower("CHOWN")}']
+    node.register(made)
+    alloc = node.wait_running("session")[0]["ID"]
+
+    def has_chown():
+        try:
+            with Exec(node, alloc, ["grep", "CapAmb", "/proc/self/status"]) as s:
+                out = s.end()[0]
+        except Refused:  # it is still being evaluated
+            return False
+        return bool(out) and int(out.split()[1], 16) & 1 == 1
+    case.equal(has_chown(), True, "chown in a session")
+    node.kill("supervisor")
+    node.wait_ready()
+    case.until(has_chown, 30, "a session after the restart")
+    node.purge("session")
 
 
 def test_other_fields_of_a_drivers_configuration_are_evaluated():

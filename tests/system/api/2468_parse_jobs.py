@@ -51,6 +51,13 @@ def test_a_job_file_becomes_json_with_and_without_defaults():
     case.contains(pretty, '\n    "ID": "j",')
 
 
+def test_a_job_file_may_have_long_lists_and_large_maps():
+    """A list of more than 1 KiB was sorted with a system call that the filter killed."""
+    job = parse('job "j" {\n meta = { for x in range(500): "k${x}" => x }\n group "g" {\n task "t" {\n driver = "exec"\n config {\n'
+                ' args = sort([for x in range(500): "v${x}"])\n }\n }\n }\n}')
+    case.equal((len(job["Meta"]), len(job["TaskGroups"][0]["Tasks"][0]["Config"]["args"])), (500, 500), "members")
+
+
 def test_what_is_wrong_is_answered_with_its_lines():
     refused(400, "Job spec is empty", {"JobHCL": ""})
     refused(400, "Job spec is empty", {})
@@ -89,7 +96,7 @@ def test_a_job_file_that_needs_too_much_is_stopped_and_delays_no_other():
     os.kill(worker, signal.SIGCONT)
     thread.join()
     case.equal(answers[0].status, 500, answers[0].text)
-    case.contains(answers[0].text, "it took more time or memory than a job file may take")
+    case.contains(answers[0].text, "this job file takes more time or memory to evaluate than is allowed")
     case.equal(node.processes()["job-parser"], parser, "job-parser")
 
 
@@ -105,7 +112,7 @@ def test_a_killed_job_parser_fails_its_requests_and_is_restarted():
     for thread in threads:
         thread.join()
     for answer in answers:
-        case.equal((answer.status, answer.text.strip()), (500, "job-parser ended before it had parsed this job file"))
+        case.equal((answer.status, answer.text.strip()), (500, "job-parser ended before it had evaluated this job file"))
     case.equal(parse('job "j" {\n}')["ID"], "j", "a job file after the kill")
 
 

@@ -269,6 +269,19 @@ def parse(h, text, job_bytes=None, **fields):
         os.close(packet.fds[0])
 
 
+def evaluate(h, config, values, **fields):
+    """Returns whether the configuration was evaluated, and the contents of the reply's memfd."""
+    fd = helper.memfd_sealed(config + values)
+    try:
+        packet = h.ipc.call("PAR_CONFIG_EVALUATE_REQ", {"config_bytes": len(config), "values_bytes": len(values), **fields}, fds=[fd])
+    finally:
+        os.close(fd)
+    try:
+        return packet.fields["evaluated"], os.pread(packet.fds[0], 1 << 20, 0)
+    finally:
+        os.close(packet.fds[0])
+
+
 def test_job_parser_ends_when_the_protocol_is_broken_and_refuses_invalid_values():
     with helper.Places() as places:
         n = cut_off_all("job-parser", places, TO_PARSER, "JOB_PARSER")
@@ -282,6 +295,16 @@ def test_job_parser_ends_when_the_protocol_is_broken_and_refuses_invalid_values(
             case.equal(e.code, -errno.EFBIG, "a text of more than 2 MiB")
             fields, text = parse(h, b"job \"j\" {\n}")
             case.equal((fields["parsed"], json.loads(text)["ID"]), (True, "j"), "a job after the refusals")
+            for wrong in ({"config_bytes": 0}, {"values_bytes": 1}, {"config_bytes": 3}, {"config_bytes": 4, "values_bytes": 0}):
+                e = case.raises(ipc.RequestError, evaluate, h, b"{}", b"{}", **wrong)
+                case.equal(e.code, -errno.EINVAL, str(wrong))
+            for config, values in ((b"[]", b"{}"), (b"{}", b"[]"), (b"{\"a\":", b"{}"), (b"{}", b"\xff\xfe"), (b"{\"a\":1,\"a\":2}", b"{}")):
+                e = case.raises(ipc.RequestError, evaluate, h, config, values)
+                case.equal(e.code, -errno.EINVAL, config)
+            # Values that are no texts, and members of other names, do not count.
+            evaluated, text = evaluate(h, b'{"a": "${env.Y}${X}"}', b'{"env": {"X": 5, "Y": "y"}, "node": 7, "more": []}')
+            case.equal((evaluated, text), (False, b'config.a: "${env.Y}${X}": unknown variable "X"; write $${ for a literal ${'))
+            case.equal(evaluate(h, b'{"a": "${1 + 1}"}', b"{}"), (True, b'{"a":"2"}'), "a configuration after the refusals")
             fields, text = parse(h, bytes(range(256)))
             case.equal(fields["parsed"], False, "bytes that are no text")
             case.contains(text.decode(), "input.hcl:2:118: expected UTF-8 text, found an invalid byte")
