@@ -75,7 +75,9 @@ int cli_flags_parse_command(
  */
 int cli_number(const char *what, const char *word, int64_t *ret, struct err *e);
 
-/* Prints one sentence on stderr and returns CLI_FAILED. */
+/* Prints each line of the text on stderr, after "drover: ", and returns CLI_FAILED. */
+int cli_fail_text(const char *text);
+/* Prints the error: the agent's whole refusal, or the sentence. Returns CLI_FAILED. */
 int cli_fail(struct cli *cli, const struct err *e);
 /* Protects commands that cannot be undone: if wanted is only a prefix of found, the operator must
  * confirm at the terminal or pass yes. Returns 0, or -EINVAL with a sentence. */

@@ -105,7 +105,7 @@ print_allocs(const struct cli *cli, const json_t *list, size_t max,
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = json_array_get(list, i);
 	qsort(sorted, n, sizeof *sorted, compare);
-	t = CLI_TABLE("ID", "Name", "Version", "Desired", "Status", "Created", "Modified");
+	t = CLI_TABLE("ID", "Name", "?Version", "?Desired", "Status", "Created", "?Modified");
 	if (shown)
 		cli_table_column(t, "Namespace");
 	for (size_t i = 0; i < n && i < max; i++) {

@@ -32,7 +32,7 @@ print_volumes(const json_t *alloc)
 	if (json_object_size(volumes) == 0)
 		return;
 	cli_head("Volumes");
-	t = CLI_TABLE("Name", "Type", "Source", "Read Only", "Access Mode", "Attachment Mode");
+	t = CLI_TABLE("Name", "Type", "Source", "?Read Only", "?Access Mode", "?Attachment Mode");
 	json_object_foreach ((json_t *)volumes, name, volume) {
 		cli_table_row(t);
 		cli_cell(t, "%s", name);

@@ -12,14 +12,16 @@
 
 #include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
+#include "cli/cli_screen.h"
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
 
-#define BODY_MAX       ((size_t)256 << 20)
-#define RETRY_FOR_MS   15000 /* how long a GET is retried if the agent has answered before */
-#define CUT_FOR_MS     1000  /* the same if no answer has come yet: a starting agent resets them */
-#define RETRY_EVERY_MS 200
+#define BODY_MAX          ((size_t)256 << 20)
+#define RETRY_FOR_MS      15000 /* how long a GET is retried if the agent has answered before */
+#define CUT_FOR_MS        1000 /* the same if no answer has come yet: a starting agent resets them */
+#define RETRY_EVERY_MS    200
+#define PROGRESS_EVERY_MS 1000
 
 static int
 append_body(void *arg, const void *data, size_t len, struct err *e)
@@ -73,6 +75,23 @@ cli_api_open(
 	return steal_fd(&fd);
 }
 
+/* As cli_http_recv(), but returns 0 at least once a second, and on a terminal shows the time. */
+static int
+recv_with_progress(int fd, struct cli_http_parser *parser, uint64_t deadline_ms, struct err *e)
+{
+	uint64_t now_ms = clock_ms(), until_ms = now_ms + PROGRESS_EVERY_MS;
+	int r;
+
+	if (until_ms >= deadline_ms)
+		return cli_http_recv(fd, parser, deadline_ms, e);
+	r = cli_http_recv(fd, parser, until_ms, e);
+	if (r != -ETIMEDOUT)
+		return r;
+	cli_progress("Waiting for the agent's answer, for %llu s at most",
+	    (unsigned long long)(deadline_ms - now_ms) / 1000);
+	return 0;
+}
+
 static int
 exchange(struct cli *cli, const char *method, const char *target, const char *text,
     struct text *body, struct err *e)
@@ -88,8 +107,9 @@ exchange(struct cli *cli, const char *method, const char *target, const char *te
 		return fd;
 	cli_http_parser_init(&parser, append_body, body);
 	do {
-		r = cli_http_recv(fd, &parser, deadline_ms, e);
+		r = recv_with_progress(fd, &parser, deadline_ms, e);
 	} while (r == 0);
+	cli_progress_clear();
 	if (r < 0)
 		return r;
 	cli->status = parser.status;
@@ -121,7 +141,7 @@ exchange_patiently(struct cli *cli, const char *method, const char *target, cons
 			break;
 		if (!said && cli->answered)
 			(void)fprintf(stderr,
-			    "The connection to the agent was lost; retrying for %d s\n",
+			    "drover: the connection to the agent was lost; retrying for %d s\n",
 			    RETRY_FOR_MS / 1000);
 		said = true;
 		cli_sleep_ms(RETRY_EVERY_MS);

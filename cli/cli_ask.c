@@ -10,32 +10,41 @@
 
 #include "cli/cli.h"
 #include "cli/cli_print.h"
+#include "cli/cli_screen.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 
-/* The message may contain names from a job or from the agent, so control characters are replaced.
- */
-static void
-print_error(const struct err *e)
+int
+cli_fail_text(const char *text)
 {
-	struct err clean = *e;
+	cleanup_free char *clean = mem_strdup(text);
+	char *rest = clean;
 
-	cli_clean_lines(clean.msg);
-	(void)fprintf(stderr, "drover: %s\n", clean.msg);
+	(void)fflush(stdout);
+	/* The text may contain names from a job or from the agent. */
+	cli_clean_lines(clean);
+	for (const char *line; (line = strsep(&rest, "\n"));) {
+		cleanup_free char *said = NULL;
+
+		line += strspn(line, " ");
+		if (*line == '\0' && *clean)
+			continue;
+		said = mem_printf("%sdrover:%s %s", cli_colour_on(stderr, CLI_RED),
+		    cli_colour_off(stderr, CLI_RED), line);
+		cli_put(stderr, 8, said);
+	}
+	return CLI_FAILED;
 }
 
 int
 cli_fail(struct cli *cli, const struct err *e)
 {
-	(void)fflush(stdout);
 	/* If the agent refused the request, prints its full text; other errors fit in a struct err.
 	 */
 	if (cli->refusal && (e->code == -ENOENT || e->code == -EREMOTEIO) &&
 	    strncmp(e->msg, cli->refusal, sizeof e->msg - 1) == 0)
-		(void)fprintf(stderr, "%s\n", cli->refusal);
-	else
-		print_error(e);
-	return CLI_FAILED;
+		return cli_fail_text(cli->refusal);
+	return cli_fail_text(e->msg);
 }
 
 int

@@ -56,8 +56,8 @@ cli_deployment_of_job(struct cli *cli, const char *job_id, json_t **ret, struct 
 static void
 print_groups(const struct cli *cli, const json_t *deployment)
 {
-	struct cli_table *t = CLI_TABLE("Task Group", "Auto Revert", "Promoted", "Desired",
-	    "Canaries", "Placed", "Healthy", "Unhealthy", "Progress Deadline");
+	struct cli_table *t = CLI_TABLE("Task Group", "?Auto Revert", "?Promoted", "Desired",
+	    "?Canaries", "Placed", "Healthy", "Unhealthy", "?Progress Deadline");
 	const json_t *group;
 	const char *name;
 	char time[CLI_TIME_SIZE];

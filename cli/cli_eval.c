@@ -43,8 +43,8 @@ eval_cells(const struct cli *cli, struct cli_table *t, const json_t *eval)
 
 static const struct cli_list evals = {
 	.none = "No evaluations",
-	CLI_HEADS(
-	    "ID", "Priority", "Triggered By", "Job ID", "Status", "Placement Failures", "Created"),
+	CLI_HEADS("ID", "?Priority", "Triggered By", "Job ID", "Status", "?Placement Failures",
+	    "?Created"),
 	.cells = eval_cells,
 };
 

@@ -256,7 +256,7 @@ print_row(const json_t *file, bool type, struct cli_table *t)
 static void
 print_stat(const json_t *file)
 {
-	struct cli_table *t = CLI_TABLE("Mode", "Size", "Modified Time", "Content Type", "Name");
+	struct cli_table *t = CLI_TABLE("Mode", "Size", "Modified Time", "?Content Type", "Name");
 
 	print_row(file, true, t);
 	cli_table_print(t);

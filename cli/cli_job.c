@@ -42,14 +42,25 @@ const struct cli_flag cli_job_stop_flags[] = {
 	{ 0 },
 };
 
+void
+cli_job_say_warnings(const struct cli *cli, const json_t *answer)
+{
+	cleanup_free char *text = mem_strdup(cli_json_str(answer, "Warnings"));
+	char *rest = text;
+
+	for (const char *line; (line = strsep(&rest, "\n"));) {
+		/* Servers put "2 warnings:" before a list with asterisks. */
+		line += strspn(line, " \t*");
+		if (*line && !(line[0] >= '0' && line[0] <= '9' && strstr(line, " warning")))
+			cli_say(cli, "Warning: %s", line);
+	}
+}
+
 /* Prints the answer if -json is set, and the agent's warnings. */
 static int
 show_answer(struct cli *cli, const json_t *answer, struct err *e)
 {
-	const char *warnings = cli_json_str(answer, "Warnings");
-
-	if (*warnings)
-		cli_say(cli, "Warnings: %s", warnings);
+	cli_job_say_warnings(cli, answer);
 	return cli->json ? cli_json_print(answer, e) : 0;
 }
 
@@ -218,7 +229,7 @@ job_cells(const struct cli *cli, struct cli_table *t, const json_t *job)
 
 static const struct cli_list jobs = {
 	.none = "No jobs",
-	CLI_HEADS("ID", "Type", "Priority", "Status", "Submitted"),
+	CLI_HEADS("ID", "?Type", "?Priority", "Status", "?Submitted"),
 	.cells = job_cells,
 };
 

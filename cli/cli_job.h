@@ -25,6 +25,8 @@ extern struct cli_job_input {
  * {"Job": {…}}, as a new reference. Prints each problem of HCL on stderr. 0 or -errno with the
  * sentence. */
 int cli_job_read(const char *path, json_t **ret, struct err *e);
+/* Prints the warnings of an answer, one per line; nothing if there are none. */
+void cli_job_say_warnings(const struct cli *cli, const json_t *answer);
 /* To be called after a job was accepted: prints the answer if -json is set and the warnings, and
  * follows the evaluation until the allocations run, unless detach. Returns an exit code, or -errno
  * with a sentence. */

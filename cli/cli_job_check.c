@@ -61,7 +61,6 @@ cli_job_inspect(struct cli *cli, int argc, char **argv)
 static int
 say_validity(struct cli *cli, const json_t *answer, struct err *e)
 {
-	const char *warnings = cli_json_str(answer, "Warnings");
 	const char *problems = cli_json_str(answer, "Error");
 
 	if (cli->json) {
@@ -69,10 +68,9 @@ say_validity(struct cli *cli, const json_t *answer, struct err *e)
 
 		return r < 0 ? r : *problems ? CLI_FAILED : CLI_OK;
 	}
-	if (*warnings)
-		cli_say(cli, "Warnings: %s", warnings);
+	cli_job_say_warnings(cli, answer);
 	if (*problems)
-		return err_say(e, -EINVAL, "%s", problems);
+		return cli_fail_text(problems);
 	cli_say(cli, "The job is valid");
 	return CLI_OK;
 }

@@ -126,18 +126,18 @@ print_counts(const json_t *plan)
 static int
 show_plan(struct cli *cli, const char *path, const json_t *plan)
 {
-	const char *warnings = cli_json_str(plan, "Warnings");
 	bool changes;
 
 	print_diff(cli_json_get(plan, "Diff"));
 	cli_head("What would happen");
 	changes = print_counts(plan);
 	cli_watch_say_failed(cli, cli_json_get(plan, "FailedTGAllocs"));
-	if (*warnings)
-		cli_line("Warnings: %s", warnings);
-	printf("\nJob Modify Index: %lld\nTo register it only if the job does not change before:\n "
-	       " drover job run -check-index %lld %s\n",
-	    (long long)cli_json_int(plan, "JobModifyIndex"),
+	cli_job_say_warnings(cli, plan);
+	cli_line("%s", "");
+	cli_line("Job Modify Index: %lld", (long long)cli_json_int(plan, "JobModifyIndex"));
+	cli_line("To register it only if the job does not change before:");
+	/* Not wrapped, because operators paste it. */
+	(void)printf("  drover job run -check-index %lld %s\n",
 	    (long long)cli_json_int(plan, "JobModifyIndex"), path);
 	return changes ? PLAN_CHANGES : PLAN_SAME;
 }

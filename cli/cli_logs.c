@@ -255,8 +255,8 @@ reconnect(struct stream *s, struct err *e)
 		(void)flush_head(s, e);
 	s->skip_until = 0;
 	if (s->at.from_end) {
-		(void)fprintf(
-		    stderr, "The connection was lost; continuing from now, lines may be missing\n");
+		(void)fprintf(stderr,
+		    "drover: the connection was lost; continuing from now, lines may be missing\n");
 		s->at.offset = 0;
 	}
 	do {

@@ -5,12 +5,15 @@
 #include <jansson.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli_api.h"
 #include "cli/cli_namespace.h"
+#include "cli/cli_print.h"
+#include "cli/cli_screen.h"
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
@@ -35,15 +38,28 @@ static const struct cli_verb verbs[] = {
 #include "cli/cli_verbs.def"
 };
 
+static void print_help(int width, const char *help, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Prints what the help is about, and the help beside it. */
+static void
+print_help(int width, const char *help, const char *fmt, ...)
+{
+	cleanup_free char *left = NULL, *line = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	left = mem_vprintf(fmt, ap);
+	va_end(ap);
+	line = mem_printf("  %-*s %s", width, left, help);
+	cli_put(stdout, (size_t)width + 3, line);
+}
+
 static void
 print_flags(const struct cli_flag *flags)
 {
-	char left[64];
-
-	for (const struct cli_flag *f = flags; f && f->name; f++) {
-		(void)snprintf(left, sizeof left, "-%s %s", f->name, f->arg ?: "");
-		(void)printf("  %-24s %s\n", left, f->help);
-	}
+	for (const struct cli_flag *f = flags; f && f->name; f++)
+		print_help(24, f->help, "-%s %s", f->name, f->arg ?: "");
 }
 
 static bool
@@ -56,21 +72,17 @@ has_noun(const struct cli_verb *v, const char *noun)
 static void
 print_verbs(const char *noun)
 {
-	char left[64];
-
-	(void)printf(
-	    "Usage: drover %s [flags] [words]\n\nCommands:\n", noun ? noun : "COMMAND [VERB]");
-	for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
-		if (!has_noun(&verbs[i], noun))
-			continue;
-		(void)snprintf(left, sizeof left, "%s %s", verbs[i].noun, verbs[i].verb ?: "");
-		(void)printf("  %-18s %s\n", left, verbs[i].help);
-	}
-	(void)printf(
-	    "\nEvery command takes -help. An id may be shortened to a unique "
-	    "prefix.\nDROVER_ADDR=unix:///PATH is the address of the agent (" CLI_ADDRESS_DEFAULT
-	    ").\nDROVER_TOKEN=… is the ACL token, if the agent requires one.\n"
-	    "DROVER_NAMESPACE=NAME is the namespace, as with -namespace.\n");
+	cli_line("Usage: drover %s [flags] [words]", noun ? noun : "COMMAND [VERB]");
+	cli_head("Commands:");
+	for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
+		if (has_noun(&verbs[i], noun))
+			print_help(18, verbs[i].help, "%s %s", verbs[i].noun, verbs[i].verb ?: "");
+	(void)putchar('\n');
+	cli_put(stdout, 0,
+	    "Every command takes -help. An id may be shortened to a unique prefix.\n"
+	    "DROVER_ADDR=unix:///PATH is the address of the agent (" CLI_ADDRESS_DEFAULT ").\n"
+	    "DROVER_TOKEN=… is the ACL token, if the agent requires one.\n"
+	    "DROVER_NAMESPACE=NAME is the namespace, as with -namespace.");
 }
 
 static void
@@ -78,14 +90,15 @@ print_verb_help(const struct cli_verb *v)
 {
 	const char *space = v->verb ? " " : "";
 
-	(void)printf(
-	    "Usage: drover %s%s%s %s\n\n  %s\n", v->noun, space, v->verb ?: "", v->usage, v->help);
+	cli_line("Usage: drover %s%s%s %s", v->noun, space, v->verb ?: "", v->usage);
+	(void)putchar('\n');
+	cli_line("  %s", v->help);
 	if (v->flags->name) {
-		(void)printf("\nFlags:\n");
+		cli_head("Flags:");
 		print_flags(v->flags);
 	}
 	if (v->max_args >= 0) {
-		(void)printf("\nFlags of every command:\n");
+		cli_head("Flags of every command:");
 		print_flags(common_flags);
 	}
 }
@@ -127,18 +140,20 @@ is_help(const char *word)
 static int
 refuse_words(int argc, char **argv)
 {
+	struct err e = { 0 };
+
 	if (argc == 0 || is_help(argv[0])) {
 		print_verbs(NULL);
 		return CLI_OK;
 	}
 	if (!is_noun(argv[0])) {
-		(void)fprintf(stderr, "drover: unknown command \"%s\": see drover help\n", argv[0]);
-		return CLI_FAILED;
+		(void)err_say(&e, -EINVAL, "unknown command \"%s\": see drover help", argv[0]);
+		return cli_fail(&cli, &e);
 	}
 	if (argc > 1 && !is_help(argv[1])) {
-		(void)fprintf(stderr, "drover: unknown command \"%s %s\": see drover help %s\n",
-		    argv[0], argv[1], argv[0]);
-		return CLI_FAILED;
+		(void)err_say(&e, -EINVAL, "unknown command \"%s %s\": see drover help %s", argv[0],
+		    argv[1], argv[0]);
+		return cli_fail(&cli, &e);
 	}
 	print_verbs(argv[0]);
 	return CLI_OK;
@@ -198,6 +213,7 @@ choose_socket(struct err *e)
 static int
 flush_output(int code)
 {
+	cli_progress_clear();
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
 	(void)fprintf(stderr, "drover: write the output: %s\n", strerror(errno));

@@ -63,7 +63,7 @@ node_cells(const struct cli *cli, struct cli_table *t, const json_t *node)
 }
 
 static const struct cli_list nodes = {
-	CLI_HEADS("ID", "Name", "Datacenter", "Class", "Drain", "Eligibility", "Status"),
+	CLI_HEADS("ID", "Name", "?Datacenter", "?Class", "?Drain", "Eligibility", "Status"),
 	.cells = node_cells,
 };
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_print.c: prints tables, fields, times and sizes. Runs in: cli. */
+/* cli_print.c: prints fields, lines, times and sizes. Runs in: cli. */
 #include "cli/cli_print.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <libsmartcols/libsmartcols.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,32 +11,33 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/cli_screen.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "model/engine/text.h"
 
 #define FIELD_WIDTH 20
 
-struct cli_table {
-	struct libscols_table *scols;
-	struct libscols_line *line;
-	size_t column;
-};
-
 static void
 clean(char *text, bool lines)
 {
-	for (char *c = text; *c; c++) {
+	size_t left = strlen(text), n;
+
+	for (char *c = text; left; c += n, left -= n) {
 		unsigned char byte = (unsigned char)*c;
 
-		if (byte == '\n' && lines)
+		n = utf8_char_length(c, left);
+		if (n == 0)
+			n = 1, *c = '?'; /* invalid, such as a part of a character */
+		else if (byte == '\n' && lines)
 			continue;
-		if (byte == '\n' || byte == '\t')
+		else if (byte == '\n' || byte == '\t')
 			*c = ' ';
 		else if (byte < 0x20 || byte == 0x7f)
 			*c = '?';
-		else if (byte == 0xc2 && (unsigned char)c[1] >= 0x80 && (unsigned char)c[1] <= 0x9f)
+		else if (byte == 0xc2 && (unsigned char)c[1] <= 0x9f)
 			c[0] = c[1] = '?'; /* U+0080 to U+009F: eight-bit control characters */
 	}
 }
@@ -67,68 +67,11 @@ format_clean(const char *fmt, va_list ap)
 	return text;
 }
 
-struct cli_table *
-cli_table_new(const char *const *heads, size_t n)
+/* Returns the indent of the lines that continue this one. */
+static size_t
+hanging_indent(const char *text)
 {
-	struct cli_table *t = mem_new(struct cli_table);
-
-	scols_init_debug(0);
-	t->scols = mem_need(scols_new_table());
-	(void)scols_table_set_column_separator(t->scols, "  ");
-	if (!isatty(STDOUT_FILENO))
-		(void)scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_NEVER);
-	for (size_t i = 0; i < n; i++) {
-		int flags = i + 1 == n && isatty(STDOUT_FILENO) ? SCOLS_FL_WRAP : 0;
-
-		(void)mem_need(scols_table_new_column(t->scols, heads[i], 0, flags));
-	}
-	return t;
-}
-
-void
-cli_table_column(struct cli_table *t, const char *head)
-{
-	(void)mem_need(scols_table_new_column(t->scols, head, 0, 0));
-}
-
-void
-cli_table_row(struct cli_table *t)
-{
-	t->line = mem_need(scols_table_new_line(t->scols, NULL));
-	t->column = 0;
-}
-
-void
-cli_cell(struct cli_table *t, const char *fmt, ...)
-{
-	cleanup_free char *text = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	text = format_clean(fmt, ap);
-	va_end(ap);
-	if (scols_line_set_data(t->line, t->column++, *text ? text : "-") < 0)
-		mem_exhausted();
-}
-
-void
-cli_table_print(struct cli_table *t)
-{
-	(void)scols_print_table(t->scols);
-	scols_unref_table(t->scols);
-	free(t);
-}
-
-void
-cli_table_print_under(struct cli_table *t, const char *head)
-{
-	if (scols_table_get_nlines(t->scols) > 0) {
-		cli_head("%s", head);
-		cli_table_print(t);
-		return;
-	}
-	scols_unref_table(t->scols);
-	free(t);
+	return strspn(text, " ") + 4;
 }
 
 void
@@ -140,7 +83,22 @@ cli_line(const char *fmt, ...)
 	va_start(ap, fmt);
 	text = format_clean(fmt, ap);
 	va_end(ap);
-	(void)printf("%s\n", text);
+	cli_put(stdout, hanging_indent(text), text);
+}
+
+/* Prints text in the colour of its first word if `name` is the name of a status. */
+static void
+put_value(const char *name, const char *text)
+{
+	bool status = strcmp(name, "Status") == 0 || strcmp(name, "Health") == 0;
+	enum cli_colour colour = status ? cli_status_colour(text) : CLI_PLAIN;
+	size_t first = strcspn(text, ", ");
+	cleanup_free char *clean = mem_strdup(name), *line = NULL;
+
+	cli_clean(clean);
+	line = mem_printf("%-*s = %s%.*s%s%s", FIELD_WIDTH, clean, cli_colour_on(stdout, colour),
+	    (int)first, text, cli_colour_off(stdout, colour), text + first);
+	cli_put(stdout, FIELD_WIDTH + 3, line);
 }
 
 void
@@ -153,19 +111,23 @@ cli_field(const char *name, const char *fmt, ...)
 	text = format_clean(fmt, ap);
 	va_end(ap);
 	if (*text)
-		cli_line("%-*s = %s", FIELD_WIDTH, name, text);
+		put_value(name, text);
 }
 
 void
 cli_head(const char *fmt, ...)
 {
-	cleanup_free char *text = NULL;
+	cleanup_free char *text = NULL, *line = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
 	text = format_clean(fmt, ap);
 	va_end(ap);
-	(void)printf("\n%s\n", text);
+	cli_progress_clear();
+	line = mem_printf(
+	    "%s%s%s", cli_colour_on(stdout, CLI_BOLD), text, cli_colour_off(stdout, CLI_BOLD));
+	(void)putchar('\n');
+	cli_put(stdout, 0, line);
 }
 
 void
@@ -178,7 +140,7 @@ cli_say(const struct cli *cli, const char *fmt, ...)
 	va_start(ap, fmt);
 	text = format_clean(fmt, ap);
 	va_end(ap);
-	(void)fprintf(out, "%s\n", text);
+	cli_put(out, hanging_indent(text), text);
 	(void)fflush(out);
 }
 
@@ -213,14 +175,19 @@ cli_span(int64_t span_ns, char buf[CLI_TIME_SIZE])
 static const char *
 format_exact(int64_t time_ns, char buf[CLI_TIME_SIZE])
 {
+	bool local = cli_screen_width(stdout) > 0;
 	time_t s = (time_t)(time_ns / 1000000000);
+	char zone[8] = "Z";
 	struct tm tm;
 	size_t n;
 
-	if (!gmtime_r(&s, &tm))
+	if (!(local ? localtime_r(&s, &tm) : gmtime_r(&s, &tm)))
 		return "?";
-	n = strftime(buf, CLI_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(buf + n, CLI_TIME_SIZE - n, ".%03dZ", (int)(time_ns / 1000000 % 1000));
+	if (local)
+		(void)strftime(zone, sizeof zone, " %z", &tm);
+	n = strftime(buf, CLI_TIME_SIZE, local ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(
+	    buf + n, CLI_TIME_SIZE - n, ".%03d%s", (int)(time_ns / 1000000 % 1000), zone);
 	return buf;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_print.h: prints tables, fields, times and sizes. Runs in: cli. */
+/* cli_print.h: prints fields, lines, times and sizes. Runs in: cli. */
 #ifndef DROVER_CLI_CLI_PRINT_H
 #define DROVER_CLI_CLI_PRINT_H
 
@@ -9,38 +9,26 @@
 #include <stdint.h>
 
 #include "cli/cli.h"
+#include "cli/cli_table.h"
 
-/* Replace control characters in place, because names and messages come from jobs and plugins. The
- * first also replaces newlines; the second keeps them but removes those at the end. */
+/* Replace control characters and invalid UTF-8 in place, because names and messages come from jobs
+ * and plugins. The first also replaces newlines; the second keeps them but removes those at the
+ * end. */
 void cli_clean(char *text);
 void cli_clean_lines(char *text);
-
-/* A table: add rows, then cells from left to right. cli_table_print() prints and frees it; on a
- * terminal the last column is wrapped. An empty cell is "-". */
-struct cli_table;
-struct cli_table *cli_table_new(const char *const *heads, size_t n);
-/* Adds a column after the others, before the first row. */
-void cli_table_column(struct cli_table *t, const char *head);
-void cli_table_row(struct cli_table *t);
-void cli_cell(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void cli_table_print(struct cli_table *t);
-/* As cli_table_print(), below this heading; an empty table prints nothing. */
-void cli_table_print_under(struct cli_table *t, const char *head);
-#define CLI_TABLE(...)                                                                             \
-	cli_table_new((const char *const[]){ __VA_ARGS__ },                                        \
-	    ELEMENTSOF(((const char *const[]){ __VA_ARGS__ })))
 
 /* Prints "Name = text"; nothing if the text is empty. */
 void cli_field(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Prints a heading after an empty line. */
 void cli_head(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Prints one line. */
+/* Prints one line; on a terminal it is wrapped. */
 void cli_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints one line of progress and flushes it; on stderr if stdout is for JSON. */
 void cli_say(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define CLI_TIME_SIZE 48
-/* Formats "3m12s ago", or with -verbose the time; "" for 0. Returns buf. */
+/* Formats "3m12s ago", or with -verbose the time: in UTC, or on a terminal the local time with its
+ * zone; "" for 0. Returns buf. */
 const char *cli_time(const struct cli *cli, int64_t time_ns, char buf[CLI_TIME_SIZE]);
 /* Converts value from units of `unit` to its base; 0 on overflow. */
 int64_t cli_scale(int64_t value, int64_t unit);

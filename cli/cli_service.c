@@ -78,7 +78,7 @@ instance_cells(const struct cli *cli, struct cli_table *t, const json_t *service
 }
 
 static const struct cli_list instances = {
-	CLI_HEADS("Job ID", "Address", "Tags", "Node ID", "Alloc ID"),
+	CLI_HEADS("Job ID", "Address", "?Tags", "?Node ID", "Alloc ID"),
 	.cells = instance_cells,
 };
 
@@ -122,7 +122,7 @@ check_cells(const struct cli *cli, struct cli_table *t, const json_t *check)
 
 const struct cli_list cli_checks = {
 	.none = "No checks",
-	CLI_HEADS("Service", "Task", "Check", "Mode", "Status", "Code", "Last", "Output"),
+	CLI_HEADS("Service", "?Task", "Check", "?Mode", "Status", "?Code", "?Last", "Output"),
 	.cells = check_cells,
 };
 

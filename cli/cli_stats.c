@@ -59,8 +59,8 @@ add_usage(struct cli_table *t, const char *name, const json_t *usage)
 static struct cli_table *
 usage_table(const char *what)
 {
-	return CLI_TABLE(
-	    what, "CPU", "Clock", "User", "System", "RSS", "Cache", "Memory", "Most", "Swap");
+	return CLI_TABLE(what, "CPU", "?Clock", "?User", "?System", "?RSS", "?Cache", "Memory",
+	    "?Most", "?Swap");
 }
 
 static void
@@ -166,7 +166,7 @@ static void
 print_disks(const json_t *stats)
 {
 	struct cli_table *t =
-	    CLI_TABLE("Device", "Mounted At", "Size", "Used", "Available", "Used %", "Inodes %");
+	    CLI_TABLE("?Device", "Mounted At", "Size", "?Used", "Available", "Used %", "?Inodes %");
 	const json_t *disk;
 	size_t i;
 

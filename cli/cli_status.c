@@ -7,9 +7,11 @@
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_screen.h"
 #include "cli/cli_status.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
+#include "common/mem.h"
 
 /* The API path of each part, and its name in the JSON page. The node's path needs its id. */
 static const char *const part_targets[PARTS] = {
@@ -132,6 +134,18 @@ print_processes(const struct cli_page *p)
 }
 
 static void
+print_problem(const char *text)
+{
+	cleanup_free char *clean = mem_strdup(text), *line = NULL;
+
+	cli_clean(clean);
+	line = mem_printf("%sProblem:%s %s", cli_colour_on(stdout, CLI_RED),
+	    cli_colour_off(stdout, CLI_RED), clean);
+
+	cli_put(stdout, 9, line);
+}
+
+static void
 print_page(const struct cli_page *p)
 {
 	const json_t *self = p->parts[PART_SELF], *node = p->parts[PART_NODE], *alloc, *problem;
@@ -144,7 +158,7 @@ print_page(const struct cli_page *p)
 			    json_array_size(p->problems) - i);
 			break;
 		}
-		cli_line("Problem: %s", json_string_value(problem));
+		print_problem(json_string_value(problem));
 	}
 	if (json_array_size(p->problems))
 		(void)putchar('\n');

@@ -170,7 +170,7 @@ volume_cells(const struct cli *cli, struct cli_table *t, const json_t *volume)
 
 static const struct cli_list volumes = {
 	.none = "No volumes",
-	CLI_HEADS("ID", "Name", "Plugin", "Schedulable", "Access Mode", "Readers", "Writers"),
+	CLI_HEADS("ID", "?Name", "Plugin", "Schedulable", "?Access Mode", "?Readers", "?Writers"),
 	.cells = volume_cells,
 };
 

@@ -75,8 +75,8 @@ put_use(struct uses *u, const json_t *alloc, const char *name, const json_t *req
 	volume = find_volume(u, cli_json_str(alloc, "Namespace"), id);
 	if (!u->t) {
 		cli_head("CSI Volumes");
-		u->t = CLI_TABLE("Allocation", "Name", "ID", "Plugin", "Provider", "Schedulable",
-		    "Read Only", "Mount Options");
+		u->t = CLI_TABLE("Allocation", "?Name", "ID", "Plugin", "?Provider", "?Schedulable",
+		    "?Read Only", "?Mount Options");
 	}
 	cli_table_row(u->t);
 	cli_cell(u->t, "%.*s", u->cli->id_len, cli_json_str(alloc, "ID"));

@@ -9,6 +9,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_print.h"
+#include "cli/cli_screen.h"
 #include "common/clock.h"
 #include "common/number.h"
 
@@ -121,6 +122,7 @@ cli_watch_eval(struct cli *cli, const char *eval_id, struct err *e)
 			return r;
 		if (strcmp(cli_json_str(eval, "Status"), "pending") != 0)
 			return say_eval_end(cli, eval_id, eval);
+		cli_progress("The evaluation is pending");
 		if (clock_ms() - said_ms > CLI_WATCH_STILL_MS) {
 			cli_say(cli, "    The evaluation is still pending");
 			said_ms = clock_ms();
@@ -300,6 +302,7 @@ cli_watch_start(struct cli *cli, const char *job_id, const char *eval_id, struct
 		t = count_allocs(&w, list, eval_id);
 		if (t.running + t.ended == t.total)
 			return end_start(&w, list, job_id, eval_id, &t);
+		cli_progress("%zu of %zu allocation(s) running", t.running, t.total);
 		if (clock_ms() - w.said_ms > CLI_WATCH_STILL_MS) {
 			cli_say(cli, "    Still waiting: %zu of %zu allocation(s) running",
 			    t.running, t.total);
@@ -386,6 +389,7 @@ cli_watch_end(struct cli *cli, const struct cli_watch_filter *filter, struct err
 		alive = count_alive(&w, filter, list);
 		if (alive == 0)
 			return (int)json_object_size(said);
+		cli_progress("Waiting for %zu allocation(s) to end", alive);
 		if (clock_ms() - w.said_ms > CLI_WATCH_STILL_MS) {
 			cli_say(cli, "    Still waiting for %zu allocation(s) to end", alive);
 			w.said_ms = clock_ms();

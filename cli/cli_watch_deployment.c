@@ -7,6 +7,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_deployment.h"
 #include "cli/cli_print.h"
+#include "cli/cli_screen.h"
 #include "cli/cli_watch.h"
 
 /* Formats the progress of the groups in one line, which changes when they progress. The caller
@@ -102,6 +103,7 @@ cli_deployment_follow(struct cli *cli, const char *id, struct err *e)
 		r = say_end(cli, id, deployment);
 		if (r >= 0)
 			return r;
+		cli_progress("The deployment is running");
 		cli_watch_pause(&step_ms);
 	}
 }

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 
 /* A user will not read more, and an error shows fewer. */
 #define PROBLEMS_MAX 100
+#define MORE_SIZE    24 /* of "; 99 more" and a ';' */
 
 /* Writes `group "web": task "t": ` from the structs that have a title. The sentence itself names a
  * block without one. */
@@ -27,7 +29,7 @@ append_context(struct text *t, const struct place *at)
 void
 model_problem(struct problems *p, const char *fmt, ...)
 {
-	cleanup_free char *said = NULL;
+	cleanup_free char *said = NULL, *line = NULL;
 	struct text t = { 0 };
 	va_list args;
 
@@ -38,8 +40,21 @@ model_problem(struct problems *p, const char *fmt, ...)
 	va_end(args);
 	append_context(&t, p->place);
 	text_append(&t, said, strlen(said));
-	strings_add(&p->list, t.text);
+	line = mem_alloc(t.len + 1);
+	(void)utf8_sanitize(line, t.len + 1, t.text, t.len);
+	strings_add(&p->list, line);
 	text_done(&t);
+}
+
+char *
+problems_text(const struct problems *p)
+{
+	struct text t = { 0 };
+
+	text_append(&t, "", 0);
+	for (size_t i = 0; i < p->list.n; i++)
+		text_printf(&t, "%s%s", i ? "\n" : "", p->list.v[i]);
+	return t.text;
 }
 
 int
@@ -50,8 +65,13 @@ problems_err(const struct problems *p, struct err *e)
 
 	if (p->list.n == 0)
 		return 0;
-	for (i = 0; i < p->list.n; i++)
+	for (i = 0; i < p->list.n; i++) {
+		if (i && t.len + strlen(p->list.v[i]) + MORE_SIZE > ERR_MSG_SIZE)
+			break;
 		text_printf(&t, "%s%s", i ? "; " : "", p->list.v[i]);
+	}
+	if (i < p->list.n)
+		text_printf(&t, "; %zu more", p->list.n - i);
 	(void)err_say(e, -EINVAL, "%s", str(t.text));
 	text_done(&t);
 	return -EINVAL;

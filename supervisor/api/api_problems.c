@@ -117,12 +117,16 @@ find_clock(struct sup *sup, json_t *list)
 static void
 add_check(json_t *list, const struct sup_alloc *sa, const struct check_result *result)
 {
+	cleanup_free char *name = NULL;
 	char output[CHECK_TEXT_SIZE];
 
 	(void)utf8_sanitize(
 	    output, sizeof output, str(result->output), strlen(str(result->output)));
-	add_problem(list, "check", NULL, 0, "check \"%s\" of service %s fails in %.8s (%s): %s",
-	    str(result->check), str(result->service), sa->a.id, str(sa->a.name), output);
+	/* A check without a name is called `service: "web" check`. */
+	if (strncmp(str(result->check), "service: \"", 10) != 0)
+		name = mem_printf("check \"%s\"", str(result->check));
+	add_problem(list, "check", NULL, 0, "%s of service %s fails in %.8s (%s): %s",
+	    name ?: "the check", str(result->service), sa->a.id, str(sa->a.name), output);
 }
 
 static void

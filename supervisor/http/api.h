@@ -14,6 +14,7 @@
 #include "supervisor/core/sup.h"
 
 struct api_req;
+struct problems;
 struct text;
 struct type;
 
@@ -103,6 +104,8 @@ unsigned api_model_flags(const struct api_req *req);
 /* Answers with an error as plain text: one sentence. */
 void api_reply_error(struct api_req *req, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Answers with all problems, one per line. */
+void api_reply_problems(struct api_req *req, int status, const struct problems *p);
 void api_reply_text(
     struct api_req *req, int status, const char *type, const char *text, size_t len);
 /* A stream. next() is called when the socket has room; it fills buf and returns a size, 0 if there

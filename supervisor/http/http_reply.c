@@ -146,6 +146,14 @@ api_reply_error(struct api_req *req, int status, const char *fmt, ...)
 	    req, status, TYPE_TEXT, text, utf8_sanitize(text, sizeof text, raw, strlen(raw)));
 }
 
+void
+api_reply_problems(struct api_req *req, int status, const struct problems *p)
+{
+	cleanup_free char *text = problems_text(p);
+
+	api_reply_text(req, status, TYPE_TEXT, text, strlen(text));
+}
+
 static bool
 is_pretty(const struct api_req *req)
 {

@@ -49,7 +49,7 @@ if [ ! -f root.img ]; then
 	mmdebstrap --quiet --variant=essential \
 		--include=systemd,systemd-sysv,dbus,kmod,procps,util-linux,iproute2,make,python3,fuse3,curl,strace,xfsprogs \
 		--include=libcap2,libcap2-bin,libsystemd0,libprotobuf-c1,libgrpc29,libjansson4,libmicrohttpd12 \
-		--include=libsmartcols1,libsqlite3-0,libfuse3-3,libseccomp2,libmsgpackc2,libssl3 \
+		--include=libsqlite3-0,libfuse3-3,libseccomp2,libmsgpackc2,libssl3 \
 		--include=libmpfr6,libunistring2,libpcre2-8-0,libyaml-0-2,libmd0,libcrypt1 \
 		--include=python3-msgpack,e2fsprogs,openssl,tzdata \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \

@@ -42,22 +42,25 @@ void
 local_api_validate_job(struct sup *sup, struct api_req *req)
 {
 	cleanup_done(job) struct job job;
-	struct problems warn = { 0 };
-	struct err e = { 0 }, warnings = { 0 };
+	struct problems warn = { 0 }, faults = { 0 };
+	cleanup_free char *warnings = NULL, *text = NULL;
+	struct err e = { 0 };
 	const json_t *body = api_body(req, &e);
-	json_t *problems;
-	int r;
+	json_t *list = json_null();
 
 	job_init(&job);
 	if (!json_is_object(json_object_get(body, "Job"))) {
 		api_reply_error(req, 400, "%s", body ? "the body has no object Job" : e.msg);
 		return;
 	}
-	r = local_api_read_job(sup, req, &job, &warn, &e);
-	(void)problems_err(&warn, &warnings);
+	if (local_api_read_job(sup, req, &job, &warn, &faults) < 0)
+		list = json_array();
+	for (size_t i = 0; i < faults.list.n; i++)
+		(void)json_array_append_new(list, json_string(faults.list.v[i]));
+	warnings = problems_text(&warn);
+	text = problems_text(&faults);
 	problems_done(&warn);
-	problems = r < 0 ? json_pack("[s]", e.msg) : json_null();
-	api_reply_json(
-	    req, json_pack("{s:b, s:o, s:s, s:s}", "DriverConfigValidated", 1, "ValidationErrors",
-		     problems, "Error", r < 0 ? e.msg : "", "Warnings", warnings.msg));
+	problems_done(&faults);
+	api_reply_json(req, json_pack("{s:b, s:o, s:s, s:s}", "DriverConfigValidated", 1,
+				"ValidationErrors", list, "Error", text, "Warnings", warnings));
 }

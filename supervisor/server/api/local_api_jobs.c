@@ -204,6 +204,8 @@ check_task(struct local *l, const struct task_group *g, const struct task *t, st
 	const struct driver_ops *driver = driver_find(str(t->driver));
 	struct err e = { 0 };
 
+	if (!*str(t->driver))
+		return; /* job_validate() reports that */
 	if (!driver)
 		model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\"", str(g->name),
 		    str(t->name), str(t->driver));
@@ -231,6 +233,24 @@ check_volume(struct local *l, const struct job *job, const struct task_group *g,
 	}
 }
 
+static void
+find_faults(struct local *l, const struct job *job, struct problems *p)
+{
+	local_api_check_namespace(l, job, p);
+	job_validate(job, p);
+	job_validate_local(job, p);
+	local_constraint_validate(job, p);
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		const struct task_group *g = &job->task_groups.v[i];
+
+		for (size_t k = 0; k < g->tasks.n; k++)
+			check_task(l, g, &g->tasks.v[k], p);
+		/* Only for a valid count, which is limited. */
+		for (size_t k = 0; k < g->volumes.n && p->list.n == 0; k++)
+			check_volume(l, job, g, &g->volumes.v[k].value, p);
+	}
+}
+
 int
 local_api_check_job(struct local *l, const struct job *job, struct err *e)
 {
@@ -239,19 +259,7 @@ local_api_check_job(struct local *l, const struct job *job, struct err *e)
 
 	if (r < 0)
 		return r;
-	local_api_check_namespace(l, job, &p);
-	job_validate(job, &p);
-	job_validate_local(job, &p);
-	local_constraint_validate(job, &p);
-	for (size_t i = 0; i < job->task_groups.n; i++) {
-		const struct task_group *g = &job->task_groups.v[i];
-
-		for (size_t k = 0; k < g->tasks.n; k++)
-			check_task(l, g, &g->tasks.v[k], &p);
-		/* Only for a valid count, which is limited. */
-		for (size_t k = 0; k < g->volumes.n && p.list.n == 0; k++)
-			check_volume(l, job, g, &g->volumes.v[k].value, &p);
-	}
+	find_faults(l, job, &p);
 	r = problems_err(&p, e);
 	problems_done(&p);
 	return r;
@@ -290,8 +298,9 @@ check_change(struct local *l, const struct job *job, struct err *e)
 	return job_check_change(j ? local_job_wanted(j) : NULL, job, e);
 }
 
-int
-local_api_read_job(
+/* Reads and completes the body's job. Returns 0, or -errno with the fault that ended it. */
+static int
+decode_job(
     struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn, struct err *e)
 {
 	const char *id = api_param(req, 0), *namespace = api_query(req, "namespace");
@@ -318,7 +327,20 @@ local_api_read_job(
 	warn_kill_timeouts(sup, ret, warn);
 	local_ports_warn(ret, warn);
 	r = check_change(local_of_sup(sup), ret, e);
-	return r < 0 ? r : local_api_check_job(local_of_sup(sup), ret, e);
+	return r < 0 ? r : job_check_size(ret, e);
+}
+
+int
+local_api_read_job(struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn,
+    struct problems *faults)
+{
+	struct err e = { 0 };
+
+	if (decode_job(sup, req, ret, warn, &e) < 0)
+		model_problem(faults, "%s", e.msg);
+	else
+		find_faults(local_of_sup(sup), ret, faults);
+	return faults->list.n ? -EINVAL : 0;
 }
 
 /* Checks EnforceIndex: the job must have the index that the caller saw. Returns 0 or -EEXIST. */
@@ -354,21 +376,22 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
 	cleanup_done(job) struct job job;
-	struct problems warn = { 0 };
-	struct err e = { 0 }, warnings = { 0 };
+	struct problems warn = { 0 }, faults = { 0 };
+	cleanup_free char *warnings = NULL;
+	struct err e = { 0 };
 	int r;
 
 	job_init(&job);
-	r = local_api_read_job(sup, req, &job, &warn, &e);
-	(void)problems_err(&warn, &warnings);
+	r = local_api_read_job(sup, req, &job, &warn, &faults);
+	warnings = problems_text(&warn);
+	if (r < 0)
+		api_reply_problems(req, 400, &faults);
+	else if (check_index(l, req, &job, &e) < 0)
+		api_reply_error(req, 409, "%s", e.msg);
+	else
+		local_api_put_job(sup, req, &job, "job-register", warnings);
 	problems_done(&warn);
-	if (r >= 0)
-		r = check_index(l, req, &job, &e);
-	if (r < 0) {
-		api_reply_error(req, r == -EEXIST ? 409 : 400, "%s", e.msg);
-		return;
-	}
-	local_api_put_job(sup, req, &job, "job-register", warnings.msg);
+	problems_done(&faults);
 }
 
 /* Answers as soon as the request is durable. */

@@ -185,37 +185,43 @@ reply_plan(struct api_req *req, struct plan *p, const char *warnings)
 	json_decref(p->failed);
 }
 
+/* Plans the job, which was checked, and answers. */
+static void
+plan_job(struct sup *sup, struct api_req *req, struct job *job, const char *warnings)
+{
+	struct plan p = { .l = local_of_sup(sup), .job = job };
+	const struct job *old;
+
+	p.beside.used = local_usage_now(p.l);
+	p.now = local_job_find(p.l, job->namespace, job->id);
+	old = p.now ? local_job_wanted(p.now) : NULL;
+	/* An unchanged job makes no new version. */
+	job->version = !old ? 0 : old->version + !model_equal(&job_type, old, job);
+	p.updates = json_object();
+	p.failed = json_object();
+	for (size_t i = 0; i < job->task_groups.n && !job_is_parent(job); i++)
+		plan_group(&p, job->task_groups.v[i].name);
+	for (size_t i = 0; p.now && i < p.now->n_groups; i++) {
+		if (!job_group(job, p.now->groups[i]->name))
+			plan_group(&p, p.now->groups[i]->name);
+	}
+	reply_plan(req, &p, warnings);
+}
+
 void
 local_api_plan_job(struct sup *sup, struct api_req *req)
 {
-	struct plan p = { .l = local_of_sup(sup) };
+	struct problems warn = { 0 }, faults = { 0 };
+	cleanup_free char *warnings = NULL;
 	cleanup_done(job) struct job job;
-	struct problems warn = { 0 };
-	struct err e = { 0 }, warnings = { 0 };
-	const struct job *old;
-	int r;
 
 	job_init(&job);
-	r = local_api_read_job(sup, req, &job, &warn, &e);
-	(void)problems_err(&warn, &warnings);
+	if (local_api_read_job(sup, req, &job, &warn, &faults) < 0) {
+		api_reply_problems(req, 400, &faults);
+	} else {
+		warnings = problems_text(&warn);
+		plan_job(sup, req, &job, warnings);
+	}
 	problems_done(&warn);
-	if (r < 0) {
-		api_reply_error(req, 400, "%s", e.msg);
-		return;
-	}
-	p.job = &job;
-	p.beside.used = local_usage_now(p.l);
-	p.now = local_job_find(p.l, job.namespace, job.id);
-	old = p.now ? local_job_wanted(p.now) : NULL;
-	/* An unchanged job makes no new version. */
-	job.version = !old ? 0 : old->version + !model_equal(&job_type, old, &job);
-	p.updates = json_object();
-	p.failed = json_object();
-	for (size_t i = 0; i < job.task_groups.n && !job_is_parent(&job); i++)
-		plan_group(&p, job.task_groups.v[i].name);
-	for (size_t i = 0; p.now && i < p.now->n_groups; i++) {
-		if (!job_group(&job, p.now->groups[i]->name))
-			plan_group(&p, p.now->groups[i]->name);
-	}
-	reply_plan(req, &p, warnings.msg);
+	problems_done(&faults);
 }

@@ -28,11 +28,11 @@ def routes():
 
 
 def sentence(answer, what, statuses=(400, 404)):
-    """Checks that the answer is one line of text for humans, with a status that does not report an error of the agent."""
+    """Checks that the answer is text for humans, one line for each fault, with a status that does not report an error of the agent."""
     case.equal(answer.status in statuses, True, "%s: %d %s" % (what, answer.status, answer.text))
     case.contains(answer.headers["Content-Type"], "text/plain", what)
-    text = answer.body.decode("utf-8")
-    case.equal((0 < len(text) <= 600, "\n" in text.strip()), (True, False), "%s: %r" % (what, text))
+    lines = answer.body.decode("utf-8").split("\n")
+    case.equal((1 <= len(lines) <= 100, [x for x in lines if not 0 < len(x) <= 600]), (True, []), "%s: %r" % (what, lines))
 
 
 def all_as_before():

@@ -270,9 +270,9 @@ def test_an_error_prints_the_agents_text_and_gives_exit_code_1():
     with FakeApi() as api:
         api.text("GET", "/v1/jobs", 403, "Permission denied")
         r = api.drover("job", "status")
-        case.equal((r.code, r.out, r.err), (1, "", "Permission denied\n"))
+        case.equal((r.code, r.out, r.err), (1, "", "drover: Permission denied\n"))
         api.text("GET", "/v1/jobs", 500, "long " * 400)
-        case.equal(api.drover("job", "status").err.strip(), ("long " * 400).strip())
+        case.equal(api.drover("job", "status").err.strip(), "drover: " + ("long " * 400).strip())
         api.text("GET", "/v1/jobs", 500, "")
         case.contains(api.drover("job", "status").err, "status 500")
 

@@ -128,7 +128,7 @@ def test_invalid_job_files_are_refused():
         case.equal(api.requests, [])
         api.text("POST", "/v1/jobs", 400, "unknown driver \"x\"")
         r = api.drover("job", "run", write(JOB))
-        case.equal((r.code, r.err), (1, 'unknown driver "x"\n'))
+        case.equal((r.code, r.err), (1, 'drover: unknown driver "x"\n'))
 
 
 def test_job_stop_waits_until_every_allocation_has_ended():
@@ -145,7 +145,7 @@ def test_job_stop_waits_until_every_allocation_has_ended():
         case.contains(r.out, 'Allocation "aaaa1111" (web.group[0]) has ended: complete')
         case.contains(r.out, 'Job "web" is stopped and purged')
         r = api.drover("job", "stop", "web")
-        case.equal((r.code, r.err), (1, "eval not found\n"))
+        case.equal((r.code, r.err), (1, "drover: eval not found\n"))
         case.equal(api.asked("DELETE", "/v1/job/web")[1].query["purge"], "false")
         r = api.drover("job", "stop", "-detach", "web")
         case.equal(r.code, 0)
@@ -257,7 +257,7 @@ def test_a_waiting_command_survives_a_restart_of_the_agent():
         # The agent is stopped, then its socket closes every connection, then it is back.
         api.close()
         said = b""
-        while b"The connection to the agent was lost" not in said:
+        while b"drover: the connection to the agent was lost" not in said:
             more = os.read(process.stderr.fileno(), 4096)
             case.equal(more != b"", True, "the command ended after %r" % said)
             said += more

@@ -237,7 +237,7 @@ def test_errors_are_printed_on_stderr():
             api.text("GET", "/v1/client/fs/logs/" + A1, status, text)
             for words in ([], ["-f"], ["-tail"], ["-f", "-tail"]):
                 r = api.drover("alloc", "logs", *words, A1)
-                case.equal((r.code, r.out, r.err), (1, "", text + "\n"), words)
+                case.equal((r.code, r.out, r.err), (1, "", "drover: " + text + "\n"), words)
         api.raw("GET", "/v1/client/fs/logs/" + A1, answer(200, b"abc")[:-1])
         r = api.drover("alloc", "logs", A1)
         case.equal((r.code, r.out), (1, "ab"))

@@ -5,6 +5,7 @@ import copy
 import json
 
 from lib import api, case
+from lib.fake_api import run_command
 
 
 def index(alloc):
@@ -174,6 +175,22 @@ def test_members_that_nobody_knows_are_named():
     node.purge("typo")
     case.equal(node.do("POST", "/v1/jobs", api.job("typo"))["Warnings"], "")
     node.purge("typo")
+
+
+def test_a_refusal_has_every_fault_in_full_on_a_line_of_its_own():
+    made = api.job("faulty")
+    group = made["Job"]["TaskGroups"][0]
+    names = ["task-with-a-long-name-%02d" % i for i in range(40)]
+    group["Tasks"] = [api.task(name, "/bin/true", driver="nothing-like-it") for name in names]
+    wanted = ['group "g", task "%s": unknown driver "nothing-like-it"' % name for name in names]
+    for path in ("/v1/jobs", "/v1/job/faulty/plan"):
+        answer = node.request("POST", path, made)
+        case.equal((answer.status, answer.text.split("\n")), (400, wanted), path)
+    answer = node.do("POST", "/v1/validate/job", made)
+    case.equal((answer["ValidationErrors"], answer["Error"].split("\n")), (wanted, wanted))
+    for words in (["run"], ["plan"], ["validate"]):
+        r = run_command(["job", *words, "-"], env={"DROVER_ADDR": "unix://" + node.socket_path}, stdin=json.dumps(made).encode())
+        case.equal((r.code, r.err.splitlines()), (255 if words == ["plan"] else 1, ["drover: " + line for line in wanted]), words)
 
 
 def test_a_stopped_job_can_be_started_again_or_purged():
