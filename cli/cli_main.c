@@ -59,7 +59,8 @@ static void
 print_flags(const struct cli_flag *flags)
 {
 	for (const struct cli_flag *f = flags; f && f->name; f++)
-		print_help(24, f->help, "-%s %s", f->name, f->arg ?: "");
+		if (f->kind != CLI_FLAG_REFUSED)
+			print_help(24, f->help, "-%s %s", f->name, f->arg ?: "");
 }
 
 static bool

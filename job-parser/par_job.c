@@ -35,7 +35,7 @@ read_job(const struct par_job_parse_req *req, const struct par_texts *texts, boo
 		.n_var_files = texts->second_len > 0,
 		.base_dir = ".",
 	};
-	json_t *job = jobspec_read(h, &in);
+	json_t *job = jobspec_read(h, &in, NULL);
 	char *json;
 
 	*ret_parsed = job != NULL;
