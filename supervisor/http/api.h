@@ -83,9 +83,14 @@ const struct api_meta *api_meta(const struct api_req *req);
 /* Parses a query parameter as Go's strconv.ParseBool; *ret is untouched if it is missing. -EINVAL
  * with *e. */
 int api_query_bool(const struct api_req *req, const char *name, bool *ret, struct err *e);
+/* Parses a query parameter as a number. Returns 1 with *ret, 0 if it is missing, -EINVAL with *e.
+ */
+int api_query_number(const struct api_req *req, const char *name, uint64_t *ret, struct err *e);
 /* Returns the body as JSON, which the request owns. NULL with *e: -ENODATA if there is no body,
  * -EINVAL if it is not JSON. */
 json_t *api_body(struct api_req *req, struct err *e);
+/* As api_body(), but -EINVAL if the body is not an object. */
+json_t *api_body_object(struct api_req *req, struct err *e);
 
 /* Answers 200 with JSON; takes over the reference. NULL (jansson refuses text that is not UTF-8)
  * becomes a 500. */

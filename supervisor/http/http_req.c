@@ -2,7 +2,9 @@
 /* http_req.c: accessors for a request's path, query, header and body. Runs in: supervisor. */
 #include "supervisor/http/http_req.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -76,6 +78,23 @@ api_query_bool(const struct api_req *req, const char *name, bool *ret, struct er
 	return err_say(e, -EINVAL, "failed to parse %s field to boolean", name);
 }
 
+int
+api_query_number(const struct api_req *req, const char *name, uint64_t *ret, struct err *e)
+{
+	const char *text = api_query(req, name);
+	uint64_t number;
+	char *end;
+
+	if (!text || !*text)
+		return 0;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (*end || errno || !isdigit((unsigned char)*text))
+		return err_say(e, -EINVAL, "%s: \"%.32s\" is not a number", name, text);
+	*ret = number;
+	return 1;
+}
+
 unsigned
 api_req_path(const struct api_req *req)
 {
@@ -112,4 +131,15 @@ api_body(struct api_req *req, struct err *e)
 		(void)err_say(e, -EINVAL, "the body is not JSON: line %d, column %d: %s", je.line,
 		    je.column, je.text);
 	return req->json;
+}
+
+json_t *
+api_body_object(struct api_req *req, struct err *e)
+{
+	json_t *body = api_body(req, e);
+
+	if (!body || json_is_object(body))
+		return body;
+	(void)err_say(e, -EINVAL, "the body is not a JSON object");
+	return NULL;
 }

@@ -316,11 +316,11 @@ alloc_fields_args(struct api_req *req, json_t *args, struct err *e)
 static int
 body_args(struct api_req *req, const char *words, json_t *args, struct err *e)
 {
-	json_t *body = api_body(req, e);
+	json_t *body = api_body_object(req, e);
 	char name[32];
 
-	if (!json_is_object(body))
-		return body ? err_say(e, -EINVAL, "the body is not a JSON object") : -EINVAL;
+	if (!body)
+		return -EINVAL;
 	for (int n = 0; sscanf(words, " %31s%n", name, &n) == 1; words += n)
 		copy_member(body, name, args, name);
 	return 0;
@@ -335,9 +335,9 @@ list_args(struct api_req *req, const struct mapped *m, json_t *args, struct err 
 		(void)json_object_set_new(args, m->in_list, json_pack("[s]", api_param(req, 0)));
 		return 0;
 	}
-	body = api_body(req, e);
-	if (!json_is_object(body))
-		return body ? err_say(e, -EINVAL, "the body is not a JSON object") : -EINVAL;
+	body = api_body_object(req, e);
+	if (!body)
+		return -EINVAL;
 	(void)json_object_set_new(args, m->in_list, json_pack("[O]", body));
 	return 0;
 }
@@ -347,6 +347,45 @@ service_args(struct api_req *req, json_t *args, struct err *e)
 {
 	set_text(args, "ID", api_param(req, 1));
 	return 0;
+}
+
+int
+versions_args(struct api_req *req, json_t *args, struct err *e)
+{
+	uint64_t version;
+	bool diffs = false;
+	int r = api_query_bool(req, "diffs", &diffs, e);
+
+	if (r == 0)
+		r = api_query_number(req, "diff_version", &version, e);
+	if (r > 0)
+		(void)json_object_set_new(args, "DiffVersion", json_integer((json_int_t)version));
+	(void)json_object_set_new(args, "Diffs", json_boolean(diffs));
+	copy_query(req, "diff_tag", args, "DiffTagName");
+	return r;
+}
+
+int
+untag_args(struct api_req *req, json_t *args, struct err *e)
+{
+	set_text(args, "Name", api_param(req, 1));
+	return 0;
+}
+
+int
+tag_args(struct api_req *req, json_t *args, struct err *e)
+{
+	json_t *body = api_body_object(req, e), *tag;
+
+	if (!body)
+		return -EINVAL;
+	copy_member(body, "Version", args, "Version");
+	copy_member(body, "Latest", args, "Latest");
+	tag = json_object();
+	copy_member(body, "Description", tag, "Description");
+	set_text(tag, "Name", api_param(req, 1));
+	(void)json_object_set_new(args, "Tag", tag);
+	return untag_args(req, args, e);
 }
 
 /* Arguments of all methods. */

@@ -15,42 +15,15 @@
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
 
-/* Reads ?cas=. Returns 1 with *ret, 0 if it is missing, -EINVAL with *e. */
-static int
-query_cas(const struct api_req *req, json_int_t *ret, struct err *e)
-{
-	const char *text = api_query(req, "cas");
-	char *end;
-
-	if (!text || !*text)
-		return 0;
-	errno = 0;
-	*ret = (json_int_t)strtoull(text, &end, 10);
-	if (*end || errno || *text == '-')
-		return err_say(e, -EINVAL, "can not parse cas: \"%.32s\" is not an index", text);
-	return 1;
-}
-
-/* Returns an object in the body; NULL with *e. */
-static json_t *
-body_object(struct api_req *req, struct err *e)
-{
-	json_t *body = api_body(req, e);
-
-	if (body && !json_is_object(body))
-		(void)err_say(e, -EINVAL, "the body is not a JSON object");
-	return json_is_object(body) ? body : NULL;
-}
-
 /* Variables. */
 
 int
 variable_args(struct api_req *req, json_t *args, struct err *e)
 {
 	const bool is_delete = strcmp(api_req_route(req)->method, "DELETE") == 0;
-	json_t *var = is_delete ? json_object() : json_copy(body_object(req, e));
-	json_int_t index = 0;
-	int cas = query_cas(req, &index, e);
+	json_t *var = is_delete ? json_object() : json_copy(api_body_object(req, e));
+	uint64_t index = 0;
+	int cas = api_query_number(req, "cas", &index, e);
 
 	if (!var || cas < 0) {
 		json_decref(var);
@@ -62,7 +35,7 @@ variable_args(struct api_req *req, json_t *args, struct err *e)
 	}
 	(void)json_object_set_new(var, "Path", json_string(api_param(req, 0)));
 	if (cas > 0)
-		(void)json_object_set_new(var, "ModifyIndex", json_integer(index));
+		(void)json_object_set_new(var, "ModifyIndex", json_integer((json_int_t)index));
 	(void)json_object_set_new(args, "Op",
 	    json_string(is_delete ? cas > 0 ? "delete-cas" : "delete"
 			: cas > 0 ? "cas"
@@ -104,7 +77,7 @@ int
 dispatch_args(struct api_req *req, json_t *args, struct err *e)
 {
 	static const char *const members[] = { "Meta", "IdPrefixTemplate", "Priority" };
-	json_t *body = body_object(req, e);
+	json_t *body = api_body_object(req, e);
 	const char *payload = json_string_value(json_object_get(body, "Payload"));
 	cleanup_free char *bytes = payload ? mem_alloc(strlen(payload) + 1) : NULL;
 	size_t len = 0;
@@ -165,14 +138,14 @@ time_to_text(json_t *object, const char *name)
 static int
 config_args(struct api_req *req, json_t *args, bool times, struct err *e)
 {
-	json_t *config = json_copy(body_object(req, e));
-	json_int_t index = 0;
-	int cas = config ? query_cas(req, &index, e) : -EINVAL;
+	json_t *config = json_copy(api_body_object(req, e));
+	uint64_t index = 0;
+	int cas = config ? api_query_number(req, "cas", &index, e) : -EINVAL;
 
 	if (cas >= 0 && times && times_to_ns(config, e) < 0)
 		cas = -EINVAL;
 	if (cas > 0)
-		(void)json_object_set_new(config, "ModifyIndex", json_integer(index));
+		(void)json_object_set_new(config, "ModifyIndex", json_integer((json_int_t)index));
 	(void)json_object_set_new(args, "CAS", json_boolean(cas > 0));
 	if (config)
 		(void)json_object_set_new(args, "Config", config);

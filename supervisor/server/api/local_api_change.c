@@ -6,17 +6,6 @@
 
 #include "supervisor/server/api/local_api.h"
 
-static const struct job *
-find_version(const struct local_job *j, json_int_t version)
-{
-	const struct local_version *v;
-
-	SLIST_FOREACH (v, &j->versions, older)
-		if (version >= 0 && v->ref->job.version == (uint64_t)version)
-			return &v->ref->job;
-	return NULL;
-}
-
 /* Returns 0, or the status of the answer with the sentence. */
 static int
 choose_version(
@@ -25,6 +14,7 @@ choose_version(
 	const json_t *body = api_body(req, e), *version = json_object_get(body, "JobVersion"),
 		     *prior = json_object_get(body, "EnforcePriorVersion");
 	const struct job *wanted = local_job_wanted(j);
+	const struct local_version *v;
 
 	if (!body)
 		return 400;
@@ -37,16 +27,17 @@ choose_version(
 		    (unsigned long long)wanted->version, (long long)json_integer_value(prior));
 		return 409;
 	}
-	*ret = find_version(j, json_integer_value(version));
-	if (!*ret) {
+	v = local_job_version(j, (uint64_t)json_integer_value(version));
+	if (!v) {
 		(void)err_say(e, -ENOENT, "job \"%.140s\" has no version %lld", wanted->id,
 		    (long long)json_integer_value(version));
 		return 404;
 	}
-	if (*ret == wanted) {
+	if (&v->ref->job == wanted) {
 		(void)err_say(e, -EINVAL, "can't revert to current version");
 		return 400;
 	}
+	*ret = &v->ref->job;
 	return 0;
 }
 

@@ -11,7 +11,6 @@
 #include "supervisor/driver/driver.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/job_children.h"
-#include "supervisor/server/job/job_diff.h"
 #include "supervisor/server/job/job_validate.h"
 #include "supervisor/server/job/local_job_view.h"
 #include "supervisor/server/job/local_family.h"
@@ -197,51 +196,6 @@ local_api_job_summary(struct sup *sup, struct api_req *req)
 		return;
 	fill_summary(&summary, j);
 	api_reply_model(req, &job_summary_type, &summary);
-}
-
-/* Appends the difference between each version and the one before, as a list. */
-static void
-append_diffs(struct text *t, const struct local_job *j)
-{
-	const struct local_version *v = SLIST_FIRST(&j->versions), *before;
-	const char *sep = "";
-
-	text_printf(t, "[");
-	for (; (before = SLIST_NEXT(v, older)); v = before, sep = ",") {
-		cleanup_json json_t *diff = job_diff(&before->ref->job, &v->ref->job);
-		cleanup_free char *text = mem_need(json_dumps(diff, JSON_COMPACT));
-
-		text_printf(t, "%s%s", sep, text);
-	}
-	text_printf(t, "]");
-}
-
-void
-local_api_job_versions(struct sup *sup, struct api_req *req)
-{
-	struct local_job *j = local_api_find_job(sup, req);
-	struct api_list list = { .flags = api_model_flags(req) };
-	const struct local_version *v;
-	struct err e = { 0 };
-	bool diffs = false;
-
-	if (!j)
-		return;
-	if (api_query_bool(req, "diffs", &diffs, &e) < 0) {
-		api_reply_error(req, 400, "%s", e.msg);
-		return;
-	}
-	text_printf(&list.json, "{\"Versions\":[");
-	SLIST_FOREACH (v, &j->versions, older)
-		api_list_add(&list, &job_type, &v->ref->job);
-	text_printf(&list.json, "],\"Diffs\":");
-	if (diffs && SLIST_NEXT(SLIST_FIRST(&j->versions), older))
-		append_diffs(&list.json, j);
-	else
-		text_printf(&list.json, "null");
-	text_printf(&list.json, ",\"Index\":%llu,\"KnownLeader\":true,\"LastContact\":0}",
-	    (unsigned long long)local_of_sup(sup)->index);
-	api_reply_take(req, &list.json);
 }
 
 static void

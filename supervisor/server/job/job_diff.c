@@ -14,7 +14,7 @@
 /* Fields of the job itself that are not compared, or compared separately. */
 static const char *const not_compared[] = { "ID", "Status", "StatusDescription", "Stable",
 	"Version", "SubmitTime", "CreateIndex", "ModifyIndex", "JobModifyIndex", "TaskGroups",
-	"NomadTokenID", "ConsulToken", "VaultToken", "Update" };
+	"NomadTokenID", "ConsulToken", "VaultToken", "Update", "VersionTag" };
 
 static json_t *diff_object(const char *name, const json_t *a, const json_t *b);
 

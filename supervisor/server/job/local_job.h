@@ -102,6 +102,15 @@ void local_job_trim(struct local *l, struct local_job *j);
 void local_job_forget(struct local *l, struct local_job *j);
 /* Records that the job, or an alloc, evaluation or deployment of it, has changed at this index. */
 void local_job_touch(struct local_job *j, uint64_t index);
+/* Return this version, or the one with this tag; NULL if there is none. */
+struct local_version *local_job_version(const struct local_job *j, uint64_t version);
+struct local_version *local_job_tagged(const struct local_job *j, const char *tag);
+/* Returns the name of the version's tag, or NULL. */
+const char *local_version_tag(const struct local_version *v);
+/* Gives the version a tag, the member VersionTag of its job, which is taken over; NULL removes it.
+ * A tagged version is kept until its job is purged, and does not count among those that are kept.
+ */
+void local_version_set_tag(struct local *l, struct local_version *v, json_t *tag);
 /* Returns a reference to a version of a job, or NULL. */
 struct job_ref *local_jobs_ref(
     struct sup *sup, const char *namespace, const char *id, uint64_t version);

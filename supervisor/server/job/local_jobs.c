@@ -245,6 +245,46 @@ local_job_set_stable(struct local *l, struct local_job *j)
 	local_mark_job(l, j);
 }
 
+struct local_version *
+local_job_version(const struct local_job *j, uint64_t version)
+{
+	struct local_version *v;
+
+	SLIST_FOREACH (v, &j->versions, older)
+		if (v->ref->job.version == version)
+			break;
+	return v;
+}
+
+const char *
+local_version_tag(const struct local_version *v)
+{
+	return json_string_value(json_object_get(v->ref->job.version_tag, "Name"));
+}
+
+struct local_version *
+local_job_tagged(const struct local_job *j, const char *tag)
+{
+	struct local_version *v;
+
+	SLIST_FOREACH (v, &j->versions, older)
+		if (local_version_tag(v) && strcmp(local_version_tag(v), tag) == 0)
+			break;
+	return v;
+}
+
+void
+local_version_set_tag(struct local *l, struct local_version *v, json_t *tag)
+{
+	struct job *job = &v->ref->job;
+
+	json_decref(job->version_tag);
+	job->version_tag = tag;
+	job->modify_index = local_index_next(l);
+	turn_write(l->base.sup, &v->row);
+	local_mark_job(l, v->job);
+}
+
 void
 local_job_trim(struct local *l, struct local_job *j)
 {
@@ -253,8 +293,10 @@ local_job_trim(struct local *l, struct local_job *j)
 	unsigned n_kept = 1;
 
 	while ((v = SLIST_NEXT(kept, older))) {
-		if (n_kept < VERSIONS_KEPT || v->ref->refs > 1 || v == stable) {
-			n_kept++;
+		bool tagged = v->ref->job.version_tag;
+
+		if (n_kept < VERSIONS_KEPT || v->ref->refs > 1 || v == stable || tagged) {
+			n_kept += !tagged;
 			kept = v;
 			continue;
 		}
@@ -276,6 +318,7 @@ put_version(struct local *l, struct local_job *j, struct job *job)
 	job->submit_time = clock_real_ns();
 	job->status = JOB_PENDING;
 	job->stable = false;
+	json_decref(steal_ptr(&job->version_tag)); /* stays with the version that has it */
 	turn_write(l->base.sup, &add_version(j, job)->row);
 	if (old)
 		turn_write(l->base.sup, &old->row);
@@ -341,12 +384,7 @@ struct job_ref *
 local_jobs_ref(struct sup *sup, const char *namespace, const char *id, uint64_t version)
 {
 	struct local_job *j = local_job_find_any(local_of_sup(sup), namespace, id);
-	struct local_version *v;
+	struct local_version *v = j ? local_job_version(j, version) : NULL;
 
-	if (!j)
-		return NULL;
-	SLIST_FOREACH (v, &j->versions, older)
-		if (v->ref->job.version == version)
-			return job_ref_get(v->ref);
-	return NULL;
+	return v ? job_ref_get(v->ref) : NULL;
 }

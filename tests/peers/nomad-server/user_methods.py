@@ -118,6 +118,25 @@ def get_job(ctx):
     return ctx.block(look)
 
 
+@method("Job.GetJobVersions", "JobVersionsRequest", "JobVersionsResponse", auth=may_ask)
+def job_versions(ctx):
+    """Only the newest version is known."""
+    def look():
+        job = _job(ctx)
+        return (job["ModifyIndex"] if job else ctx.cluster.newest("jobs")), {"Versions": [job] if job else [], "Diffs": None}
+    return ctx.block(look)
+
+
+@method("Job.TagVersion", "JobApplyTagRequest", "JobTagResponse", auth=may_ask, write=True, since=(1, 9))
+def tag_version(ctx):
+    job, tag = _job(ctx), ctx.args["Tag"]
+    if job is None or ctx.args["Version"] != job["Version"]:
+        raise Failure("job version not found")
+    with ctx.cluster.changed:
+        job.update(VersionTag=tag, ModifyIndex=ctx.cluster.bump("jobs"))
+    return {"Index": job["ModifyIndex"], **(tag or {})}
+
+
 @method("Job.Allocations", "JobSpecificRequest", "JobAllocationsResponse", auth=may_ask)
 def job_allocations(ctx):
     cluster = ctx.cluster

@@ -215,6 +215,60 @@ def test_versions_of_a_job_with_their_differences():
     case.equal("echo one" in json.dumps(found["Diffs"][0]), False)
 
 
+def test_versions_are_compared_with_one_of_them():
+    """By its number or its tag, instead of with the one before."""
+    def types(**query):
+        return [d["Type"] for d in node.ask("/v1/job/changing/versions", diffs="true", **query)["Diffs"]]
+    case.equal(types(diff_version="0"), ["Edited", "Edited", "None"])
+    node.do("PUT", "/v1/job/changing/versions/middle/tag", {"Version": 1})
+    case.equal(types(diff_tag="middle"), ["Edited", "None", "Edited"])
+    found = node.ask("/v1/job/changing/versions", diffs="true", diff_version="2")["Diffs"]
+    case.equal(("echo one" in json.dumps(found[2]), "VersionTag" in json.dumps(found)), (True, False))
+    node.refused(404, 'tag "none" not found', "GET", "/v1/job/changing/versions?diff_tag=none")
+    node.refused(404, "version 9 not found", "GET", "/v1/job/changing/versions?diff_version=9")
+    node.refused(400, "is not a number", "GET", "/v1/job/changing/versions?diff_version=-1")
+
+
+def test_tags_of_versions():
+    def tags():
+        return {v["Version"]: (v["VersionTag"] or {}).get("Name") for v in node.ask("/v1/job/changing/versions")["Versions"]}
+    index = node.ask("/v1/job/changing")["ModifyIndex"]
+    found = node.do("POST", "/v1/job/changing/versions/gold/tag", {"Latest": True, "Description": "good"})
+    case.equal((found["Name"], found["Description"], found["TaggedTime"] > 10**18, found["Index"] > index), ("gold", "good", True, True))
+    case.equal(tags(), {2: "gold", 1: "middle", 0: None})
+    job = node.ask("/v1/job/changing")
+    case.equal((job["VersionTag"]["Description"], job["ModifyIndex"] > index), ("good", True))
+    node.do("PUT", "/v1/job/changing/versions/gold/tag", {"Version": 2, "Description": "better"})
+    case.equal(node.ask("/v1/job/changing")["VersionTag"]["Description"], "better", "the description of a tag that is there")
+    for status, part, body in ((409, "already exists on version 2", {"Version": 1}), (404, "no version 7", {"Version": 7}),
+                               (400, "must be 0", {"Version": 1, "Latest": True}), (400, "not a JSON object", []),
+                               (400, "at most 1000 bytes", {"Version": 2, "Description": "x" * 1001})):
+        node.refused(status, part, "PUT", "/v1/job/changing/versions/gold/tag", body)
+    node.refused(400, "UTF-8", "PUT", "/v1/job/changing/versions/%ff/tag", {"Version": 0})
+    node.refused(404, "job not found", "PUT", "/v1/job/none/versions/gold/tag", {"Version": 0})
+    # A job that is registered as it was shown becomes a version without a tag.
+    node.register({"Job": {**job, "Priority": 60}})
+    case.equal(tags(), {3: None, 2: "gold", 1: "middle", 0: None})
+    node.kill("supervisor")
+    node.wait_log("recovered ", 20)
+    case.equal(tags(), {3: None, 2: "gold", 1: "middle", 0: None}, "after a restart")
+    node.do("DELETE", "/v1/job/changing/versions/gold/tag")
+    node.refused(404, 'tag "gold" not found', "DELETE", "/v1/job/changing/versions/gold/tag")
+    node.do("POST", "/v1/job/changing/versions/gold/tag", {"Version": 0})
+    case.equal(tags(), {3: None, 2: None, 1: "middle", 0: "gold"})
+
+
+def test_a_tagged_version_is_kept_until_its_tag_is_removed():
+    def kept():
+        return [v["Version"] for v in node.ask("/v1/job/changing/versions")["Versions"]]
+    for priority in range(10, 20):
+        node.register(api.job("changing", count=0, Meta={"n": str(priority)}))
+    case.equal(kept(), [13, 12, 11, 10, 9, 8, 1, 0])
+    node.do("DELETE", "/v1/job/changing/versions/gold/tag")
+    case.until(lambda: kept() == [13, 12, 11, 10, 9, 8, 1], 20, "the version without a tag to be removed")
+    node.purge("changing")
+
+
 def test_the_agent_reports_its_own_configuration():
     found = node.ask("/v1/agent/self")
     case.equal((found["config"]["Client"], found["config"]["Server"], found["config"]["ACL"]),
@@ -237,7 +291,7 @@ def test_paths_that_drover_does_not_implement_say_so():
             ("GET", "/v1/quotas", "no quotas"), ("GET", "/v1/sentinel/policies", "no policies"),
             ("GET", "/v1/metrics", "metrics are not"), ("POST", "/v1/search/fuzzy", "only prefixes"),
             ("GET", "/v1/client/allocation/%s/pause" % alloc, "schedules of tasks"), ("POST", "/v1/job/web/stable", "becomes stable"),
-            ("POST", "/v1/job/web/versions/gold/tag", "tags of job versions"), ("GET", "/v1/job/web/submission", "not stored"),
+            ("GET", "/v1/job/web/submission", "not stored"),
             ("DELETE", "/v1/volume/csi/x/detach?node=" + me, "when it ends"), ("PUT", "/v1/volume/host/create", "configuration")):
         answer = node.request(method, path, {} if method != "GET" else None)
         case.equal((answer.status, part in answer.text), (501, True), path + ": " + answer.text)

@@ -47,7 +47,7 @@ def run(version):
         node.refused(501, "Nomad Enterprise only endpoint", "PUT", "/v1/quota/usage/x", {})
         case.equal(node.do("PUT", "/v1/jobs/parse", {"JobHCL": 'job "x" {\n}'})["ID"], "x", "a job that the node itself parses")
         node.refused(400, "missing required Items", "PUT", "/v1/var/a/b", {"Path": "a/b"})
-        node.refused(400, "can not parse cas", "DELETE", "/v1/var/a/b?cas=x")
+        node.refused(400, "cas: \"x\" is not a number", "DELETE", "/v1/var/a/b?cas=x")
         node.refused(400, "not valid base64", "PUT", "/v1/job/web/dispatch", {"Payload": "%"})
         node.refused(400, "not a duration", "PUT", "/v1/operator/autopilot/configuration", {"LastContactThreshold": "soon"})
         for kind in ("", "?type=host"):
@@ -102,6 +102,24 @@ def test_the_token_of_the_client_is_forwarded():
         node.request("GET", "/v1/job/none?namespace=other&region=far&stale")
         args = servers.calls("Job.GetJob")[-1]["args"]
         case.equal((args["Namespace"], args["AllowStale"], args["AuthToken"]), ("other", True, ""))
+
+
+def test_versions_and_their_tags_are_asked_of_the_servers():
+    with cluster(version="2.0") as servers, node_of(servers) as node:
+        servers.wait_node()
+        node.register({"Job": {**job("web"), "Name": "web"}})
+        found = node.do("PUT", "/v1/job/web/versions/gold/tag", {"Version": 0, "Description": "good"})
+        case.equal((found["Name"], found["Description"]), ("gold", "good"))
+        case.equal(node.ask("/v1/job/web/versions")["Versions"][0]["VersionTag"]["Name"], "gold")
+        args = servers.calls("Job.TagVersion")[-1]["args"]
+        case.equal((args["JobID"], args["Name"], args["Tag"]["Name"], args["Version"]), ("web", "gold", "gold", 0))
+        node.ask("/v1/job/web/versions", diffs="true", diff_version="3", diff_tag="gold")
+        args = servers.calls("Job.GetJobVersions")[-1]["args"]
+        case.equal((args["Diffs"], args["DiffVersion"], args["DiffTagName"]), (True, 3, "gold"))
+        node.do("DELETE", "/v1/job/web/versions/gold/tag")
+        case.equal(servers.calls("Job.TagVersion")[-1]["args"]["Tag"], None)
+        case.equal(node.ask("/v1/job/web/versions")["Versions"][0]["VersionTag"], None)
+        node.refused(400, "diff_version", "GET", "/v1/job/web/versions?diff_version=x")
 
 
 def test_without_a_server_objects_of_this_node_are_shown():
