@@ -293,7 +293,7 @@ show_alloc(struct cli *cli, const char *id, struct err *e)
 static int
 list_allocs(struct cli *cli, struct err *e)
 {
-	return cli_show(cli, "/v1/allocations", cli_print_all_allocs, e);
+	return cli_list_show(cli, "/v1/allocations", cli_print_all_allocs, e);
 }
 
 static int
