@@ -31,6 +31,7 @@ struct cli {
 	uint64_t timeout_ms;     /* timeout of one request */
 	int id_len;              /* characters of a UUID that are shown, for "%.*s" */
 	int status;              /* HTTP status of the last answer, 0 if there was none */
+	char next_token[512];    /* of the page after the last answer; "": it was the last page */
 	bool answered; /* the agent has answered before: a refused connection is a restart */
 	char *refusal; /* body of the last answer that was an error, or NULL */
 };
@@ -73,6 +74,10 @@ int cli_flags_parse(
 int cli_flags_parse_command(
     const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e);
 
+/* Returns the flag with this name of `len` characters, NULL if no table has it. */
+const struct cli_flag *cli_flag_find(
+    const struct cli_flag *const *tables, size_t n, const char *name, size_t len);
+
 /* Parses a number of 0 or more. -EINVAL with a sentence that names `what`: a flag or an argument.
  */
 int cli_number(const char *what, const char *word, int64_t *ret, struct err *e);
@@ -87,5 +92,8 @@ int cli_confirm_prefix(
     const char *kind, const char *wanted, const char *found, bool yes, struct err *e);
 /* Asks on the terminal. Returns 1 for yes, 0 for no, -ENOTTY without a terminal. */
 int cli_ask(const char *question);
+/* Asks on the terminal for a line, which the caller frees. Returns 0, -ENOTTY without a terminal,
+ * -ENODATA at the end of the input. */
+int cli_ask_text(const char *question, const char *choices, char **ret);
 
 #endif

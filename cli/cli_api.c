@@ -24,6 +24,25 @@
 #define RETRY_EVERY_MS    200
 #define PROGRESS_EVERY_MS 1000
 
+int
+cli_api_choose(struct cli *cli, struct err *e)
+{
+	const char *nomad = getenv("NOMAD_ADDR");
+
+	if (!cli->address)
+		cli->address = getenv("DROVER_ADDR");
+	if ((!cli->address || !*cli->address) && nomad && strncmp(nomad, "unix://", 7) == 0)
+		cli->address = nomad;
+	if (!cli->address || !*cli->address)
+		cli->address = CLI_ADDRESS_DEFAULT;
+	if (strncmp(cli->address, "unix://", 7) != 0 || cli->address[7] == '\0')
+		return err_say(e, -EINVAL,
+		    "the address \"%s\" is not of the form unix:///path/of/the/socket",
+		    cli->address);
+	cli->socket_path = cli->address + 7;
+	return 0;
+}
+
 static int
 append_body(void *arg, const void *data, size_t len, struct err *e)
 {
@@ -114,6 +133,7 @@ exchange(struct cli *cli, const char *method, const char *target, const char *te
 	if (r < 0)
 		return r;
 	cli->status = parser.status;
+	(void)snprintf(cli->next_token, sizeof cli->next_token, "%s", parser.next_token);
 	return 0;
 }
 
@@ -302,6 +322,37 @@ bool
 cli_json_true(const json_t *value, const char *path)
 {
 	return json_is_true(cli_json_get(value, path));
+}
+
+json_t *
+cli_json_strings(char *const *v, size_t n)
+{
+	cleanup_json json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(list, json_string(v[i])) < 0)
+			return NULL;
+	return steal_ptr(&list);
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **
+cli_json_keys(const json_t *object, size_t *ret_n)
+{
+	const char **keys = mem_zeroed(json_object_size(object), sizeof *keys);
+	const char *key;
+	json_t *value;
+
+	*ret_n = 0;
+	json_object_foreach ((json_t *)object, key, value)
+		keys[(*ret_n)++] = key;
+	qsort(keys, *ret_n, sizeof *keys, compare_keys);
+	return keys;
 }
 
 int64_t

@@ -12,6 +12,9 @@
 #include "common/cleanup.h"
 #include "model/engine/field.h"
 
+/* Chooses the control socket: of -address, of DROVER_ADDR, or of NOMAD_ADDR if that is a unix
+ * socket, so that scripts written for Nomad keep working. Returns 0 or -EINVAL. */
+int cli_api_choose(struct cli *cli, struct err *e);
 /* Sends one request and reads the answer as JSON into *ret (a new reference; NULL for an empty
  * answer; ret may be NULL). cli->status is the HTTP status, 0 if there was no answer. Returns 0;
  * -ENOENT for 404 and -EREMOTEIO for other error statuses, with the answer's text in *e and in full
@@ -49,6 +52,10 @@ json_t *cli_json_get(const json_t *value, const char *path);
 const char *cli_json_str(const json_t *value, const char *path);
 json_int_t cli_json_int(const json_t *value, const char *path);
 bool cli_json_true(const json_t *value, const char *path);
+/* Returns a list of these strings; NULL if one is not valid UTF-8. */
+json_t *cli_json_strings(char *const *v, size_t n);
+/* Returns the keys of an object, sorted. The caller frees the array, not the keys. */
+const char **cli_json_keys(const json_t *object, size_t *ret_n);
 /* Returns nanoseconds since 1970 from an integer (nanoseconds) or an RFC 3339 text; 0 if there is
  * none. */
 int64_t cli_json_time_ns(const json_t *value, const char *path);

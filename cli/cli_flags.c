@@ -10,8 +10,8 @@
 #include "common/duration.h"
 #include "model/engine/field.h"
 
-static const struct cli_flag *
-find_flag(const struct cli_flag *const *tables, size_t n, const char *name, size_t len)
+const struct cli_flag *
+cli_flag_find(const struct cli_flag *const *tables, size_t n, const char *name, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
 		for (const struct cli_flag *f = tables[i]; f && f->name; f++)
@@ -75,6 +75,15 @@ set_flag(const struct cli_flag *f, const char *value, struct err *e)
 }
 
 static int
+refuse_flag(const char *name, int len, struct err *e)
+{
+	if (len == 1 && *name == 't')
+		return err_say(e, -EINVAL,
+		    "templates (-t) are not supported: use -json, and a program such as jq");
+	return err_say(e, -EINVAL, "unknown flag -%.*s (add -help to see the flags)", len, name);
+}
+
+static int
 parse_words(const struct cli_flag *const *tables, size_t n, bool command, int argc, char **argv,
     struct err *e)
 {
@@ -95,11 +104,9 @@ parse_words(const struct cli_flag *const *tables, size_t n, bool command, int ar
 		}
 		name = argv[i] + 1 + (argv[i][1] == '-');
 		equals = strchrnul(name, '=');
-		f = find_flag(tables, n, name, (size_t)(equals - name));
+		f = cli_flag_find(tables, n, name, (size_t)(equals - name));
 		if (!f)
-			return err_say(e, -EINVAL,
-			    "unknown flag -%.*s (add -help to see the flags)", (int)(equals - name),
-			    name);
+			return refuse_flag(name, (int)(equals - name), e);
 		if (f->kind == CLI_FLAG_REFUSED)
 			return err_say(e, -EINVAL, "-%s is not supported: %s", f->name, f->help);
 		value = *equals ? equals + 1 : NULL;

@@ -18,7 +18,6 @@ static struct {
 const struct cli_flag cli_job_inspect_flags[] = {
 	{ "hcl", CLI_FLAG_BOOL, &options.hcl, NULL,
 	    "print the source that the job was registered with" },
-	{ "t", CLI_FLAG_REFUSED, NULL, NULL, "drover has no templates for its output; use -json" },
 	{ "version", CLI_FLAG_NUMBER, &options.version, "NUMBER",
 	    "of this version (default: the newest)" },
 	{ "with-vars", CLI_FLAG_BOOL, &options.with_vars, NULL,

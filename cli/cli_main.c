@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_main.c: the command `drover`: finds the verb, prints help, runs it. Runs in: cli, as the
- * operator. */
+/* cli_main.c: the command `drover`: finds the verb and runs it. Runs in: cli, as the operator. */
 #include <errno.h>
 #include <jansson.h>
 #include <locale.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_complete.h"
 #include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_screen.h"
@@ -20,159 +20,15 @@
 
 static struct cli cli = { .timeout_ms = CLI_TIMEOUT_MS, .id_len = 8 };
 
-static const struct cli_flag common_flags[] = {
+const struct cli_flag cli_common_flags[] = {
 	{ "address", CLI_FLAG_STRING, &cli.address, "unix:///PATH", "the agent's control socket" },
 	{ "json", CLI_FLAG_BOOL, &cli.json, NULL, "print the API's answer as JSON" },
-	{ "namespace", CLI_FLAG_STRING, &cli.namespace, "NAME",
+	{ "namespace", CLI_FLAG_STRING, &cli.namespace, "NAMESPACE",
 	    "the namespace; * or none: all, and \"default\" for a new job" },
 	{ "timeout", CLI_FLAG_DURATION, &cli.timeout_ms, "TIME", "timeout of one request (60s)" },
 	{ "verbose", CLI_FLAG_BOOL, &cli.verbose, NULL, "show full ids and exact times" },
 	{ 0 },
 };
-
-const struct cli_flag cli_no_flags[] = { { 0 } };
-
-static const struct cli_verb verbs[] = {
-#define VERB(noun, verb, run, flags, min, max, usage, help)                                        \
-	{ noun, verb, run, flags, min, max, usage, help },
-#include "cli/cli_verbs.def"
-};
-
-static void print_help(int width, const char *help, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Prints what the help is about, and the help beside it. */
-static void
-print_help(int width, const char *help, const char *fmt, ...)
-{
-	cleanup_free char *left = NULL, *line = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	left = mem_vprintf(fmt, ap);
-	va_end(ap);
-	line = mem_printf("  %-*s %s", width, left, help);
-	cli_put(stdout, (size_t)width + 3, line);
-}
-
-static void
-print_flags(const struct cli_flag *flags)
-{
-	for (const struct cli_flag *f = flags; f && f->name; f++)
-		if (f->kind != CLI_FLAG_REFUSED)
-			print_help(24, f->help, "-%s %s", f->name, f->arg ?: "");
-}
-
-static bool
-has_noun(const struct cli_verb *v, const char *noun)
-{
-	return !noun || strcmp(v->noun, noun) == 0;
-}
-
-/* Prints all commands, or those of one noun. */
-static void
-print_verbs(const char *noun)
-{
-	cli_line("Usage: drover %s [flags] [words]", noun ? noun : "COMMAND [VERB]");
-	cli_head("Commands:");
-	for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
-		if (has_noun(&verbs[i], noun))
-			print_help(18, verbs[i].help, "%s %s", verbs[i].noun, verbs[i].verb ?: "");
-	(void)putchar('\n');
-	cli_put(stdout, 0,
-	    "Every command takes -help. An id may be shortened to a unique prefix.\n"
-	    "DROVER_ADDR=unix:///PATH is the address of the agent (" CLI_ADDRESS_DEFAULT ").\n"
-	    "DROVER_TOKEN=… is the ACL token, if the agent requires one.\n"
-	    "DROVER_NAMESPACE=NAME is the namespace, as with -namespace.");
-}
-
-static void
-print_verb_help(const struct cli_verb *v)
-{
-	const char *space = v->verb ? " " : "";
-
-	cli_line("Usage: drover %s%s%s %s", v->noun, space, v->verb ?: "", v->usage);
-	(void)putchar('\n');
-	cli_line("  %s", v->help);
-	if (v->flags->name) {
-		cli_head("Flags:");
-		print_flags(v->flags);
-	}
-	if (v->max_args >= 0) {
-		cli_head("Flags of every command:");
-		print_flags(common_flags);
-	}
-}
-
-/* Finds the verb that the words name, and how many words that took. NULL if there is none. */
-static const struct cli_verb *
-find_verb(int argc, char **argv, int *ret_words)
-{
-	for (size_t i = 0; argc > 0 && i < ELEMENTSOF(verbs); i++) {
-		const struct cli_verb *v = &verbs[i];
-
-		if (strcmp(v->noun, argv[0]) != 0)
-			continue;
-		if (v->verb && (argc < 2 || strcmp(v->verb, argv[1]) != 0))
-			continue;
-		*ret_words = v->verb ? 2 : 1;
-		return v;
-	}
-	return NULL;
-}
-
-static bool
-is_noun(const char *word)
-{
-	for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
-		if (strcmp(verbs[i].noun, word) == 0)
-			return true;
-	return false;
-}
-
-static bool
-is_help(const char *word)
-{
-	return strcmp(word, "-h") == 0 || strcmp(word, "-help") == 0 ||
-	       strcmp(word, "--help") == 0 || strcmp(word, "--h") == 0;
-}
-
-/* For an unknown command: prints the help of its noun if the noun exists, else one sentence. */
-static int
-refuse_words(int argc, char **argv)
-{
-	struct err e = { 0 };
-
-	if (argc == 0 || is_help(argv[0])) {
-		print_verbs(NULL);
-		return CLI_OK;
-	}
-	if (!is_noun(argv[0])) {
-		(void)err_say(&e, -EINVAL, "unknown command \"%s\": see drover help", argv[0]);
-		return cli_fail(&cli, &e);
-	}
-	if (argc > 1 && !is_help(argv[1])) {
-		(void)err_say(&e, -EINVAL, "unknown command \"%s %s\": see drover help %s", argv[0],
-		    argv[1], argv[0]);
-		return cli_fail(&cli, &e);
-	}
-	print_verbs(argv[0]);
-	return CLI_OK;
-}
-
-int
-cli_help(struct cli *c, int argc, char **argv)
-{
-	const struct cli_verb *v;
-	int words;
-
-	(void)c;
-	v = find_verb(argc, argv, &words);
-	if (!v)
-		return refuse_words(argc, argv);
-	print_verb_help(v);
-	return CLI_OK;
-}
 
 int
 cli_version(struct cli *c, int argc, char **argv)
@@ -187,27 +43,6 @@ cli_version(struct cli *c, int argc, char **argv)
 	}
 	r = cli_json_print(answer, &e);
 	return r < 0 ? cli_fail(c, &e) : CLI_OK;
-}
-
-/* Uses DROVER_ADDR, or NOMAD_ADDR if that is a unix socket, so that scripts written for Nomad keep
- * working. */
-static int
-choose_socket(struct err *e)
-{
-	const char *nomad = getenv("NOMAD_ADDR");
-
-	if (!cli.address)
-		cli.address = getenv("DROVER_ADDR");
-	if ((!cli.address || !*cli.address) && nomad && strncmp(nomad, "unix://", 7) == 0)
-		cli.address = nomad;
-	if (!cli.address || !*cli.address)
-		cli.address = CLI_ADDRESS_DEFAULT;
-	if (strncmp(cli.address, "unix://", 7) != 0 || cli.address[7] == '\0')
-		return err_say(e, -EINVAL,
-		    "the address \"%s\" is not of the form unix:///path/of/the/socket",
-		    cli.address);
-	cli.socket_path = cli.address + 7;
-	return 0;
 }
 
 /* A failure to write the output, for example to a full disk, is a failure of the command. */
@@ -232,15 +67,15 @@ refuse_line(const struct cli_verb *v, const struct err *e)
 static int
 run_verb(const struct cli_verb *v, int argc, char **argv)
 {
-	const struct cli_flag *const tables[] = { v->flags, common_flags };
+	const struct cli_flag *const tables[] = { v->flags, cli_common_flags };
 	struct err e = { 0 };
 	int n = argc, r;
 
 	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		if (v->max_args == CLI_COMMAND && argv[i][0] != '-')
 			break;
-		if (is_help(argv[i])) {
-			print_verb_help(v);
+		if (cli_is_help(argv[i])) {
+			cli_help_print(v);
 			return CLI_OK;
 		}
 	}
@@ -256,7 +91,7 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 	if (cli.verbose)
 		cli.id_len = 128;
 	cli_namespace_init(&cli);
-	r = choose_socket(&e);
+	r = cli_api_choose(&cli, &e);
 	return r < 0 ? refuse_line(v, &e) : v->run(&cli, n, argv);
 }
 
@@ -275,10 +110,12 @@ main(int argc, char **argv)
 	if (argc > 0 && (strcmp(argv[0], "-version") == 0 || strcmp(argv[0], "--version") == 0 ||
 			    strcmp(argv[0], "-v") == 0))
 		return flush_output(cli_version(&cli, 0, NULL));
-	v = find_verb(argc, argv, &words);
+	if (argc > 0 && strcmp(argv[0], "__complete") == 0)
+		return flush_output(cli_complete(&cli, argc - 1, argv + 1));
+	v = cli_verb_find(argc, argv, &words);
 	if (!v) {
-		bool asked = argc > 1 || (argc == 1 && is_help(argv[0]));
-		int r = refuse_words(argc, argv);
+		bool asked = argc > 0 && cli_is_help(argv[argc - 1]);
+		int r = cli_help_unknown(&cli, argc, argv);
 
 		/* `drover` and `drover job` alone print the help and fail, so that scripts notice.
 		 */

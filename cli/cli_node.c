@@ -22,6 +22,7 @@ static struct {
 } options = { .deadline_ms = 3600 * 1000 };
 
 const struct cli_flag cli_node_status_flags[] = {
+	CLI_LIST_FLAGS,
 	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent" },
 	{ "stats", CLI_FLAG_BOOL, &options.stats, NULL,
 	    "also show resource usage (needs -self or a node)" },
@@ -63,6 +64,7 @@ node_cells(const struct cli *cli, struct cli_table *t, const json_t *node)
 }
 
 static const struct cli_list nodes = {
+	.none = "No nodes",
 	CLI_HEADS("ID", "Name", "?Datacenter", "?Class", "?Drain", "Eligibility", "Status"),
 	.cells = node_cells,
 };
@@ -114,28 +116,6 @@ print_host_volumes(const json_t *node)
 		cli_cell(t, "%s", cli_json_str(volume, "Path"));
 	}
 	cli_table_print(t);
-}
-
-static int
-compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void
-print_map(const char *head, const json_t *map)
-{
-	size_t n = 0;
-	cleanup_free const char **names = mem_zeroed(json_object_size(map), sizeof(char *));
-	const char *name;
-	json_t *value;
-
-	cli_head("%s", head);
-	json_object_foreach ((json_t *)map, name, value)
-		names[n++] = name;
-	qsort(names, n, sizeof *names, compare_names);
-	for (size_t i = 0; i < n; i++)
-		cli_field(names[i], "%s", json_string_value(json_object_get(map, names[i])) ?: "");
 }
 
 static void
@@ -195,8 +175,8 @@ show_node(struct cli *cli, const char *id, struct err *e)
 	if (options.stats && (r = cli_print_node_stats(cli, id, e)) < 0)
 		return r;
 	if (cli->verbose) {
-		print_map("Attributes", cli_json_get(node, "Attributes"));
-		print_map("Meta", cli_json_get(node, "Meta"));
+		cli_map_print("Attributes", cli_json_get(node, "Attributes"));
+		cli_map_print("Meta", cli_json_get(node, "Meta"));
 	}
 	return 0;
 }
@@ -212,8 +192,10 @@ cli_node_status(struct cli *cli, int argc, char **argv)
 		r = list_nodes(cli, &e);
 		return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 	}
-	r = argc ? cli_id_resolve(cli, &cli_kind_node, argv[0], &id, &e)
-		 : cli_id_self(cli, &id, &e);
+	r = cli_list_refuse_flags(&e);
+	if (r == 0)
+		r = argc ? cli_id_resolve(cli, &cli_kind_node, argv[0], &id, &e)
+			 : cli_id_self(cli, &id, &e);
 	if (r == 0)
 		r = show_node(cli, id, &e);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;

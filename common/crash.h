@@ -30,15 +30,8 @@ char *crash_env(void);
 #define CRASH_AT(point) crash_hit(point)
 #define CRASH_BUILD     1
 #else
-static inline void
-crash_init(void)
-{
-}
-static inline char *
-crash_env(void)
-{
-	return 0;
-}
+#define crash_init()    ((void)0)
+#define crash_env()     ((char *)0)
 #define CRASH_AT(point) ((void)0)
 #define CRASH_BUILD     0
 #endif

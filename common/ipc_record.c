@@ -53,7 +53,7 @@ check_field(const struct ipc_field *f, const uint8_t *at, size_t len)
 	case IPC_FIELD_ENUM:
 	case IPC_FIELD_LIST:
 		memcpy(&n, at, sizeof n);
-		break;
+		/* fall through */
 	case IPC_FIELD_RECORD:
 		break;
 	}

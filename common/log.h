@@ -16,15 +16,13 @@ enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LO
  * lines get the prefix "<N>", else the local time, the process's name and the level.
  */
 void log_init(const char *name, enum log_level max);
-/* Makes each line on stderr an object of JSON, unless stderr is the journal. */
-void log_use_json(void);
 /*
  * If stderr is the journal, fn gets the lines instead: len bytes of text without control
  * characters. It returns false if it did not write the line, which then goes to stderr.
  */
 typedef bool log_journal_fn(
     enum log_level level, const char *process, const char *text, size_t len);
-void log_use_journal(log_journal_fn *fn);
+extern log_journal_fn *log_journal; /* NULL: they go to stderr */
 /* Returns the level of one of Nomad's words error, warn, info, debug, trace (which is debug), or
  * -1. */
 int log_level_parse(const char *word);

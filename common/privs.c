@@ -21,12 +21,6 @@
 	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                           \
 	    SECBIT_NO_SETUID_FIXUP_LOCKED)
 
-static int
-bounding_has(unsigned cap)
-{
-	return prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
-}
-
 static unsigned
 cap_count(void)
 {
@@ -35,7 +29,7 @@ cap_count(void)
 	/* A newer kernel may have more capabilities than the header. The number is cached, because
 	 * filters forbid prctl. */
 	for (int i = CAP_LAST_CAP + 1; n == 0; i++)
-		if (i == 63 || bounding_has(i) < 0)
+		if (i == 63 || prctl(PR_CAPBSET_READ, i, 0, 0, 0) < 0)
 			n = i;
 	return n;
 }
@@ -82,7 +76,7 @@ privs_bound(uint64_t keep)
 	for (unsigned cap = 0; cap < cap_count(); cap++)
 		/* Skips capabilities that are not in the set: dropping them would need CAP_SETPCAP
 		 * and would copy the credentials. */
-		if (!(keep >> cap & 1) && bounding_has(cap) > 0 &&
+		if (!(keep >> cap & 1) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) > 0 &&
 		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -EPERM;
 	return 0;
@@ -131,7 +125,7 @@ prove_drop(const struct privs *p, struct err *e)
 			return err_say(e, -EPERM,
 			    "drop privileges: the ambient set is not the one that was set");
 		if (p->bounding != PRIVS_KEEP_BOUNDING &&
-		    bounding_has(cap) != (int)(p->bounding >> cap & 1))
+		    prctl(PR_CAPBSET_READ, cap, 0, 0, 0) != (int)(p->bounding >> cap & 1))
 			return err_say(e, -EPERM,
 			    "drop privileges: the bounding set is not the one that was set");
 	}

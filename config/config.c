@@ -551,7 +551,6 @@ static const struct config_attr agent_attrs[] = {
 	TEXT("name", name),
 	CALL("data_dir", read_data_dir),
 	CALL("log_level", read_log_level),
-	BOOL("log_json", log_json),
 	BLOCK("client", client_attrs),
 	BLOCK("plugin", config_plugin_attrs),
 	BLOCK("server", server_attrs),
@@ -583,6 +582,9 @@ static const struct config_attr agent_attrs[] = {
 	UNUSED_AS("log_file",
 	    "has no effect: the log goes to stderr, which is the journal under systemd"),
 	UNUSED_AS("log_include_location", "has no effect: lines name the process"),
+	UNUSED_AS("log_json",
+	    "has no effect: lines have fields in the journal (journalctl -o json), and drover "
+	    "monitor -log-json prints JSON"),
 	UNUSED_AS("log_rotate_bytes",
 	    "has no effect: the log goes to stderr, which is the journal under systemd"),
 	UNUSED_AS("log_rotate_duration",

@@ -103,8 +103,6 @@ prepare(struct launcher *l, struct err *e)
 	level = log_level_parse(l->config.config->log_level);
 	if (level > 0)
 		log_init("launcher", (enum log_level)level);
-	if (l->config.config->log_json)
-		log_use_json();
 	if ((r = lau_log_open(l, e)) < 0 || (r = lau_binaries_open(l, e)) < 0 ||
 	    (r = lau_data_open(l, e)) < 0 || (r = lau_data_make(l, e)) < 0 ||
 	    (r = lau_runtime_make(l, e)) < 0)

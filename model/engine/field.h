@@ -47,9 +47,9 @@ struct problems {
 	const struct place *place; /* the position of the validation */
 };
 
-/* model_problem() keeps only the first 100 problems, each as one printable line. problems_text() returns all, one per line; ""
- * if there are none; the caller frees it. problems_err() joins those that fit into one error,
- * "a; b; 3 more"; returns 0 if there are none, else -EINVAL. */
+/* model_problem() keeps only the first 100 problems, each as one printable line. problems_text()
+ * returns all, one per line; "" if there are none; the caller frees it. problems_err() joins those
+ * that fit into one error, "a; b; 3 more"; returns 0 if there are none, else -EINVAL. */
 void model_problem(struct problems *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *problems_text(const struct problems *p);
 int problems_err(const struct problems *p, struct err *e);

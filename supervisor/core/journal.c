@@ -92,7 +92,7 @@ journal_open(void)
 {
 	journal_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (journal_fd >= 0)
-		log_use_journal(send_entry);
+		log_journal = send_entry;
 }
 
 void

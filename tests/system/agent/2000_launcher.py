@@ -126,17 +126,6 @@ def test_lines_in_the_foreground_have_a_time():
     assert {"launcher", "supervisor"} <= {agent.LINE.match(line)[1] for line in lines}, lines
 
 
-def test_log_json_makes_each_line_an_object():
-    with agent.Agent(["-config", write(case.directory() + "/a.hcl", 'log_json = true\nlog_level = "debug"\n')]) as a:
-        a.wait_ready()
-        a.kill("mount-helper")
-        a.wait_log("was killed by signal 9")
-        found = [json.loads(line) for line in a.log().splitlines()]
-    case.equal({tuple(sorted(line)) for line in found}, {("@level", "@message", "@module", "@timestamp")})
-    assert {"launcher", "supervisor"} <= {line["@module"] for line in found}, found
-    case.equal({line["@level"] for line in found if "killed by signal" in line["@message"]}, {"warn"})
-
-
 def test_csi_helper_is_not_started_before_it_is_needed():
     with agent.Agent() as a:
         a.wait_ready()

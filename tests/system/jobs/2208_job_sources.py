@@ -93,7 +93,7 @@ def test_the_command_shows_the_source():
     case.equal(json.loads(node.drover("job", "inspect", "-json", "source").out)["ID"], "source")
     for words, part in ((("-hcl", "-json"), "exclude each other"), (("-with-vars",), "-with-vars needs -hcl"),
                         (("-version", "9"), "has no version 9"), (("-hcl", "-version", "9"), "has no version 9"),
-                        (("-t", "{{.}}"), "-t is not supported: ")):
+                        (("-t", "{{.}}"), "templates (-t) are not supported")):
         case.contains(node.drover("job", "inspect", *words, "source", code=1).err, part)
 
 
@@ -152,7 +152,7 @@ def test_large_sources_are_left_out():
     # The whole request is limited too; then the command leaves the source out.
     path = case.write(base + "/huge.nomad.hcl", "# " + "é\t" * 400000 + "\n" + JOB)
     out = node.drover("job", "run", "-detach", "-var", "counts={g = 1}", path).out
-    case.contains(out, "Warnings: the job's source is not stored, because the request with it is too large")
+    case.contains(out, "Warning: the job's source is not stored, because the request with it is too large")
     missing("source", node.ask("/v1/job/source")["Version"] + 1)
 
 

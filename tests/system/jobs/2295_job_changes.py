@@ -42,7 +42,7 @@ def test_a_job_is_rolled_back_to_an_older_version():
     node.do("DELETE", "/v1/job/web")
     rows = [line.split() for line in drover("job", "history", "web").out.splitlines()]
     case.equal([r[0] for r in rows], ["Version", "3", "2", "1", "0"])
-    case.equal(rows[1][-2:], ["current,", "stopped"])
+    case.equal(rows[1][-3:], ["current,", "stopped", "-"])
     case.equal(len(json.loads(drover("job", "history", "-json", "web").out)["Versions"]), 4)
     drover("job", "revert", "web", "1")
     said("web", b"one")

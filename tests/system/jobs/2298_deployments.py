@@ -311,7 +311,7 @@ def test_the_command_follows_a_deployment():
     case.contains(out, "the canaries are healthy")
     found = deployment("cli")["ID"]
     case.contains(drover("job", "status", "cli").out, "Latest Deployment")
-    case.equal([line.split()[-1] for line in drover("job", "history", "cli").out.splitlines()[1:]], ["current", "stable"])
+    case.equal([line.split()[-2] for line in drover("job", "history", "cli").out.splitlines()[1:]], ["current", "stable"])
     rows = [line.split()[:4] for line in drover("deployment", "list").out.splitlines()]
     case.equal(rows[1], [found[:8], "cli", "1", "running"])
     out = drover("deployment", "promote", found[:8]).out

@@ -239,7 +239,7 @@ def test_the_command_shows_and_launches_periodic_jobs():
     out = say("job", "status", "shown")
     case.contains(out, children("shown")[0])
     case.contains(say("job", "status"), "batch/periodic")
-    case.contains(say("job", "periodic", "stop", "shown", code=1), "only force exists")
+    case.contains(say("job", "periodic", "stop", "shown", code=1), 'unknown command "job periodic stop"')
     case.contains(say("job", "periodic", "force", children("shown")[0], code=1), "it is not periodic")
     say("job", "stop", "shown")
     case.equal("Next launch" in say("job", "status", "shown"), False)
