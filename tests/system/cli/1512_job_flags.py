@@ -42,7 +42,7 @@ def test_flags_reach_the_agent():
 def test_what_drover_has_not_is_refused():
     path = case.write(base + "/web.json", json.dumps(api.job("web")))
     for command, flags in ((("job", "run"), ("-ui", "-consul-namespace=a", "-vault-namespace=a")), (("job", "validate"), ("-vault-namespace",)),
-                           (("job", "plan"), ("-vault-namespace=a", "-t={{.}}")), (("job", "stop"), ("-global",)), (("job", "inspect"), ("-t=a",))):
+                           (("job", "plan"), ("-vault-namespace=a",)), (("job", "stop"), ("-global",))):
         for flag in flags:
             r = node.drover(*command, flag, path, code=255 if "plan" in command else 1)
             case.equal((r.out, r.err.startswith("drover: %s is not supported: " % flag.partition("=")[0]), r.err.count("\n")), ("", True, 1), r.err)
