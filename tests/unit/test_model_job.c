@@ -225,8 +225,9 @@ END_TEST
 #define CSI(more)                                                                                  \
 	"\"Volumes\":{\"d\":{\"Type\":\"csi\",\"Source\":\"v\",\"AttachmentMode\":\"file-"         \
 	"system\"" more "}}"
-#define HOST(more)                                                                                 \
-	"\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\",\"AccessMode\":" more "}}"
+#define HOST(access, attachment)                                                                   \
+	"\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\",\"AccessMode\":\"" access          \
+	"\",\"AttachmentMode\":\"" attachment "\"}}"
 #define NAMED(more)    "\"Identities\":[{" more "}]"
 #define IDENTITY(name) "group \"g\": task \"t\": identity \"" name "\": "
 
@@ -343,19 +344,23 @@ static const struct validation general_cases[] = {
 	       "v\",\"AttachmentMode\":\"file-system\","
 	       "\"AccessMode\":\"single-node-writer\"}}"),
 	    "group \"g\": volume \"d\": source \"../v\" cannot be the id of a volume" },
-	{ WITH(HOST("\"single-node-writer\"")), NULL },
-	{ WITH(HOST("\"single-node-multi-writer\",\"AttachmentMode\":\"file-system\"")), NULL },
-	{ WITH(HOST("\"single-node-reader-only\",\"ReadOnly\":true")), NULL },
-	{ WITH(HOST("\"single-node-reader-only\"")),
+	{ WITH(CSI(",\"AccessMode\":\"single-node-multi-writer\"")),
+	    "group \"g\": volume \"d\": access_mode single-node-multi-writer is only for host "
+	    "volumes" },
+	{ WITH(HOST("single-node-writer", "file-system")), NULL },
+	{ WITH(HOST("single-node-single-writer", "")), NULL },
+	{ WITH(HOST("single-node-multi-writer", "file-system")), NULL },
+	{ WITH(HOST("single-node-reader-only", "")),
 	    "group \"g\": volume \"d\": access_mode single-node-reader-only needs read_only = "
 	    "true" },
-	{ WITH(HOST("\"multi-node-reader-only\"")),
-	    "group \"g\": volume \"d\": access_mode multi-node-reader-only is for CSI volumes" },
-	{ WITH(HOST("\"\",\"MountOptions\":{\"FSType\":\"ext4\"}")),
-	    "group \"g\": volume \"d\": host volumes cannot have mount_options" },
-	{ WITH(CSI(",\"AccessMode\":\"single-node-single-writer\"")),
-	    "group \"g\": volume \"d\": access_mode single-node-single-writer is for host "
+	{ WITH(HOST("multi-node-multi-writer", "")),
+	    "group \"g\": volume \"d\": access_mode multi-node-multi-writer is only for csi "
 	    "volumes" },
+	{ WITH(HOST("", "block-device")),
+	    "group \"g\": volume \"d\": a host volume is a directory: attachment_mode must be "
+	    "\"file-system\"" },
+	{ WITH("\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\",\"MountOptions\":{}}}"),
+	    "group \"g\": volume \"d\": host volumes cannot have mount_options" },
 	{ TASKED("\"Resources\":{\"MemoryMB\":20,\"MemoryMaxMB\":-1}"), NULL },
 	{ TASKED("\"Resources\":{\"MemoryMB\":20,\"MemoryMaxMB\":-2}"),
 	    "group \"g\": task \"t\": resources: memory_max must not be negative, except -1: no "
