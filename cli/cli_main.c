@@ -18,6 +18,8 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 
+#define VERB_WIDTH 22 /* of "volume snapshot create" */
+
 static struct cli cli = { .timeout_ms = CLI_TIMEOUT_MS, .id_len = 8 };
 
 static const struct cli_flag common_flags[] = {
@@ -76,7 +78,7 @@ print_verbs(const char *noun)
 	cli_head("Commands:");
 	for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
 		if (has_noun(&verbs[i], noun))
-			print_help(18, verbs[i].help, "%s %s", verbs[i].noun, verbs[i].verb ?: "");
+			print_help(VERB_WIDTH, verbs[i].help, "%s %s", verbs[i].noun, verbs[i].verb ?: "");
 	(void)putchar('\n');
 	cli_put(stdout, 0,
 	    "Every command takes -help. An id may be shortened to a unique prefix.\n"
