@@ -47,9 +47,9 @@ struct problems {
 	const struct place *place; /* the position of the validation */
 };
 
-/* model_problem() keeps only the first 100 problems, each as one printable line. problems_text() returns all, one per line; ""
- * if there are none; the caller frees it. problems_err() joins those that fit into one error,
- * "a; b; 3 more"; returns 0 if there are none, else -EINVAL. */
+/* model_problem() keeps only the first 100 problems, each as one printable line. problems_text()
+ * returns all, one per line; "" if there are none; the caller frees it. problems_err() joins those
+ * that fit into one error, "a; b; 3 more"; returns 0 if there are none, else -EINVAL. */
 void model_problem(struct problems *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *problems_text(const struct problems *p);
 int problems_err(const struct problems *p, struct err *e);
@@ -68,8 +68,11 @@ void model_free(const struct type *type, void *obj);
  * number, found "x"`. After a failure obj is as after model_done().
  */
 int model_from_json(const struct type *type, const json_t *json, void *obj, struct err *e);
-/* Adds a sentence for each member of this JSON that the decoder ignores, with its path and the name
- * that was probably meant; at most 20. */
+/* Returns whether a value is empty, as the nomad command sends it: null, false, 0, "", [], or an
+ * object with only such members. */
+bool json_says_nothing(const json_t *json);
+/* Adds a sentence for each member of this JSON that is not empty and that the decoder ignores, with
+ * its path and the name that was probably meant; at most 20. */
 void model_find_unknown(const struct type *type, const json_t *json, struct problems *p);
 /* As model_from_json(), from text. If it is not valid JSON, the error is "line 3, column 7: …". */
 int model_from_text(
