@@ -119,7 +119,7 @@ MUSL         := $(shell $(CC) -print-multiarch 2>/dev/null | sed s/gnu/musl/)
 MUSL_CFLAGS   = $(CFLAGS) -nostdinc -isystem /usr/include/$(MUSL) -isystem $(shell $(CC) -print-file-name=include) \
                 -idirafter /usr/include/$(MUSL:musl=gnu) -idirafter /usr/include -include common/musl.h -Wno-sign-compare # for CMSG_NXTHDR
 MUSL_CRT     := /usr/lib/$(MUSL)
-EXECUTOR_COMMON := clock clone crash err exe_record fd id lease lease_deadline log mount_proof pid privs sd task_spec
+EXECUTOR_COMMON := clock clone crash err exe_record fd id lease lease_deadline log mount_proof pid privs sd task_spec utf8
 EXECUTOR_OBJS   := $(patsubst %.c,$(BUILD)/musl/%.o,$(call tree,executor) $(EXECUTOR_COMMON:%=common/%.c))
 ifeq ($(SAN),)
 $(BUILD)/drover-executor: $(EXECUTOR_OBJS)

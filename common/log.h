@@ -4,15 +4,27 @@
 #ifndef DROVER_COMMON_LOG_H
 #define DROVER_COMMON_LOG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /* The values are those of syslog(3), which journald reads from a "<N>" prefix (sd-daemon(3)). */
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
 
 /*
  * Sets the process's name, which is kept and not copied, and the highest level that is printed;
  * until then it is info. If stderr is the journal (JOURNAL_STREAM names its device and inode),
- * lines get the prefix "<N>", else the process's name and level.
+ * lines get the prefix "<N>", else the local time, the process's name and the level.
  */
 void log_init(const char *name, enum log_level max);
+/* Makes each line on stderr an object of JSON, unless stderr is the journal. */
+void log_use_json(void);
+/*
+ * If stderr is the journal, fn gets the lines instead: len bytes of text without control
+ * characters. It returns false if it did not write the line, which then goes to stderr.
+ */
+typedef bool log_journal_fn(
+    enum log_level level, const char *process, const char *text, size_t len);
+void log_use_journal(log_journal_fn *fn);
 /* Returns the level of one of Nomad's words error, warn, info, debug, trace (which is debug), or
  * -1. */
 int log_level_parse(const char *word);

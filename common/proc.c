@@ -46,6 +46,7 @@ static const struct arg {
 	ARG(ARG_NUMBER, "--agent-uid-5=", agent_uids[5]),
 	ARG(ARG_NUMBER, "--agent-uid-6=", agent_uids[6]),
 	ARG(ARG_NUMBER, "--generation=", generation),
+	ARG(ARG_FLAG, "--log-json", log_json),
 	ARG(ARG_FLAG, "--dev", dev),
 #undef ARG
 };
@@ -315,11 +316,13 @@ proc_main(const struct proc_spec *spec, int argc, char **argv)
 	level = log_level_parse(args.log_level);
 	if (level > 0)
 		log_init(spec->name, (enum log_level)level);
+	if (args.log_json)
+		log_use_json();
 	for (int fd = FD_LINK; fd <= FD_SUP_PARSER; fd++)
 		(void)fd_set_cloexec(fd, true);
 	log_watch(FD_LOG, FD_LOG_LEVEL);
 	/* After execveat() with a descriptor ps would show the descriptor's number as name. */
-	(void)fd_write_file(AT_FDCWD, "/proc/self/comm", spec->name);
+	(void)fd_write_file(AT_FDCWD, "/proc/self/comm", argv[0]);
 	(void)umask(022);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (hold_lock(&e) < 0 || (spec->init && spec->init(spec->state, &args, &e) < 0) ||

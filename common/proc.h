@@ -47,6 +47,7 @@ struct proc_args {
 	const char *runtime_dir; /* <rt> */
 	const char *cgroup;
 	const char *log_level;
+	bool log_json;
 	uid_t uid; /* the uid that the process takes */
 	gid_t gid;
 	gid_t drover_gid; /* supervisor's, which may read what helpers make for it */

@@ -507,11 +507,6 @@ read_tls_file(struct config_reader *c, const struct hcl_node *node)
 	return r;
 }
 
-#define BOOL(key_, field)                                                                          \
-	{                                                                                          \
-		.key = key_, .kind = ATTR_BOOL, FIELD(field)                                       \
-	}
-
 static const struct config_attr tls_attrs[] = {
 	BOOL("rpc", tls_rpc),
 	BOOL("verify_server_hostname", tls_verify_server_hostname),
@@ -556,6 +551,7 @@ static const struct config_attr agent_attrs[] = {
 	TEXT("name", name),
 	CALL("data_dir", read_data_dir),
 	CALL("log_level", read_log_level),
+	BOOL("log_json", log_json),
 	BLOCK("client", client_attrs),
 	BLOCK("plugin", config_plugin_attrs),
 	BLOCK("server", server_attrs),
@@ -587,7 +583,6 @@ static const struct config_attr agent_attrs[] = {
 	UNUSED_AS("log_file",
 	    "has no effect: the log goes to stderr, which is the journal under systemd"),
 	UNUSED_AS("log_include_location", "has no effect: lines name the process"),
-	UNUSED_AS("log_json", "has no effect: lines are text: journalctl -o json has fields"),
 	UNUSED_AS("log_rotate_bytes",
 	    "has no effect: the log goes to stderr, which is the journal under systemd"),
 	UNUSED_AS("log_rotate_duration",

@@ -55,6 +55,10 @@ struct config_attr {
 	{                                                                                          \
 		.key = key_, .kind = ATTR_NUMBER, FIELD(field), .most = 1000000000                 \
 	}
+#define BOOL(key_, field)                                                                          \
+	{                                                                                          \
+		.key = key_, .kind = ATTR_BOOL, FIELD(field)                                       \
+	}
 #define PORT(key_, field)                                                                          \
 	{                                                                                          \
 		.key = key_, .kind = ATTR_NUMBER, FIELD(field), .most = 65535                      \

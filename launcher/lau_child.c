@@ -152,6 +152,8 @@ add_args(struct words *w, const struct launcher *l, enum ipc_peer who)
 	add_word(w, "--executor-gid=%u", u->gid[LAU_USER_EXECUTOR]);
 	for (int i = 0; i < LAU_USERS; i++)
 		add_word(w, "--agent-uid-%d=%u", i, u->uid[i]);
+	if (l->config.config->log_json)
+		add_word(w, "--log-json");
 	if (l->dev)
 		add_word(w, "--dev");
 }

@@ -103,6 +103,8 @@ prepare(struct launcher *l, struct err *e)
 	level = log_level_parse(l->config.config->log_level);
 	if (level > 0)
 		log_init("launcher", (enum log_level)level);
+	if (l->config.config->log_json)
+		log_use_json();
 	if ((r = lau_log_open(l, e)) < 0 || (r = lau_binaries_open(l, e)) < 0 ||
 	    (r = lau_data_open(l, e)) < 0 || (r = lau_data_make(l, e)) < 0 ||
 	    (r = lau_runtime_make(l, e)) < 0)
@@ -148,6 +150,7 @@ main(int argc, char **argv)
 
 	crash_init();
 	lau_stderr_own();
+	(void)unsetenv("TZ"); /* as in the other processes, which do not get it */
 	log_init("launcher", LOG_LEVEL_INFO);
 	for (int i = 0; i < LAU_CHILDREN; i++)
 		l.children[i].link = l.children[i].kept = -1;

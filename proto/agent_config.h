@@ -82,6 +82,7 @@ struct agent_config {
 	char region[CONFIG_NAME_SIZE], datacenter[CONFIG_NAME_SIZE];
 	char node_class[CONFIG_NAME_SIZE], node_pool[CONFIG_NAME_SIZE];
 	char log_level[16];
+	bool log_json;
 	char lang[CONFIG_NAME_SIZE]; /* the machine's LANG, for tasks that set none; empty: none */
 	uint32_t n_servers;          /* 0: the embedded server */
 	char servers[CONFIG_SERVERS_MAX][CONFIG_PATH_SIZE];

@@ -19,6 +19,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/proc.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/alloc/alloc_gc.h"
@@ -49,7 +50,7 @@ static struct sup sup = { .run_dir_fd = -1, .sock_dir_fd = -1, .log_dir_fd = -1 
 static void
 on_drained(struct sup *s)
 {
-	log_info("the node is drained");
+	journal_info(JOURNAL_NODE, NULL, "the node is drained");
 	s->exiting = true;
 }
 
@@ -220,6 +221,7 @@ run(void *state, const struct proc_args *args)
 	int r;
 
 	sup.args = *args;
+	journal_open();
 	raise_nofile();
 	sup.config = config_map(FD_CONFIG, &e);
 	if (!sup.config || begin_loop(&e) < 0) {
@@ -236,8 +238,8 @@ run(void *state, const struct proc_args *args)
 		log_error("%s", e.msg);
 		return 1;
 	}
-	log_info("ready: node %.8s, %u allocations, work comes from: %s", node_get(&sup)->id,
-	    sup.allocs->n, sup.source->ops->name);
+	journal_info(JOURNAL_READY, NULL, "ready: node %.8s, %u allocations, work comes from: %s",
+	    node_get(&sup)->id, sup.allocs->n, sup.source->ops->name);
 	(void)sd_notifyf(0, "READY=1\nSTATUS=%u allocations", sup.allocs->n);
 	code_let_go(); /* GnuTLS, which libmicrohttpd links, has been initialised but is not used */
 	r = turn_loop(&sup);

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/source/source.h"
@@ -44,7 +44,8 @@ on_stat(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 
 	gc->call = 0;
 	if (r < 0) {
-		log_warn("check whether the data directory is full: %s", e->msg);
+		journal_warn(
+		    JOURNAL_DISK, NULL, "check whether the data directory is full: %s", e->msg);
 		check_after(sup, config->gc_interval_ms * 1000);
 		return;
 	}
@@ -55,12 +56,14 @@ on_stat(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 	       sup->source->ops->collect_oldest(sup->source))
 		n++;
 	if (n > 0)
-		log_info("the disk is %d %% full and %d %% of its inodes are in use: removing %d "
-			 "ended allocations",
+		journal_info(JOURNAL_DISK, NULL,
+		    "the disk is %d %% full and %d %% of its inodes are in use: removing %d "
+		    "ended allocations",
 		    (int)bytes, (int)inodes, (int)n);
 	else if (gc->full && !was_full)
-		log_warn("the disk is %d %% full and %d %% of its inodes are in use, but there is "
-			 "no ended allocation to remove",
+		journal_warn(JOURNAL_DISK, NULL,
+		    "the disk is %d %% full and %d %% of its inodes are in use, but there is "
+		    "no ended allocation to remove",
 		    (int)bytes, (int)inodes);
 	check_after(sup, n > 0 ? AGAIN_USEC : config->gc_interval_ms * 1000);
 }

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 
 #define DESTROY_RETRY_USEC 30000000
@@ -198,7 +198,8 @@ on_destroy_retry(void *arg)
 static void
 destroy_later(struct alloc_runner *ar, const struct err *e)
 {
-	log_warn("allocation %.8s: %s; it is tried again in 30 s", ar->sa->a.id, e->msg);
+	journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
+	    "allocation %.8s: %s; it is tried again in 30 s", ar->sa->a.id, e->msg);
 	ar->hooks->busy = true;
 	sup_timer_set(
 	    ar->sup, &ar->hooks->retry, CLOCK_MONOTONIC, DESTROY_RETRY_USEC, on_destroy_retry, ar);

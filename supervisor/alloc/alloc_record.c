@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
 #include "common/mem.h"
 #include "model/engine/table.h"
+#include "supervisor/core/journal.h"
 
 #define S tracker_record
 static const struct field tracker_record_fields[] = {
@@ -48,8 +48,9 @@ alloc_record_read(const struct sup_alloc *sa, struct alloc_record *ret)
 
 	/* The reason may quote the text, which has tokens. */
 	if (*text && model_from_text(&alloc_record_type, text, strlen(text), ret, NULL) < 0)
-		log_error("allocation %.8s: state.db has no readable record of what this node did "
-			  "with it; its hooks and restart policies begin anew",
+		journal_error(JOURNAL_STATE, ABOUT_ALLOC(sa),
+		    "allocation %.8s: state.db has no readable record of what this node did "
+		    "with it; its hooks and restart policies begin anew",
 		    sa->a.id);
 }
 

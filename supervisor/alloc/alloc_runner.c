@@ -8,7 +8,6 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/list.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_kill.h"
@@ -16,6 +15,7 @@
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/source/source.h"
 
 static bool
@@ -232,7 +232,7 @@ tell_postrun_failures(struct alloc_runner *ar)
 	if (!why)
 		return;
 	(void)snprintf(text, sizeof text, "post-run hooks failed: %s", why);
-	log_warn("allocation %.8s: %s", ar->sa->a.id, text);
+	journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa), "allocation %.8s: %s", ar->sa->a.id, text);
 	alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
 }
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "common/list.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_record.h"
@@ -15,6 +14,7 @@
 #include "supervisor/alloc/leftovers.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_child.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/volume/volumes.h"
@@ -183,7 +183,7 @@ on_work_changed(struct sup *sup, struct changed_watch *w)
 void
 client_stop_all(struct sup *sup, const struct client_stop *wanted)
 {
-	log_info("stopping all allocations%s: %s",
+	journal_info(JOURNAL_NODE, NULL, "stopping all allocations%s: %s",
 	    wanted->spares_system ? " but those of system jobs" : "", wanted->why);
 	sup->client->stop = *wanted;
 	changed_watch(sup, CHANGED_WORK, &sup->client->work);

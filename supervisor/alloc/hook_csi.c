@@ -12,6 +12,7 @@
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/source/source.h"
 #include "supervisor/volume/plugin_task.h"
@@ -94,6 +95,10 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 		return;
 	}
 	if (r < 0) {
+		const char *volume = str(next_request(ar)->source);
+
+		journal_warn(JOURNAL_VOLUME, ABOUT_VOLUME(ar->sa, volume),
+		    "allocation %.8s: mount volume %s: %s", ar->sa->a.id, volume, e->msg);
 		end_step(ar, err_say(&why, r, "mounting volumes: %s", e->msg), &why);
 		return;
 	}

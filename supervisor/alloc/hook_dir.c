@@ -3,11 +3,11 @@
  * alloc is removed. Runs in: supervisor. */
 #include "common/cleanup.h"
 #include "common/list.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/node/mounts.h"
 
@@ -74,8 +74,9 @@ static void
 warn_unlimited(const struct alloc_runner *ar, int r, const struct err *e)
 {
 	if (r < 0)
-		log_warn("allocation %.8s: its disk is measured, because the file system cannot "
-			 "limit it: %s",
+		journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
+		    "allocation %.8s: its disk is measured, because the file system cannot "
+		    "limit it: %s",
 		    ar->sa->a.id, e->msg);
 }
 
@@ -112,7 +113,8 @@ on_made(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 
 	state_of(ar)->call = 0;
 	if (r >= 0 && made->moved)
-		log_info("allocation %.8s: it took over the data of %.8s", ar->sa->a.id,
+		journal_info(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
+		    "allocation %.8s: it took over the data of %.8s", ar->sa->a.id,
 		    str(ar->sa->a.previous_allocation));
 	if (r < 0 || (!made->needs_project && !made->has_project)) {
 		alloc_hook_done(ar, r, e);

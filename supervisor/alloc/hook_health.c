@@ -10,12 +10,12 @@
 
 #include "common/clock.h"
 #include "common/duration.h"
-#include "common/log.h"
 #include "common/number.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_checks.h"
 #include "supervisor/alloc/task_events.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/source/source.h"
 
@@ -171,7 +171,8 @@ set_health(struct alloc_runner *ar, const struct blame *b)
 	if (b)
 		tell_unhealthy(ar, b);
 	else
-		log_info("allocation %.8s is healthy", a->id);
+		journal_info(
+		    JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa), "allocation %.8s is healthy", a->id);
 	end_watch(ar);
 }
 

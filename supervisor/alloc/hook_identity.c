@@ -8,11 +8,11 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/duration.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_token.h"
 #include "supervisor/alloc/task_events.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/service/task_env.h"
 #include "supervisor/source/source.h"
 
@@ -109,8 +109,9 @@ store_token(struct alloc_identities *ids, const struct source_token *token)
 		t->given = t->giving = t->late = false;
 		token_set_times(t, 0);
 		if (token->expires_ns > 0 && token->expires_ns <= t->signed_ns)
-			log_warn("allocation %.8s task %s: its token %s has expired already by "
-				 "this node's clock: the servers' or this one is wrong",
+			journal_warn(JOURNAL_TASK, ABOUT_TASK(ids->ar->sa, token->task),
+			    "allocation %.8s task %s: its token %s has expired already by "
+			    "this node's clock: the servers' or this one is wrong",
 			    ids->ar->sa->a.id, token->task, token->name);
 	}
 }
@@ -165,7 +166,8 @@ fail_or_retry(struct alloc_identities *ids, int r, const struct err *e)
 		    err_say(&why, -EINVAL, "failed to fetch signed identities: %s", e->msg), &why);
 		return;
 	}
-	log_warn("allocation %.8s: its tokens are not signed yet: %s", ar->sa->a.id, e->msg);
+	journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
+	    "allocation %.8s: its tokens are not signed yet: %s", ar->sa->a.id, e->msg);
 	if (ids->waiting)
 		tell_waiting(ids, e);
 	else

@@ -3,10 +3,10 @@
  * hook_services.c: registers the services of an alloc: those of its group before its tasks start,
  * except while all tasks restart, and those of a task while the task runs. Runs in: supervisor.
  */
-#include "common/log.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_events.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/service/services.h"
 
 struct group_services {
@@ -78,7 +78,8 @@ register_anew(struct alloc_runner *ar, const struct task *task)
 	struct err e = { 0 };
 
 	if (services_up(ar->sup, ar->sa, task, &e) < 0)
-		log_warn("allocation %.8s: %s; its services are not updated", ar->sa->a.id, e.msg);
+		journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
+		    "allocation %.8s: %s; its services are not updated", ar->sa->a.id, e.msg);
 }
 
 static void

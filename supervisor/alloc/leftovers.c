@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/alloc/leaks.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/node/mounts.h"
@@ -99,7 +100,8 @@ remove_one(struct sup *sup, const char *kind, const char *name, const char *deta
 	for (size_t i = 0; i < ELEMENTSOF(alloc_kinds); i++)
 		if (strcmp(kind, alloc_kinds[i]) == 0)
 			removed |= remove_alloc(sup, name);
-	log_warn("found leftover %s %s (%s)%s", kind, name, detail, removed ? "; removed" : "");
+	journal_warn(JOURNAL_LEFTOVER, NULL, "found leftover %s %s (%s)%s", kind, name, detail,
+	    removed ? "; removed" : "");
 }
 
 static void

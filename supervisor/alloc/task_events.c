@@ -9,10 +9,10 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/duration.h"
-#include "common/log.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/alloc_status.h"
 #include "supervisor/alloc/task_history.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
@@ -29,7 +29,8 @@ task_runner_event(struct task_runner *tr, struct task_event *ev)
 {
 	struct task_state *s = task_runner_state(tr);
 
-	log_info("allocation %.8s task %s: %s: %s", tr->ar->sa->a.id, tr->task->name, str(ev->type),
+	journal_info(JOURNAL_TASK, ABOUT_TASK(tr->ar->sa, tr->task->name),
+	    "allocation %.8s task %s: %s: %s", tr->ar->sa->a.id, tr->task->name, str(ev->type),
 	    str(ev->display_message));
 	s->failed |= ev->fails_task;
 	if (s->events.n >= TASK_EVENTS_MAX) {

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "supervisor/alloc/alloc_status.h"
 #include "supervisor/alloc/task_decide.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_hooks.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/alloc/task_stop.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
@@ -51,8 +51,9 @@ change_phase(struct task_runner *tr, enum task_ev event)
 	int next = task_phase_next(tr->phase, event);
 
 	if (next < 0) {
-		log_error("allocation %.8s task %s: event \"%s\" is not possible in phase \"%s\": "
-			  "this is a bug of drover",
+		journal_error(JOURNAL_TASK, ABOUT_TASK(tr->ar->sa, tr->task->name),
+		    "allocation %.8s task %s: event \"%s\" is not possible in phase \"%s\": "
+		    "this is a bug of drover",
 		    tr->ar->sa->a.id, tr->task->name, task_ev_names[event],
 		    task_phase_names[tr->phase]);
 		return false;
@@ -189,7 +190,8 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 	/* The task never ran, through no fault of its own: the start is repeated. */
 	if (fault == RUN_FAULT_AGENT && tr->phase != TASK_RUNNING &&
 	    tr->lost_starts++ < LOST_STARTS_MAX) {
-		log_info(
+		journal_info(JOURNAL_TASK, ABOUT_TASK(tr->ar->sa, tr->task->name),
+
 		    "allocation %.8s: task %s: %s", tr->ar->sa->a.id, tr->task->name, sentence);
 		release_run(tr);
 		handle_event(tr, TASK_EV_LOST);

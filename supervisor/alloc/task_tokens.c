@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_token.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/alloc/task_session.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/driver/signal_name.h"
 
 #define FILE_RETRIES  10
@@ -75,8 +75,9 @@ try_again(struct alloc_identities *ids, struct task_runner *tr, const struct err
 {
 	if (ids->file_failures++ >= FILE_RETRIES)
 		return false;
-	log_warn("allocation %.8s task %s: its new tokens are not written yet: %s",
-	    ids->ar->sa->a.id, tr->task->name, e->msg);
+	journal_warn(JOURNAL_TASK, ABOUT_TASK(ids->ar->sa, tr->task->name),
+	    "allocation %.8s task %s: its new tokens are not written yet: %s", ids->ar->sa->a.id,
+	    tr->task->name, e->msg);
 	for (size_t i = 0; i < ids->n; i++)
 		if (ids->v[i].tr == tr)
 			ids->v[i].giving = false;

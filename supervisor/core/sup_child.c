@@ -16,6 +16,7 @@
 #include "common/mem.h"
 #include "proto/heartbeat.pb-c.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_turn.h"
 
 #define TRIES_MAX   3
@@ -150,7 +151,8 @@ cut_off(struct child *ch, const char *why)
 
 	if (ch->fd < 0)
 		return;
-	log_warn("%s %s; waiting for a new one", ipc_peer_name(ch->peer), why);
+	journal_warn(
+	    JOURNAL_HELPER, NULL, "%s %s; waiting for a new one", ipc_peer_name(ch->peer), why);
 	ch->losses++;
 	ch->lost_ns = clock_real_ns();
 	hang_up(ch);

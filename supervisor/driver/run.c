@@ -20,6 +20,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/driver/run_text.h"
 #include "supervisor/driver/run_usage.h"
@@ -513,7 +514,7 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	struct run *r;
 
 	if (!store_col_id(row, 0, &id) || !store_col_id(row, 1, &alloc)) {
-		log_error("state.db: a run has no id; its row is ignored");
+		journal_error(JOURNAL_STATE, NULL, "state.db: a run has no id; its row is ignored");
 		return 0;
 	}
 	r = run_new(sup, &id, &alloc, store_col_text(row, 2));

@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/http/http_req.h"
 
@@ -40,10 +41,13 @@ static void
 log_request(struct api_req *req)
 {
 	const struct ucred peer = api_peer(req);
+	char request[256];
 
-	log_print(req->route && req->route->durable ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
-	    "%s %s%s%s by uid %u, pid %d: %d", req->method,
-	    req->route ? req->route->pattern : "(no route)", req->target.n_params ? " of " : "",
+	(void)snprintf(request, sizeof request, "%s %s", req->method,
+	    req->route ? req->route->pattern : "(no route)");
+	journal_print(req->route && req->route->durable ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
+	    JOURNAL_REQUEST, &(struct journal_about){ .request = request },
+	    "%s%s%s by uid %u, pid %d: %d", request, req->target.n_params ? " of " : "",
 	    req->target.n_params ? req->target.params[0] : "", peer.uid, peer.pid, req->status);
 }
 

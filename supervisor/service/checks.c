@@ -15,10 +15,10 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/duration.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "common/number.h"
 #include "model/engine/table.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/service/check_probe.h"
 #include "supervisor/service/check_spec.h"
@@ -265,9 +265,10 @@ take_outcome(struct check *c, const struct check_outcome *o)
 	if (turned)
 		c->pass_since_ms = passes ? (int64_t)clock_ms() : 0;
 	if (news) {
-		log_info("allocation %.8s: check \"%s\" of service %s: %s: %.200s",
-		    c->all->sa->a.id, str(c->result.check), str(c->result.service),
-		    o->passed ? "passes" : "fails", str(c->result.output));
+		journal_info(JOURNAL_CHECK, ABOUT_ALLOC(c->all->sa),
+		    "allocation %.8s: check \"%s\" of service %s: %s: %.200s", c->all->sa->a.id,
+		    str(c->result.check), str(c->result.service), o->passed ? "passes" : "fails",
+		    str(c->result.output));
 	}
 	if (turned || news)
 		c->all->ev->changed(c->all->arg, news);
@@ -437,7 +438,8 @@ add_all(struct checks *cs, const struct task *task, struct check_list *old)
 	struct err e = { 0 };
 
 	if (service_list_make(cs->sup, cs->sa, task, &list, &e) < 0) {
-		log_warn("allocation %.8s: no checks: %s", cs->sa->a.id, e.msg);
+		journal_warn(JOURNAL_CHECK, ABOUT_ALLOC(cs->sa), "allocation %.8s: no checks: %s",
+		    cs->sa->a.id, e.msg);
 		return;
 	}
 	for (size_t i = 0; i < list.services.n; i++) {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/list.h"
-#include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/source/source.h"
 #include "supervisor/core/store.h"
 
@@ -202,8 +202,9 @@ note_unreadable(struct sup *sup, const struct id *id, const char *why)
 	t->unreadable = mem_resize(t->unreadable, t->n_unreadable + 1, sizeof *t->unreadable);
 	t->unreadable[t->n_unreadable++] = *id;
 	id_to_uuid(id, text);
-	log_error("state.db: allocation %s cannot be read, so its tasks are killed and its row is "
-		  "kept: %s",
+	journal_error(JOURNAL_STATE, NULL,
+	    "state.db: allocation %s cannot be read, so its tasks are killed and its row is "
+	    "kept: %s",
 	    text, why);
 }
 

@@ -92,6 +92,17 @@ alloc_next(struct sup_alloc *sa)
 #define alloc_foreach(sup, sa)                                                                     \
 	for (struct sup_alloc *sa = alloc_first(sup); sa; sa = alloc_next(sa))
 
+/* For journal.h: a line about the alloc, one of its tasks, or one of its volumes. */
+#define ABOUT_ALLOC(sa)        ABOUT_PART(sa, NULL, NULL)
+#define ABOUT_TASK(sa, name)   ABOUT_PART(sa, name, NULL)
+#define ABOUT_VOLUME(sa, name) ABOUT_PART(sa, NULL, name)
+#define ABOUT_PART(sa, task_name, volume_name)                                                     \
+	(&(struct journal_about){ .alloc_id = (sa)->a.id,                                          \
+	    .namespace = (sa)->a.namespace,                                                        \
+	    .job = (sa)->a.job_id,                                                                 \
+	    .task = (task_name),                                                                   \
+	    .volume = (volume_name) })
+
 /* Finds the task of this name in the alloc's group; NULL if there is none. */
 const struct task *alloc_task(const struct sup_alloc *sa, const char *name);
 

@@ -10,8 +10,8 @@
 
 #include "common/cleanup.h"
 #include "common/list.h"
-#include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
@@ -160,7 +160,8 @@ mount_finish(struct mount *m, int r, const struct err *e)
 	csi_volume_init(&m->volume);
 	if (r < 0 && m->unmounting) {
 		if (!cb)
-			log_warn("volume %s: %s; retried in %llu s", m->rec.volume, e->msg,
+			journal_warn(JOURNAL_VOLUME, ABOUT_MOUNT(m),
+			    "volume %s: %s; retried in %llu s", m->rec.volume, e->msg,
 			    (unsigned long long)m->retry_usec / 1000000);
 		sup_timer_set(m->sup, &m->timer, CLOCK_MONOTONIC, m->retry_usec, on_retry, m);
 		m->retry_usec =

@@ -48,6 +48,12 @@ struct volumes {
 	volume_gone_cb *gone;      /* NULL: nothing depends on it */
 };
 
+/* For journal.h: a line about the mount. */
+#define ABOUT_MOUNT(m)                                                                             \
+	(&(struct journal_about){ .alloc_id = (m)->rec.alloc,                                      \
+	    .namespace = (m)->rec.namespace,                                                       \
+	    .volume = (m)->rec.volume_id })
+
 /* Makes a mount in the list of sup->volumes, without a row yet. */
 struct mount *mount_new(struct sup *sup);
 void mount_free(struct mount *m);

@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount.h"
@@ -26,7 +27,8 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 
 	if (model_from_text(&mount_record_type, json, strlen(json), &m->rec, &why) < 0 ||
 	    !id_from_uuid(str(m->rec.alloc), &m->rec.alloc_id)) {
-		log_error("state.db: the row of a mount is ignored: %s", why.msg);
+		journal_error(
+		    JOURNAL_STATE, NULL, "state.db: the row of a mount is ignored: %s", why.msg);
 		mount_free(m);
 		return 0;
 	}
@@ -330,9 +332,10 @@ volumes_warn_left(struct sup *sup)
 
 	LIST_FOREACH (m, &sup->volumes->mounts, link)
 		if (m->step != MOUNT_GONE)
-			log_warn("volume %s of allocation %.8s stays mounted and claimed: plugin "
-				 "%s has not unmounted it; this is retried when agent and plugin "
-				 "run again",
+			journal_warn(JOURNAL_VOLUME, ABOUT_MOUNT(m),
+			    "volume %s of allocation %.8s stays mounted and claimed: plugin "
+			    "%s has not unmounted it; this is retried when agent and plugin "
+			    "run again",
 			    m->rec.volume_id, m->rec.alloc, m->rec.plugin);
 }
 

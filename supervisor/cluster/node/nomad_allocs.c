@@ -12,13 +12,13 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/list.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 #include "model/task_event.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_update.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 
@@ -318,7 +318,8 @@ nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 	struct id id;
 
 	if (!id_from_uuid(str(a->id), &id) || alloc_find(n->src.base.sup, &id)) {
-		log_warn("allocation %.36s: cannot decode its new version: %s", str(a->id), e->msg);
+		journal_warn(JOURNAL_ALLOC, &(struct journal_about){ .alloc_id = a->id },
+		    "allocation %.36s: cannot decode its new version: %s", str(a->id), e->msg);
 		return;
 	}
 	inv = find_invalid(n, a->id);
@@ -328,7 +329,8 @@ nomad_alloc_put_invalid(struct nomad *n, struct alloc *a, const struct err *e)
 		LIST_INSERT_HEAD(&n->invalid, inv, link);
 	}
 	(void)snprintf(text, sizeof text, "Unable to add allocation due to error: %s", e->msg);
-	log_error("allocation %.8s: %s", a->id, text);
+	journal_error(JOURNAL_ALLOC, &(struct journal_about){ .alloc_id = a->id },
+	    "allocation %.8s: %s", a->id, text);
 	inv->alloc_modify_index = a->alloc_modify_index;
 	inv->seen = n->list_number;
 	inv->reported = alloc_server_terminal(a) || alloc_client_terminal(a);
@@ -442,7 +444,8 @@ nomad_allocs_remove_others(struct nomad *n)
 
 		if (!na || na->seen == n->list_number || na->removed)
 			continue;
-		log_info("allocation %.8s: removed, because the servers do not list it any more",
+		journal_info(JOURNAL_ALLOC, ABOUT_ALLOC(sa),
+		    "allocation %.8s: removed, because the servers do not list it any more",
 		    sa->a.id);
 		turn_durable(sup);
 		na->removed = true;
@@ -558,7 +561,8 @@ load_job(void *arg, const struct store_row *row, struct err *e)
 
 	job_init(&job);
 	if (model_from_text(&job_type, json, strlen(json), &job, &why) < 0) {
-		log_error("state.db: cannot read job %s, it is ignored: %s", store_col_text(row, 1),
+		journal_error(JOURNAL_STATE, NULL,
+		    "state.db: cannot read job %s, it is ignored: %s", store_col_text(row, 1),
 		    why.msg);
 		return 0;
 	}

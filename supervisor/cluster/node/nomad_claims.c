@@ -13,6 +13,7 @@
 #include "supervisor/cluster/node/nomad_allocs.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/rpc/rpc_claim.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/volumes.h"
@@ -90,7 +91,8 @@ try_later(struct nomad_claiming *w, const struct err *e)
 {
 	uint64_t ms = nomad_retry_ms(&w->failures, CLAIM_RETRY_MS, CLAIM_RETRY_MAX);
 
-	log_info("allocation %.8s: claim volume %s: %s; retrying", w->sa->a.id, str(w->vr->source),
+	journal_info(JOURNAL_VOLUME, ABOUT_VOLUME(w->sa, str(w->vr->source)),
+	    "allocation %.8s: claim volume %s: %s; retrying", w->sa->a.id, str(w->vr->source),
 	    e->msg);
 	sup_timer_set(w->n->src.base.sup, &w->timer, CLOCK_MONOTONIC, ms * 1000, on_retry_time, w);
 }

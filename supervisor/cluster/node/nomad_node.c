@@ -3,13 +3,13 @@
  * the servers' answers mean for them. Runs in: supervisor. */
 #include "supervisor/cluster/node/nomad_node.h"
 
-#include "common/log.h"
 #include "supervisor/cluster/node/nomad_claims.h"
 #include "supervisor/cluster/node/nomad_events.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/node/nomad_services.h"
 #include "supervisor/cluster/node/nomad_update.h"
 #include "supervisor/cluster/node/nomad_watch.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/node/node_state.h"
 
 #define CHANGE_MS       1000 /* delay after a change, to collect others */
@@ -50,7 +50,7 @@ nomad_node_start(struct nomad *n)
 {
 	n->on_registered = on_registered;
 	if (n->registered)
-		log_info("rejoining the servers as a known node");
+		journal_info(JOURNAL_SERVERS, NULL, "rejoining the servers as a known node");
 	if (expects_plugins(n))
 		nomad_register_after(n, PLUGINS_MS);
 	else
@@ -128,7 +128,8 @@ take_beat(struct nomad *n, const struct rpc_node_rep *rep)
 	if (rep->scheduling_eligibility && rep->scheduling_eligibility != n->eligibility) {
 		n->eligibility = rep->scheduling_eligibility;
 		node_set_eligibility(n->src.base.sup, n->eligibility);
-		log_info("the servers set the node to %s", node_eligibility_names[n->eligibility]);
+		journal_info(JOURNAL_NODE, NULL, "the servers set the node to %s",
+		    node_eligibility_names[n->eligibility]);
 	}
 	if (gap) {
 		nomad_update_all(n);
@@ -149,7 +150,7 @@ on_beat(struct sup *sup, void *arg, int r, const void *body, size_t len, const s
 	if (r == 0)
 		take_beat(n, &rep);
 	else if (!nomad_register_if_unknown(n, r, &why))
-		log_warn("heartbeat: %s", why.msg);
+		journal_warn(JOURNAL_SERVERS, NULL, "heartbeat: %s", why.msg);
 }
 
 static void
@@ -158,9 +159,9 @@ on_server(struct sup *sup, const char *server, const char *why)
 	struct nomad *n = nomad_of_sup(sup);
 
 	if (*server)
-		log_info("using server %s", server);
+		journal_info(JOURNAL_SERVERS, NULL, "using server %s", server);
 	else
-		log_warn("no server is reachable: %s", why);
+		journal_warn(JOURNAL_SERVERS, NULL, "no server is reachable: %s", why);
 	if (!*server)
 		return;
 	if (sup_timer_is_set(&n->register_timer) && !n->ready && n->register_failures > 0)

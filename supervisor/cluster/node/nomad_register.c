@@ -12,7 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
-#include "common/log.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 
@@ -115,16 +115,18 @@ on_refused(struct nomad *n, const char *text)
 
 	if (denied && !n->denied && *nomad_token(n)) {
 		n->denied = true;
-		log_info("the servers refuse the node's token: registering the node without it");
+		journal_info(JOURNAL_SERVERS, NULL,
+		    "the servers refuse the node's token: registering the node without it");
 		nomad_register_after(n, 0);
 		return;
 	}
 	if (denied)
-		log_warn("the servers refuse the node: %s: if the cluster requires an introduction "
-			 "token, store it in state/intro_token.jwt",
+		journal_warn(JOURNAL_SERVERS, NULL,
+		    "the servers refuse the node: %s: if the cluster requires an introduction "
+		    "token, store it in state/intro_token.jwt",
 		    text);
 	else
-		log_warn("the servers refuse the node: %s", text);
+		journal_warn(JOURNAL_SERVERS, NULL, "the servers refuse the node: %s", text);
 	n->denied = false;
 	retry_later(n);
 }
@@ -136,7 +138,8 @@ went_back(const struct nomad *n, const struct rpc_node_rep *rep)
 {
 	if (rep->node_modify_index == 0 || rep->node_modify_index >= n->watch_index)
 		return false;
-	log_warn("the servers' state is older than an earlier answer: index %llu after %llu",
+	journal_warn(JOURNAL_SERVERS, NULL,
+	    "the servers' state is older than an earlier answer: index %llu after %llu",
 	    (unsigned long long)rep->node_modify_index, (unsigned long long)n->watch_index);
 	return true;
 }
@@ -160,7 +163,7 @@ take_registration(struct nomad *n, const struct rpc_node_rep *rep)
 	if (rep->scheduling_eligibility)
 		n->eligibility = rep->scheduling_eligibility;
 	if (first)
-		log_info("the node is registered");
+		journal_info(JOURNAL_SERVERS, NULL, "the node is registered");
 	n->on_registered(n, first, anew);
 }
 
@@ -178,7 +181,7 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 	} else if (r == -EREMOTEIO) {
 		on_refused(n, why.msg);
 	} else {
-		log_warn("register the node: %s", why.msg);
+		journal_warn(JOURNAL_SERVERS, NULL, "register the node: %s", why.msg);
 		retry_later(n);
 	}
 }
@@ -237,7 +240,7 @@ nomad_register_if_unknown(struct nomad *n, int r, const struct err *e)
 	n->unknown = true;
 	if (n->register_call || sup_timer_is_set(&n->register_timer))
 		return true;
-	log_warn("the servers do not know this node: %s", e->msg);
+	journal_warn(JOURNAL_SERVERS, NULL, "the servers do not know this node: %s", e->msg);
 	nomad_register_again(n);
 	return true;
 }

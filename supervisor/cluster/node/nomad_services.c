@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_register.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 
 #define CALL_DEADLINE_MS 30000
@@ -96,8 +97,9 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 
 	service_registration_init(&reg);
 	if (model_from_text(&service_registration_type, json, strlen(json), &reg, &why) < 0) {
-		log_error("state.db: cannot read service %s, it is ignored: %s",
-		    store_col_text(row, 0), why.msg);
+		journal_error(JOURNAL_STATE, NULL,
+		    "state.db: cannot read service %s, it is ignored: %s", store_col_text(row, 0),
+		    why.msg);
 		return 0;
 	}
 	if (id_from_uuid(str(reg.alloc_id), &id))

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "common/cleanup.h"
-#include "common/log.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/claim/claims.h"
 #include "supervisor/server/job/local_allocs.h"
@@ -137,7 +137,8 @@ local_claims_reserve(struct local *l, struct sup_alloc *sa)
 		/* The check before the placement succeeded. If this fails nevertheless, so does the
 		 * alloc's own claim, which reports it. */
 		if (take_claim(l, sa, vr, &lv, &e) < 0)
-			log_warn("allocation %s: %s", sa->a.id, e.msg);
+			journal_warn(JOURNAL_VOLUME, ABOUT_VOLUME(sa, str(vr->source)),
+			    "allocation %s: %s", sa->a.id, e.msg);
 		else
 			volume_plan(l->base.sup, sa, vr, &lv->vol);
 	}
@@ -168,7 +169,8 @@ free_claim(struct local *l, struct local_alloc *la, struct local_volume *lv)
 	csi_claim_copy(held, &claim);
 	claim.state = CLAIM_READY_TO_FREE;
 	if (volume_claim(&lv->vol, &claim, &e) < 0) {
-		log_error(
+		journal_error(JOURNAL_VOLUME, ABOUT_VOLUME(la->sa, lv->vol.id),
+
 		    "volume %s: release the claim of %s: %s", lv->vol.id, la->sa->a.id, e.msg);
 		return;
 	}

@@ -8,8 +8,8 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/feed/local_changes.h"
@@ -207,7 +207,8 @@ load_volume(void *arg, const struct store_row *row, struct err *e)
 
 	csi_volume_init(&vol);
 	if (model_from_text(&csi_volume_type, json, strlen(json), &vol, &why) < 0) {
-		log_error("state.db: volume %s is ignored: %s", store_col_text(row, 1), why.msg);
+		journal_error(JOURNAL_STATE, NULL, "state.db: volume %s is ignored: %s",
+		    store_col_text(row, 1), why.msg);
 		return 0;
 	}
 	local_namespace_adopt(l, str(vol.namespace));

@@ -9,8 +9,8 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/id.h"
-#include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/deploy/local_rollout.h"
 #include "supervisor/server/feed/local_changes.h"
@@ -384,7 +384,8 @@ local_deployment_finish(struct local *l, struct local_deployment *dep, enum depl
 	str_set(&dep->d.status_description, description);
 	sup_timer_cancel(&dep->deadline);
 	local_deployment_changed(l, dep);
-	log_info("job %s: deployment %.8s of version %llu: %s", dep->job->name, dep->d.id,
+	journal_info(JOURNAL_JOB, ABOUT_JOB(dep->job),
+	    "job %s: deployment %.8s of version %llu: %s", dep->job->name, dep->d.id,
 	    (unsigned long long)dep->d.job_version, description);
 }
 
@@ -399,7 +400,8 @@ load_deployment(void *arg, const struct store_row *row, struct err *e)
 
 	deployment_init(&dep->d);
 	if (model_from_text(&deployment_type, json, strlen(json), &dep->d, &why) < 0 || !dep->d.id)
-		log_error("state.db: a deployment is ignored: %s", why.msg);
+		journal_error(
+		    JOURNAL_STATE, NULL, "state.db: a deployment is ignored: %s", why.msg);
 	else
 		j = local_job_find_any(l, str(dep->d.namespace), str(dep->d.job_id));
 	if (j)

@@ -11,7 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/clock.h"
-#include "common/log.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/server/deploy/local_rollout.h"
 #include "supervisor/server/drive/local_register.h"
@@ -62,7 +62,7 @@ local_deploy_fail(struct local *l, struct local_deployment *dep, const char *why
 	if (wants_revert) {
 		reverted = revert_job(l, j, why, description, sizeof description, ret_version);
 		str_set(&dep->d.status_description, description);
-		log_info("job %s: %s", j->name, description);
+		journal_info(JOURNAL_JOB, ABOUT_JOB(j), "job %s: %s", j->name, description);
 	}
 	ev = local_eval_new(l, j, "deployment-watcher");
 	local_reconcile_job(l, j, ev, reverted);
@@ -126,7 +126,8 @@ promote_all(struct local *l, struct local_deployment *dep)
 	struct err e = { 0 };
 
 	if (local_deploy_promote(l, dep, NULL, NULL, &e) < 0)
-		log_error("job %s: %s", dep->job->name, e.msg);
+		journal_error(
+		    JOURNAL_JOB, ABOUT_JOB(dep->job), "job %s: %s", dep->job->name, e.msg);
 }
 
 static void
@@ -272,7 +273,8 @@ local_deploy_promote(struct local *l, struct local_deployment *dep, const struct
 	}
 	str_set(&dep->d.status_description, local_deployment_describe(dep));
 	local_deployment_changed(l, dep);
-	log_info("job %s: deployment %.8s is promoted", dep->job->name, dep->d.id);
+	journal_info(JOURNAL_JOB, ABOUT_JOB(dep->job), "job %s: deployment %.8s is promoted",
+	    dep->job->name, dep->d.id);
 	local_reconcile_job(l, dep->job, ev, false);
 	local_mark_deployment(l, dep->job);
 	return 0;

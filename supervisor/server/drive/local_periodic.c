@@ -22,6 +22,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/drive/local_launch.h"
 #include "supervisor/server/drive/local_register.h"
@@ -237,11 +238,13 @@ launch_due(struct local *l, struct local_job *j, int64_t time_s, int64_t now)
 	case LOCAL_LAUNCH_WAIT:
 		return;
 	case LOCAL_LAUNCH_SKIP:
-		log_info("job %s is not launched: the previous launch has not ended", job->id);
+		journal_info(JOURNAL_JOB, ABOUT_JOB(j),
+		    "job %s is not launched: the previous launch has not ended", job->id);
 		break;
 	case LOCAL_LAUNCH_NOW:
 		if (local_periodic_launch(l, j, time_s, &ev, &e) < 0)
-			log_warn("job %s is not launched: %s", job->id, e.msg);
+			journal_warn(JOURNAL_JOB, ABOUT_JOB(j), "job %s is not launched: %s",
+			    job->id, e.msg);
 		break;
 	}
 	set_checked(l, j, now);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/alloc/client.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/server/capacity/local_cores.h"
 #include "supervisor/server/capacity/local_ports.h"
 #include "supervisor/server/feed/local_changes.h"
@@ -305,7 +305,8 @@ local_allocs_load(struct local *l, struct err *e)
 
 		if (j && local_alloc_new(l, sa, j))
 			continue;
-		log_error("allocation %s is not one of job %s: it is ignored", sa->a.id, job->id);
+		journal_error(JOURNAL_STATE, ABOUT_ALLOC(sa),
+		    "allocation %s is not one of job %s: it is ignored", sa->a.id, job->id);
 	}
 	return 0;
 }

@@ -6,8 +6,8 @@
 
 #include "common/clock.h"
 #include "common/id.h"
-#include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/feed/local_events.h"
@@ -299,7 +299,8 @@ load_eval(void *arg, const struct store_row *row, struct err *e)
 
 	eval_init(&ev->ev);
 	if (model_from_text(&eval_type, json, strlen(json), &ev->ev, &why) < 0 || !ev->ev.id) {
-		log_error("state.db: an evaluation is ignored: %s", why.msg);
+		journal_error(
+		    JOURNAL_STATE, NULL, "state.db: an evaluation is ignored: %s", why.msg);
 		free_eval(ev);
 		return 0;
 	}

@@ -76,6 +76,10 @@ local_job_wanted(const struct local_job *j)
 {
 	return &local_job_wanted_ref(j)->job;
 }
+
+/* For journal.h: a line about the job. */
+#define ABOUT_JOB(j)                                                                               \
+	(&(struct journal_about){ .namespace = local_job_wanted(j)->namespace, .job = (j)->name })
 /* Returns NULL for an unknown job; local_job_find() also for a purged one. */
 struct local_job *local_job_find(struct local *l, const char *namespace, const char *id);
 struct local_job *local_job_find_any(struct local *l, const char *namespace, const char *id);

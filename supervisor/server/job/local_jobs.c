@@ -6,8 +6,8 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/feed/local_events.h"
@@ -193,7 +193,7 @@ local_job_forget(struct local *l, struct local_job *j)
 	uint64_t index = j->news.index ? j->news.index : local_index_next(l);
 	struct local_version *v;
 
-	log_info("job %s is purged", j->name);
+	journal_info(JOURNAL_JOB, ABOUT_JOB(j), "job %s is purged", j->name);
 	/* Followers get the deregistration under the index at which the job was purged. */
 	local_event_keep(l, &j->news, &local_job_news, "JobDeregistered", index);
 	local_changes_record(l, LOCAL_JOBS, index);
@@ -360,7 +360,8 @@ load_version(void *arg, const struct store_row *row, struct err *e)
 
 	job_init(&job);
 	if (model_from_text(&job_type, json, strlen(json), &job, &why) < 0) {
-		log_error("state.db: a version of job %s is ignored: %s", id, why.msg);
+		journal_error(JOURNAL_STATE, NULL, "state.db: a version of job %s is ignored: %s",
+		    id, why.msg);
 		return 0;
 	}
 	j = local_job_find_any(l, namespace, id);

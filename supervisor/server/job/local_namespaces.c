@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/feed/local_changes.h"
 
@@ -167,7 +167,8 @@ load_namespace(void *arg, const struct store_row *row, struct err *e)
 	(void)e;
 	namespace_init(&ns);
 	if (model_from_text(&namespace_type, json, strlen(json), &ns, &why) < 0 || !ns.name) {
-		log_error("state.db: %s is ignored: %s", store_col_text(row, 0), why.msg);
+		journal_error(JOURNAL_STATE, NULL, "state.db: %s is ignored: %s",
+		    store_col_text(row, 0), why.msg);
 		return 0;
 	}
 	known = local_namespace_find(l, ns.name); /* "default" */

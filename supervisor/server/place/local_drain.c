@@ -13,9 +13,9 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/alloc/client.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/node/node_state.h"
@@ -106,7 +106,7 @@ end_drain(struct local *l)
 static void
 on_drained(struct sup *sup)
 {
-	log_info("the node is drained");
+	journal_info(JOURNAL_NODE, NULL, "the node is drained");
 	end_drain(local_of_sup(sup));
 }
 

@@ -10,8 +10,8 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/log.h"
 #include "supervisor/alloc/client.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/server/deploy/local_rollout.h"
 #include "supervisor/server/job/local_allocs.h"
@@ -125,7 +125,8 @@ local_reconcile_place(struct local *l, struct local_slot *slot, struct local_eva
 		beside.peers = local_peers_count(slot->job, slot->group->name);
 	if (local_fit_check(l, &beside, &ref->job, slot->group->name, slot->index, &m, &shortage)) {
 		if (local_place_alloc(l, slot, ref, ev->ev.id, &m, &e) < 0)
-			log_error("job %s: place %s[%lld]: %s", slot->job->name, slot->group->name,
+			journal_error(JOURNAL_JOB, ABOUT_JOB(slot->job),
+			    "job %s: place %s[%lld]: %s", slot->job->name, slot->group->name,
 			    (long long)slot->index, e.msg);
 		local_unplaced_remove(l, slot);
 		return true;

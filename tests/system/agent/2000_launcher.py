@@ -3,6 +3,7 @@
 # takes: 27
 """The launcher: what it creates, which configurations and paths it refuses, which processes it restarts."""
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -102,6 +103,38 @@ def test_each_process_has_only_its_descriptors_a_session_and_no_environment():
             case.equal("/memfd:policy (deleted)" in held, name in ("exec-helper", "mount-helper"), name + ": policy")
             case.equal("/memfd:config (deleted)" in held, name not in ("exec-helper", "mount-helper", "check-helper", "job-parser"),
                        name + ": config")
+
+
+def test_all_processes_have_names_that_begin_with_drover():
+    """The name that ps, top and killall show has at most 15 bytes."""
+    with agent.Agent() as a:
+        a.wait_ready()
+        a.get("/v1/agent/self")
+        found = {}
+        for name, pid in [("launcher", a.pid)] + list(a.processes().items()):
+            with open("/proc/%d/comm" % pid, encoding="ascii") as f:
+                found[name] = f.read().strip()
+        case.equal(found, {name: ("drover-" + name)[:15] for name in found})
+        assert {"launcher", "supervisor", "file-helper", "heartbeat"} <= set(found), found
+
+
+def test_lines_in_the_foreground_have_a_time():
+    with agent.Agent(["-config", write(case.directory() + "/a.hcl", 'log_level = "debug"\n')]) as a:
+        a.wait_ready()
+        lines = a.log().splitlines()
+    case.equal([line for line in lines if not agent.LINE.match(line)], [], "lines")
+    assert {"launcher", "supervisor"} <= {agent.LINE.match(line)[1] for line in lines}, lines
+
+
+def test_log_json_makes_each_line_an_object():
+    with agent.Agent(["-config", write(case.directory() + "/a.hcl", 'log_json = true\nlog_level = "debug"\n')]) as a:
+        a.wait_ready()
+        a.kill("mount-helper")
+        a.wait_log("was killed by signal 9")
+        found = [json.loads(line) for line in a.log().splitlines()]
+    case.equal({tuple(sorted(line)) for line in found}, {("@level", "@message", "@module", "@timestamp")})
+    assert {"launcher", "supervisor"} <= {line["@module"] for line in found}, found
+    case.equal({line["@level"] for line in found if "killed by signal" in line["@message"]}, {"warn"})
 
 
 def test_csi_helper_is_not_started_before_it_is_needed():

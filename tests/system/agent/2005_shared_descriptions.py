@@ -111,7 +111,7 @@ def test_a_log_file_opened_without_append_has_every_line():
             killed = a.kill(name)
             a.wait_log("%s (pid %d) was killed by signal 9" % (name, killed))
             a.wait_process(name, other_than=killed)
-        case.equal([line for line in a.log().splitlines() if not re.match(r"[a-z-]+: (info|warn|error): ", line)], [], "lines")
+        case.equal([line for line in a.log().splitlines() if not agent.LINE.match(line)], [], "lines")
         os.close(log)
 
 

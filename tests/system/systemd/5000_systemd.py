@@ -4,10 +4,13 @@
 """The units under a systemd: socket activation, readiness, the watchdog, and tasks that outlive restarts of the agent and of systemd."""
 import json
 import os
+import re
 import shutil
 
-from lib import case, systemd_bed
+from lib import ROOT, case, systemd_bed
 
+with open(ROOT + "/supervisor/core/journal_kinds.def", encoding="utf-8") as kinds_file:
+    KINDS = dict(re.findall(r'^JOURNAL_KIND\((\w+), "([0-9a-f]{32})"\)', kinds_file.read(), re.M))
 CONFIG = 'plugin "raw_exec" { config { enabled = true } }\n'
 # An emulated guest needs seconds for a start, and any machine may be busy.
 WATCHDOG = "[Service]\nWatchdogSec=%d\n" % (20 if systemd_bed.Bed.is_machine else 10)
@@ -91,6 +94,7 @@ def tasks_survive(unified):
             case.equal(parent(bed, task[0]), executor, "executor after " + what)
 
         unchanged("its start")
+        check_journal(bed)
         for what in (["restart", "drover.service"], ["daemon-reexec"], ["reload", "drover.service"],
                      ["kill", "-s", "KILL", "drover.service"]):
             before = supervisor(bed)
@@ -98,6 +102,7 @@ def tasks_survive(unified):
             if what[0] != "daemon-reexec":
                 case.until(lambda: supervisor(bed) not in (0, before), 60, "a new supervisor after " + what[0])
             unchanged(" ".join(what))
+        check_lines_of_stderr(bed)
         watchdog(bed, unchanged)
         good, bad, first = bed.run("cat", "/run/probe").stdout.split(" ", 2)
         case.equal(int(bad), 0, "refused connections (%s of %s were accepted)" % (first, good))
@@ -106,6 +111,34 @@ def tasks_survive(unified):
         stop_all(bed, task[0])
         if not bed.is_machine:
             bed.power_off()
+
+
+def entries(bed, *matches):
+    """Returns entries of the journal as dicts, oldest first."""
+    bed.run("journalctl", "--sync", check=False)
+    out = bed.run("journalctl", "-q", "--no-pager", "-o", "json", *matches).stdout
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def check_journal(bed):
+    """Lines have fields (docs/journal.md): those of the supervisor by the journal's own protocol, others by stderr."""
+    found = entries(bed, "-t", "drover", "DROVER_JOB=stay", "DROVER_TASK=t")
+    started = next(e for e in found if "Started: Task started by client" in e["MESSAGE"])
+    alloc = json.loads(bed.run("drover", "job", "allocs", "-json", "stay").stdout)[0]["ID"]
+    case.equal({k: started.get(k) for k in ("DROVER_ALLOC_ID", "DROVER_NAMESPACE", "MESSAGE_ID", "PRIORITY", "_SYSTEMD_UNIT", "_TRANSPORT", "_COMM")},
+               {"DROVER_ALLOC_ID": alloc, "DROVER_NAMESPACE": "default", "MESSAGE_ID": KINDS["TASK"], "PRIORITY": "6",
+                "_SYSTEMD_UNIT": "drover.service", "_TRANSPORT": "journal", "_COMM": "drover-supervis"})
+    case.equal([e["DROVER_REQUEST"] for e in entries(bed, "MESSAGE_ID=" + KINDS["REQUEST"]) if e["PRIORITY"] == "6"], ["POST /v1/jobs"])
+    assert entries(bed, "MESSAGE_ID=" + KINDS["READY"])
+
+
+def check_lines_of_stderr(bed):
+    """The launcher's lines come from stderr, without prefix or time; the unit gives them the identifier."""
+    launcher = [e for e in entries(bed, "-t", "drover", "_TRANSPORT=stdout") if e["MESSAGE"] == "launcher: configuration reloaded"]
+    assert launcher and {e["_COMM"] for e in launcher} == {"drover-launcher"}, launcher
+    everything = entries(bed, "_SYSTEMD_UNIT=drover.service")
+    case.equal({e["SYSLOG_IDENTIFIER"] for e in everything}, {"drover"}, "identifiers")
+    case.equal([e["MESSAGE"] for e in everything if e["MESSAGE"].startswith("<")], [], "lines with a prefix")
 
 
 def watchdog(bed, unchanged):

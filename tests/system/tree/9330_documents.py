@@ -58,6 +58,12 @@ def test_each_cell_of_the_threat_model_has_a_test():
     case.equal({who: REACHES - words for who, words in said.items() if words != REACHES}, {}, "what is missing for each actor")
 
 
+def test_each_kind_of_line_in_the_journal_is_documented():
+    with open(ROOT + "/supervisor/core/journal_kinds.def", encoding="utf-8") as f:
+        kinds = re.findall(r'^JOURNAL_KIND\((\w+), "([0-9a-f]{32})"\)', f.read(), re.M)
+    case.equal([[row[0], row[1].strip("`")] for row in table("/docs/journal.md", "kind")], [list(k) for k in kinds])
+
+
 def files_of_the_tree():
     for directory, below, names in os.walk(ROOT):
         below[:] = [d for d in below if d != ".git" and not d.startswith("build")]
