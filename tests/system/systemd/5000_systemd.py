@@ -176,6 +176,26 @@ def test_tasks_survive_the_agent_on_cgroup_v2():
         tasks_survive(True)
 
 
+def test_a_drain_may_take_longer_than_the_units_timeout():
+    """The supervisor asks systemd for more time as long as the drain lasts."""
+    leave = 'leave_on_terminate = true\nclient { drain_on_shutdown { } }\n'
+    slow = json.loads(json.dumps(JOB).replace("echo asked", "sleep 6; echo asked"))
+    slow["Job"]["TaskGroups"][0]["Tasks"][0]["KillTimeout"] = 30 * 10**9
+    with systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG + leave, "root/job.json": json.dumps(slow),
+                          "etc/systemd/system/drover.service.d/test.conf": "[Service]\nTimeoutStopSec=3\n"}) as bed:
+        bed.run("systemctl", "start", "drover.socket")
+        bed.run("drover", "job", "run", "/root/job.json")
+        case.until(lambda: pids(bed, "^/bin/sh -c trap"), 20, "the task to run")
+        bed.run("systemctl", "stop", "drover.service")
+        case.equal(bed.show("drover.service", "Result"), "success")
+        case.equal(bed.run("cat", "/run/asked").stdout, "asked\n", "output of the task")
+        case.equal(pids(bed, "^/bin/sh -c trap"), [], "task after the stop")
+        bed.run("rm", "/run/asked")
+        bed.run("systemctl", "stop", "drover.socket", "drover-tasks.service")
+        if not bed.is_machine:
+            bed.power_off()
+
+
 if os.environ.get("DROVER_BED") != "machine" and not (shutil.which("gcc") and os.path.exists("/lib/systemd/systemd")):
     case.skip("needs systemd, and gcc for make install")
 case.run(globals())
