@@ -161,6 +161,8 @@ demo: ## install missing packages, build, and show a volume outlive its job (nee
 PREFIX  ?= /usr
 LIBEXEC := $(PREFIX)/libexec/drover
 UNITDIR := $(PREFIX)/lib/systemd/system
+# Those with @ are for further agents on the machine, and differ from the others in three lines.
+SERVICES := drover.service drover-tasks.service drover@.service drover-tasks@.service
 .PHONY: install uninstall
 install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d and sysusers.d
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(PREFIX)/lib/tmpfiles.d $(PREFIX)/lib/sysusers.d)
@@ -171,7 +173,11 @@ install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d
 	install -D -m 644 contrib/completion/drover.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover
 	install -m 644 contrib/systemd/drover.service contrib/systemd/drover.socket contrib/systemd/drover-tasks.service \
 	    $(DESTDIR)$(UNITDIR)/
-	sed -i 's,/usr/libexec/drover,$(LIBEXEC),' $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover-tasks.service)
+	sed -e 's/^Description=.*/& %i/; s/drover-tasks\.service/drover-tasks@%i.service/g' \
+	    -e 's,^ExecStart=.*,& -config /etc/drover-%i,; /^Also=/d' contrib/systemd/drover.service >'$(DESTDIR)$(UNITDIR)/drover@.service'
+	sed -e 's/^Description=.*/& %i/; s,^ExecStart=.*,& /run/drover-%i,' contrib/systemd/drover-tasks.service \
+	    >'$(DESTDIR)$(UNITDIR)/drover-tasks@.service'
+	sed -i 's,/usr/libexec/drover,$(LIBEXEC),' $(addprefix $(DESTDIR)$(UNITDIR)/,$(SERVICES))
 	install -m 644 contrib/systemd/tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf
 	install -m 644 contrib/systemd/sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
 	@echo "Next: systemd-sysusers && systemd-tmpfiles --create   # the users and directories"
@@ -182,7 +188,7 @@ uninstall: ## remove what install has put into $(DESTDIR)$(PREFIX)
 	rm -rf $(DESTDIR)$(LIBEXEC) $(DESTDIR)$(PREFIX)/share/doc/drover
 	rm -f $(DESTDIR)$(PREFIX)/bin/drover $(DESTDIR)$(PREFIX)/share/man/man1/drover.1 \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover \
-	    $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover.socket drover-tasks.service) \
+	    $(addprefix $(DESTDIR)$(UNITDIR)/,drover.socket $(SERVICES)) \
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
 
 # Each directory of tests has its own rules.
