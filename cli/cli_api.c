@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
+#include "model/engine/percent.h"
 
 #define BODY_MAX       ((size_t)256 << 20)
 #define RETRY_FOR_MS   15000 /* how long a GET is retried if the agent has answered before */
@@ -225,20 +226,6 @@ cli_api_print(struct cli *cli, const char *target, struct err *e)
 	return r < 0 ? r : cli_json_print(answer, e);
 }
 
-static void
-put_encoded(struct text *out, const char *s)
-{
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    strchr("-._~", c))
-			text_append(out, s, 1);
-		else
-			text_printf(out, "%%%02X", c);
-	}
-}
-
 char *
 cli_target(const char *fmt, ...)
 {
@@ -248,7 +235,7 @@ cli_target(const char *fmt, ...)
 	va_start(ap, fmt);
 	for (; *fmt; fmt++) {
 		if (fmt[0] == '%' && fmt[1] == 's') {
-			put_encoded(&target, va_arg(ap, const char *));
+			percent_encode(&target, va_arg(ap, const char *));
 			fmt++;
 		} else {
 			text_append(&target, fmt, 1);

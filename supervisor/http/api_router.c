@@ -7,45 +7,19 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "model/engine/percent.h"
 #include "supervisor/http/api.h"
 
 #define JOB_PATH "/v1/job/:" /* a job's id is the only one that may have slashes */
 
 static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
-/* Percent-decodes in place: a decoded text is never longer. plus: '+' is a space, as in queries. */
-static int
 decode_part(char *s, bool plus, struct err *e)
 {
-	char *to = s;
+	int r = percent_decode(s, plus);
 
-	for (; *s; s++) {
-		if (*s == '%') {
-			int high = hex_digit(s[1]), low = high < 0 ? -1 : hex_digit(s[2]);
-
-			if (low < 0)
-				return err_say(
-				    e, -EINVAL, "bad percent escape in the request's target");
-			if (high == 0 && low == 0)
-				return err_say(e, -EINVAL, "NUL in the request's target");
-			*to++ = (char)(high << 4 | low);
-			s += 2;
-		} else {
-			*to++ = plus && *s == '+' ? ' ' : *s;
-		}
-	}
-	*to = '\0';
-	return 0;
+	if (r == -EILSEQ)
+		return err_say(e, -EINVAL, "NUL in the request's target");
+	return r < 0 ? err_say(e, -EINVAL, "bad percent escape in the request's target") : 0;
 }
 
 static int
