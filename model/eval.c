@@ -2,6 +2,8 @@
 /* eval.c: field table of evaluations. Runs in: supervisor, cli. */
 #include "model/eval.h"
 
+#include <errno.h>
+
 #include "model/engine/table.h"
 
 /* Nomad's spelling: "canceled". */
@@ -42,3 +44,11 @@ static const struct field eval_fields[] = {
 };
 MODEL_TYPE(eval, eval_fields, .name = "evaluation", .title = 1 + offsetof(struct eval, id));
 #undef S
+
+int
+eval_check_priority(int64_t priority, struct err *e)
+{
+	return priority == 0 || (priority >= 1 && priority <= 100)
+		   ? 0
+		   : err_say(e, -EINVAL, "Eval priority must be between 1 and 100 inclusively");
+}

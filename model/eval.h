@@ -43,4 +43,7 @@ struct eval {
 MODEL_DECLARE(eval);
 extern const char *const eval_status_names[EVAL_CANCELLED + 1];
 
+/* Checks the priority that a request wants for its evaluation; 0: none. Returns 0 or -EINVAL. */
+int eval_check_priority(int64_t priority, struct err *e);
+
 #endif

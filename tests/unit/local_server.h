@@ -296,7 +296,7 @@ static inline struct local_eval *
 register_job(struct job *job)
 {
 	bool changed;
-	struct local_job *j = local_job_put(&local, job, &changed);
+	struct local_job *j = local_job_put(&local, job, NULL, &changed);
 	struct local_eval *ev;
 
 	if (changed)

@@ -163,8 +163,8 @@ local_launch_key(const struct job *job, char ret[LOCAL_LAUNCH_KEY_SIZE])
 }
 
 void
-local_job_register(struct local *l, struct job *job, const char *trigger, struct local_job **ret,
-    struct local_eval **ret_ev)
+local_job_register(struct local *l, struct job *job, const struct job_submission *submission,
+    const char *trigger, struct local_job **ret, struct local_eval **ret_ev)
 {
 	ck_assert_uint_lt(n_made, ELEMENTSOF(made));
 	ck_assert_ptr_null(job->periodic);

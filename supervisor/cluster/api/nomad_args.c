@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/duration.h"
 #include "common/mem.h"
+#include "model/eval.h"
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
@@ -46,11 +47,18 @@ purge_args(struct api_req *req, json_t *args, struct err *e)
 	bool purge = false, global = false;
 	int r = api_query_bool(req, "purge", &purge, e);
 
+	uint64_t priority = 0;
+
 	if (r == 0)
 		r = api_query_bool(req, "global", &global, e);
+	if (r == 0)
+		r = api_query_number(req, "eval_priority", &priority, e);
+	if (r >= 0)
+		r = eval_check_priority((int64_t)priority, e);
 	(void)json_object_set_new(args, "Purge", json_boolean(purge));
 	(void)json_object_set_new(args, "Global", json_boolean(global));
-	return r;
+	(void)json_object_set_new(args, "EvalPriority", json_integer((json_int_t)priority));
+	return r < 0 ? r : stop_args(req, args, e);
 }
 
 int
@@ -157,10 +165,13 @@ job_args(struct api_req *req, json_t *args, struct err *e)
 	copy_member(body, "EnforceIndex", args, "EnforceIndex");
 	copy_member(body, "JobModifyIndex", args, "JobModifyIndex");
 	copy_member(body, "PreserveCounts", args, "PreserveCounts");
+	copy_member(body, "PreserveResources", args, "PreserveResources");
 	copy_member(body, "PolicyOverride", args, "PolicyOverride");
 	copy_member(body, "EvalPriority", args, "EvalPriority");
-	copy_member(body, "Submission", args, "Submission");
-	return 0;
+	if (json_is_object(json_object_get(body, "Submission")))
+		(void)json_object_set_new(
+		    args, "Submission", nomad_source_encode(json_object_get(body, "Submission")));
+	return eval_check_priority(json_integer_value(json_object_get(args, "EvalPriority")), e);
 }
 
 int
@@ -276,10 +287,11 @@ snapshot_args(struct api_req *req, json_t *args, struct err *e)
 int
 submission_args(struct api_req *req, json_t *args, struct err *e)
 {
-	const char *version = api_query(req, "version");
+	uint64_t version;
 
-	(void)json_object_set_new(
-	    args, "Version", json_integer(version ? strtoll(version, NULL, 10) : 0));
+	if (api_query_number(req, "version", &version, e) <= 0)
+		return err_say(e, -EINVAL, "Unable to parse job submission version parameter");
+	(void)json_object_set_new(args, "Version", json_integer((json_int_t)version));
 	return 0;
 }
 

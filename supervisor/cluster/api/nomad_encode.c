@@ -2,16 +2,17 @@
 /* nomad_encode.c: encodes jobs, plans and volumes by their field tables, because JSON does not have
  * the types that servers expect. Runs in: supervisor. */
 #include "model/engine/table.h"
+#include "model/job_submission.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
 
 /* Job.Register. */
 struct job_req {
 	struct job *job;
-	bool enforce_index, preserve_counts, policy_override;
+	bool enforce_index, preserve_counts, preserve_resources, policy_override;
 	uint64_t job_modify_index;
 	int64_t eval_priority;
-	json_t *submission; /* the source text of the job */
+	struct job_submission *submission; /* NULL: none */
 	char *region, *namespace, *auth_token;
 };
 #define S job_req
@@ -19,8 +20,9 @@ static const struct field job_req_fields[] = {
 	F_POINTER(job, "Job", job),
 	F_BOOL(enforce_index, "EnforceIndex"),
 	F_BOOL(preserve_counts, "PreserveCounts"),
+	F_BOOL(preserve_resources, "PreserveResources", .flags = FIELD_OMIT_EMPTY),
 	F_BOOL(policy_override, "PolicyOverride"),
-	F_JSON(submission, "Submission"),
+	F_POINTER(submission, "Submission", job_submission),
 	F_UINT(job_modify_index, "JobModifyIndex"),
 	F_INT(eval_priority, "EvalPriority"),
 	F_STRING(region, "Region"),

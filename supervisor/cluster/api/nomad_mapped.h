@@ -80,6 +80,11 @@ void reply_file(struct api_req *req, const void *body, size_t len);
 /* nomad_encode.c */
 mapped_encode encode_plain, encode_job, encode_plan, encode_volumes;
 
+/* nomad_source.c */
+/* Returns a register request's Submission as servers have it, a new reference. */
+json_t *nomad_source_encode(const json_t *submission);
+void reply_submission(struct api_req *req, const void *body, size_t len);
+
 /* nomad_operator.c: variables, dispatched jobs, operator settings, the token of the request. */
 mapped_args variable_args, dispatch_args, autopilot_args, scheduler_args, rotate_args;
 void reply_variable(struct api_req *req, const void *body, size_t len);

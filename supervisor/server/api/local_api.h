@@ -20,15 +20,16 @@ api_handler *local_api_handler(unsigned path);
 /* local_api_jobs.c */
 /* Returns the job of the path; NULL if there is none, which was answered. */
 struct local_job *local_api_find_job(struct sup *sup, struct api_req *req);
+
+/* local_api_register.c */
 /* Checks whether the embedded server can run the job. Returns 0, or -EINVAL with all faults. */
 int local_api_check_job(struct local *l, const struct job *job, struct err *e);
 /* Reads the body's job into *ret (initialised), completes and checks it. *warn gets its parts that
  * have no effect. Returns 0, or -errno with all faults. */
 int local_api_read_job(
     struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn, struct err *e);
-/* Registers *job (completed, checked; emptied) and answers. */
-void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger,
-    const char *warnings);
+/* Registers *job, a changed copy of one of its versions (checked; emptied), and answers. */
+void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger);
 
 /* local_api_namespaces.c */
 /* Checks whether the job's namespace exists and permits its drivers and networks. */

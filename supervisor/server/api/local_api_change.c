@@ -64,7 +64,7 @@ local_api_revert_job(struct sup *sup, struct api_req *req)
 	if (local_api_check_job(local_of_sup(sup), &job, &e) < 0)
 		api_reply_error(req, 400, "%s", e.msg);
 	else
-		local_api_put_job(sup, req, &job, "job-register", "");
+		local_api_put_job(sup, req, &job, "job-register");
 }
 
 static const char *
@@ -116,7 +116,7 @@ local_api_scale_job(struct sup *sup, struct api_req *req)
 	if (r < 0)
 		api_reply_error(req, 400, "%s", e.msg);
 	else
-		local_api_put_job(sup, req, &job, "job-scaling", "");
+		local_api_put_job(sup, req, &job, "job-scaling");
 }
 
 void

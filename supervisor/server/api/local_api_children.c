@@ -192,7 +192,7 @@ local_api_dispatch_job(struct sup *sup, struct api_req *req)
 		r = check_dispatch(l, local_job_wanted(j), &d, &job, &e);
 	known = r == 0 ? find_token(l, local_job_wanted(j), d.token) : NULL;
 	if (r == 0 && !known)
-		local_job_register(l, &job, "job-register", &child, &ev);
+		local_job_register(l, &job, NULL, "job-register", &child, &ev);
 	if (r < 0)
 		api_reply_error(req, error_status(r), "%s", e.msg);
 	else

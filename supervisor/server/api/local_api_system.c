@@ -236,7 +236,6 @@ static const struct {
 	{ "/v1/deployment/unblock/*", "there is only one region: no deployment waits for another" },
 	{ "/v1/evaluations/count", "counting evaluations is not supported: list them" },
 	{ "/v1/job/*/stable", "a version becomes stable when its deployment succeeds" },
-	{ "/v1/job/*/submission", "the source of a job is not stored" },
 	{ "/v1/jobs/statuses", "job statuses are not supported yet: list the jobs" },
 	{ "/v1/metrics*", "metrics are not supported yet" },
 	{ "/v1/node/pool*", "there are no node pools: this is the only node" },

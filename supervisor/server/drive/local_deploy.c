@@ -43,7 +43,7 @@ revert_job(struct local *l, struct local_job *j, const char *why, char *descript
 		return false;
 	}
 	job_copy(stable, &job);
-	(void)local_job_change(l, &job);
+	(void)local_job_change(l, &job, NULL);
 	(void)snprintf(description, size, "%s - rolling back to job version %lld", why,
 	    (long long)*ret_version);
 	return true;

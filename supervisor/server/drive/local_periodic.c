@@ -200,7 +200,7 @@ local_periodic_launch(
 	job_make_child(parent, id, &job);
 	periodic_config_free(job.periodic);
 	job.periodic = NULL;
-	local_job_register(l, &job, "periodic-job", &child, ret_ev);
+	local_job_register(l, &job, NULL, "periodic-job", &child, ret_ev);
 	return 0;
 }
 

@@ -9,10 +9,10 @@
 #include "supervisor/server/place/local_reconcile.h"
 
 struct local_job *
-local_job_change(struct local *l, struct job *job)
+local_job_change(struct local *l, struct job *job, const struct job_submission *submission)
 {
 	bool changed;
-	struct local_job *j = local_job_put(l, job, &changed);
+	struct local_job *j = local_job_put(l, job, submission, &changed);
 
 	if (changed) {
 		local_periodic_update(l, j);
@@ -22,10 +22,10 @@ local_job_change(struct local *l, struct job *job)
 }
 
 void
-local_job_register(struct local *l, struct job *job, const char *trigger, struct local_job **ret,
-    struct local_eval **ret_ev)
+local_job_register(struct local *l, struct job *job, const struct job_submission *submission,
+    const char *trigger, struct local_job **ret, struct local_eval **ret_ev)
 {
-	struct local_job *j = local_job_change(l, job);
+	struct local_job *j = local_job_change(l, job, submission);
 
 	*ret = j;
 	*ret_ev = NULL;
@@ -44,7 +44,7 @@ local_job_stop(struct local *l, struct local_job *j, bool purge)
 
 	job_copy(local_job_wanted(j), &stopped);
 	stopped.stop = true;
-	(void)local_job_change(l, &stopped);
+	(void)local_job_change(l, &stopped, NULL);
 	if (!job_is_parent(local_job_wanted(j)))
 		ev = local_eval_new(l, j, "job-deregister");
 	if (purge)

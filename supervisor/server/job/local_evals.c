@@ -224,6 +224,13 @@ insert_eval(struct local *l, struct local_eval *ev)
 }
 
 void
+local_eval_set_priority(struct local_eval *ev, int64_t priority)
+{
+	if (ev && priority > 0)
+		ev->ev.priority = priority;
+}
+
+void
 local_eval_changed(struct local *l, struct local_eval *ev)
 {
 	ev->ev.modify_index = local_index_next(l);

@@ -27,6 +27,9 @@ int local_evals_load(struct local *l, struct err *e);
 
 /* Makes an open evaluation of the job. */
 struct local_eval *local_eval_new(struct local *l, struct local_job *j, const char *trigger);
+/* Gives ev, which was made in this turn (NULL: nothing to do), the priority that a request asked
+ * for; 0: that of its job stays. */
+void local_eval_set_priority(struct local_eval *ev, int64_t priority);
 struct local_eval *local_eval_find(const struct local *l, const char *id); /* or NULL */
 /* Returns the newest evaluation of all jobs, or NULL; LIST_NEXT(ev, older) is the one before. */
 struct local_eval *local_eval_newest(const struct local *l);

@@ -8,6 +8,7 @@
 #include "supervisor/server/base/local_news.h"
 #include "supervisor/table/alloc_table.h"
 
+struct job_submission;
 struct local_alloc;
 struct local_deployment;
 struct local_eval;
@@ -21,8 +22,10 @@ struct local_version {
 	struct local_job *job;
 	struct job_ref *ref;
 	struct dirty row;
-	bool gone;      /* the row is being deleted; then this is freed */
-	bool forgotten; /* gone, and the whole job with it */
+	char *source;    /* until its first commit; NULL: none */
+	bool source_due; /* the row of the source is not written yet */
+	bool gone;       /* the row is being deleted; then this is freed */
+	bool forgotten;  /* gone, and the whole job with it */
 };
 
 struct local_job {
@@ -87,9 +90,11 @@ local_job_of(struct local_key *key)
 	return key ? container_of(key, struct local_job, key) : NULL;
 }
 
-/* Makes *job (completed, valid; emptied) the wanted version. A job equal to the current version
- * makes no new one; *ret_changed says whether it did. */
-struct local_job *local_job_put(struct local *l, struct job *job, bool *ret_changed);
+/* Makes *job (completed, valid; emptied) the wanted version. submission: its source; NULL: that of
+ * the version of which *job is a copy. A job equal to the current version makes no new one;
+ * *ret_changed says whether it did. */
+struct local_job *local_job_put(
+    struct local *l, struct job *job, const struct job_submission *submission, bool *ret_changed);
 /* Marks the wanted version as stable: a job is rolled back to it when a newer version fails. */
 void local_job_set_stable(struct local *l, struct local_job *j);
 /* Returns the newest stable version, or NULL. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_jobs.c: jobs and their versions. Runs in: supervisor. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "supervisor/server/job/local_job_view.h"
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/server/job/local_namespaces.h"
+#include "supervisor/server/job/local_source.h"
 
 #define VERSIONS_KEPT 6
 
@@ -69,6 +71,8 @@ delete_version(struct sup *sup, const struct local_version *v, struct err *e)
 	int r = STORE_EXEC(sup->store, STMT_JOB_DELETE, e, SV_TEXT(job->namespace),
 	    SV_TEXT(job->id), SV_INT(job->version));
 
+	if (r == 0)
+		r = local_source_write(sup, job, NULL, e);
 	if (r < 0 || !v->forgotten || !job->periodic)
 		return r;
 	local_launch_key(job, key);
@@ -92,7 +96,7 @@ write_version(struct sup *sup, struct dirty *d, struct err *e)
 	r = STORE_EXEC(sup->store, STMT_JOB_PUT, e, SV_TEXT(job->namespace), SV_TEXT(job->id),
 	    SV_INT(job->version), SV_INT(state), SV_TEXT(json.text));
 	text_done(&json);
-	return r;
+	return r == 0 && v->source_due ? local_source_write(sup, job, v->source, e) : r;
 }
 
 void
@@ -112,16 +116,26 @@ record_change(struct local *l, struct local_job *j, uint64_t index)
 }
 
 static void
+free_version(struct local_version *v)
+{
+	job_ref_put(v->ref);
+	free(v->source);
+	free(v);
+}
+
+static void
 on_version_written(struct sup *sup, struct dirty *d)
 {
 	struct local_version *v = container_of(d, struct local_version, row);
 
-	if (!v->gone) {
-		record_change(local_of_sup(sup), v->job, v->ref->job.modify_index);
+	if (v->gone) {
+		free_version(v);
 		return;
 	}
-	job_ref_put(v->ref);
-	free(v);
+	free(v->source);
+	v->source = NULL;
+	v->source_due = false;
+	record_change(local_of_sup(sup), v->job, v->ref->job.modify_index);
 }
 
 /* Takes over *job, which is emptied. */
@@ -172,8 +186,7 @@ free_job(struct local *l, struct local_key *key)
 	while ((v = SLIST_FIRST(&j->versions))) {
 		SLIST_REMOVE_HEAD(&j->versions, older);
 		turn_forget_write(l->base.sup, &v->row);
-		job_ref_put(v->ref);
-		free(v);
+		free_version(v);
 	}
 	local_slots_free(j);
 	free(j->name);
@@ -305,11 +318,33 @@ local_job_trim(struct local *l, struct local_job *j)
 	}
 }
 
+/* Returns a copy of the source of that version, or NULL. */
+static char *
+copy_source(struct local *l, const struct local_job *j, uint64_t version)
+{
+	const struct local_version *v = local_job_version(j, version);
+	struct err e = { 0 };
+	char *json = NULL;
+	int r;
+
+	if (!v)
+		return NULL;
+	if (v->source_due)
+		return v->source ? mem_strdup(v->source) : NULL;
+	r = local_source_read(l->base.sup, &v->ref->job, &json, &e);
+	if (r < 0 && r != -ENOENT)
+		log_warn("the source of job %s is lost: %s", j->name, e.msg);
+	return json;
+}
+
 /* Makes *job the wanted version, with the fields that a server sets. */
 static void
-put_version(struct local *l, struct local_job *j, struct job *job)
+put_version(
+    struct local *l, struct local_job *j, struct job *job, const struct job_submission *submission)
 {
-	struct local_version *old = SLIST_FIRST(&j->versions);
+	struct local_version *old = SLIST_FIRST(&j->versions), *v;
+	char *source =
+	    submission ? local_source_encode(submission) : copy_source(l, j, job->version);
 	uint64_t index = local_index_next(l);
 
 	job->version = old ? old->ref->job.version + 1 : 0;
@@ -319,14 +354,18 @@ put_version(struct local *l, struct local_job *j, struct job *job)
 	job->status = JOB_PENDING;
 	job->stable = false;
 	json_decref(steal_ptr(&job->version_tag)); /* stays with the version that has it */
-	turn_write(l->base.sup, &add_version(j, job)->row);
+	v = add_version(j, job);
+	v->source = source;
+	v->source_due = true;
+	turn_write(l->base.sup, &v->row);
 	if (old)
 		turn_write(l->base.sup, &old->row);
 	local_family_join(l, j);
 }
 
 struct local_job *
-local_job_put(struct local *l, struct job *job, bool *ret_changed)
+local_job_put(
+    struct local *l, struct job *job, const struct job_submission *submission, bool *ret_changed)
 {
 	struct local_job *j = local_job_find_any(l, job->namespace, job->id);
 	bool added = !j;
@@ -342,7 +381,7 @@ local_job_put(struct local *l, struct job *job, bool *ret_changed)
 		job_done(job);
 		return j;
 	}
-	put_version(l, j, job);
+	put_version(l, j, job, submission);
 	*ret_changed = true;
 	local_mark_job(l, j);
 	return j;

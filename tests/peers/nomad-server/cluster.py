@@ -30,6 +30,7 @@ class Cluster:
         self.index = 1
         self.table_index = {}
         self.nodes, self.allocs, self.jobs, self.volumes, self.services, self.variables = {}, {}, {}, {}, {}, {}
+        self.submissions = {}  # by (namespace, job, version)
         self.pools = {"default", "all"}
         self.deadlines = {}  # node id: time at which its heartbeat is missed
         self.connections = {}  # node id: connections that served one of its calls

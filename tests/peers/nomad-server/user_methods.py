@@ -137,6 +137,14 @@ def tag_version(ctx):
     return {"Index": job["ModifyIndex"], **(tag or {})}
 
 
+@method("Job.GetJobSubmission", "JobSubmissionRequest", "JobSubmissionResponse", auth=may_ask)
+def get_job_submission(ctx):
+    def look():
+        found = ctx.cluster.submissions.get((_namespace(ctx), ctx.args["JobID"], ctx.args["Version"]))
+        return (found["JobModifyIndex"] if found else 0), {"Submission": found}
+    return ctx.block(look)
+
+
 @method("Job.Allocations", "JobSpecificRequest", "JobAllocationsResponse", auth=may_ask)
 def job_allocations(ctx):
     cluster = ctx.cluster
@@ -180,6 +188,9 @@ def register_job(ctx):
         raise Failure("missing job for registration")
     with cluster.changed:
         job = cluster.register_job({k: v for k, v in job.items() if v or k in ("ID",)})
+        if ctx.args["Submission"]:
+            key = {k: job[k] for k in ("Namespace", "Version", "JobModifyIndex")}
+            cluster.submissions[(job["Namespace"], job["ID"], job["Version"])] = {**ctx.args["Submission"], **key, "JobID": job["ID"]}
         if job["Version"]:
             stop_all(cluster, job["Namespace"], job["ID"])
         if not job["ParameterizedJob"] and not job["Periodic"]:

@@ -82,6 +82,37 @@ def run(version):
         case.until(lambda: fds(node) <= before, 30, "their connections to be closed")
 
 
+def sources(version):
+    """Servers have the values of variables encoded, as Nomad's agents send them."""
+    with cluster(version=version) as servers, node_of(servers) as node:
+        servers.wait_node()
+        values = {"text": "50% of a+b é", "plain": "x"}
+        sent = {"Source": "job {}\n", "Format": "hcl2", "VariableFlags": values, "Variables": "a = 1\n"}
+        answer = node.register({"Job": job("web"), "Submission": sent, "EvalPriority": 70, "PreserveCounts": True, "PreserveResources": version > "1.10"})
+        args = servers.calls("Job.Register")[-1]["args"]
+        case.equal(args["Submission"]["VariableFlags"], {"text": "50%25%20of%20a%2Bb%20%C3%A9", "plain": "x"})
+        case.equal((args["EvalPriority"], args["PreserveCounts"], args.get("PreserveResources", False)), (70, True, version > "1.10"))
+        shown = node.ask("/v1/job/web/submission", version=0)
+        case.equal(shown, {**sent, "Namespace": "default", "JobID": "web", "Version": 0, "JobModifyIndex": answer["JobModifyIndex"]})
+        node.refused(404, "job source not found", "GET", "/v1/job/web/submission?version=1")
+        node.refused(404, "job source not found", "GET", "/v1/job/none/submission?version=0")
+        for query in ("", "?version=x", "?version=-1"):
+            node.refused(400, "Unable to parse job submission version parameter", "GET", "/v1/job/web/submission" + query)
+        node.refused(400, "Eval priority must be between 1 and 100", "PUT", "/v1/jobs", {"Job": job("web"), "EvalPriority": 101})
+        node.refused(400, "Eval priority must be between 1 and 100", "DELETE", "/v1/job/web?eval_priority=101")
+        node.do("DELETE", "/v1/job/web?eval_priority=80&no_shutdown_delay=true")
+        args = servers.calls("Job.Deregister")[-1]["args"]
+        case.equal((args["EvalPriority"], args["NoShutdownDelay"]), (80, True))
+
+
+def test_sources_at_servers_of_1_6():
+    sources("1.6.10")
+
+
+def test_sources_at_servers_of_2_0():
+    sources("2.0.5")
+
+
 def test_api_paths_with_servers_of_1_6():
     run("1.6.10")
 
