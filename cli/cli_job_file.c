@@ -100,7 +100,7 @@ read_hcl(const struct cli_file *file, json_t **ret, struct err *e)
 	for (size_t i = 0; i < in.n_var_files && r == 0; i++)
 		sources[i] = (struct hcl_source){ files[i].name, files[i].text, files[i].len };
 	if (r == 0)
-		job = jobspec_read(h, &in);
+		job = jobspec_read(h, &in, NULL);
 	errors = print_problems(h);
 	for (size_t i = 0; i < in.n_var_files; i++)
 		cli_file_done(&files[i]);

@@ -55,7 +55,7 @@ read_job(const struct par_job_parse_req *req, const char *text, bool *ret_parsed
 		.n_var_files = req->variables_bytes > 0,
 		.base_dir = ".",
 	};
-	json_t *job = jobspec_read(h, &in);
+	json_t *job = jobspec_read(h, &in, NULL);
 	char *json;
 
 	*ret_parsed = job != NULL;

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "common/list.h"
 #include "hcl/hcl_eval.h"
 #include "jobspec/jobspec.h"
 
@@ -78,13 +79,38 @@ json_t *job_unset_value(enum job_kind kind);
 /* A value as JSON of the API. NULL after adding a problem, for one that has none. */
 json_t *job_json(struct hcl *h, const struct hcl_value *v, struct hcl_range at);
 
+/* The text of a variable's value that was given by -var or the environment. */
+struct job_given {
+	const char *name, *text;
+	bool is_expression; /* of HCL; else the text itself is the value */
+	struct job_given *next;
+};
+
 /* Variables and locals: the values of "var" and "local". Leaves with hcl_fail() or hcl_leave(). */
 struct job_names {
 	struct hcl_value *var, *local;
+	const struct job_given *given; /* in the order of their declarations */
 };
 /* scope: the outermost, without names, for locals. */
 void job_read_names(struct hcl *h, const struct job_input *in, const struct hcl_body *body,
     const struct hcl_scope *scope, struct job_names *ret);
+
+/* Locals: adds those of a block; evaluates all, and returns the value of "local". scope: the
+ * outermost, without names. */
+struct job_locals {
+	STAILQ_HEAD(, job_local) list;
+	size_t n;
+};
+void job_locals_add(struct hcl *h, struct job_locals *locals, const struct hcl_block *b);
+struct hcl_value *job_locals_evaluate(
+    struct hcl *h, struct job_locals *locals, const struct hcl_scope *scope, struct hcl_value *var);
+
+/* The values of variables as text of HCL: the files, then those that are expressions. */
+const char *job_source_variables(
+    struct hcl *h, const struct job_input *in, const struct job_given *given);
+/* The source of a job as a register request's Submission, a new reference. */
+json_t *job_source(
+    const struct job_input *in, const struct job_given *given, const char *variables);
 
 /* What Nomad's parser does after reading: moves shorthands to their places and sets its defaults.
  * name is the job block's label. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* job_names.c: variables, their values from everywhere, and locals. Runs in: cli, job-parser. */
+/* job_names.c: variables and their values from everywhere. Runs in: cli, job-parser. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,15 +24,9 @@ struct variable {
 	const struct hcl_type *type; /* NULL: that of the default, or any */
 	struct hcl_value *value;     /* NULL: none yet */
 	struct hcl_range value_at;
+	const char *given; /* by -var or the environment; NULL: not */
 	STAILQ_HEAD(, rule) rules;
 	STAILQ_ENTRY(variable) entry;
-};
-
-struct local {
-	const char *name;
-	const struct hcl_attr *attr;
-	struct hcl_value *value;
-	STAILQ_ENTRY(local) entry;
 };
 
 struct reader {
@@ -40,8 +34,7 @@ struct reader {
 	const struct job_input *in;
 	const struct hcl_scope *scope;
 	STAILQ_HEAD(, variable) variables;
-	STAILQ_HEAD(, local) locals;
-	size_t n_variables, n_locals;
+	size_t n_variables;
 };
 
 static struct variable *
@@ -221,26 +214,6 @@ read_variables(struct reader *r, const struct hcl_block *b)
 	}
 }
 
-static void
-read_locals(struct reader *r, const struct hcl_block *b)
-{
-	if (b->body->blocks)
-		hcl_fail(r->h, b->body->blocks->type_at,
-		    "a locals block has no blocks inside: write %s = { … }", b->body->blocks->type);
-	for (const struct hcl_attr *a = b->body->attrs; a; a = a->next) {
-		struct local *l;
-
-		STAILQ_FOREACH (l, &r->locals, entry)
-			if (strcmp(l->name, a->name) == 0)
-				hcl_fail(r->h, a->name_at, "local \"%s\" is set twice", a->name);
-		l = hcl_new_object(r->h, struct local);
-		l->name = a->name;
-		l->attr = a;
-		STAILQ_INSERT_TAIL(&r->locals, l, entry);
-		r->n_locals++;
-	}
-}
-
 /* The value of -var and of the environment: a text for a string or a number, an expression for
  * any other type. */
 static void
@@ -262,6 +235,7 @@ set_from_text(struct reader *r, struct variable *v, const char *from, const char
 		value = hcl_eval(r->h, e, NULL);
 	}
 	set_value(r, v, value, at);
+	v->given = text;
 }
 
 static void
@@ -315,10 +289,12 @@ read_var_file(struct reader *r, const struct hcl_source *source)
 	for (const struct hcl_attr *a = body->attrs; a && !body->blocks; a = a->next) {
 		struct variable *v = find_variable(r, a->name, strlen(a->name));
 
-		if (v)
-			set_value(r, v, hcl_eval(r->h, a->expr, NULL), a->expr->at);
-		else
+		if (!v) {
 			refuse_undeclared(r, a->name_at, a->name);
+			continue;
+		}
+		set_value(r, v, hcl_eval(r->h, a->expr, NULL), a->expr->at);
+		v->given = NULL;
 	}
 }
 
@@ -386,62 +362,26 @@ variables_value(struct reader *r)
 	return hcl_object(r->h, members, n);
 }
 
-static struct hcl_value *
-locals_value(struct reader *r)
+static const struct job_given *
+list_given(struct reader *r)
 {
-	struct hcl_member *members = hcl_alloc(r->h, r->n_locals * sizeof *members);
-	const struct local *l;
-	size_t n = 0;
+	struct job_given *first = NULL, **tail = &first;
+	const struct variable *v;
 
-	STAILQ_FOREACH (l, &r->locals, entry)
-		if (l->value)
-			members[n++] = (struct hcl_member){ l->name, strlen(l->name), l->value };
-	return hcl_object(r->h, members, n);
-}
+	STAILQ_FOREACH (v, &r->variables, entry) {
+		struct job_given *given;
 
-struct local_call {
-	const struct hcl_scope *scope;
-	struct local *l;
-};
-
-static void
-evaluate_local(struct hcl *h, void *arg)
-{
-	struct local_call *c = arg;
-
-	c->l->value = hcl_eval(h, c->l->attr->expr, c->scope);
-}
-
-/* Goes through the locals until one pass sets none: they may be in any order. */
-static struct hcl_value *
-read_local_values(struct reader *r, struct hcl_value *var)
-{
-	struct hcl_variable names[] = { { "var", var }, { "local", NULL } };
-	struct hcl_scope scope = *r->scope;
-	unsigned before = hcl_problem_count(r->h);
-	bool progress = true, left = true;
-	struct local *l;
-
-	scope.variables = names;
-	scope.n = 2;
-	while (progress && left) {
-		progress = left = false;
-		hcl_forget_problems(r->h, before);
-		STAILQ_FOREACH (l, &r->locals, entry) {
-			struct local_call c = { &scope, l };
-
-			if (l->value)
-				continue;
-			names[1].value = locals_value(r);
-			if (hcl_try(r->h, evaluate_local, &c))
-				progress = true;
-			else
-				left = true;
-		}
+		if (!v->given)
+			continue;
+		given = hcl_new_object(r->h, struct job_given);
+		given->name = v->name;
+		given->text = v->given;
+		given->is_expression = v->type && v->type->kind != HCL_STRING &&
+				       v->type->kind != HCL_NUMBER && v->type->kind != HCL_BOOL;
+		*tail = given;
+		tail = &given->next;
 	}
-	if (left)
-		hcl_leave(r->h);
-	return locals_value(r);
+	return first;
 }
 
 void
@@ -449,16 +389,16 @@ job_read_names(struct hcl *h, const struct job_input *in, const struct hcl_body 
     const struct hcl_scope *scope, struct job_names *ret)
 {
 	struct reader r = { .h = h, .in = in, .scope = scope };
+	struct job_locals locals = { STAILQ_HEAD_INITIALIZER(locals.list), 0 };
 
 	STAILQ_INIT(&r.variables);
-	STAILQ_INIT(&r.locals);
 	for (const struct hcl_block *b = body->blocks; b; b = b->next) {
 		if (strcmp(b->type, "variable") == 0)
 			read_variable(&r, b);
 		else if (strcmp(b->type, "variables") == 0)
 			read_variables(&r, b);
 		else if (strcmp(b->type, "locals") == 0)
-			read_locals(&r, b);
+			job_locals_add(h, &locals, b);
 	}
 	read_environment(&r);
 	for (size_t i = 0; i < in->n_var_files; i++)
@@ -470,5 +410,6 @@ job_read_names(struct hcl *h, const struct job_input *in, const struct hcl_body 
 	ret->var = variables_value(&r);
 	if (hcl_error_count(h) > 0)
 		hcl_leave(h);
-	ret->local = read_local_values(&r, ret->var);
+	ret->local = job_locals_evaluate(h, &locals, scope, ret->var);
+	ret->given = list_given(&r);
 }

@@ -11,6 +11,8 @@
 struct read_call {
 	const struct job_input *in;
 	const struct hcl_block *job;
+	const struct job_given *given;
+	const char *variables;
 	json_t *json;
 };
 
@@ -104,6 +106,8 @@ read_job(struct hcl *h, void *arg)
 	if (hcl_error_count(h) > 0)
 		return;
 	job_read_names(h, c->in, body, &scope, &values);
+	c->given = values.given;
+	c->variables = job_source_variables(h, c->in, values.given);
 	names[0].value = values.var;
 	names[1].value = values.local;
 	scope.variables = names;
@@ -112,18 +116,18 @@ read_job(struct hcl *h, void *arg)
 }
 
 json_t *
-jobspec_read(struct hcl *h, const struct job_input *in)
+jobspec_read(struct hcl *h, const struct job_input *in, json_t **ret_submission)
 {
 	struct read_call c = { .in = in };
+	bool read = hcl_try(h, read_job, &c) && hcl_error_count(h) == 0;
 
-	if (!hcl_try(h, read_job, &c) || hcl_error_count(h) > 0) {
+	if (read)
+		job_finish(h, c.json, c.job->labels[0].text);
+	if (!read || hcl_error_count(h) > 0) {
 		json_decref(c.json);
 		return NULL;
 	}
-	job_finish(h, c.json, c.job->labels[0].text);
-	if (hcl_error_count(h) > 0) {
-		json_decref(c.json);
-		return NULL;
-	}
+	if (ret_submission)
+		*ret_submission = job_source(in, c.given, c.variables);
 	return c.json;
 }

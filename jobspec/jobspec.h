@@ -23,9 +23,11 @@ struct job_input {
 /*
  * Reads the job as the API's JSON, with every member, as Nomad's parser makes it. The caller
  * releases the result with json_decref(). NULL: h has the problems. Warnings are there after
- * success too.
+ * success too. *ret_submission (may be NULL) gets the source of the job with the values of its
+ * variables, as the Submission of a register request; it is released likewise, and untouched on
+ * failure.
  */
-json_t *jobspec_read(struct hcl *h, const struct job_input *in);
+json_t *jobspec_read(struct hcl *h, const struct job_input *in, json_t **ret_submission);
 
 /* Sets the defaults that Nomad's API sets when a request to parse a job has `Canonicalize`. */
 void jobspec_canonicalize(json_t *job);

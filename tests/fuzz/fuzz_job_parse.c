@@ -22,7 +22,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.n_var_files = len < size,
 		.base_dir = "." };
 	struct hcl *h = hcl_new(&limits);
-	json_t *job = jobspec_read(h, &in);
+	json_t *job = jobspec_read(h, &in, NULL);
 	char *json;
 
 	HOLDS(job || hcl_error_count(h) > 0);

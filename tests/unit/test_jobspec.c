@@ -54,7 +54,7 @@ read_job(struct hcl *h, const char *text, const char *const *vars, size_t n)
 		.base_dir = ".",
 		.strict = true,
 	};
-	return jobspec_read(h, &in);
+	return jobspec_read(h, &in, NULL);
 }
 
 #define JOB(inside)  "job \"j\" {\n" inside "\n}\n"
@@ -252,12 +252,46 @@ START_TEST(files_and_environment_set_variables)
 		.file = *file, .var_files = files, .n_var_files = 1, .env = env, .strict = true
 	};
 	struct hcl *h = hcl_new(&hcl_job_limits);
-	json_t *job = jobspec_read(h, &in);
+	json_t *job = jobspec_read(h, &in, NULL);
 
 	ck_assert_ptr_nonnull(job);
 	check_member(job, "Region", "\"file\"");
 	check_member(job, "Namespace", "\"env\"");
 	json_decref(job);
+	hcl_free(h);
+	free((void *)files);
+	free((void *)file);
+}
+END_TEST
+
+/* A value of the environment that a file overrides is not part of the source. */
+START_TEST(the_source_has_the_values_of_variables)
+{
+	static const char *const env[] = { "NOMAD_VAR_a=env", "NOMAD_VAR_b=env", "NOMAD_VAR_none=x",
+		NULL };
+	static const char *const vars[] = { "c=[1]", "d=true", "e={ x = 2 }" };
+	const struct hcl_source *files = source("vars", "a = \"file\"\n\n");
+	const struct hcl_source *file = source("x",
+	    "variable \"a\" {}\nvariable \"b\" {}\nvariable \"c\" {\n type = list(number)\n}\n"
+	    "variable \"d\" {\n default = false\n}\nvariable \"e\" {\n default = {}\n}\n"
+	    "variable \"f\" {\n default = 1\n}\n" JOB(""));
+	struct job_input in = { .file = *file,
+		.var_files = files,
+		.n_var_files = 1,
+		.env = env,
+		.vars = vars,
+		.n_vars = 3,
+		.strict = true };
+	struct hcl *h = hcl_new(&hcl_job_limits);
+	json_t *submission = NULL, *job = jobspec_read(h, &in, &submission);
+
+	ck_assert_ptr_nonnull(job);
+	check_member(submission, "Format", "\"hcl2\"");
+	ck_assert_str_eq(json_string_value(json_object_get(submission, "Source")), file->text);
+	check_member(submission, "VariableFlags", "{\"b\":\"env\",\"d\":\"true\"}");
+	check_member(submission, "Variables", "\"a = \\\"file\\\"\\n\\nc = [1]\\ne = { x = 2 }\"");
+	json_decref(job);
+	json_decref(submission);
 	hcl_free(h);
 	free((void *)files);
 	free((void *)file);
@@ -272,6 +306,7 @@ add(TCase *tc)
 	tcase_add_test(tc, problems);
 	tcase_add_test(tc, values_of_variables);
 	tcase_add_test(tc, files_and_environment_set_variables);
+	tcase_add_test(tc, the_source_has_the_values_of_variables);
 }
 
 int
