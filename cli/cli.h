@@ -41,6 +41,8 @@ enum cli_flag_kind {
 	CLI_FLAG_NUMBER,   /* int64_t, not negative */
 	CLI_FLAG_DURATION, /* uint64_t milliseconds, written 30s, 1h5m */
 	CLI_FLAG_STRINGS,  /* struct strings: each time that it is given */
+	CLI_FLAG_REFUSED,  /* one of Nomad's that drover has not, and does not list: help says why
+			    */
 };
 
 struct cli_flag {

@@ -100,6 +100,8 @@ parse_words(const struct cli_flag *const *tables, size_t n, bool command, int ar
 			return err_say(e, -EINVAL,
 			    "unknown flag -%.*s (add -help to see the flags)", (int)(equals - name),
 			    name);
+		if (f->kind == CLI_FLAG_REFUSED)
+			return err_say(e, -EINVAL, "-%s is not supported: %s", f->name, f->help);
 		value = *equals ? equals + 1 : NULL;
 		if (!value && f->kind != CLI_FLAG_BOOL) {
 			if (i + 1 >= argc)

@@ -8,23 +8,31 @@
 #include "cli/cli.h"
 #include "model/engine/containers.h"
 
-/* The values of variables in a job file: -var and -var-file. */
+/* How a job file is read: -var, -var-file and -hcl2-strict. */
 extern struct cli_job_input {
 	struct strings vars, var_files;
+	bool strict;
 } cli_job_input;
 
 #define CLI_JOB_FILE_FLAGS                                                                         \
-	{ "var", CLI_FLAG_STRINGS, &cli_job_input.vars, "NAME=VALUE",                              \
-		"set a variable of the job file; repeat for each" },                               \
+	{ "hcl2-strict", CLI_FLAG_BOOL, &cli_job_input.strict, NULL,                               \
+		"refuse values for variables that the job file does not declare (default true)" }, \
+	    { "vault-namespace", CLI_FLAG_REFUSED, NULL, NULL,                                     \
+		    "drover does not work with Vault" },                                           \
+	    { "var", CLI_FLAG_STRINGS, &cli_job_input.vars, "NAME=VALUE",                          \
+		    "set a variable of the job file; repeat for each" },                           \
 	{                                                                                          \
 		"var-file", CLI_FLAG_STRINGS, &cli_job_input.var_files, "FILE",                    \
 		    "set the variables that this file has; repeat for each"                        \
 	}
 
 /* Reads a job from path ("-": stdin), in HCL or as JSON, and leaves the request that registers it,
- * {"Job": {…}}, as a new reference. Prints each problem of HCL on stderr. 0 or -errno with the
+ * {"Job": {…}}, as a new reference, and in *ret_submission (may be NULL) its source, as the
+ * request's Submission, as another. Prints each problem of HCL on stderr. 0 or -errno with the
  * sentence. */
-int cli_job_read(const char *path, json_t **ret, struct err *e);
+int cli_job_read(const char *path, json_t **ret, json_t **ret_submission, struct err *e);
+/* Prints the answer if -json is set, and the agent's warnings. */
+int cli_job_show_answer(struct cli *cli, const json_t *answer, struct err *e);
 /* To be called after a job was accepted: prints the answer if -json is set and the warnings, and
  * follows the evaluation until the allocations run, unless detach. Returns an exit code, or -errno
  * with a sentence. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_job_check.c: drover job eval, inspect, validate. Runs in: cli. */
+/* cli_job_check.c: drover job eval, validate. Runs in: cli. */
 #include <errno.h>
 
 #include "cli/cli_api.h"
@@ -38,25 +38,6 @@ cli_job_eval(struct cli *cli, int argc, char **argv)
 	return cli_with_id(cli, &cli_kind_job, argv[0], evaluate_job);
 }
 
-static int
-inspect_job(struct cli *cli, const char *id, struct err *e)
-{
-	cleanup_free char *target = cli_target("/v1/job/%s", id);
-	cleanup_json json_t *job = NULL, *whole = NULL;
-	int r = cli_api_get(cli, target, &job, e);
-
-	if (r < 0)
-		return r;
-	whole = json_pack("{s:O}", "Job", job);
-	return cli_json_print(whole, e);
-}
-
-int
-cli_job_inspect(struct cli *cli, int argc, char **argv)
-{
-	return cli_with_id(cli, &cli_kind_job, argv[0], inspect_job);
-}
-
 /* Problems of the job are the result of this command, not an error of the request. */
 static int
 say_validity(struct cli *cli, const json_t *answer, struct err *e)
@@ -85,7 +66,7 @@ cli_job_validate(struct cli *cli, int argc, char **argv)
 	int r;
 
 	(void)argc;
-	r = cli_job_read(argv[0], &request, &e);
+	r = cli_job_read(argv[0], &request, NULL, &e);
 	if (r == 0)
 		r = cli_api_send(cli, "PUT", "/v1/validate/job", request, &answer, &e);
 	if (r == 0)

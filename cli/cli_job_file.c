@@ -16,7 +16,7 @@
 #include "common/mem.h"
 #include "jobspec/jobspec.h"
 
-struct cli_job_input cli_job_input;
+struct cli_job_input cli_job_input = { .strict = true };
 
 const struct cli_flag cli_job_file_flags[] = { CLI_JOB_FILE_FLAGS, { 0 } };
 
@@ -40,7 +40,7 @@ wrap_job(json_t *file, const char *name, json_t **ret, struct err *e)
 }
 
 static int
-read_json(const struct cli_file *file, json_t **ret, struct err *e)
+read_json(const struct cli_file *file, json_t **ret, json_t **ret_submission, struct err *e)
 {
 	cleanup_json json_t *value = NULL;
 	int r;
@@ -49,7 +49,12 @@ read_json(const struct cli_file *file, json_t **ret, struct err *e)
 		return err_say(
 		    e, -EINVAL, "%s is JSON: -var and -var-file are for HCL", file->name);
 	r = cli_file_json(file, &value, e);
-	return r < 0 ? r : wrap_job(value, file->name, ret, e);
+	if (r == 0)
+		r = wrap_job(value, file->name, ret, e);
+	if (r == 0 && ret_submission)
+		*ret_submission = json_pack(
+		    "{s:o, s:s}", "Source", json_stringn(file->text, file->len), "Format", "json");
+	return r;
 }
 
 /* Prints every problem with its line; returns how many are errors. */
@@ -75,7 +80,7 @@ read_var_files(struct cli_file **ret, struct err *e)
 }
 
 static int
-read_hcl(const struct cli_file *file, json_t **ret, struct err *e)
+read_hcl(const struct cli_file *file, json_t **ret, json_t **ret_submission, struct err *e)
 {
 	cleanup_with(hcl_free) struct hcl *h = hcl_new(&hcl_job_limits);
 	cleanup_free char *path = mem_strdup(file->name);
@@ -90,7 +95,7 @@ read_hcl(const struct cli_file *file, json_t **ret, struct err *e)
 		.n_vars = cli_job_input.vars.n,
 		.env = (const char *const *)environ,
 		.files = true,
-		.strict = true,
+		.strict = cli_job_input.strict,
 	};
 	json_t *job = NULL;
 	unsigned errors;
@@ -100,7 +105,7 @@ read_hcl(const struct cli_file *file, json_t **ret, struct err *e)
 	for (size_t i = 0; i < in.n_var_files && r == 0; i++)
 		sources[i] = (struct hcl_source){ files[i].name, files[i].text, files[i].len };
 	if (r == 0)
-		job = jobspec_read(h, &in, NULL);
+		job = jobspec_read(h, &in, ret_submission);
 	errors = print_problems(h);
 	for (size_t i = 0; i < in.n_var_files; i++)
 		cli_file_done(&files[i]);
@@ -115,13 +120,13 @@ read_hcl(const struct cli_file *file, json_t **ret, struct err *e)
 }
 
 int
-cli_job_read(const char *path, json_t **ret, struct err *e)
+cli_job_read(const char *path, json_t **ret, json_t **ret_submission, struct err *e)
 {
 	struct cli_file file = { 0 };
 	int r = cli_file_open_filled(path, &file, e);
 
 	if (r == 0)
-		r = cli_file_is_json(&file) ? read_json(&file, ret, e) : read_hcl(&file, ret, e);
+		r = (cli_file_is_json(&file) ? read_json : read_hcl)(&file, ret, ret_submission, e);
 	cli_file_done(&file);
 	return r;
 }

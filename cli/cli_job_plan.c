@@ -15,6 +15,22 @@
 /* Exit codes as nomad's: 1 if allocations would be created or stopped. */
 enum { PLAN_SAME = 0, PLAN_CHANGES = 1 };
 
+static struct {
+	bool diff, json_output, policy_override;
+} options = { .diff = true };
+
+const struct cli_flag cli_job_plan_flags[] = {
+	{ "diff", CLI_FLAG_BOOL, &options.diff, NULL,
+	    "show how the job differs from the registered one (default true)" },
+	{ "json-output", CLI_FLAG_BOOL, &options.json_output, NULL,
+	    "print the API's answer as JSON, as -json does" },
+	{ "policy-override", CLI_FLAG_BOOL, &options.policy_override, NULL,
+	    "override soft Sentinel policies of the servers" },
+	{ "t", CLI_FLAG_REFUSED, NULL, NULL, "drover has no templates for its output; use -json" },
+	CLI_JOB_FILE_FLAGS,
+	{ 0 },
+};
+
 static const char *
 mark(const json_t *diff)
 {
@@ -95,43 +111,54 @@ print_diff(const json_t *diff)
 	}
 }
 
-/* Prints what would happen to the allocations of each group. Returns true if any would be created
- * or stopped. */
-static bool
+/* What would happen to the allocations of a group; the first CHANGES create or stop some. */
+static const char *const updates[] = { "Place", "Canary", "Stop", "DestructiveUpdate",
+	"InPlaceUpdate", "Ignore" };
+#define CHANGES 4
+
+/* Returns PLAN_CHANGES if allocations would be created or stopped. */
+static int
+exit_code(const json_t *plan)
+{
+	const json_t *counts;
+	const char *group;
+
+	json_object_foreach (
+	    (json_t *)cli_json_get(plan, "Annotations/DesiredTGUpdates"), group, counts) {
+		for (size_t i = 0; i < CHANGES; i++)
+			if (cli_json_int(counts, updates[i]) > 0)
+				return PLAN_CHANGES;
+	}
+	return PLAN_SAME;
+}
+
+static void
 print_counts(const json_t *plan)
 {
-	static const char *const names[] = { "Place", "Canary", "Stop", "DestructiveUpdate",
-		"InPlaceUpdate", "Ignore" };
 	struct cli_table *t = CLI_TABLE(
 	    "Task Group", "Create", "Canary", "Stop", "Replace", "Update In Place", "Leave");
 	const json_t *counts;
 	const char *group;
-	bool changes = false;
 
 	json_object_foreach (
 	    (json_t *)cli_json_get(plan, "Annotations/DesiredTGUpdates"), group, counts) {
 		cli_table_row(t);
 		cli_cell(t, "%s", group);
-		for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-			long long n = cli_json_int(counts, names[i]);
-
-			cli_cell(t, "%lld", n);
-			changes |= i < 4 && n > 0;
-		}
+		for (size_t i = 0; i < ELEMENTSOF(updates); i++)
+			cli_cell(t, "%lld", (long long)cli_json_int(counts, updates[i]));
 	}
 	cli_table_print(t);
-	return changes;
 }
 
-static int
+static void
 show_plan(struct cli *cli, const char *path, const json_t *plan)
 {
 	const char *warnings = cli_json_str(plan, "Warnings");
-	bool changes;
 
-	print_diff(cli_json_get(plan, "Diff"));
+	if (options.diff)
+		print_diff(cli_json_get(plan, "Diff"));
 	cli_head("What would happen");
-	changes = print_counts(plan);
+	print_counts(plan);
 	cli_watch_say_failed(cli, cli_json_get(plan, "FailedTGAllocs"));
 	if (*warnings)
 		cli_line("Warnings: %s", warnings);
@@ -139,7 +166,6 @@ show_plan(struct cli *cli, const char *path, const json_t *plan)
 	       " drover job run -check-index %lld %s\n",
 	    (long long)cli_json_int(plan, "JobModifyIndex"),
 	    (long long)cli_json_int(plan, "JobModifyIndex"), path);
-	return changes ? PLAN_CHANGES : PLAN_SAME;
 }
 
 int
@@ -151,11 +177,14 @@ cli_job_plan(struct cli *cli, int argc, char **argv)
 	int r;
 
 	(void)argc;
-	r = cli_job_read(argv[0], &request, &e);
+	cli->json |= options.json_output;
+	r = cli_job_read(argv[0], &request, NULL, &e);
 	if (r == 0 && *cli_json_str(request, "Job/ID") == '\0')
 		r = err_say(&e, -EINVAL, "the job in %s has no ID", argv[0]);
 	if (r == 0) {
 		(void)json_object_set_new(request, "Diff", json_true());
+		if (options.policy_override)
+			(void)json_object_set_new(request, "PolicyOverride", json_true());
 		target = cli_target("/v1/job/%s/plan", cli_json_str(request, "Job/ID"));
 		r = cli_api_send(cli, "POST", target, request, &plan, &e);
 	}
@@ -165,5 +194,7 @@ cli_job_plan(struct cli *cli, int argc, char **argv)
 		(void)cli_fail(cli, &e);
 		return CLI_PLAN_FAILED;
 	}
-	return cli->json ? PLAN_SAME : show_plan(cli, argv[0], plan);
+	if (!cli->json)
+		show_plan(cli, argv[0], plan);
+	return exit_code(plan);
 }

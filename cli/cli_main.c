@@ -41,6 +41,8 @@ print_flags(const struct cli_flag *flags)
 	char left[64];
 
 	for (const struct cli_flag *f = flags; f && f->name; f++) {
+		if (f->kind == CLI_FLAG_REFUSED)
+			continue;
 		(void)snprintf(left, sizeof left, "-%s %s", f->name, f->arg ?: "");
 		(void)printf("  %-24s %s\n", left, f->help);
 	}

@@ -52,8 +52,10 @@ def test_job_run_sends_the_job_and_follows_it_until_it_runs():
 def test_job_run_keeps_other_members_of_the_request():
     with FakeApi() as api:
         registering(api, [alloc(A1)])
-        api.drover("job", "run", write({"Job": JOB, "EnforceIndex": True, "JobModifyIndex": 7}))
-        case.equal(api.asked("POST", "/v1/jobs")[0].body, {"Job": JOB, "EnforceIndex": True, "JobModifyIndex": 7})
+        body = {"Job": JOB, "EnforceIndex": True, "JobModifyIndex": 7}
+        api.drover("job", "run", write(body))
+        source = {"Source": json.dumps(body), "Format": "json"}
+        case.equal(api.asked("POST", "/v1/jobs")[0].body, {**body, "Submission": source})
 
 
 def test_job_run_follows_only_allocations_of_its_own_evaluation():

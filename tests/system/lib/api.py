@@ -11,6 +11,7 @@ import time
 import urllib.parse
 
 from . import agent, case
+from .fake_api import run_command
 
 
 class Connection(http.client.HTTPConnection):
@@ -102,6 +103,12 @@ class Node(agent.Agent):
         answer = self.request(method, path, body)
         case.equal((answer.status, part in answer.text), (status, True), "%s %s: %s" % (method, path, answer.text))
         case.equal(answer.headers["Content-Type"].startswith("text/plain"), True, "content type")
+
+    def drover(self, *words, code=0, env=None, stdin=None):
+        """Runs the command with these words. Returns its Result, whose code must be this."""
+        r = run_command(words, env=dict(env or {}, DROVER_ADDR="unix://" + self.socket_path), stdin=stdin)
+        case.equal(r.code, code, "drover %s: %s%s" % (" ".join(words), r.out, r.err))
+        return r
 
     # --- jobs ---
 

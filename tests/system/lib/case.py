@@ -50,6 +50,13 @@ def patience(seconds):
     return max(seconds, LEAST_S)
 
 
+def write(path, text):
+    """Writes a file. Returns its path."""
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    return path
+
+
 def until(condition, seconds, what):
     """Waits until condition() is true and returns its value; fails after patience(seconds)."""
     seconds = patience(seconds)
