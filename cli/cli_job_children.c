@@ -157,12 +157,7 @@ cli_job_periodic(struct cli *cli, int argc, char **argv)
 	int r;
 
 	(void)argc;
-	if (strcmp(argv[0], "force") != 0) {
-		(void)err_say(&e, -EINVAL,
-		    "unknown command \"drover job periodic %s\": only force exists", argv[0]);
-		return cli_fail(cli, &e);
-	}
-	r = cli_id_resolve(cli, &cli_kind_job, argv[1], &id, &e);
+	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
 	if (r == 0) {
 		target = cli_target("/v1/job/%s/periodic/force", id);
 		r = cli_api_send(cli, "POST", target, NULL, &answer, &e);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_node_meta.c: drover node meta. Runs in: cli. */
+/* cli_node_meta.c: drover node meta read, node meta apply. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,16 @@ static struct {
 	struct strings unset;
 } options;
 
-const struct cli_flag cli_node_meta_flags[] = {
-	{ "node-id", CLI_FLAG_STRING, &options.node, "NODE",
-	    "this node instead of the agent's own" },
+#define NODE_ID_FLAG                                                                               \
+	{                                                                                          \
+		"node-id", CLI_FLAG_STRING, &options.node, "NODE",                                 \
+		    "this node instead of the agent's own"                                         \
+	}
+
+const struct cli_flag cli_node_meta_read_flags[] = { NODE_ID_FLAG, { 0 } };
+
+const struct cli_flag cli_node_meta_apply_flags[] = {
+	NODE_ID_FLAG,
 	{ "unset", CLI_FLAG_STRINGS, &options.unset, "KEY",
 	    "remove a key, also one from the configuration; may be repeated" },
 	{ 0 },
@@ -107,24 +114,22 @@ read_or_apply(struct cli *cli, const json_t *changes, struct err *e)
 }
 
 int
-cli_node_meta(struct cli *cli, int argc, char **argv)
+cli_node_meta_read(struct cli *cli, int argc, char **argv)
 {
-	bool apply = strcmp(argv[0], "apply") == 0;
-	cleanup_json json_t *changes = NULL;
 	struct err e = { 0 };
-	int r = 0;
 
-	if (!apply && strcmp(argv[0], "read") != 0)
-		r = err_say(&e, -EINVAL,
-		    "unknown command \"drover node meta %s\": use read or apply", argv[0]);
-	else if (!apply && (argc > 1 || options.unset.n > 0))
-		r = err_say(&e, -EINVAL, "drover node meta read takes no changes: use apply");
-	if (r == 0 && apply) {
-		changes = read_changes(argc - 1, argv + 1, &e);
-		r = changes ? 0 : e.code;
-	}
-	if (r == 0)
-		r = read_or_apply(cli, changes, &e);
+	(void)argc;
+	(void)argv;
+	return read_or_apply(cli, NULL, &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+int
+cli_node_meta_apply(struct cli *cli, int argc, char **argv)
+{
+	struct err e = { 0 };
+	cleanup_json json_t *changes = read_changes(argc, argv, &e);
+	int r = changes ? read_or_apply(cli, changes, &e) : e.code;
+
 	strings_done(&options.unset);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }

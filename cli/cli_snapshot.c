@@ -17,9 +17,8 @@ static struct {
 	const char *plugin;
 } options;
 
-const struct cli_flag cli_volume_snapshot_flags[] = {
-	{ "plugin", CLI_FLAG_STRING, &options.plugin, "PLUGIN",
-	    "with list: the plugin (required)" },
+const struct cli_flag cli_snapshot_list_flags[] = {
+	{ "plugin", CLI_FLAG_STRING, &options.plugin, "PLUGIN", "the plugin (required)" },
 	{ 0 },
 };
 
@@ -66,14 +65,14 @@ static const struct cli_list snapshots = {
 };
 
 static int
-list_snapshots(struct cli *cli, int argc, char **argv, struct err *e)
+list_snapshots(struct cli *cli, struct err *e)
 {
 	cleanup_free char *target = NULL;
 	cleanup_json json_t *list = NULL;
 	int r;
 
-	if (argc != 0 || !options.plugin)
-		return err_say(e, -EINVAL, "usage: drover volume snapshot list -plugin PLUGIN");
+	if (!options.plugin)
+		return err_say(e, -EINVAL, "-plugin is missing: it names the plugin");
 	target = cli_target("/v1/volumes/snapshot?plugin_id=%s", options.plugin);
 	r = get_pages(cli, target, "Snapshots", &list, e);
 	if (r < 0)
@@ -84,22 +83,29 @@ list_snapshots(struct cli *cli, int argc, char **argv, struct err *e)
 	return 0;
 }
 
+int
+cli_snapshot_list(struct cli *cli, int argc, char **argv)
+{
+	struct err e = { 0 };
+
+	(void)argc;
+	(void)argv;
+	cli_volume_wait_for_plugin(cli);
+	return list_snapshots(cli, &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
 static int
-create_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
+create_snapshot(struct cli *cli, const char *volume, const char *name, struct err *e)
 {
 	cleanup_json json_t *answer = NULL;
 	cleanup_free char *id = NULL;
-	int r;
+	int r = cli_id_resolve(cli, &cli_kind_volume, volume, &id, e);
 
-	if (argc < 1 || argc > 2)
-		return err_say(e, -EINVAL, "usage: drover volume snapshot create VOLUME [NAME]");
-	r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, e);
 	if (r < 0)
 		return r;
 	r = cli_api_send_new(cli, "PUT", "/v1/volumes/snapshot",
-	    json_pack("{s:[{s:s, s:s}]}", "Snapshots", "SourceVolumeID", id, "Name",
-		argc > 1 ? argv[1] : ""),
-	    &answer, e);
+	    json_pack("{s:[{s:s, s:s}]}", "Snapshots", "SourceVolumeID", id, "Name", name), &answer,
+	    e);
 	if (r < 0)
 		return r;
 	if (cli->json)
@@ -108,41 +114,30 @@ create_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
 	return 0;
 }
 
-static int
-delete_snapshot(struct cli *cli, int argc, char **argv, struct err *e)
+int
+cli_snapshot_create(struct cli *cli, int argc, char **argv)
 {
-	cleanup_free char *target = NULL;
+	struct err e = { 0 };
 	int r;
 
-	if (argc != 2)
-		return err_say(e, -EINVAL, "usage: drover volume snapshot delete PLUGIN SNAPSHOT");
-	target = cli_target("/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s", argv[0], argv[1]);
-	r = cli_api_send(cli, "DELETE", target, NULL, NULL, e);
-	if (r == 0)
-		cli_say(cli, "Snapshot \"%s\" is deleted", argv[1]);
-	return r;
+	cli_volume_wait_for_plugin(cli);
+	r = create_snapshot(cli, argv[0], argc > 1 ? argv[1] : "", &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
 int
-cli_volume_snapshot(struct cli *cli, int argc, char **argv)
+cli_snapshot_delete(struct cli *cli, int argc, char **argv)
 {
-	static const struct {
-		const char *word;
-		int (*run)(struct cli *cli, int argc, char **argv, struct err *e);
-	} words[] = { { "create", create_snapshot }, { "delete", delete_snapshot },
-		{ "list", list_snapshots } };
+	cleanup_free char *target =
+	    cli_target("/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s", argv[0], argv[1]);
 	struct err e = { 0 };
-	int r = err_say(&e, -EINVAL,
-	    "unknown command \"drover volume snapshot %s\": use create, delete or list", argv[0]);
 
+	(void)argc;
 	cli_volume_wait_for_plugin(cli);
-	for (size_t i = 0; i < ELEMENTSOF(words); i++) {
-		if (strcmp(words[i].word, argv[0]) != 0)
-			continue;
-		e = (struct err){ 0 };
-		r = words[i].run(cli, argc - 1, argv + 1, &e);
-	}
-	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+	if (cli_api_send(cli, "DELETE", target, NULL, NULL, &e) < 0)
+		return cli_fail(cli, &e);
+	cli_say(cli, "Snapshot \"%s\" is deleted", argv[1]);
+	return CLI_OK;
 }
 
 /* Volumes of a plugin. */

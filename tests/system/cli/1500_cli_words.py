@@ -14,7 +14,7 @@ from lib.fake_api import FakeApi, alloc, run_command
 def commands():
     """Returns every command that the help lists."""
     out = run_command(["help"]).out
-    return re.findall(r"^  (\w+(?: \w+)?)  +\S", out, re.M)
+    return re.findall(r"^  ([\w-]+(?: \w+)*)  +\S", out, re.M)
 
 
 def test_help_lists_every_command_and_each_has_help():
@@ -32,7 +32,7 @@ def test_help_lists_every_command_and_each_has_help():
 
 
 def test_drover_without_a_verb_prints_help_and_fails():
-    for words in ([], ["job"], ["alloc"]):
+    for words in ([], ["job"], ["alloc"], ["node", "meta"], ["job", "tag"]):
         r = run_command(words)
         case.equal(r.code, 1)
         case.contains(r.out, "Commands:")
@@ -41,7 +41,7 @@ def test_drover_without_a_verb_prints_help_and_fails():
 
 
 def test_a_wrong_command_line_gives_one_error_message_and_exit_code_1():
-    for words, part in ((["frobnicate"], "unknown command"), (["job", "fly"], "drover help job"),
+    for words, part in ((["frobnicate"], "unknown command"), (["job", "fly"], "drover help job"), (["job", "tag", "fly"], '"job tag fly": see drover help job tag'),
                         (["job", "run", "-frob", "x"], "unknown flag -frob"), (["job", "run"], "usage: drover job run"),
                         (["job", "status", "a", "b"], "usage:"), (["alloc", "logs", "-n", "x", "abc"], "-n must be a number"),
                         (["alloc", "logs", "-n"], "-n needs a value"), (["status", "-timeout", "soon"], "-timeout must be a time"),
@@ -53,6 +53,13 @@ def test_a_wrong_command_line_gives_one_error_message_and_exit_code_1():
         case.equal((r.code, r.out), (1, ""), words)
         case.contains(r.err, part)
         case.equal(r.err.count("\n"), 1, r.err)
+
+
+def test_short_forms_are_other_names_of_commands():
+    for short, words in (("run", "job run"), ("logs", "alloc logs"), ("node-drain", "node drain"), ("init", "job init")):
+        case.equal(run_command([short, "-help"]).out, run_command(words.split() + ["-help"]).out, short)
+        case.contains(run_command(["help"]).out, "%s (%s)" % (short, words))
+    case.contains(run_command(["stop"]).err, "usage: drover job stop")
 
 
 def test_version():

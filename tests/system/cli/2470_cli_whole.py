@@ -79,9 +79,9 @@ def test_metadata_of_the_node_is_read_and_changed():
     case.contains(drover("node", "meta", "apply", "rack=r1", "note=a=b"), "a=b")
     case.equal(json.loads(drover("node", "meta", "read", "-json"))["Meta"], {"rack": "r1", "note": "a=b"})
     case.equal("note" in drover("node", "meta", "apply", "-unset", "note"), False)
-    for words, part in (((), "usage: drover node meta"), (("write",), "use read or apply"), (("apply",), "nothing to change"),
+    for words, part in ((("write",), "see drover help node meta"), (("apply",), "nothing to change"),
                         (("apply", "rack"), "expected KEY=VALUE"), (("apply", "a b=c"), "invalid metadata key"),
-                        (("read", "rack"), "takes no changes"), (("read", "-node-id", "elsewhere"), 'no node "elsewhere" exists')):
+                        (("read", "rack"), "usage: drover node meta read"), (("read", "-node-id", "elsewhere"), 'no node "elsewhere" exists')):
         case.contains(drover("node", "meta", *words, code=1), part)
 
 
