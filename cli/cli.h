@@ -83,5 +83,8 @@ int cli_confirm_prefix(
     const char *kind, const char *wanted, const char *found, bool yes, struct err *e);
 /* Asks on the terminal. Returns 1 for yes, 0 for no, -ENOTTY without a terminal. */
 int cli_ask(const char *question);
+/* Asks on the terminal for a line, which the caller frees. Returns 0, -ENOTTY without a terminal,
+ * -ENODATA at the end of the input. */
+int cli_ask_text(const char *question, const char *choices, char **ret);
 
 #endif

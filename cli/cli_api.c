@@ -298,6 +298,17 @@ cli_json_true(const json_t *value, const char *path)
 	return json_is_true(cli_json_get(value, path));
 }
 
+json_t *
+cli_json_strings(char *const *v, size_t n)
+{
+	cleanup_json json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(list, json_string(v[i])) < 0)
+			return NULL;
+	return steal_ptr(&list);
+}
+
 int64_t
 cli_json_time_ns(const json_t *value, const char *path)
 {

@@ -39,18 +39,31 @@ cli_fail(struct cli *cli, const struct err *e)
 }
 
 int
-cli_ask(const char *question)
+cli_ask_text(const char *question, const char *choices, char **ret)
 {
 	cleanup_free char *line = NULL;
 	size_t size = 0;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return -ENOTTY;
-	(void)printf("%s [y/N] ", question);
+	(void)printf("%s %s ", question, choices);
 	(void)fflush(stdout);
 	if (getline(&line, &size, stdin) < 0)
-		return 0;
-	return strcasecmp(line, "y\n") == 0 || strcasecmp(line, "yes\n") == 0;
+		return -ENODATA;
+	line[strcspn(line, "\n")] = '\0';
+	*ret = steal_ptr(&line);
+	return 0;
+}
+
+int
+cli_ask(const char *question)
+{
+	cleanup_free char *answer = NULL;
+	int r = cli_ask_text(question, "[y/N]", &answer);
+
+	if (r < 0)
+		return r == -ENODATA ? 0 : r;
+	return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
 }
 
 int

@@ -14,7 +14,7 @@
 
 static struct {
 	bool detach;
-	const char *group;
+	struct strings groups;
 } options;
 
 const struct cli_flag cli_deployment_resume_flags[] = {
@@ -23,13 +23,16 @@ const struct cli_flag cli_deployment_resume_flags[] = {
 	{ 0 },
 };
 
-const struct cli_flag cli_deployment_promote_flags[] = {
-	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
-	    "return as soon as the request is accepted" },
-	{ "group", CLI_FLAG_STRING, &options.group, "GROUP",
-	    "promote only the canaries of this group" },
-	{ 0 },
-};
+#define PROMOTE_FLAGS                                                                              \
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,                                          \
+		"return as soon as the request is accepted" },                                     \
+	{                                                                                          \
+		"group", CLI_FLAG_STRINGS, &options.groups, "GROUP",                               \
+		    "promote only the canaries of this group; repeat for each"                     \
+	}
+
+const struct cli_flag cli_deployment_promote_flags[] = { PROMOTE_FLAGS, { 0 } };
+const struct cli_flag cli_job_promote_flags[] = { PROMOTE_FLAGS, { 0 } };
 
 const struct cli_kind cli_kind_deployment = {
 	.name = "deployment",
@@ -189,14 +192,40 @@ run_change(struct cli *cli, const char *wanted, const char *verb, json_t *body, 
 	return r < 0 ? cli_fail(cli, &e) : r;
 }
 
+static int
+promote(struct cli *cli, const char *id)
+{
+	return run_change(cli, id, "promote",
+	    json_pack("{s:b, s:o}", "All", options.groups.n == 0, "Groups",
+		cli_json_strings(options.groups.v, options.groups.n)),
+	    "is promoted", true);
+}
+
 int
 cli_deployment_promote(struct cli *cli, int argc, char **argv)
 {
 	(void)argc;
-	return run_change(cli, argv[0], "promote",
-	    options.group ? json_pack("{s:b, s:[s]}", "All", 0, "Groups", options.group)
-			  : json_pack("{s:b}", "All", 1),
-	    "is promoted", true);
+	return promote(cli, argv[0]);
+}
+
+static int
+promote_job(struct cli *cli, const char *job_id, struct err *e)
+{
+	cleanup_json json_t *deployment = NULL;
+	int r = cli_deployment_of_job(cli, job_id, &deployment, e);
+
+	if (r < 0)
+		return r;
+	if (!deployment)
+		return err_say(e, -ENOENT, "job \"%s\" has no deployment", job_id);
+	return promote(cli, cli_json_str(deployment, "ID"));
+}
+
+int
+cli_job_promote(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return cli_with_id(cli, &cli_kind_job, argv[0], promote_job);
 }
 
 int

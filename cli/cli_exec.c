@@ -435,12 +435,11 @@ static int
 exec_in(
     struct cli *cli, const char *alloc_id, const char *task, int argc, char **argv, struct err *e)
 {
-	cleanup_json json_t *words = json_array();
+	cleanup_json json_t *words = cli_json_strings(argv, (size_t)argc);
 	cleanup_free char *command = NULL, *target = NULL;
 
-	for (int i = 0; i < argc; i++)
-		if (json_array_append_new(words, json_string(argv[i])) < 0)
-			return err_say(e, -EINVAL, "an argument of the command is not UTF-8");
+	if (!words)
+		return err_say(e, -EINVAL, "an argument of the command is not UTF-8");
 	command = json_dumps(words, JSON_COMPACT);
 	target =
 	    cli_target("/v1/client/allocation/%s/exec?task=%s&command=%s", alloc_id, task, command);

@@ -33,6 +33,8 @@ int cli_job_follow(
 
 /* As cli_job_follow(), with the -detach of cli_job_change_flags. */
 int cli_job_follow_change(struct cli *cli, const char *job_id, const json_t *answer, struct err *e);
+/* Prints the differences that the API reports as a "Diff", one line for each field. */
+void cli_job_print_diff(const json_t *diff);
 /* Returns the infix of the ids of the job's children ("/dispatch-"); NULL if it is not a parent. */
 const char *cli_job_infix(const json_t *job);
 /* Prints the status of a parameterized or periodic job. Returns 0 or -errno with a sentence. */

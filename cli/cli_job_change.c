@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_job_change.c: drover job history, revert, scale. Runs in: cli. */
+/* cli_job_change.c: drover job revert, scale, start. Runs in: cli. */
 #include <errno.h>
+#include <string.h>
 
 #include "cli/cli_api.h"
 #include "cli/cli_job.h"
@@ -11,7 +12,7 @@ static struct {
 	bool detach;
 } options;
 
-/* Flags of revert, scale and periodic force. */
+/* Flags of revert, scale, start and periodic force. */
 const struct cli_flag cli_job_change_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return as soon as the request is accepted" },
@@ -22,49 +23,6 @@ int
 cli_job_follow_change(struct cli *cli, const char *job_id, const json_t *answer, struct err *e)
 {
 	return cli_job_follow(cli, job_id, answer, options.detach, e);
-}
-
-static void
-cell_state(struct cli_table *t, const json_t *job, bool current)
-{
-	bool stopped = cli_json_true(job, "Stop"), stable = cli_json_true(job, "Stable");
-
-	cli_cell(t, "%s%s%s%s%s", current ? "current" : "", current && stable ? ", " : "",
-	    stable ? "stable" : "", (current || stable) && stopped ? ", " : "",
-	    stopped ? "stopped" : "");
-}
-
-static int
-show_history(struct cli *cli, const char *id, struct err *e)
-{
-	cleanup_free char *target = cli_target("/v1/job/%s/versions", id);
-	cleanup_json json_t *answer = NULL;
-	struct cli_table *t;
-	const json_t *job;
-	char time[CLI_TIME_SIZE];
-	size_t i;
-	int r;
-
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &answer, e);
-	if (r < 0)
-		return r;
-	t = CLI_TABLE("Version", "Submitted", "State");
-	json_array_foreach (cli_json_get(answer, "Versions"), i, job) {
-		cli_table_row(t);
-		cli_cell(t, "%lld", (long long)cli_json_int(job, "Version"));
-		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(job, "SubmitTime"), time));
-		cell_state(t, job, i == 0);
-	}
-	cli_table_print(t);
-	return 0;
-}
-
-int
-cli_job_history(struct cli *cli, int argc, char **argv)
-{
-	return cli_with_id(cli, &cli_kind_job, argv[0], show_history);
 }
 
 /* Sends a change of the job and follows its evaluation. Takes over body. */
@@ -78,6 +36,31 @@ change_job(struct cli *cli, const char *id, const char *verb, json_t *body, stru
 	return r < 0 ? r : cli_job_follow(cli, id, answer, options.detach, e);
 }
 
+/* Finds the version that a number or a tag names. */
+static int
+find_version(struct cli *cli, const char *id, const char *word, int64_t *ret, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s/versions", id);
+	cleanup_json json_t *answer = NULL;
+	struct err ignored;
+	const json_t *job;
+	size_t i;
+	int r;
+
+	if (cli_number("the version", word, ret, &ignored) == 0)
+		return 0;
+	r = cli_api_get(cli, target, &answer, e);
+	if (r < 0)
+		return r;
+	json_array_foreach (cli_json_get(answer, "Versions"), i, job) {
+		if (strcmp(cli_json_str(job, "VersionTag/Name"), word) != 0)
+			continue;
+		*ret = cli_json_int(job, "Version");
+		return 0;
+	}
+	return err_say(e, -ENOENT, "no version of job \"%s\" has the tag \"%s\"", id, word);
+}
+
 int
 cli_job_revert(struct cli *cli, int argc, char **argv)
 {
@@ -87,9 +70,9 @@ cli_job_revert(struct cli *cli, int argc, char **argv)
 	int r;
 
 	(void)argc;
-	r = cli_number("drover job revert JOB VERSION", argv[1], &version, &e);
+	r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
 	if (r == 0)
-		r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
+		r = find_version(cli, id, argv[1], &version, &e);
 	if (r == 0)
 		r = change_job(cli, id, "revert",
 		    json_pack("{s:s, s:I}", "JobID", id, "JobVersion", (json_int_t)version), &e);
@@ -116,4 +99,44 @@ cli_job_scale(struct cli *cli, int argc, char **argv)
 		    json_pack("{s:I, s:o}", "Count", (json_int_t)count, "Target", target), &e);
 	}
 	return r < 0 ? cli_fail(cli, &e) : r;
+}
+
+/* Stopping a job disables its scaling policies, and starting it does not enable them. */
+static void
+warn_of_scaling(const struct cli *cli, const json_t *job)
+{
+	const json_t *group;
+	size_t i;
+
+	json_array_foreach (cli_json_get(job, "TaskGroups"), i, group) {
+		if (json_is_false(cli_json_get(group, "Scaling/Enabled")))
+			cli_say(cli,
+			    "The scaling policy of group \"%s\" stays disabled: to enable it, "
+			    "register the job again",
+			    cli_json_str(group, "Name"));
+	}
+}
+
+static int
+start_job(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s", id);
+	cleanup_json json_t *job = NULL, *answer = NULL;
+	int r = cli_api_get(cli, target, &job, e);
+
+	if (r < 0)
+		return r;
+	if (!cli_json_true(job, "Stop"))
+		return err_say(e, -EINVAL, "job \"%s\" is not stopped", id);
+	(void)json_object_set_new(job, "Stop", json_false());
+	warn_of_scaling(cli, job);
+	r = cli_api_send_new(cli, "POST", "/v1/jobs", json_pack("{s:O}", "Job", job), &answer, e);
+	return r < 0 ? r : cli_job_follow(cli, id, answer, options.detach, e);
+}
+
+int
+cli_job_start(struct cli *cli, int argc, char **argv)
+{
+	(void)argc;
+	return cli_with_id(cli, &cli_kind_job, argv[0], start_job);
 }

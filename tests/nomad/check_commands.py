@@ -166,7 +166,10 @@ def test_the_command_of_the_servers_at_an_agent_without_servers():
                 (("deployment", "list"), deployment[:8]), (("deployment", "status", deployment), "successful"),
                 (("service", "list"), "alone"), (("service", "info", "alone"), alloc[:8]), (("volume", "status"), ""),
                 (("plugin", "status"), ""), (("agent-info",), "client"), (("job", "scale", "-detach", "alone", "g", "2"), ""),
-                (("job", "revert", "-detach", "alone", "0"), ""), (("job", "stop", "-purge", "alone"), "complete")):
+                (("job", "revert", "-detach", "alone", "0"), ""), (("job", "tag", "apply", "-name", "gold", "-version", "1", "alone"), "tagged"),
+                (("job", "history", "-p", "-diff-tag", "gold", "alone"), "gold"), (("job", "revert", "-detach", "alone", "gold"), ""),
+                (("job", "tag", "unset", "-name", "gold", "alone"), "removed"), (("job", "stop", "alone"), "complete"),
+                (("job", "start", "-detach", "alone"), "successful"), (("job", "stop", "-purge", "alone"), "complete")):
             case.contains(say(*words), part, " ".join(words))
 
 

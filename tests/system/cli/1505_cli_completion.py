@@ -22,7 +22,7 @@ def complete(*words, address="unix:///nowhere"):
 def test_commands_and_flags_are_completed():
     case.equal(complete("jo"), ["job"])
     case.equal(complete("a"), ["action", "agent", "alloc"])
-    case.equal(complete("job", "s"), ["scale", "status", "stop"])
+    case.equal(complete("job", "s"), ["scale", "start", "status", "stop"])
     case.equal(complete("job", "stop", "-p"), ["-purge"])
     case.equal(complete("agent", "-d"), ["-data-dir", "-dev"])
     case.equal(complete("alloc", "logs", "-std"), ["-stderr", "-stdout"])
