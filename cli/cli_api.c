@@ -309,6 +309,26 @@ cli_json_strings(char *const *v, size_t n)
 	return steal_ptr(&list);
 }
 
+static int
+compare_keys(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **
+cli_json_keys(const json_t *object, size_t *ret_n)
+{
+	const char **keys = mem_zeroed(json_object_size(object), sizeof *keys);
+	const char *key;
+	json_t *value;
+
+	*ret_n = 0;
+	json_object_foreach ((json_t *)object, key, value)
+		keys[(*ret_n)++] = key;
+	qsort(keys, *ret_n, sizeof *keys, compare_keys);
+	return keys;
+}
+
 int64_t
 cli_json_time_ns(const json_t *value, const char *path)
 {

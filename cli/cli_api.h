@@ -51,6 +51,8 @@ json_int_t cli_json_int(const json_t *value, const char *path);
 bool cli_json_true(const json_t *value, const char *path);
 /* Returns a list of these strings; NULL if one is not valid UTF-8. */
 json_t *cli_json_strings(char *const *v, size_t n);
+/* Returns the keys of an object, sorted. The caller frees the array, not the keys. */
+const char **cli_json_keys(const json_t *object, size_t *ret_n);
 /* Returns nanoseconds since 1970 from an integer (nanoseconds) or an RFC 3339 text; 0 if there is
  * none. */
 int64_t cli_json_time_ns(const json_t *value, const char *path);

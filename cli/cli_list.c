@@ -2,6 +2,8 @@
 /* cli_list.c: gets lists of objects and prints them as tables. Runs in: drover. */
 #include "cli/cli_list.h"
 
+#include <stdlib.h>
+
 #include "cli/cli_alloc.h"
 #include "cli/cli_namespace.h"
 
@@ -32,6 +34,23 @@ cli_list_print(const struct cli *cli, const struct cli_list *list, const json_t 
 		list->cells(cli, t, object);
 	}
 	cli_table_print(t);
+}
+
+void
+cli_map_print(const char *head, const json_t *map)
+{
+	size_t n;
+	cleanup_free const char **names = cli_json_keys(map, &n);
+
+	cli_head("%s", head);
+	for (size_t i = 0; i < n; i++) {
+		const json_t *value = json_object_get(map, names[i]);
+		cleanup_free char *other = json_is_string(value)
+					       ? NULL
+					       : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+
+		cli_field(names[i], "%s", other ? other : json_string_value(value) ?: "");
+	}
 }
 
 int

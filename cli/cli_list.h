@@ -22,6 +22,8 @@ struct cli_list {
 
 /* Prints the objects of an array, or of an object's members, one row for each. */
 void cli_list_print(const struct cli *cli, const struct cli_list *list, const json_t *objects);
+/* Prints the members of an object, sorted by name, one per line below this heading. */
+void cli_map_print(const char *head, const json_t *map);
 /* Gets target and prints its objects, or with -json the answer. Returns 0 or -errno with *e. */
 int cli_list_get(struct cli *cli, const struct cli_list *list, const char *target, struct err *e);
 /* Prints one object. */

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_monitor.c: drover monitor follows the agent's log. Runs in: cli. */
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include "cli/cli_api.h"
-#include "cli/cli_print.h"
+#include "cli/cli_stream.h"
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
-#include "common/clock.h"
 
 static struct {
 	const char *level, *node, *server;
@@ -25,29 +22,6 @@ const struct cli_flag cli_monitor_flags[] = {
 	{ 0 },
 };
 
-struct answer {
-	struct cli_http_parser parser;
-	char refusal[512];
-	size_t len;
-};
-
-static int
-on_body(void *arg, const void *data, size_t len, struct err *e)
-{
-	struct answer *a = arg;
-	const char *bytes = data;
-
-	for (size_t i = 0; a->parser.status != 200 && i < len; i++)
-		if (a->len < sizeof a->refusal - 1)
-			a->refusal[a->len++] = bytes[i];
-	if (a->parser.status != 200)
-		return 0;
-	/* Flushes each line at once, also to a pipe. */
-	if (fwrite(data, 1, len, stdout) != len || fflush(stdout) != 0)
-		return err_set(e, -errno, "write the log");
-	return 0;
-}
-
 static int
 follow_log(struct cli *cli, const char *node, struct err *e)
 {
@@ -55,23 +29,11 @@ follow_log(struct cli *cli, const char *node, struct err *e)
 	    "/v1/agent/monitor?plain=true&log_level=%s&log_json=%s&node_id=%s&server_id=%s",
 	    options.level, options.json || cli->json ? "true" : "false", node,
 	    options.server ?: "");
-	const uint64_t deadline_ms = clock_ms() + cli->timeout_ms;
-	struct answer a = { 0 };
-	cleanup_close int fd = -1;
-	int r;
 
-	cli_http_parser_init(&a.parser, on_body, &a);
-	fd = cli_api_open(cli, "GET", target, NULL, e);
-	if (fd < 0)
-		return cli_api_explain(cli, e);
-	do {
-		r = cli_http_recv(fd, &a.parser, a.parser.status ? UINT64_MAX : deadline_ms, e);
-	} while (r == 0);
-	if (r == -ECONNRESET && a.parser.status == 200)
-		return err_say(e, r, "the agent has exited");
-	if (r < 0)
-		return r;
-	return a.parser.status == 200 ? 0 : err_say(e, -EREMOTEIO, "%s", a.refusal);
+	return cli_stream(cli,
+	    &(struct cli_stream){
+		.method = "GET", .target = target, .endless = true, .on_body = cli_stream_print },
+	    e);
 }
 
 int

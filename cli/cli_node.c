@@ -116,28 +116,6 @@ print_host_volumes(const json_t *node)
 	cli_table_print(t);
 }
 
-static int
-compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void
-print_map(const char *head, const json_t *map)
-{
-	size_t n = 0;
-	cleanup_free const char **names = mem_zeroed(json_object_size(map), sizeof(char *));
-	const char *name;
-	json_t *value;
-
-	cli_head("%s", head);
-	json_object_foreach ((json_t *)map, name, value)
-		names[n++] = name;
-	qsort(names, n, sizeof *names, compare_names);
-	for (size_t i = 0; i < n; i++)
-		cli_field(names[i], "%s", json_string_value(json_object_get(map, names[i])) ?: "");
-}
-
 static void
 print_node(const struct cli *cli, const json_t *node)
 {
@@ -195,8 +173,8 @@ show_node(struct cli *cli, const char *id, struct err *e)
 	if (options.stats && (r = cli_print_node_stats(cli, id, e)) < 0)
 		return r;
 	if (cli->verbose) {
-		print_map("Attributes", cli_json_get(node, "Attributes"));
-		print_map("Meta", cli_json_get(node, "Meta"));
+		cli_map_print("Attributes", cli_json_get(node, "Attributes"));
+		cli_map_print("Meta", cli_json_get(node, "Meta"));
 	}
 	return 0;
 }

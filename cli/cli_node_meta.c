@@ -58,28 +58,17 @@ read_changes(int n, char **words, struct err *e)
 	return json_incref(meta);
 }
 
-static int
-compare_keys(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void
 print_meta(const struct cli *cli, const json_t *meta)
 {
-	cleanup_free const char **keys = mem_zeroed(json_object_size(meta), sizeof(char *));
+	size_t n;
+	cleanup_free const char **keys = cli_json_keys(meta, &n);
 	struct cli_table *t;
-	const char *key;
-	json_t *value;
-	size_t n = 0;
 
-	json_object_foreach ((json_t *)meta, key, value)
-		keys[n++] = key;
 	if (n == 0) {
 		cli_say(cli, "No metadata");
 		return;
 	}
-	qsort(keys, n, sizeof *keys, compare_keys);
 	t = CLI_TABLE("Key", "Value");
 	for (size_t i = 0; i < n; i++) {
 		cli_table_row(t);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_service.c: drover service list and info, drover alloc checks. Runs in: cli. */
+/* cli_service.c: drover service list, info and delete, drover alloc checks. Runs in: cli. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli_api.h"
 #include "cli/cli_list.h"
+#include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_service.h"
 #include "cli/cli_verbs.h"
@@ -75,10 +77,17 @@ instance_cells(const struct cli *cli, struct cli_table *t, const json_t *service
 	cli_cell(t, "%s", tags);
 	cli_cell(t, "%.*s", cli->id_len, cli_json_str(service, "NodeID"));
 	cli_cell(t, "%.*s", cli->id_len, cli_json_str(service, "AllocID"));
+	if (cli->verbose)
+		cli_cell(t, "%s", cli_json_str(service, "ID"));
 }
 
 static const struct cli_list instances = {
 	CLI_HEADS("Job ID", "Address", "Tags", "Node ID", "Alloc ID"),
+	.cells = instance_cells,
+};
+
+static const struct cli_list verbose_instances = {
+	CLI_HEADS("Job ID", "Address", "Tags", "Node ID", "Alloc ID", "ID"),
 	.cells = instance_cells,
 };
 
@@ -96,9 +105,48 @@ cli_service_info(struct cli *cli, int argc, char **argv)
 		if (json_array_size(list) == 0)
 			r = err_say(&e, -ENOENT, "no service \"%s\" exists", argv[0]);
 		else
-			cli_list_print(cli, &instances, list);
+			cli_list_print(cli, cli->verbose ? &verbose_instances : &instances, list);
 	}
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+/* Uses the namespace of the instance, which its id does not contain. */
+static int
+find_instance(struct cli *cli, const char *service, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/service/%s", service);
+	cleanup_json json_t *list = NULL;
+	const json_t *one;
+	size_t i;
+	int r = cli_api_get(cli, target, &list, e);
+
+	json_array_foreach (list, i, one) {
+		if (strcmp(cli_json_str(one, "ID"), id) == 0) {
+			cli_namespace_use(cli, one);
+			return 0;
+		}
+	}
+	return r < 0 ? r
+		     : err_say(e, -ENOENT,
+			   "service \"%s\" has no instance \"%s\": drover service info -verbose "
+			   "lists them",
+			   service, id);
+}
+
+int
+cli_service_delete(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *target = cli_target("/v1/service/%s/%s", argv[0], argv[1]);
+	struct err e = { 0 };
+	int r = find_instance(cli, argv[0], argv[1], &e);
+
+	(void)argc;
+	if (r == 0)
+		r = cli_api_send(cli, "DELETE", target, NULL, NULL, &e);
+	if (r < 0)
+		return cli_fail(cli, &e);
+	cli_say(cli, "Instance \"%s\" of service \"%s\" is removed", argv[1], argv[0]);
+	return CLI_OK;
 }
 
 static void

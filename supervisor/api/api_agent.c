@@ -176,3 +176,11 @@ api_get_servers(struct sup *sup, struct api_req *req)
 		(void)json_array_append_new(list, json_string(find_server(sup, i)));
 	api_reply_json(req, list);
 }
+
+void
+api_put_servers(struct sup *sup, struct api_req *req)
+{
+	api_reply_error(req, 501,
+	    "the servers cannot be changed here: change client { servers } in the configuration "
+	    "and reload the agent");
+}
