@@ -31,6 +31,7 @@ struct cli {
 	uint64_t timeout_ms;     /* timeout of one request */
 	int id_len;              /* characters of a UUID that are shown, for "%.*s" */
 	int status;              /* HTTP status of the last answer, 0 if there was none */
+	char next_token[512];    /* of the page after the last answer; "": it was the last page */
 	bool answered; /* the agent has answered before: a refused connection is a restart */
 	char *refusal; /* body of the last answer that was an error, or NULL */
 };

@@ -146,7 +146,7 @@ cli_print_allocs(const struct cli *cli, const json_t *list)
 static int
 list_allocs(struct cli *cli, struct err *e)
 {
-	return cli_show(cli, "/v1/allocations", cli_print_all_allocs, e);
+	return cli_list_show(cli, "/v1/allocations", cli_print_all_allocs, e);
 }
 
 static int

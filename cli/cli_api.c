@@ -93,6 +93,7 @@ exchange(struct cli *cli, const char *method, const char *target, const char *te
 	if (r < 0)
 		return r;
 	cli->status = parser.status;
+	(void)snprintf(cli->next_token, sizeof cli->next_token, "%s", parser.next_token);
 	return 0;
 }
 

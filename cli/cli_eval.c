@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_eval.c: drover eval list and status. Runs in: cli. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli_alloc.h"
@@ -8,24 +10,19 @@
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
+#include "common/mem.h"
 
 static struct {
 	const char *job, *status;
 } options;
 
 const struct cli_flag cli_eval_list_flags[] = {
+	CLI_LIST_FLAGS,
 	{ "job", CLI_FLAG_STRING, &options.job, "JOB", "only evaluations of this job" },
 	{ "status", CLI_FLAG_STRING, &options.status, "STATUS",
 	    "only evaluations with this status: blocked, complete, pending, failed or canceled" },
 	{ 0 },
 };
-
-static bool
-is_wanted(const json_t *eval)
-{
-	return (!options.job || strcmp(cli_json_str(eval, "JobID"), options.job) == 0) &&
-	       (!options.status || strcmp(cli_json_str(eval, "Status"), options.status) == 0);
-}
 
 static void
 eval_cells(const struct cli *cli, struct cli_table *t, const json_t *eval)
@@ -48,23 +45,37 @@ static const struct cli_list evals = {
 	.cells = eval_cells,
 };
 
+/* Adds a condition to the filter, which the caller frees. */
+static int
+add_condition(char **filter, const char *member, const char *value, struct err *e)
+{
+	char *both;
+
+	if (!value)
+		return 0;
+	if (strpbrk(value, "\"\\"))
+		return err_say(e, -EINVAL, "\"%s\": a value has no quotes and backslashes", value);
+	both = *filter ? mem_printf("(%s) and %s == \"%s\"", *filter, member, value)
+		       : mem_printf("%s == \"%s\"", member, value);
+	free(*filter);
+	*filter = both;
+	return 0;
+}
+
 static int
 list_evals(struct cli *cli, struct err *e)
 {
-	cleanup_json json_t *all = NULL, *wanted = json_array();
-	const json_t *eval;
-	size_t i;
-	int r = cli_api_get(cli, "/v1/evaluations", &all, e);
+	const char *given = cli_list_options.filter;
+	cleanup_free char *filter = given ? mem_strdup(given) : NULL;
+	int r = add_condition(&filter, "JobID", options.job, e);
 
-	if (r < 0)
-		return r;
-	json_array_foreach (all, i, eval)
-		if (is_wanted(eval))
-			(void)json_array_append(wanted, (json_t *)eval);
-	if (cli->json)
-		return cli_json_print(wanted, e);
-	cli_list_print(cli, &evals, wanted);
-	return 0;
+	if (r == 0)
+		r = add_condition(&filter, "Status", options.status, e);
+	cli_list_options.filter = filter;
+	if (r == 0)
+		r = cli_list_get(cli, &evals, "/v1/evaluations", e);
+	cli_list_options.filter = given;
+	return r;
 }
 
 int

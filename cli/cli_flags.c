@@ -75,6 +75,15 @@ set_flag(const struct cli_flag *f, const char *value, struct err *e)
 }
 
 static int
+refuse_flag(const char *name, int len, struct err *e)
+{
+	if (len == 1 && *name == 't')
+		return err_say(e, -EINVAL,
+		    "templates (-t) are not supported: use -json, and a program such as jq");
+	return err_say(e, -EINVAL, "unknown flag -%.*s (add -help to see the flags)", len, name);
+}
+
+static int
 parse_words(const struct cli_flag *const *tables, size_t n, bool command, int argc, char **argv,
     struct err *e)
 {
@@ -97,9 +106,7 @@ parse_words(const struct cli_flag *const *tables, size_t n, bool command, int ar
 		equals = strchrnul(name, '=');
 		f = find_flag(tables, n, name, (size_t)(equals - name));
 		if (!f)
-			return err_say(e, -EINVAL,
-			    "unknown flag -%.*s (add -help to see the flags)", (int)(equals - name),
-			    name);
+			return refuse_flag(name, (int)(equals - name), e);
 		value = *equals ? equals + 1 : NULL;
 		if (!value && f->kind != CLI_FLAG_BOOL) {
 			if (i + 1 >= argc)

@@ -109,6 +109,8 @@ on_header(struct cli_http_parser *p, char *line, struct err *e)
 		value[n - 1] = '\0';
 	if (strcasecmp(line, "Content-Length") == 0)
 		return take_length(p, value, e);
+	if (strcasecmp(line, "X-Nomad-NextToken") == 0 && strlen(value) < sizeof p->next_token)
+		(void)strcpy(p->next_token, value);
 	if (strcasecmp(line, "Transfer-Encoding") == 0) {
 		if (strcasecmp(value, "chunked") != 0)
 			return refuse_answer(e, "its Transfer-Encoding is not supported");

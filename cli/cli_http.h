@@ -9,7 +9,8 @@
 
 #include "common/err.h"
 
-#define CLI_HTTP_LINE_MAX 4096
+#define CLI_HTTP_LINE_MAX  4096
+#define CLI_HTTP_TOKEN_MAX 512
 
 enum cli_http_state {
 	CLI_HTTP_STATUS_LINE,
@@ -33,6 +34,7 @@ struct cli_http_parser {
 	bool chunked, has_length;
 	uint64_t left;
 	uint64_t length;
+	char next_token[CLI_HTTP_TOKEN_MAX]; /* X-Nomad-NextToken; "": none, or it was too long */
 	unsigned n_headers;
 	size_t line_len;
 	char line[CLI_HTTP_LINE_MAX];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "common/id.h"
@@ -207,8 +208,8 @@ cli_list_or_show(struct cli *cli, const struct cli_kind *kind, int argc, char **
 	struct err e = { 0 };
 	int r;
 
-	if (argc > 0)
+	if (argc > 0 && cli_list_refuse_flags(&e) == 0)
 		return cli_with_id(cli, kind, argv[0], show);
-	r = list(cli, &e);
+	r = argc > 0 ? e.code : list(cli, &e);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }

@@ -24,10 +24,33 @@ struct cli_list {
 void cli_list_print(const struct cli *cli, const struct cli_list *list, const json_t *objects);
 /* Prints the members of an object, sorted by name, one per line below this heading. */
 void cli_map_print(const char *head, const json_t *map);
-/* Gets target and prints its objects, or with -json the answer. Returns 0 or -errno with *e. */
-int cli_list_get(struct cli *cli, const struct cli_list *list, const char *target, struct err *e);
-/* Prints one object. */
+/* The flags of verbs that list objects. */
+extern struct cli_list_options {
+	const char *filter, *page_token;
+	int64_t per_page; /* 0: all */
+	bool quiet;
+} cli_list_options;
+extern const struct cli_flag cli_list_flags[];
+#define CLI_LIST_FLAGS                                                                             \
+	{ "filter", CLI_FLAG_STRING, &cli_list_options.filter, "EXPRESSION",                       \
+		"list only what this expression selects" },                                        \
+	    { "page-token", CLI_FLAG_STRING, &cli_list_options.page_token, "TOKEN",                \
+		    "begin with the page that the page before names" },                            \
+	    { "per-page", CLI_FLAG_NUMBER, &cli_list_options.per_page, "N",                        \
+		    "list at most this many" },                                                    \
+	{                                                                                          \
+		"quiet", CLI_FLAG_BOOL, &cli_list_options.quiet, NULL, "print only ids"            \
+	}
+
+/* Prints one object, or a list. */
 typedef void cli_print_fn(const struct cli *cli, const json_t *object);
+/* Gets the part of a list that the flags of lists select, and prints it: by print(), with -json the
+ * answer, with -quiet the ids. Returns 0 or -errno with *e. */
+int cli_list_show(struct cli *cli, const char *target, cli_print_fn *print, struct err *e);
+/* The same with a table. */
+int cli_list_get(struct cli *cli, const struct cli_list *list, const char *target, struct err *e);
+/* To be called when one object is shown: -EINVAL if a flag of lists was given. */
+int cli_list_refuse_flags(struct err *e);
 /* Gets an object and prints it, or with -json the answer. Returns 0 or -errno with *e. */
 int cli_show(struct cli *cli, const char *target, cli_print_fn *print, struct err *e);
 /* As cli_show(), followed by the allocations that `placed` answers, below this heading. */

@@ -22,6 +22,7 @@ static struct {
 } options = { .deadline_ms = 3600 * 1000 };
 
 const struct cli_flag cli_node_status_flags[] = {
+	CLI_LIST_FLAGS,
 	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent" },
 	{ "stats", CLI_FLAG_BOOL, &options.stats, NULL,
 	    "also show resource usage (needs -self or a node)" },
@@ -63,6 +64,7 @@ node_cells(const struct cli *cli, struct cli_table *t, const json_t *node)
 }
 
 static const struct cli_list nodes = {
+	.none = "No nodes",
 	CLI_HEADS("ID", "Name", "Datacenter", "Class", "Drain", "Eligibility", "Status"),
 	.cells = node_cells,
 };
@@ -190,8 +192,10 @@ cli_node_status(struct cli *cli, int argc, char **argv)
 		r = list_nodes(cli, &e);
 		return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 	}
-	r = argc ? cli_id_resolve(cli, &cli_kind_node, argv[0], &id, &e)
-		 : cli_id_self(cli, &id, &e);
+	r = cli_list_refuse_flags(&e);
+	if (r == 0)
+		r = argc ? cli_id_resolve(cli, &cli_kind_node, argv[0], &id, &e)
+			 : cli_id_self(cli, &id, &e);
 	if (r == 0)
 		r = show_node(cli, id, &e);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;

@@ -91,22 +91,28 @@ static const struct cli_list verbose_instances = {
 	.cells = instance_cells,
 };
 
+static bool none; /* the service has no instance */
+
+static void
+print_instances(const struct cli *cli, const json_t *list)
+{
+	none = json_array_size(list) == 0;
+	if (!none)
+		cli_list_print(cli, cli->verbose ? &verbose_instances : &instances, list);
+}
+
 int
 cli_service_info(struct cli *cli, int argc, char **argv)
 {
 	cleanup_free char *target = cli_target("/v1/service/%s", argv[0]);
-	cleanup_json json_t *list = NULL;
 	struct err e = { 0 };
 	int r;
 
 	(void)argc;
-	r = cli->json ? cli_api_print(cli, target, &e) : cli_api_get(cli, target, &list, &e);
-	if (r == 0 && !cli->json) {
-		if (json_array_size(list) == 0)
-			r = err_say(&e, -ENOENT, "no service \"%s\" exists", argv[0]);
-		else
-			cli_list_print(cli, cli->verbose ? &verbose_instances : &instances, list);
-	}
+	r = cli_list_show(cli, target, print_instances, &e);
+	if (r == 0 && none)
+		r = err_say(&e, -ENOENT, "no %sservice \"%s\" exists",
+		    cli_list_options.filter ? "such " : "", argv[0]);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 

@@ -260,7 +260,8 @@ cli_volume_status(struct cli *cli, int argc, char **argv)
 			cli_volume_wait_for_plugin(cli);
 			r = cli_volume_print_external(cli, &e);
 		}
-	} else if ((r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e)) == 0)
+	} else if ((r = cli_list_refuse_flags(&e)) == 0 &&
+		   (r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e)) == 0)
 		r = show_volume(cli, id, &e);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
