@@ -161,6 +161,10 @@ demo: ## install missing packages, build, and show a volume outlive its job (nee
 PREFIX  ?= /usr
 LIBEXEC := $(PREFIX)/libexec/drover
 UNITDIR := $(PREFIX)/lib/systemd/system
+# Where bash, zsh and fish look for completions.
+BASH_COMPLETION := $(PREFIX)/share/bash-completion/completions/drover
+ZSH_COMPLETION  := $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)/_drover
+FISH_COMPLETION := $(PREFIX)/share/fish/vendor_completions.d/drover.fish
 .PHONY: install uninstall
 install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d and sysusers.d
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(PREFIX)/lib/tmpfiles.d $(PREFIX)/lib/sysusers.d)
@@ -168,7 +172,9 @@ install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d
 	install -m 755 $(filter-out $(BUILD)/drover,$(BINARIES)) $(DESTDIR)$(LIBEXEC)/
 	install -D -m 644 docs/drover.1 $(DESTDIR)$(PREFIX)/share/man/man1/drover.1
 	install -D -m 644 contrib/examples/drover.hcl $(DESTDIR)$(PREFIX)/share/doc/drover/drover.hcl
-	install -D -m 644 contrib/completion/drover.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover
+	install -D -m 644 contrib/completion/drover.bash $(DESTDIR)$(BASH_COMPLETION)
+	install -D -m 644 contrib/completion/_drover $(DESTDIR)$(ZSH_COMPLETION)
+	install -D -m 644 contrib/completion/drover.fish $(DESTDIR)$(FISH_COMPLETION)
 	install -m 644 contrib/systemd/drover.service contrib/systemd/drover.socket contrib/systemd/drover-tasks.service \
 	    $(DESTDIR)$(UNITDIR)/
 	sed -i 's,/usr/libexec/drover,$(LIBEXEC),' $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover-tasks.service)
@@ -181,7 +187,7 @@ install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d
 uninstall: ## remove what install has put into $(DESTDIR)$(PREFIX)
 	rm -rf $(DESTDIR)$(LIBEXEC) $(DESTDIR)$(PREFIX)/share/doc/drover
 	rm -f $(DESTDIR)$(PREFIX)/bin/drover $(DESTDIR)$(PREFIX)/share/man/man1/drover.1 \
-	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover \
+	    $(addprefix $(DESTDIR),$(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)) \
 	    $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover.socket drover-tasks.service) \
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
 

@@ -72,6 +72,10 @@ int cli_flags_parse(
 int cli_flags_parse_command(
     const struct cli_flag *const *tables, size_t n, int argc, char **argv, struct err *e);
 
+/* Returns the flag with this name of `len` characters, NULL if no table has it. */
+const struct cli_flag *cli_flag_find(
+    const struct cli_flag *const *tables, size_t n, const char *name, size_t len);
+
 /* Parses a number of 0 or more. -EINVAL with a sentence that names `what`: a flag or an argument.
  */
 int cli_number(const char *what, const char *word, int64_t *ret, struct err *e);

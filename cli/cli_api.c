@@ -21,6 +21,25 @@
 #define CUT_FOR_MS     1000  /* the same if no answer has come yet: a starting agent resets them */
 #define RETRY_EVERY_MS 200
 
+int
+cli_api_choose(struct cli *cli, struct err *e)
+{
+	const char *nomad = getenv("NOMAD_ADDR");
+
+	if (!cli->address)
+		cli->address = getenv("DROVER_ADDR");
+	if ((!cli->address || !*cli->address) && nomad && strncmp(nomad, "unix://", 7) == 0)
+		cli->address = nomad;
+	if (!cli->address || !*cli->address)
+		cli->address = CLI_ADDRESS_DEFAULT;
+	if (strncmp(cli->address, "unix://", 7) != 0 || cli->address[7] == '\0')
+		return err_say(e, -EINVAL,
+		    "the address \"%s\" is not of the form unix:///path/of/the/socket",
+		    cli->address);
+	cli->socket_path = cli->address + 7;
+	return 0;
+}
+
 static int
 append_body(void *arg, const void *data, size_t len, struct err *e)
 {

@@ -10,8 +10,8 @@
 #include "common/duration.h"
 #include "model/engine/field.h"
 
-static const struct cli_flag *
-find_flag(const struct cli_flag *const *tables, size_t n, const char *name, size_t len)
+const struct cli_flag *
+cli_flag_find(const struct cli_flag *const *tables, size_t n, const char *name, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
 		for (const struct cli_flag *f = tables[i]; f && f->name; f++)
@@ -104,7 +104,7 @@ parse_words(const struct cli_flag *const *tables, size_t n, bool command, int ar
 		}
 		name = argv[i] + 1 + (argv[i][1] == '-');
 		equals = strchrnul(name, '=');
-		f = find_flag(tables, n, name, (size_t)(equals - name));
+		f = cli_flag_find(tables, n, name, (size_t)(equals - name));
 		if (!f)
 			return refuse_flag(name, (int)(equals - name), e);
 		value = *equals ? equals + 1 : NULL;

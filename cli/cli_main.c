@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_complete.h"
 #include "cli/cli_namespace.h"
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
@@ -19,7 +20,7 @@ static struct cli cli = { .timeout_ms = CLI_TIMEOUT_MS, .id_len = 8 };
 const struct cli_flag cli_common_flags[] = {
 	{ "address", CLI_FLAG_STRING, &cli.address, "unix:///PATH", "the agent's control socket" },
 	{ "json", CLI_FLAG_BOOL, &cli.json, NULL, "print the API's answer as JSON" },
-	{ "namespace", CLI_FLAG_STRING, &cli.namespace, "NAME",
+	{ "namespace", CLI_FLAG_STRING, &cli.namespace, "NAMESPACE",
 	    "the namespace; * or none: all, and \"default\" for a new job" },
 	{ "timeout", CLI_FLAG_DURATION, &cli.timeout_ms, "TIME", "timeout of one request (60s)" },
 	{ "verbose", CLI_FLAG_BOOL, &cli.verbose, NULL, "show full ids and exact times" },
@@ -39,27 +40,6 @@ cli_version(struct cli *c, int argc, char **argv)
 	}
 	r = cli_json_print(answer, &e);
 	return r < 0 ? cli_fail(c, &e) : CLI_OK;
-}
-
-/* Uses DROVER_ADDR, or NOMAD_ADDR if that is a unix socket, so that scripts written for Nomad keep
- * working. */
-static int
-choose_socket(struct err *e)
-{
-	const char *nomad = getenv("NOMAD_ADDR");
-
-	if (!cli.address)
-		cli.address = getenv("DROVER_ADDR");
-	if ((!cli.address || !*cli.address) && nomad && strncmp(nomad, "unix://", 7) == 0)
-		cli.address = nomad;
-	if (!cli.address || !*cli.address)
-		cli.address = CLI_ADDRESS_DEFAULT;
-	if (strncmp(cli.address, "unix://", 7) != 0 || cli.address[7] == '\0')
-		return err_say(e, -EINVAL,
-		    "the address \"%s\" is not of the form unix:///path/of/the/socket",
-		    cli.address);
-	cli.socket_path = cli.address + 7;
-	return 0;
 }
 
 /* A failure to write the output, for example to a full disk, is a failure of the command. */
@@ -107,7 +87,7 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 	if (cli.verbose)
 		cli.id_len = 128;
 	cli_namespace_init(&cli);
-	r = choose_socket(&e);
+	r = cli_api_choose(&cli, &e);
 	return r < 0 ? refuse_line(v, &e) : v->run(&cli, n, argv);
 }
 
@@ -126,6 +106,8 @@ main(int argc, char **argv)
 	if (argc > 0 && (strcmp(argv[0], "-version") == 0 || strcmp(argv[0], "--version") == 0 ||
 			    strcmp(argv[0], "-v") == 0))
 		return flush_output(cli_version(&cli, 0, NULL));
+	if (argc > 0 && strcmp(argv[0], "__complete") == 0)
+		return flush_output(cli_complete(&cli, argc - 1, argv + 1));
 	v = cli_verb_find(argc, argv, &words);
 	if (!v) {
 		bool asked = argc > 0 && cli_is_help(argv[argc - 1]);

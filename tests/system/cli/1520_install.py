@@ -26,6 +26,8 @@ def test_what_is_installed_is_removed_again_and_nothing_else():
         f.write("x")
     case.contains(make("install", base), "Next: systemd-sysusers && systemd-tmpfiles --create")
     case.equal(os.access(base + "/usr/libexec/drover/drover-launcher", os.X_OK), True)
+    for path in ("bash-completion/completions/drover", "zsh/vendor-completions/_drover", "fish/vendor_completions.d/drover.fish"):
+        case.equal(os.path.isfile(base + "/usr/share/" + path), True, path)
     r = run_command(["config", "validate", base + "/usr/share/doc/drover/drover.hcl"])
     case.equal((r.code, r.err), (0, ""), "the example")
     make("uninstall", base)
