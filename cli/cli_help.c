@@ -13,6 +13,8 @@
 #include "model/engine/field.h"
 #include "model/engine/text.h"
 
+#define VERB_WIDTH 23 /* that of the longest command and a blank */
+
 static void print_help(int width, const char *help, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -73,7 +75,7 @@ print_verbs(int argc, char **argv)
 	cli_head("Commands:");
 	for (const struct cli_verb *v = cli_verbs; v->noun; v++)
 		if (cli_verb_begins(v, argc, argv))
-			print_help(22, v->help, "%s %s", v->noun, v->verb ?: "");
+			print_help(VERB_WIDTH, v->help, "%s %s", v->noun, v->verb ?: "");
 	if (argc == 0)
 		print_aliases();
 	(void)putchar('\n');

@@ -732,15 +732,15 @@ START_TEST(the_start_and_the_end)
 	parse_well("");
 	ck_assert_str_eq(config.runtime_dir, "/run/drover");
 	ck_assert_uint_eq(config.drain_deadline_ms, 3600000);
-	ck_assert(!config.drain_on_shutdown && !config.log_json && !config.disable_remote_exec);
+	ck_assert(!config.drain_on_shutdown && !config.disable_remote_exec);
 	ck_assert(!config_leaves(&config, SIGTERM) && !config_leaves(&config, SIGINT));
 	parse_well(
-	    "runtime_dir = \"/run/b\" log_json = true leave_on_interrupt = true\n"
+	    "runtime_dir = \"/run/b\" leave_on_interrupt = true\n"
 	    "client {\n  servers = [\"a\"]\n  disable_remote_exec = true\n"
 	    "  drain_on_shutdown { deadline = \"0s\" force = true ignore_system_jobs = true }\n"
 	    "  server_join { retry_max = 3 retry_interval = \"15s\" }\n}\n");
 	ck_assert_str_eq(config.runtime_dir, "/run/b");
-	ck_assert(config.log_json && config.disable_remote_exec);
+	ck_assert(config.disable_remote_exec);
 	ck_assert_uint_eq(config.drain_deadline_ms, 0);
 	ck_assert(config.drain_force && config.drain_spares_system);
 	ck_assert(config_leaves(&config, SIGINT) && !config_leaves(&config, SIGTERM));

@@ -123,8 +123,7 @@ nomad_of_sup(struct sup *sup)
 	return nomad_of(sup->source);
 }
 
-/* nomad_call.c */
-/* Returns a delay between base and twice base, doubled for each failure up to max. */
+/* nomad_call.c: returns a delay between base and twice base, doubled for each failure up to max. */
 uint64_t nomad_retry_ms(unsigned *failures, uint64_t base_ms, uint64_t max_ms);
 /* Calls fn(nomad) once, ms from now, also if the machine is suspended meanwhile. *timer belongs to
  * the caller; an existing timer is moved. */
