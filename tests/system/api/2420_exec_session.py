@@ -400,7 +400,7 @@ def test_the_command_on_a_terminal():
         t.type(b"echo u''p\r")
         t.wait(b"up")
         node.kill("supervisor")
-        t.wait(b"drover: ")
+        t.wait(b"drover:")
         case.equal(t.end(), 1)
 
 
