@@ -19,6 +19,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import api, case  # noqa: E402
 from lib.cluster import node_of  # noqa: E402
+from lib.fake_api import run_command  # noqa: E402
 import real  # noqa: E402
 from real import BINARY, Server, fetch, sayer, sleeper, tcp_door  # noqa: E402
 
@@ -171,6 +172,47 @@ def test_the_command_of_the_servers_at_an_agent_without_servers():
                 (("job", "tag", "unset", "-name", "gold", "alone"), "removed"), (("job", "stop", "alone"), "complete"),
                 (("job", "start", "-detach", "alone"), "successful"), (("job", "stop", "-purge", "alone"), "complete")):
             case.contains(say(*words), part, " ".join(words))
+
+
+def drover(*words, code=0):
+    """Returns the output of drover's own command, at the socket of the node."""
+    done = run_command(words, env={"DROVER_ADDR": "unix://" + node.socket_path})
+    case.equal(done.code, code, "drover %s: %s%s" % (" ".join(words), done.out, done.err))
+    return done.out + done.err
+
+
+def test_drovers_own_command_in_a_cluster():
+    """Versions, tags, restarts, pages and servers, which the servers answer."""
+    def running():
+        return case.until(lambda: [a["ID"] for a in server.allocs("own") if (a["DesiredStatus"], a["ClientStatus"]) == ("run", "running")], 60,
+                          "an allocation that runs")
+    for number in range(2):
+        server.run(sleeper("own", Env={"N": str(number)}))
+        case.until(lambda n=number: server.ask("/v1/allocation/" + running()[0])["Job"]["Version"] == n, 60, "the version to run")
+    case.contains(drover("job", "history", "-p", "own"), '"0" => "1"')
+    if not real.older_than(1, 9):
+        drover("job", "tag", "apply", "-name", "first", "-version", "0", "own")
+        case.contains(drover("job", "history", "own"), "first")
+        case.contains(drover("job", "history", "-p", "-diff-tag", "first", "-version", "1", "own"), '"0" => "1"')
+        drover("job", "revert", "own", "first")
+        case.equal(server.ask("/v1/job/own")["TaskGroups"][0]["Tasks"][0]["Env"], {"N": "0"})
+        drover("job", "tag", "unset", "-name", "first", "own")
+        case.contains(drover("job", "tag", "unset", "-name", "first", "own", code=1), "not found")
+    before, = running()
+    case.contains(drover("job", "restart", "own"), "1 of 1 allocation(s) restarted")
+    case.equal(server.ask("/v1/allocation/" + before)["TaskStates"]["t"]["Restarts"], 1)
+    case.contains(drover("job", "restart", "-reschedule", "own"), "is replaced by")
+    drover("job", "stop", "own")
+    case.contains(drover("job", "start", "own"), "1 of 1 allocation(s) running")
+    case.contains(drover("server", "members"), "alive")
+    case.contains(drover("server", "members").splitlines()[1], "true")
+    case.contains(drover("node", "config", "-servers"), server.ip)
+    case.equal(drover("job", "status", "-quiet", "-filter", 'ID == "own"'), "own\n")
+    case.contains(drover("eval", "list", "-per-page", "1", "-job", "own"), "-page-token")
+    case.contains(drover("alloc", "status", "-filter", 'ClientStatus == "running" and JobID == "own"'), "own.g[0]")
+    case.contains(drover("__complete", "job", "stop", "o"), "own\trunning")
+    case.contains(drover("__complete", "job", "restart", "own", "-task", ""), "t\traw_exec")
+    server.purge("own")
 
 
 def test_commands_inside_tasks():
