@@ -29,6 +29,11 @@ print_agent(const struct cli *cli, const json_t *self)
 	const char *name;
 
 	(void)cli;
+	cli_field("Name", "%s", cli_json_str(self, "config/Name"));
+	cli_field("Version", "%s", cli_json_str(self, "config/Version/Version"));
+	cli_field("Region", "%s", cli_json_str(self, "config/Region"));
+	cli_field("Datacenter", "%s", cli_json_str(self, "config/Datacenter"));
+	cli_field("Data Directory", "%s", cli_json_str(self, "config/DataDir"));
 	json_object_foreach (cli_json_get(self, "stats"), name, facts)
 		cli_map_print(name, facts);
 }

@@ -213,6 +213,11 @@ def test_drovers_own_command_in_a_cluster():
     case.contains(drover("__complete", "job", "stop", "o"), "own\trunning")
     case.contains(drover("__complete", "job", "restart", "own", "-task", ""), "t\traw_exec")
     server.purge("own")
+    server.run(sleeper("each"), Type="system")
+    before, = (a["ID"] for a in server.wait("each", ["running"]))
+    case.contains(drover("job", "restart", "-reschedule", "each"), "1 of 1 allocation(s) restarted")
+    case.equal([a["ID"] == before for a in server.allocs("each") if a["ClientStatus"] == "running"], [False])
+    server.purge("each")
 
 
 def test_commands_inside_tasks():

@@ -55,6 +55,24 @@ def test_allocations_are_replaced():
     case.equal(before & after, set())
 
 
+def test_allocations_of_a_system_job_are_replaced():
+    made = api.job("each")
+    made["Job"]["Type"] = "system"
+    del made["Job"]["TaskGroups"][0]["ReschedulePolicy"]
+    node.register(made)
+    before = node.wait_running("each")[0]["ID"]
+    case.contains(drover("job", "restart", "-reschedule", "each"), "1 of 1 allocation(s) restarted")
+    case.equal(node.wait_running("each")[0]["ID"] != before, True)
+    made = api.job("once")
+    made["Job"]["Type"] = "sysbatch"
+    del made["Job"]["TaskGroups"][0]["ReschedulePolicy"], made["Job"]["TaskGroups"][0]["Update"]
+    node.register(made)
+    node.wait_running("once")
+    case.contains(drover("job", "restart", "-reschedule", "once", code=1), "sysbatch")
+    node.purge("each")
+    node.purge("once")
+
+
 def test_only_some_groups_and_tasks():
     job = api.job("two")
     job["Job"]["TaskGroups"][0]["Tasks"].append(api.task("u", "/bin/sleep", ["1000"]))
