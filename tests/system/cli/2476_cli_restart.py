@@ -78,7 +78,7 @@ def test_only_some_groups_and_tasks():
     job["Job"]["TaskGroups"][0]["Tasks"].append(api.task("u", "/bin/sleep", ["1000"]))
     job["Job"]["TaskGroups"][0]["Tasks"].append(api.task("first", "/bin/true", Lifecycle={"Hook": "prestart"}))
     node.register(job)
-    node.wait_running("two")
+    case.until(lambda: [s["State"] for s in node.wait_running("two")[0]["TaskStates"].values()].count("running") == 2, 20, "both tasks to run")
     drover("job", "restart", "-task", "u", "two")
     case.equal((restarts("two"), restarts("two", "u"), restarts("two", "first")), ([0], [1], [0]))
     drover("job", "restart", "-group", "g", "two")
@@ -109,11 +109,12 @@ def test_a_failure_ends_the_restart_unless_yes_is_given():
 
     def make():
         with open(path, "w", encoding="ascii", opener=lambda p, flags: os.open(p, flags, 0o755)) as f:
-            f.write("#!/bin/sh\nexec sleep 1000\n")
+            f.write("#!/bin/sh\necho up\nexec sleep 1000\n")
     for flags, wanted in ((("-on-error", "fail"), 1), (("-yes",), 2)):
         make()
         node.register(api.job("broken", path, [], count=2))
-        node.wait_running("broken", 2)
+        for alloc in node.wait_running("broken", 2):
+            node.wait_said(alloc, b"up")
         os.unlink(path)
         out = drover("job", "restart", *flags, "broken", code=1)
         case.equal((out.count("drover: allocation"), out.count("Restarting the running")), (wanted, wanted), out)
