@@ -7,9 +7,9 @@
 #include "cli/cli_api.h"
 #include "cli/cli_namespace.h"
 #include "cli/cli_exec.h"
+#include "cli/cli_pick.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
-#include "common/mem.h"
 
 static struct {
 	const char *job, *group, *alloc;
@@ -72,50 +72,16 @@ choose_task(const json_t *alloc, const char *action, const char **ret, struct er
 	return 0;
 }
 
-/* Finds the newest running allocation. */
-static const json_t *
-choose_alloc(const json_t *list)
-{
-	const json_t *item, *best = NULL;
-	size_t i;
-
-	json_array_foreach (list, i, item) {
-		if (strcmp(cli_json_str(item, "ClientStatus"), "running") != 0 ||
-		    (options.group && strcmp(cli_json_str(item, "TaskGroup"), options.group) != 0))
-			continue;
-		if (!best || cli_json_int(item, "CreateIndex") > cli_json_int(best, "CreateIndex"))
-			best = item;
-	}
-	return best;
-}
-
 /* 0 with the id of the allocation, the caller's. */
 static int
 find_alloc(struct cli *cli, char **ret, struct err *e)
 {
-	cleanup_free char *job = NULL, *target = NULL;
-	cleanup_json json_t *list = NULL;
-	const json_t *best;
-	int r;
-
 	if (options.alloc)
 		return cli_id_resolve(cli, &cli_kind_alloc, options.alloc, ret, e);
 	if (!options.job)
 		return err_say(
 		    e, -EINVAL, "name the job with -job JOB, or the allocation with -alloc ALLOC");
-	r = cli_id_resolve(cli, &cli_kind_job, options.job, &job, e);
-	if (r < 0)
-		return r;
-	target = cli_target("/v1/job/%s/allocations", job);
-	r = cli_api_get(cli, target, &list, e);
-	if (r < 0)
-		return r;
-	best = choose_alloc(list);
-	if (!best)
-		return err_say(e, -ENOENT, "no allocation of %s%s%s is running", job,
-		    options.group ? ", group " : "", options.group ?: "");
-	*ret = mem_strdup(cli_json_str(best, "ID"));
-	return 0;
+	return cli_pick_of_job(cli, options.job, options.group, false, ret, e);
 }
 
 int

@@ -17,8 +17,14 @@
 #define ALLOCS_SHOWN 20 /* allocations on a page, unless -verbose is set */
 
 static struct {
-	bool detach, no_shutdown_delay;
+	bool detach, no_shutdown_delay, all;
 } options;
+
+const struct cli_flag cli_job_allocs_flags[] = {
+	{ "all", CLI_FLAG_BOOL, &options.all, NULL,
+	    "also those of an earlier job with the same id" },
+	{ 0 },
+};
 
 const struct cli_flag cli_alloc_stop_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
@@ -152,7 +158,8 @@ list_allocs(struct cli *cli, struct err *e)
 static int
 list_of_job(struct cli *cli, const char *id, struct err *e)
 {
-	cleanup_free char *target = cli_target("/v1/job/%s/allocations", id);
+	cleanup_free char *target =
+	    cli_target("/v1/job/%s/allocations?all=%s", id, cli_yes(options.all));
 
 	return cli_show(cli, target, cli_print_all_allocs, e);
 }

@@ -10,6 +10,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_namespace.h"
+#include "cli/cli_pick.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "common/mem.h"
@@ -103,6 +104,7 @@ read_words(struct cli_line *line, int argc, char **argv)
 			continue;
 		}
 		flag = flag_of(line->verb, argv[i], &value);
+		line->of_job |= flag && flag->value == &cli_pick_options.job;
 		if (!flag || flag->kind == CLI_FLAG_BOOL)
 			continue;
 		if (!value && i + 1 == argc)
@@ -178,6 +180,17 @@ usage_name(const struct cli_verb *v, size_t i, char ret[NAME_SIZE])
 	return some && repeated;
 }
 
+/* As usage_name(), for the words of a line. */
+static bool
+line_name(const struct cli_line *line, size_t i, char ret[NAME_SIZE])
+{
+	if (!usage_name(line->verb, i, ret))
+		return false;
+	if (line->of_job && strcmp(ret, "ALLOC") == 0)
+		(void)strcpy(ret, "JOB");
+	return true;
+}
+
 const char *
 cli_line_value(const struct cli_line *line, const char *name)
 {
@@ -186,7 +199,7 @@ cli_line_value(const struct cli_line *line, const char *name)
 	for (size_t i = 0; i < line->n_flags; i++)
 		if (strcmp(line->flags[i].flag->arg ?: "", name) == 0)
 			return line->flags[i].value;
-	for (size_t i = 0; i < line->n_words && usage_name(line->verb, i, found); i++)
+	for (size_t i = 0; i < line->n_words && line_name(line, i, found); i++)
 		if (strcmp(found, name) == 0)
 			return line->words[i];
 	return NULL;
@@ -241,7 +254,7 @@ complete_word(const struct cli_line *line)
 		offer_flags(line, line->verb->flags);
 		if (line->verb->max_args >= 0)
 			offer_flags(line, cli_common_flags);
-	} else if (usage_name(line->verb, line->n_words, name)) {
+	} else if (line_name(line, line->n_words, name)) {
 		complete_values(line, name);
 	}
 }

@@ -21,6 +21,7 @@ struct cli_line {
 	int begun;        /* length of that "-flag=", which each candidate begins with */
 	const char *whole;
 	const struct cli_flag *flag; /* whose value the word is; NULL: of none */
+	bool of_job;                 /* -job says that the word ALLOC is a job */
 	size_t n_words, n_flags;
 	const char *words[CLI_LINE_WORDS]; /* words before that are no flags */
 	struct {

@@ -13,13 +13,27 @@
 #include "cli/cli_verbs.h"
 
 static struct {
-	bool detach;
+	bool detach, monitor, latest, all;
 	struct strings groups;
 } options;
 
 const struct cli_flag cli_deployment_resume_flags[] = {
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return as soon as the request is accepted" },
+	{ 0 },
+};
+
+const struct cli_flag cli_deployment_status_flags[] = {
+	CLI_LIST_FLAGS,
+	{ "monitor", CLI_FLAG_BOOL, &options.monitor, NULL,
+	    "follow the deployment until it has ended or needs an operator" },
+	{ 0 },
+};
+
+const struct cli_flag cli_job_deployments_flags[] = {
+	{ "all", CLI_FLAG_BOOL, &options.all, NULL,
+	    "also those of an earlier job with the same id" },
+	{ "latest", CLI_FLAG_BOOL, &options.latest, NULL, "show the newest one" },
 	{ 0 },
 };
 
@@ -117,11 +131,24 @@ list_deployments(struct cli *cli, struct err *e)
 	return cli_list_get(cli, &deployments, "/v1/deployments", e);
 }
 
+static void
+print_latest(const struct cli *cli, const json_t *deployment)
+{
+	if (json_is_object(deployment))
+		cli_deployment_print(cli, deployment);
+	else
+		cli_say(cli, "%s", deployments.none);
+}
+
 static int
 list_of_job(struct cli *cli, const char *id, struct err *e)
 {
-	cleanup_free char *target = cli_target("/v1/job/%s/deployments", id);
+	cleanup_free char *target =
+	    cli_target("/v1/job/%s/deployments?all=%s", id, cli_yes(options.all));
+	cleanup_free char *latest = cli_target("/v1/job/%s/deployment", id);
 
+	if (options.latest)
+		return cli_show(cli, latest, print_latest, e);
 	return cli_list_get(cli, &deployments, target, e);
 }
 
@@ -148,6 +175,8 @@ show_deployment(struct cli *cli, const char *id, struct err *e)
 	cleanup_free char *target = cli_target("/v1/deployment/%s", id);
 	cleanup_free char *allocs_target = cli_target("/v1/deployment/allocations/%s", id);
 
+	if (options.monitor)
+		return cli_deployment_follow(cli, id, e);
 	return cli_show_with_allocs(
 	    cli, target, allocs_target, "Allocations", cli_deployment_print, e);
 }

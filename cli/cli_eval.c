@@ -14,7 +14,14 @@
 
 static struct {
 	const char *job, *status;
+	bool monitor;
 } options;
+
+const struct cli_flag cli_eval_status_flags[] = {
+	{ "monitor", CLI_FLAG_BOOL, &options.monitor, NULL,
+	    "follow the evaluation until it has ended" },
+	{ 0 },
+};
 
 const struct cli_flag cli_eval_list_flags[] = {
 	CLI_LIST_FLAGS,
@@ -117,6 +124,8 @@ show_eval(struct cli *cli, const char *id, struct err *e)
 	cleanup_free char *target = cli_target("/v1/evaluation/%s", id);
 	cleanup_free char *placed = cli_target("/v1/evaluation/%s/allocations", id);
 
+	if (options.monitor)
+		return cli_watch_eval(cli, id, e);
 	return cli_show_with_allocs(cli, target, placed, "Allocations placed", print_eval, e);
 }
 

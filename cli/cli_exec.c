@@ -17,6 +17,7 @@
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
 #include "cli/cli_namespace.h"
+#include "cli/cli_pick.h"
 #include "cli/cli_print.h"
 #include "cli/cli_terminal.h"
 #include "cli/cli_verbs.h"
@@ -36,6 +37,7 @@ struct cli_exec_options cli_exec_options = { .input = true, .tty.said = NOT_SAID
 
 const struct cli_flag cli_alloc_exec_flags[] = {
 	CLI_EXEC_FLAGS,
+	CLI_PICK_FLAGS,
 	{ "task", CLI_FLAG_STRING, &cli_exec_options.task, "TASK",
 	    "the task, if the allocation has more than one" },
 	{ 0 },
@@ -453,7 +455,7 @@ cli_alloc_exec(struct cli *cli, int argc, char **argv)
 	struct err e = { 0 };
 	int r;
 
-	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
+	r = cli_pick_alloc(cli, argv[0], &id, &e);
 	if (r == 0)
 		r = cli_alloc_task(cli, id, NULL, cli_exec_options.task, &task, &e);
 	if (r == 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_pick.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "common/base64.h"
@@ -28,6 +29,7 @@ static struct {
 const struct cli_flag cli_alloc_fs_flags[] = {
 	{ "c", CLI_FLAG_NUMBER, &options.bytes, "BYTES", "start this many bytes before the end" },
 	{ "f", CLI_FLAG_BOOL, &options.follow, NULL, "follow the file as it grows" },
+	CLI_PICK_FLAGS,
 	{ "H", CLI_FLAG_BOOL, &options.machine, NULL, "sizes in bytes, times to the millisecond" },
 	{ "n", CLI_FLAG_NUMBER, &options.lines, "LINES", "start this many lines before the end" },
 	{ "stat", CLI_FLAG_BOOL, &options.stat, NULL, "show the entry itself, not its contents" },
@@ -311,7 +313,7 @@ cli_alloc_fs(struct cli *cli, int argc, char **argv)
 	struct file f = { .cli = cli, .path = argc > 1 ? argv[1] : "/" };
 	cleanup_free char *id = NULL;
 	struct err e = { 0 };
-	int r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
+	int r = cli_pick_alloc(cli, argv[0], &id, &e);
 
 	if (r == 0) {
 		f.alloc_id = id;

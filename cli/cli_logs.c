@@ -10,6 +10,7 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_pick.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
@@ -30,6 +31,7 @@ static struct {
 } options = { .lines = -1, .bytes = -1 };
 
 const struct cli_flag cli_alloc_logs_flags[] = {
+	CLI_PICK_FLAGS,
 	{ "c", CLI_FLAG_NUMBER, &options.bytes, "BYTES", "start this many bytes before the end" },
 	{ "f", CLI_FLAG_BOOL, &options.follow, NULL, "follow the log as the task writes" },
 	{ "n", CLI_FLAG_NUMBER, &options.lines, "LINES", "start this many lines before the end" },
@@ -446,7 +448,7 @@ cli_alloc_logs(struct cli *cli, int argc, char **argv)
 	struct err e = { 0 };
 	int r;
 
-	r = cli_id_resolve(cli, &cli_kind_alloc, argv[0], &id, &e);
+	r = cli_pick_alloc(cli, argv[0], &id, &e);
 	if (r == 0)
 		r = cli_alloc_task(cli, id, argc > 1 ? argv[1] : NULL, options.task, &task, &e);
 	if (r == 0)
