@@ -79,6 +79,7 @@ def test_only_some_groups_and_tasks():
     job["Job"]["TaskGroups"][0]["Tasks"].append(api.task("first", "/bin/true", Lifecycle={"Hook": "prestart"}))
     node.register(job)
     node.wait_running("two")
+    case.until(lambda: node.allocs("two")[0]["TaskStates"]["u"]["State"] == "running", case.LEAST_S, "the second task to run")
     drover("job", "restart", "-task", "u", "two")
     case.equal((restarts("two"), restarts("two", "u"), restarts("two", "first")), ([0], [1], [0]))
     drover("job", "restart", "-group", "g", "two")
