@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.h: lists and the owners of their elements. Runs in: every process. */
+/* list.h: lists and the owners of their elements. A head of LIST or SLIST that is all zeros is an
+ * empty list; STAILQ and TAILQ need their _INIT. Runs in: every process. */
 #ifndef DROVER_COMMON_LIST_H
 #define DROVER_COMMON_LIST_H
 

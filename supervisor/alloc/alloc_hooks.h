@@ -60,6 +60,12 @@ struct alloc_hook {
 	struct task_hook task;
 };
 
+/* Defines alloc_hook_<hook>; its callbacks follow, as initializers. */
+#define ALLOC_HOOK(hook, label, size, ...)                                                         \
+	const struct alloc_hook alloc_hook_##hook = {                                              \
+		.name = (label), .state_size = (size), __VA_ARGS__                                 \
+	}
+
 /* In the order of prerun. postrun and destroy are called in reverse order. */
 #define ALLOC_HOOKS(HOOK)                                                                          \
 	HOOK(check)                                                                                \

@@ -21,4 +21,4 @@ check_alloc(struct alloc_runner *ar)
 	alloc_hook_done(ar, r, &e);
 }
 
-const struct alloc_hook alloc_hook_check = { .name = "validate", .prerun = check_alloc };
+ALLOC_HOOK(check, "validate", 0, .prerun = check_alloc);

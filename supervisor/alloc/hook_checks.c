@@ -113,15 +113,6 @@ on_task_started(struct task_runner *tr)
 	checks_task_started(alloc_checks(tr->ar), tr->task->name);
 }
 
-const struct alloc_hook alloc_hook_checks = {
-	.name = "checks_hook",
-	.state_size = sizeof(struct checks),
-	.init = init_checks,
-	.save = save_checks,
-	.shutdown = free_checks,
-	.prerun = begin_checks,
-	.postrun = end_checks_in_postrun,
-	.update = update_checks,
-	.pre_kill = end_checks,
-	.task.started = on_task_started,
-};
+ALLOC_HOOK(checks, "checks_hook", sizeof(struct checks), .init = init_checks, .save = save_checks,
+    .shutdown = free_checks, .prerun = begin_checks, .postrun = end_checks_in_postrun,
+    .update = update_checks, .pre_kill = end_checks, .task.started = on_task_started);

@@ -135,9 +135,4 @@ give_back_cores(struct alloc_runner *ar)
 		alloc_hook_done(ar, 0, NULL);
 }
 
-const struct alloc_hook alloc_hook_cores = {
-	.name = "cpuset",
-	.state_size = sizeof(struct cores),
-	.prerun = take_cores,
-	.postrun = give_back_cores,
-};
+ALLOC_HOOK(cores, "cpuset", sizeof(struct cores), .prerun = take_cores, .postrun = give_back_cores);

@@ -340,14 +340,6 @@ free_csi(struct alloc_runner *ar)
 	sup_timer_cancel(&c->late);
 }
 
-const struct alloc_hook alloc_hook_csi = {
-	.name = "csi_hook",
-	.state_size = sizeof(struct csi),
-	.start = watch_volumes,
-	.init = init_csi,
-	.shutdown = free_csi,
-	.prerun = begin_mounts,
-	.postrun = begin_unmounts,
-	.destroy = wait_for_unmounts,
-	.stop = stop_mounts,
-};
+ALLOC_HOOK(csi, "csi_hook", sizeof(struct csi), .start = watch_volumes, .init = init_csi,
+    .shutdown = free_csi, .prerun = begin_mounts, .postrun = begin_unmounts,
+    .destroy = wait_for_unmounts, .stop = stop_mounts);

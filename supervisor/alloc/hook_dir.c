@@ -234,11 +234,5 @@ free_dirs(struct alloc_runner *ar)
 	changed_unwatch(ar->sup, &d->successor);
 }
 
-const struct alloc_hook alloc_hook_dir = {
-	.name = "alloc_dir",
-	.state_size = sizeof(struct dirs),
-	.init = init_dirs,
-	.shutdown = free_dirs,
-	.prerun = make_limited_dirs,
-	.destroy = remove_dirs,
-};
+ALLOC_HOOK(dir, "alloc_dir", sizeof(struct dirs), .init = init_dirs, .shutdown = free_dirs,
+    .prerun = make_limited_dirs, .destroy = remove_dirs);

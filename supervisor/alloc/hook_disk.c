@@ -243,10 +243,5 @@ end_rounds(struct sup *sup)
 	sup->disk_watch = NULL;
 }
 
-const struct alloc_hook alloc_hook_disk = {
-	.name = "disk_watch",
-	.state_size = sizeof(struct disk),
-	.start = start_rounds,
-	.end = end_rounds,
-	.init = init_disk,
-};
+ALLOC_HOOK(disk, "disk_watch", sizeof(struct disk), .start = start_rounds, .end = end_rounds,
+    .init = init_disk);

@@ -354,9 +354,5 @@ alloc_health_set(struct alloc_runner *ar, bool healthy)
 	alloc_step_soon(ar);
 }
 
-const struct alloc_hook alloc_hook_health = {
-	.name = "alloc_health_watcher",
-	.state_size = sizeof(struct alloc_health),
-	.shutdown = end_watch,
-	.changed = check_health,
-};
+ALLOC_HOOK(health, "alloc_health_watcher", sizeof(struct alloc_health), .shutdown = end_watch,
+    .changed = check_health);

@@ -300,19 +300,9 @@ add_files(struct task_runner *tr, struct spec_writer *spec, struct err *e)
 	return alloc_identities_add_files(tr->ar->sa, tr->task, spec, e);
 }
 
-const struct alloc_hook alloc_hook_identity = {
-	.name = "identity",
-	.state_size = sizeof(struct identity_state),
-	.start = provide_env,
-	.init = init_tokens,
-	.save = save_tokens,
-	.shutdown = drop_tokens,
-	.prerun = wait_for_first,
-	.postrun = drop_in_postrun,
-	.stop = stop_waiting,
-	.task.state_size = sizeof(struct identity_task_state),
-	.task.fill = add_files,
-	.task.filled = task_tokens_filled,
-	.task.runs = task_tokens_runs,
-	.task.released = task_tokens_released,
-};
+ALLOC_HOOK(identity, "identity", sizeof(struct identity_state), .start = provide_env,
+    .init = init_tokens, .save = save_tokens, .shutdown = drop_tokens, .prerun = wait_for_first,
+    .postrun = drop_in_postrun, .stop = stop_waiting,
+    .task.state_size = sizeof(struct identity_task_state), .task.fill = add_files,
+    .task.filled = task_tokens_filled, .task.runs = task_tokens_runs,
+    .task.released = task_tokens_released);

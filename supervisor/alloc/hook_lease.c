@@ -174,13 +174,6 @@ init_lease(struct alloc_runner *ar, const struct alloc_record *kept)
 	*state_of(ar) = (struct lease){ .ar = ar, .beats.fn = on_beat };
 }
 
-const struct alloc_hook alloc_hook_lease = {
-	.name = "heartbeat_stop",
-	.state_size = sizeof(struct lease),
-	.init = init_lease,
-	.shutdown = end_waits,
-	.prerun = check_lease,
-	.stop = stop_waiting,
-	.task.reported = on_reported,
-	.task.bars_restart = bars_restart,
-};
+ALLOC_HOOK(lease, "heartbeat_stop", sizeof(struct lease), .init = init_lease, .shutdown = end_waits,
+    .prerun = check_lease, .stop = stop_waiting, .task.reported = on_reported,
+    .task.bars_restart = bars_restart);

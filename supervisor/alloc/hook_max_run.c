@@ -93,12 +93,6 @@ end_watch(struct alloc_runner *ar)
 	alloc_hook_done(ar, 0, NULL);
 }
 
-const struct alloc_hook alloc_hook_max_run = {
-	.name = "max_run_duration",
-	.state_size = sizeof(struct max_run),
-	.init = end_if_overdue,
-	.prerun = begin_watch,
-	.postrun = end_watch,
-	.update = arm_deadline,
-	.shutdown = disarm_deadline,
-};
+ALLOC_HOOK(max_run, "max_run_duration", sizeof(struct max_run), .init = end_if_overdue,
+    .prerun = begin_watch, .postrun = end_watch, .update = arm_deadline,
+    .shutdown = disarm_deadline);

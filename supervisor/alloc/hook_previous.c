@@ -78,11 +78,5 @@ stop_waiting(struct alloc_runner *ar)
 	changed_unwatch(ar->sup, &state_of(ar)->others);
 }
 
-const struct alloc_hook alloc_hook_previous = {
-	.name = "await_previous_allocations",
-	.state_size = sizeof(struct previous),
-	.init = init_previous,
-	.shutdown = stop_waiting,
-	.prerun = wait_for_others,
-	.stop = wait_for_others,
-};
+ALLOC_HOOK(previous, "await_previous_allocations", sizeof(struct previous), .init = init_previous,
+    .shutdown = stop_waiting, .prerun = wait_for_others, .stop = wait_for_others);

@@ -118,15 +118,8 @@ on_task_ends(struct task_runner *tr)
 	services_down(tr->ar->sup, tr->ar->sa, tr->task);
 }
 
-const struct alloc_hook alloc_hook_services = {
-	.name = "group_services",
-	.state_size = sizeof(struct group_services),
-	.prerun = register_group,
-	.postrun = deregister_all,
-	.update = update_services,
-	.pre_task_restart = deregister_for_restart,
-	.pre_kill = deregister_group,
-	.task.state_size = sizeof(struct task_services),
-	.task.runs = on_task_runs,
-	.task.ends = on_task_ends,
-};
+ALLOC_HOOK(services, "group_services", sizeof(struct group_services), .prerun = register_group,
+    .postrun = deregister_all, .update = update_services,
+    .pre_task_restart = deregister_for_restart, .pre_kill = deregister_group,
+    .task.state_size = sizeof(struct task_services), .task.runs = on_task_runs,
+    .task.ends = on_task_ends);

@@ -178,7 +178,6 @@ void
 fs_followers_new(struct sup *sup)
 {
 	sup->followers = mem_new(struct followers);
-	LIST_INIT(&sup->followers->list);
 }
 
 void

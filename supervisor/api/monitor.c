@@ -265,7 +265,6 @@ void
 monitor_new(struct sup *sup)
 {
 	sup->monitor = mem_new(struct monitor);
-	LIST_INIT(&sup->monitor->watchers);
 }
 
 void

@@ -412,8 +412,6 @@ api_new(struct sup *sup, struct api_route *routes, const struct api_backend *bac
 	int r;
 
 	sup->api = api;
-	LIST_INIT(&api->reqs);
-	LIST_INIT(&api->waiters);
 	api->routes = routes;
 	api->backend = backend;
 	api->mhd = MHD_start_daemon(

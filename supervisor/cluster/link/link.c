@@ -198,7 +198,6 @@ link_new(struct link_source *src, const struct link_events *events,
 	l->methods = methods;
 	l->gate = gate;
 	l->lost_ns = clock_real_ns();
-	LIST_INIT(&l->streams);
 	src->link = l;
 	child_listen(src->base.sup, IPC_HEARTBEAT, on_event);
 	child_answer_beats(src->base.sup, answer_beat);
