@@ -110,6 +110,18 @@ complete_identities(struct task *task)
 		str_set(&task->identity->name, IDENTITY_DEFAULT);
 }
 
+/* Affinities and spreads without a weight have this one. */
+static void
+complete_weights(json_t *list)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		if (json_is_object(one) && !json_is_integer(json_object_get(one, "Weight")))
+			json_object_set_new(one, "Weight", json_integer(50));
+}
+
 static void
 complete_task(struct task *task, const struct task_group *group, enum job_kind type)
 {
@@ -123,6 +135,9 @@ complete_task(struct task *task, const struct task_group *group, enum job_kind t
 	res = task->resources;
 	if (res->cores != MODEL_UNSET && res->cores > 0)
 		fill_unset(&res->cpu, 0);
+	complete_weights(task->affinities);
+	for (i = 0; i < res->devices.n; i++)
+		complete_weights(res->devices.v[i].affinities);
 	for (i = 0; i < task->constraints.n; i++)
 		if (!*str(task->constraints.v[i].operand))
 			str_set(&task->constraints.v[i].operand, "=");
@@ -155,6 +170,8 @@ complete_group(struct task_group *group, const struct job *job)
 	size_t i;
 
 	complete_count(group);
+	complete_weights(group->affinities);
+	complete_weights(group->spreads);
 	complete_restart(&group->restart_policy, NULL, job->type);
 	complete_reschedule(&group->reschedule_policy, job->reschedule_policy, job->type);
 	if (service || group->update)
@@ -181,6 +198,8 @@ job_complete(struct job *job)
 		strings_add(&job->datacenters, "*");
 	if (job->type == JOB_SERVICE)
 		ensure_block(&update_strategy_type, &job->update, NULL);
+	complete_weights(job->affinities);
+	complete_weights(job->spreads);
 	for (i = 0; i < job->task_groups.n; i++)
 		complete_group(&job->task_groups.v[i], job);
 	model_defaults(&job_type, job);

@@ -87,8 +87,11 @@ validate_resources(const void *obj, struct problems *p)
 {
 	const struct resources *r = obj;
 
-	if (r->cores < 0 || r->disk_mb < 0 || r->memory_max_mb < 0 || r->secrets_mb < 0)
+	if (r->cores < 0 || r->disk_mb < 0 || r->secrets_mb < 0)
 		model_problem(p, "resources: numbers must not be negative");
+	if (r->memory_max_mb < 0 && r->memory_max_mb != MEMORY_NO_LIMIT)
+		model_problem(p, "resources: memory_max must not be negative, except %d: no limit",
+		    MEMORY_NO_LIMIT);
 	if (r->cores <= 0 && r->cpu < 1)
 		model_problem(
 		    p, "resources: cpu must be at least 1 MHz, not %lld", (long long)r->cpu);

@@ -26,6 +26,9 @@ struct requested_device {
 	json_t *constraints, *affinities;
 };
 
+/* memory_max of a task that may use as much memory as the machine has. */
+#define MEMORY_NO_LIMIT (-1)
+
 struct resources {
 	int64_t cpu; /* MHz */
 	int64_t cores;

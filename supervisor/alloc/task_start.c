@@ -72,10 +72,11 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, struct exec_
 	const struct log_config *logs = task->log_config;
 	const struct alloc_memory given = alloc_task_memory(&sa->a, task);
 	uint64_t memory = bytes_of(given.memory_mb), max = bytes_of(given.memory_max_mb);
+	bool unlimited = given.memory_max_mb == MEMORY_NO_LIMIT;
 
 	req->cpu_shares = res->cpu > 0 ? (uint32_t)res->cpu : 0;
-	req->memory_bytes = max > memory ? max : memory;
-	req->memory_soft_bytes = max > memory ? memory : 0;
+	req->memory_bytes = unlimited ? 0 : max > memory ? max : memory;
+	req->memory_soft_bytes = unlimited || max > memory ? memory : 0;
 	req->secrets_mb = res->secrets_mb > UINT32_MAX ? UINT32_MAX
 			  : res->secrets_mb > 0        ? (uint32_t)res->secrets_mb
 						       : 0;

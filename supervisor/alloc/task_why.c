@@ -66,23 +66,21 @@ name_signal(int64_t signo, char ret[16])
 static void
 tell_oom(struct telling *t, const struct task_event *ev, const char *how)
 {
-	const struct alloc_resources *all = t->sa->a.allocated_resources;
-	const struct alloc_task_resources *res =
-	    all ? map_get(alloc_task_resources, &all->tasks, t->task->name) : NULL;
-	int64_t limit = res ? (res->memory.memory_max_mb > 0 ? res->memory.memory_max_mb
-							     : res->memory.memory_mb)
-			    : 0;
+	const struct alloc_memory m = alloc_task_memory(&t->sa->a, t->task);
+	long long limit = m.memory_max_mb > 0 ? m.memory_max_mb : m.memory_mb;
+	char own[64] = "it has no limit of its own";
 
-	if (*get_detail(ev, EVENT_DETAIL_OOM)) {
+	if (m.memory_max_mb != MEMORY_NO_LIMIT)
+		(void)snprintf(own, sizeof own, "its own limit of %lld MiB was not reached", limit);
+	if (*get_detail(ev, EVENT_DETAIL_OOM) || m.memory_max_mb == MEMORY_NO_LIMIT) {
 		causes_add(t->c, ev->time, t->task->name,
 		    "The kernel OOM-killed a process in it, because the machine or a parent cgroup "
-		    "was out of memory: its own limit of %lld MiB was not reached. It ended %s.",
-		    (long long)limit, how);
+		    "was out of memory: %s. It ended %s.",
+		    own, how);
 		return;
 	}
 	causes_add(t->c, ev->time, t->task->name,
-	    "The kernel OOM-killed a process in it (limit %lld MiB). It ended %s.",
-	    (long long)limit, how);
+	    "The kernel OOM-killed a process in it (limit %lld MiB). It ended %s.", limit, how);
 }
 
 /* The signal was sent on request. An executor of an earlier version does not report what it sent.

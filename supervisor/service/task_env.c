@@ -60,7 +60,7 @@ put_limits(struct task_env *env, const struct sup_alloc *sa, const struct task *
 
 	put_cpu(env, sa, task);
 	task_env_putf(env, "NOMAD_MEMORY_LIMIT", "%lld", (long long)memory.memory_mb);
-	if (memory.memory_max_mb > 0)
+	if (memory.memory_max_mb != 0)
 		task_env_putf(
 		    env, "NOMAD_MEMORY_MAX_LIMIT", "%lld", (long long)memory.memory_max_mb);
 }

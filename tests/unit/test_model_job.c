@@ -225,6 +225,8 @@ END_TEST
 #define CSI(more)                                                                                  \
 	"\"Volumes\":{\"d\":{\"Type\":\"csi\",\"Source\":\"v\",\"AttachmentMode\":\"file-"         \
 	"system\"" more "}}"
+#define HOST(more)                                                                                 \
+	"\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\",\"AccessMode\":" more "}}"
 #define NAMED(more)    "\"Identities\":[{" more "}]"
 #define IDENTITY(name) "group \"g\": task \"t\": identity \"" name "\": "
 
@@ -341,10 +343,23 @@ static const struct validation general_cases[] = {
 	       "v\",\"AttachmentMode\":\"file-system\","
 	       "\"AccessMode\":\"single-node-writer\"}}"),
 	    "group \"g\": volume \"d\": source \"../v\" cannot be the id of a volume" },
-	{ WITH("\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\",\"AccessMode\":\"single-"
-	       "node-writer\"}}"),
-	    "group \"g\": volume \"d\": host volumes cannot have access_mode, attachment_mode or "
-	    "mount_options" },
+	{ WITH(HOST("\"single-node-writer\"")), NULL },
+	{ WITH(HOST("\"single-node-multi-writer\",\"AttachmentMode\":\"file-system\"")), NULL },
+	{ WITH(HOST("\"single-node-reader-only\",\"ReadOnly\":true")), NULL },
+	{ WITH(HOST("\"single-node-reader-only\"")),
+	    "group \"g\": volume \"d\": access_mode single-node-reader-only needs read_only = "
+	    "true" },
+	{ WITH(HOST("\"multi-node-reader-only\"")),
+	    "group \"g\": volume \"d\": access_mode multi-node-reader-only is for CSI volumes" },
+	{ WITH(HOST("\"\",\"MountOptions\":{\"FSType\":\"ext4\"}")),
+	    "group \"g\": volume \"d\": host volumes cannot have mount_options" },
+	{ WITH(CSI(",\"AccessMode\":\"single-node-single-writer\"")),
+	    "group \"g\": volume \"d\": access_mode single-node-single-writer is for host "
+	    "volumes" },
+	{ TASKED("\"Resources\":{\"MemoryMB\":20,\"MemoryMaxMB\":-1}"), NULL },
+	{ TASKED("\"Resources\":{\"MemoryMB\":20,\"MemoryMaxMB\":-2}"),
+	    "group \"g\": task \"t\": resources: memory_max must not be negative, except -1: no "
+	    "limit" },
 };
 
 /* Problems that only the embedded server reports. */

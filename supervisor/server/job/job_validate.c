@@ -90,19 +90,41 @@ is_for_one(const struct volume_request *v)
 }
 
 static void
+validate_reader(const struct volume_request *v, struct problems *p)
+{
+	if ((v->access_mode == CSI_SINGLE_NODE_READER || v->access_mode == CSI_MULTI_NODE_READER) &&
+	    !v->read_only)
+		model_problem(
+		    p, "access_mode %s needs read_only = true", csi_access_names[v->access_mode]);
+}
+
+/* Host volumes of the configuration permit any access on this node. */
+static void
+validate_host_request(const struct volume_request *v, struct problems *p)
+{
+	if (v->mount_options)
+		model_problem(p, "host volumes cannot have mount_options");
+	if (v->access_mode >= CSI_MULTI_NODE_READER &&
+	    v->access_mode <= CSI_MULTI_NODE_MULTI_WRITER)
+		model_problem(
+		    p, "access_mode %s is for CSI volumes", csi_access_names[v->access_mode]);
+	else
+		validate_reader(v, p);
+}
+
+static void
 validate_csi_request(
     const struct volume_request *v, const struct task_group *group, struct problems *p)
 {
 	if (v->access_mode == CSI_ACCESS_NONE)
 		model_problem(p, "access_mode is missing");
+	if (v->access_mode > CSI_MULTI_NODE_MULTI_WRITER)
+		model_problem(
+		    p, "access_mode %s is for host volumes", csi_access_names[v->access_mode]);
 	if (v->attachment_mode == CSI_ATTACHMENT_NONE)
 		model_problem(p, "attachment_mode is missing");
 	if (v->attachment_mode == CSI_BLOCK_DEVICE && v->mount_options)
 		model_problem(p, "block devices cannot have mount_options");
-	if ((v->access_mode == CSI_SINGLE_NODE_READER || v->access_mode == CSI_MULTI_NODE_READER) &&
-	    !v->read_only)
-		model_problem(
-		    p, "access_mode %s needs read_only = true", csi_access_names[v->access_mode]);
 	if (is_for_one(v) && group->count > 1 && !v->per_alloc)
 		model_problem(p,
 		    "access_mode %s serves one alloc, but the group's count is %lld: use per_alloc",
@@ -121,11 +143,12 @@ validate_request(const struct volume_request *v, const struct task_group *group,
 		model_problem(p, "source is missing");
 	if (v->type == VOLUME_NONE)
 		model_problem(p, "type must be \"host\" or \"csi\"");
-	if (v->type == VOLUME_HOST && (v->access_mode || v->attachment_mode || v->mount_options))
-		model_problem(
-		    p, "host volumes cannot have access_mode, attachment_mode or mount_options");
-	if (v->type == VOLUME_CSI)
+	if (v->type == VOLUME_HOST)
+		validate_host_request(v, p);
+	if (v->type == VOLUME_CSI) {
 		validate_csi_request(v, group, p);
+		validate_reader(v, p);
+	}
 	if (v->per_alloc && everywhere)
 		model_problem(p, "per_alloc cannot be used in a %s job", job_kind_names[job->type]);
 	if (v->per_alloc && group->update && group->update->canary > 0)
@@ -498,8 +521,6 @@ job_validate_local(const struct job *job, struct problems *p)
 
 	refuse_blocks(job, job_blocks, ELEMENTSOF(job_blocks), p);
 	validate_local_counts(job, p);
-	if (job->all_at_once == OPT_TRUE)
-		refuse_block(p, "all_at_once");
 	for (i = 0; i < job->task_groups.n; i++) {
 		enter(p, &here, context, "group", job->task_groups.v[i].name);
 		validate_local_group(&job->task_groups.v[i], p);

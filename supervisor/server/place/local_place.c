@@ -32,6 +32,8 @@ fill_task(struct local *l, const struct task *t, struct core_set *used,
 	ret->memory.memory_mb = number_add(res->memory_mb, res->secrets_mb);
 	if (res->memory_max_mb > 0)
 		ret->memory.memory_max_mb = number_add(res->memory_max_mb, res->secrets_mb);
+	else
+		ret->memory.memory_max_mb = res->memory_max_mb;
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The effect of the exec driver's settings, in the agent's configuration and in jobs, as seen in /proc and cgroups."""
+import math
 import os
 import pwd
 import re
@@ -114,7 +115,8 @@ def limit(node, run, tree, v2, v1):
     if not os.path.exists(path):
         return None
     with open(path, encoding="ascii") as f:
-        return int(f.read())
+        text = f.read().strip()
+    return math.inf if text == "max" else int(text)
 
 
 def the_run(node):
@@ -137,6 +139,17 @@ def test_limits_of_memory_and_processes_are_set():
         case.contains((most * 15 // 100, None), limit(node, run, "pids", "pids.max", "pids.max"), "limit of processes")
         # All tasks together leave a quarter of the pids to other processes.
         case.contains((most * 75 // 100, None), limit(node, "..", "pids", "pids.max", "pids.max"), "limit of processes of all tasks")
+
+
+def test_a_task_may_have_no_limit_of_memory():
+    with api.Node() as node:
+        node.register(api.job("unlimited", "/bin/sh", ["-c", "echo $NOMAD_MEMORY_LIMIT $NOMAD_MEMORY_MAX_LIMIT; exec sleep 1000"],
+                              driver="exec", Resources={"CPU": 20, "MemoryMB": 20, "MemoryMaxMB": -1}))
+        node.wait_said(node.wait_running("unlimited", seconds=60)[0], b"20 -1\n")
+        run = the_run(node)
+        hard = limit(node, run, "memory", "memory.max", "memory.limit_in_bytes")
+        assert hard is None or hard > 1 << 60, hard  # cgroup v1 has no word for it
+        case.contains((20 << 20, None), limit(node, run, "memory", "memory.low", "memory.soft_limit_in_bytes"), "soft limit of memory")
 
 
 def test_a_local_user_cannot_read_the_cgroups_of_tasks():

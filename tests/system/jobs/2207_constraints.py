@@ -106,11 +106,26 @@ def test_faults_are_refused():
         made = api.job("bad")
         made["Job"][name] = [bad]
         node.refused(400, part, "POST", "/v1/jobs", made)
-    made["Job"]["Spreads"] = [{"Attribute": "${node.datacenter}", "Weight": 50}]
-    made["Job"]["Affinities"] = [{"LTarget": "${attr.x}", "RTarget": "y", "Operand": "=", "Weight": -50}]
+
+
+def test_affinities_and_spreads_without_a_weight_have_the_usual_one():
+    made = api.job("weights")
+    group = made["Job"]["TaskGroups"][0]
+    for part in (made["Job"], group):
+        part["Spreads"] = [{"Attribute": "${node.datacenter}", "Weight": None}, {"Attribute": "${meta.x}", "Weight": 7}]
+    for part in (made["Job"], group, group["Tasks"][0]):
+        part["Affinities"] = [{"LTarget": "${attr.x}", "RTarget": "y", "Operand": "=", "Weight": -50},
+                              {"LTarget": "${attr.x}", "RTarget": "y", "Operand": "="}]
+    made["Job"]["AllAtOnce"] = True
     node.register(made)
-    node.wait_running("bad")
-    node.purge("bad")
+    node.wait_running("weights")
+    found = node.ask("/v1/job/weights")
+    group = found["TaskGroups"][0]
+    for part in (found, group):
+        case.equal([s["Weight"] for s in part["Spreads"]], [50, 7])
+    for part in (found, group, group["Tasks"][0]):
+        case.equal([a["Weight"] for a in part["Affinities"]], [-50, 50])
+    node.purge("weights")
 
 
 with api.Node() as node:
