@@ -241,6 +241,8 @@ hcl_index(struct hcl *h, struct hcl_range at, struct hcl_value *one, struct hcl_
 		return index_mapping(h, at, one, two);
 	if (hcl_is_sequence(one))
 		return index_sequence(h, at, one, two);
+	if (one->kind == HCL_NUMBER)
+		hcl_fail(h, at, "a number has no elements; an address or a version needs quotes");
 	hcl_fail(h, at, "a %s has no elements", hcl_value_type_name(h, one));
 }
 

@@ -33,8 +33,37 @@
 	}                                                                                          \
 	;                                                                                          \
 	const struct job_block job_block_##block = {                                               \
-		.name = #block,                                                                    \
 		.fields = block##_fields,                                                          \
 		.n = sizeof block##_fields / sizeof(struct job_field),                             \
 	};
 #include "jobspec/job_blocks.def"
+#undef JOB_LABEL
+#undef JOB_ATTR
+#undef JOB_MAP
+#undef JOB_BLOCK
+#undef JOB_CONST
+#undef JOB_BLOCK_BEGIN
+#undef JOB_BLOCK_END
+
+#define JOB_LABEL(json)
+#define JOB_ATTR(name, json, kind, required)
+#define JOB_MAP(name, json, kind, attr)
+#define JOB_BLOCK(n, json, kind, b) { n, &job_block_##b },
+#define JOB_CONST(json, value)
+#define JOB_BLOCK_BEGIN(block)
+#define JOB_BLOCK_END(block)
+static const struct {
+	const char *name;
+	const struct job_block *block;
+} names[] = {
+#include "jobspec/job_blocks.def"
+};
+
+const char *
+job_block_name(const struct job_block *block)
+{
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (names[i].block == block)
+			return names[i].name;
+	return "job";
+}

@@ -56,13 +56,15 @@ struct job_field {
 };
 
 struct job_block {
-	const char *name;
 	const struct job_field *fields;
 	size_t n;
 };
 
 extern const struct job_block job_block_job, job_block_task_group, job_block_constraint,
     job_block_affinity;
+
+/* What this block is called in a file. */
+const char *job_block_name(const struct job_block *block);
 
 /* Reads a body by the table. Problems are added to h; the result is then not complete. label: the
  * block's label, or NULL. */

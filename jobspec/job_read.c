@@ -45,12 +45,6 @@ suggest(const struct reader *r, const char *name, bool block)
 	return similar ? hcl_printf(r->h, ": did you mean \"%s\"?", similar) : "";
 }
 
-static const char *
-block_title(const struct job_block *block)
-{
-	return strcmp(block->name, "task_group") == 0 ? "group" : block->name;
-}
-
 static void
 set(struct reader *r, const struct job_field *f, json_t *value)
 {
@@ -73,7 +67,7 @@ read_attr(struct reader *r, const struct hcl_attr *a, const struct hcl_scope *sc
 
 	if (!f) {
 		hcl_error(r->h, a->name_at, "unknown attribute \"%s\" in a %s block%s", a->name,
-		    block_title(r->block), suggest(r, a->name, false));
+		    job_block_name(r->block), suggest(r, a->name, false));
 		return;
 	}
 	if (is_block(f) || (f->is_map && !f->or_attr)) {
@@ -164,7 +158,7 @@ read_source(struct reader *r, const char *type, const struct source *s)
 
 	if (!f)
 		hcl_error(r->h, s->block->type_at, "unknown block \"%s\" in a %s block%s", type,
-		    block_title(r->block), suggest(r, type, true));
+		    job_block_name(r->block), suggest(r, type, true));
 	else if (is_block(f))
 		read_one_block(r, f, s);
 	else if (f->is_map)
@@ -303,7 +297,7 @@ complete(struct reader *r, struct hcl_range at)
 			continue;
 		if (f->required)
 			hcl_error(r->h, at, "a %s block needs the attribute \"%s\"",
-			    block_title(r->block), f->name);
+			    job_block_name(r->block), f->name);
 		if (f->kind != JOB_ONE_OMIT)
 			set(r, f, job_unset_value(f->kind));
 	}

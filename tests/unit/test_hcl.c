@@ -90,6 +90,8 @@ START_TEST(wrong_expressions)
 		{ "\"\\q\"", "x:1:2: unknown escape" },
 		{ "foo", "x:1:1: unknown variable \"foo\"" },
 		{ "1 / 0", "x:1:1: this divides by zero" },
+		{ "0.0.0.0",
+		    "x:1:1: a number has no elements; an address or a version needs quotes" },
 		{ "[1][2]", "x:1:1: there is no element 2: the list has 1" },
 		{ "{ abc = 1 }.abd",
 		    "x:1:1: there is no attribute \"abd\" here: did you mean \"abc\"?" },

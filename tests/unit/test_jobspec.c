@@ -191,6 +191,9 @@ START_TEST(problems)
 		{ "", "x:1:1: there is no job in this file" },
 		{ "job {}\n", "x:1:1: a job block needs one name" },
 		{ JOB("") JOB(""), "x:4:1: a file has one job; the first is in line 1" },
+		{ TASK("service {\n check {\n nterval = \"1s\"\n}\n}"),
+		    "x:6:2: unknown attribute \"nterval\" in a check block: did you mean "
+		    "\"interval\"?" },
 		{ JOB("priorty = 1"), "x:2:1: unknown attribute \"priorty\" in a job block: did "
 				      "you mean \"priority\"?" },
 		{ JOB("gruop \"g\" {}"),
@@ -207,8 +210,7 @@ START_TEST(problems)
 		    "x:2:1: \"update\" is a block: write update { … } without \"=\"" },
 		{ JOB("update {}\nupdate {}"), "x:3:1: only one update block is allowed here" },
 		{ TASK("kill_timeout = \"soon\""), "x:4:16: expected a duration such as \"30s\"" },
-		{ TASK("lifecycle {}"),
-		    "x:4:1: a task_lifecycle block needs the attribute \"hook\"" },
+		{ TASK("lifecycle {}"), "x:4:1: a lifecycle block needs the attribute \"hook\"" },
 		{ "variable \"v\" {}\n" JOB("region = var.v"),
 		    "x:1:10: variable \"v\" has no value" },
 		{ JOB("region = var.v"), "x:2:10: there is no attribute \"v\" here" },
