@@ -170,10 +170,16 @@ service_check_consul_only(const struct service_check *c)
 	return NULL;
 }
 
+bool
+service_check_has_port(const struct service_check *c)
+{
+	return str_eq(c->type, "http") || str_eq(c->type, "tcp");
+}
+
 static void
 validate_check(const struct service_check *c, bool nomad, struct problems *p)
 {
-	const char *impossible = find_impossible(c),
+	const char *impossible = service_check_has_port(c) ? find_impossible(c) : NULL,
 		   *consul = nomad ? service_check_consul_only(c) : NULL;
 
 	if (str_eq(c->type, "http"))

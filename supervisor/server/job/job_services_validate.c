@@ -54,7 +54,7 @@ check_ports(const struct service_check_pass *l, const struct service *s)
 	for (size_t i = 0; i < s->checks.n; i++) {
 		const struct service_check *c = &s->checks.v[i];
 
-		if (!*str(c->port_label) && !*str(s->port_label))
+		if (!*str(c->port_label) && !*str(s->port_label) && service_check_has_port(c))
 			model_problem(l->p, "neither check \"%.80s\" nor its service has a port",
 			    str(c->name));
 		else if (*str(c->port_label) && !port_is_known(l, c->port_label))
