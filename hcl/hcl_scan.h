@@ -45,6 +45,7 @@ struct hcl_parser {
 	uint32_t before;      /* the end of the token before it */
 	enum hcl_dialect dialect;
 	bool newlines; /* a line's end is a token; else it is space */
+	bool literal;  /* in the older syntax: ${ in a text is text, and no error */
 };
 
 /* Reads the next token into p->tok. The token of a quote or heredoc ends with its opening. */

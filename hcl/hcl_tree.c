@@ -70,7 +70,9 @@ refuse_sequence(struct hcl_reader *r)
 static const char *
 read_text(struct hcl_parser *p)
 {
-	struct hcl_reader r = { .p = p, .read_sequence = refuse_sequence, .last = &r.first };
+	struct hcl_reader r = {
+		.p = p, .read_sequence = p->literal ? NULL : refuse_sequence, .last = &r.first
+	};
 	struct hcl_text text = { .h = p->h };
 	struct hcl_range open = p->tok.at;
 
@@ -301,6 +303,7 @@ check_text(struct hcl *h, const struct hcl_source *s)
 
 struct tree_call {
 	const struct hcl_source *source;
+	bool literal;
 	struct hcl_node *root;
 };
 
@@ -308,7 +311,9 @@ static void
 parse_tree(struct hcl *h, void *arg)
 {
 	struct tree_call *c = arg;
-	struct hcl_parser p = { .h = h, .source = c->source, .dialect = HCL_OLD };
+	struct hcl_parser p = {
+		.h = h, .source = c->source, .dialect = HCL_OLD, .literal = c->literal
+	};
 	bool marked = c->source->len >= 3 && memcmp(c->source->text, "\xef\xbb\xbf", 3) == 0;
 
 	check_text(h, c->source);
@@ -330,6 +335,14 @@ const struct hcl_node *
 hcl_tree_parse(struct hcl *h, const struct hcl_source *source)
 {
 	struct tree_call c = { .source = source };
+
+	return hcl_try(h, parse_tree, &c) ? c.root : NULL;
+}
+
+const struct hcl_node *
+hcl_tree_parse_literal(struct hcl *h, const struct hcl_source *source)
+{
+	struct tree_call c = { .source = source, .literal = true };
 
 	return hcl_try(h, parse_tree, &c) ? c.root : NULL;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hcl_tree.h: documents of HCL version 1 (Nomad's agent configuration and ACL policies) or JSON, as
- * a tree of literals. `plugin "exec" { … }` is the same tree as {"plugin": {"exec": {…}}}. Links
- * without expressions and values. Runs in: cli, job-parser, supervisor (ACL policies), the
- * launcher's configuration child.
+ * hcl_tree.h: documents of HCL version 1 (Nomad's agent configuration, ACL policies, volume files)
+ * or JSON, as a tree of literals. `plugin "exec" { … }` is the same tree as {"plugin": {"exec":
+ * {…}}}. Links without expressions and values. Runs in: cli, job-parser, supervisor (ACL policies),
+ * the launcher's configuration child.
  */
 #ifndef DROVER_HCL_HCL_TREE_H
 #define DROVER_HCL_HCL_TREE_H
@@ -41,6 +41,8 @@ struct hcl_node {
  * root, an object in the arena, or NULL after problems were added.
  */
 const struct hcl_node *hcl_tree_parse(struct hcl *h, const struct hcl_source *source);
+/* As hcl_tree_parse(), but a text may have "${", which stands for itself. */
+const struct hcl_node *hcl_tree_parse_literal(struct hcl *h, const struct hcl_source *source);
 
 /* Returns "a string", "a list" …, for error sentences. */
 const char *hcl_node_kind_name(enum hcl_node_kind kind);

@@ -10,6 +10,7 @@
 #include "common/duration.h"
 #include "common/mem.h"
 #include "model/eval.h"
+#include "model/volume.h"
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
@@ -139,6 +140,19 @@ volumes_args(struct api_req *req, json_t *args, struct err *e)
 	if (!json_is_array(json_object_get(body, "Volumes")))
 		return err_say(e, -EINVAL, "the body has no Volumes");
 	copy_member(body, "Volumes", args, "Volumes");
+	copy_member(body, "PolicyOverride", args, "PolicyOverride");
+	return 0;
+}
+
+int
+detach_args(struct api_req *req, json_t *args, struct err *e)
+{
+	const char *node = api_query(req, "node");
+
+	if (!node || !*node)
+		return err_say(e, -EINVAL, "detach requires node ID");
+	(void)json_object_set_new(
+	    args, "Claim", json_pack("{s:s, s:i}", "NodeID", node, "Mode", CLAIM_GC));
 	return 0;
 }
 

@@ -35,11 +35,13 @@ static MODEL_TYPE(job_req, job_req_fields, .name = "request");
 /* CSIVolume.Register, Create. */
 struct volumes_req {
 	MODEL_LIST(struct csi_volume) volumes;
+	bool policy_override;
 	char *region, *namespace, *auth_token;
 };
 #define S volumes_req
 static const struct field volumes_req_fields[] = {
 	F_LIST(volumes, "Volumes", csi_volume),
+	F_BOOL(policy_override, "PolicyOverride", .flags = FIELD_OMIT_EMPTY),
 	F_STRING(region, "Region"),
 	F_STRING(namespace, "Namespace"),
 	F_STRING(auth_token, "AuthToken"),

@@ -66,10 +66,11 @@ struct nomad;
  * *e. */
 int mapped_get_args(struct nomad *n, struct api_req *req, const struct mapped *m, json_t *args,
     int64_t *ret_blocks_ms, struct err *e);
-mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, stop_args, drain_args,
-    eligibility_args, submission_args, purge_args, all_args, task_args, node_args, node_fields_args,
-    token_args, alloc_fields_args, plan_args, csi_list_args, csi_secrets_args, snapshots_args,
-    snapshot_args, delete_args, service_args, agent_args, versions_args, tag_args, untag_args;
+mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, detach_args, stop_args,
+    drain_args, eligibility_args, submission_args, purge_args, all_args, task_args, node_args,
+    node_fields_args, token_args, alloc_fields_args, plan_args, csi_list_args, csi_secrets_args,
+    snapshots_args, snapshot_args, delete_args, service_args, agent_args, versions_args, tag_args,
+    untag_args;
 
 /* nomad_stream_args.c */
 mapped_args logs_args, file_args, cat_args, read_at_args, path_args, monitor_args, export_args,

@@ -21,6 +21,9 @@ api_handler *local_api_handler(unsigned path);
 /* Returns the job of the path; NULL if there is none, which was answered. */
 struct local_job *local_api_find_job(struct sup *sup, struct api_req *req);
 
+/* The warning of a request that has PolicyOverride. */
+#define LOCAL_NO_POLICIES "PolicyOverride has no effect: there are no policies"
+
 /* local_api_register.c */
 /* Checks whether the embedded server can run the job. Returns 0, or -EINVAL with the faults. */
 int local_api_check_job(struct local *l, const struct job *job, struct err *e);
@@ -51,7 +54,15 @@ void local_api_reply_eval(struct sup *sup, struct api_req *req, const struct loc
     uint64_t job_index, const char *warnings);
 
 /* local_api_volumes.c */
-/* Answers with the volume: {"Volumes":[…]}. */
+/* Returns whether the request is for CSI volumes and their plugins. */
+bool local_api_wants_csi(const struct api_req *req);
+/* Sets *ret, which must hold nothing, to the alloc as lists show it. */
+void local_api_fill_stub(struct alloc *ret, const struct sup_alloc *sa);
+/* Returns the volume of the path; NULL if there is none, which was answered. */
+struct local_volume *local_api_find_volume(struct sup *sup, struct api_req *req);
+/* Answers with 409, and returns false, if the volume is in use. */
+bool local_api_check_unused(struct api_req *req, const struct local_volume *lv);
+/* Answers with the volume: {"Volumes":[…],"Warnings":…}. */
 void local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_volume *lv);
 /* Returns the status for a negative errno: 400, 404, 409 or 500. */
 int local_api_volume_status(int r);

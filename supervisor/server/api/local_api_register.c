@@ -277,7 +277,7 @@ read_options(struct local *l, struct api_req *req, struct job *job, struct probl
 	if (r < 0)
 		return r;
 	if (json_is_true(json_object_get(body, "PolicyOverride")))
-		model_problem(warn, "PolicyOverride has no effect: there are no policies");
+		model_problem(warn, LOCAL_NO_POLICIES);
 	preserve_values(l, body, job);
 	return local_api_check_job(l, job, e);
 }

@@ -250,7 +250,6 @@ static const struct {
 	{ "/v1/status/*", "this agent works alone: it has no servers" },
 	{ "/v1/var/*", "there are no variables" },
 	{ "/v1/vars", "there are no variables" },
-	{ "/v1/volume/csi/*/detach", "an allocation releases its claims when it ends: stop it" },
 	{ "/v1/volume/host/*", "host volumes are defined in the configuration" },
 };
 

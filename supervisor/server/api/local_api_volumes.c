@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_volumes.c: volumes and plugins over the API. Runs in: supervisor. */
+/* local_api_volumes.c: shows, registers, creates and deletes volumes over the API. Runs in:
+ * supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,8 @@
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/server/claim/local_claims.h"
 
-static bool
-wants_csi(const struct api_req *req)
+bool
+local_api_wants_csi(const struct api_req *req)
 {
 	const char *type = api_query(req, "type");
 
@@ -30,8 +31,8 @@ query_fits(const struct api_req *req, const char *name, const char *value)
 	return !wanted || !*wanted || str_eq(wanted, value);
 }
 
-static void
-fill_alloc_stub(struct alloc *ret, const struct sup_alloc *sa)
+void
+local_api_fill_stub(struct alloc *ret, const struct sup_alloc *sa)
 {
 	alloc_copy(&sa->a, ret);
 	alloc_fill_stub(ret, &sa->job->job);
@@ -46,7 +47,7 @@ add_alloc_stubs(struct local *l, struct csi_volume *view, const struct strings *
 		    id_from_uuid(ids->v[i], &id) ? alloc_find(l->base.sup, &id) : NULL;
 
 		if (sa)
-			fill_alloc_stub(list_add(alloc, &view->allocations), sa);
+			local_api_fill_stub(list_add(alloc, &view->allocations), sa);
 	}
 }
 
@@ -74,7 +75,7 @@ local_api_list_volumes(struct sup *sup, struct api_req *req)
 	struct api_list list;
 
 	api_list_begin_named(&list, req);
-	for (size_t i = 0; wants_csi(req) && i < n; i++) {
+	for (size_t i = 0; local_api_wants_csi(req) && i < n; i++) {
 		struct local_volume *lv = local_volume_of(volumes[i]);
 		cleanup_done(csi_volume) struct csi_volume view;
 
@@ -89,8 +90,8 @@ local_api_list_volumes(struct sup *sup, struct api_req *req)
 	api_list_reply(&list, req);
 }
 
-static struct local_volume *
-find_volume(struct sup *sup, struct api_req *req)
+struct local_volume *
+local_api_find_volume(struct sup *sup, struct api_req *req)
 {
 	struct local_volume *lv =
 	    local_volume_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
@@ -103,7 +104,7 @@ find_volume(struct sup *sup, struct api_req *req)
 void
 local_api_get_volume(struct sup *sup, struct api_req *req)
 {
-	struct local_volume *lv = find_volume(sup, req);
+	struct local_volume *lv = local_api_find_volume(sup, req);
 	cleanup_done(csi_volume) struct csi_volume view;
 
 	csi_volume_init(&view);
@@ -218,16 +219,17 @@ replace_volume(struct local *l, struct local_volume *lv, struct csi_volume *vol)
 	local_volume_changed(l, lv);
 }
 
+/* Leaves the volume in *ret. Returns 0 or -errno. */
 static int
-register_volume(struct local *l, struct csi_volume *vol, struct err *e)
+register_volume(struct local *l, struct csi_volume *vol, struct local_volume **ret, struct err *e)
 {
-	struct local_volume *lv = local_volume_find(l, vol->namespace, vol->id);
+	struct local_volume *lv = *ret = local_volume_find(l, vol->namespace, vol->id);
 	int r;
 
 	if (!*str(vol->external_id))
 		return err_say(e, -EINVAL, "volume \"%s\": ExternalID is missing", vol->id);
 	if (!lv) {
-		(void)local_volume_new(l, vol);
+		*ret = local_volume_new(l, vol);
 		return 0;
 	}
 	r = check_change(lv, vol, e);
@@ -237,25 +239,52 @@ register_volume(struct local *l, struct csi_volume *vol, struct err *e)
 	return 0;
 }
 
+/* Adds lv as the API shows it. */
+static void
+append_view(struct local *l, json_t *list, struct local_volume *lv)
+{
+	cleanup_done(csi_volume) struct csi_volume view;
+
+	view_volume(l, lv, false, &view);
+	(void)json_array_append_new(list, model_to_json(&csi_volume_view_type, &view, 0));
+}
+
+/* Takes over the list. */
+static void
+reply_volumes(struct api_req *req, json_t *list)
+{
+	struct err e = { 0 };
+	bool override = json_is_true(json_object_get(api_body(req, &e), "PolicyOverride"));
+
+	api_reply_json(req, json_pack("{s:o, s:s}", "Volumes", list, "Warnings",
+				override ? LOCAL_NO_POLICIES : ""));
+}
+
 void
 local_api_register_volumes(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
+	json_t *list = json_array();
 	struct err e = { 0 };
 	int n = count_volumes(req, &e), r = n;
 
 	for (int i = 0; i < n && r >= 0; i++) {
 		cleanup_done(csi_volume) struct csi_volume vol;
+		struct local_volume *lv;
 
 		csi_volume_init(&vol);
 		r = read_volume(req, (size_t)i, &vol, &e);
 		if (r >= 0)
-			r = register_volume(l, &vol, &e);
+			r = register_volume(l, &vol, &lv, &e);
+		if (r >= 0)
+			append_view(l, list, lv);
 	}
-	if (r < 0)
+	if (r < 0) {
+		json_decref(list);
 		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
-	else
-		api_reply_text(req, 200, "application/json", "", 0);
+	} else {
+		reply_volumes(req, list);
+	}
 	local_mark_node(l);
 }
 
@@ -269,11 +298,10 @@ struct volume_op {
 void
 local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_volume *lv)
 {
-	cleanup_done(csi_volume) struct csi_volume view;
+	json_t *list = json_array();
 
-	view_volume(local_of_sup(sup), lv, false, &view);
-	api_reply_json(
-	    req, json_pack("{s:[o]}", "Volumes", model_to_json(&csi_volume_view_type, &view, 0)));
+	append_view(local_of_sup(sup), list, lv);
+	reply_volumes(req, list);
 }
 
 /* Returns true for an error that means: the plugin refused, and made no volume. */
@@ -453,9 +481,8 @@ on_created_to_delete(struct sup *sup, void *arg, int r, const struct err *e)
 	volume_delete(sup, &op->lv->vol, on_deleted, op);
 }
 
-/* Answers with 409, and returns false, if the volume is in use. */
-static bool
-check_unused(struct api_req *req, const struct local_volume *lv)
+bool
+local_api_check_unused(struct api_req *req, const struct local_volume *lv)
 {
 	if (lv->busy)
 		api_reply_error(req, 409, "volume \"%s\" is being %s", lv->vol.id, lv->busy);
@@ -473,10 +500,10 @@ check_unused(struct api_req *req, const struct local_volume *lv)
 void
 local_api_delete_volume(struct sup *sup, struct api_req *req)
 {
-	struct local_volume *lv = find_volume(sup, req);
+	struct local_volume *lv = local_api_find_volume(sup, req);
 	struct volume_op *op;
 
-	if (!lv || !check_unused(req, lv))
+	if (!lv || !local_api_check_unused(req, lv))
 		return;
 	op = mem_new(struct volume_op);
 	*op = (struct volume_op){ .req = req, .lv = lv };
@@ -486,75 +513,4 @@ local_api_delete_volume(struct sup *sup, struct api_req *req)
 		volume_delete(sup, &lv->vol, on_deleted, op);
 	else
 		volume_create(sup, &lv->vol, on_created_to_delete, op);
-}
-
-void
-local_api_deregister_volume(struct sup *sup, struct api_req *req)
-{
-	struct local_volume *lv = find_volume(sup, req);
-	struct err e = { 0 };
-	bool force = false;
-
-	if (!lv)
-		return;
-	if (api_query_bool(req, "force", &force, &e) < 0) {
-		api_reply_error(req, 400, "invalid force value");
-		return;
-	}
-	if (!force || lv->busy || !local_volume_abandon(local_of_sup(sup), lv)) {
-		if (!check_unused(req, lv))
-			return;
-		local_volume_forget(local_of_sup(sup), lv);
-	}
-	api_reply_text(req, 200, "application/json", "", 0);
-}
-
-/* Returns true if p is the first instance with its id. */
-static bool
-is_first(struct sup *sup, struct plugin *p)
-{
-	for (struct plugin *q = plugin_next(sup, NULL); q && q != p; q = plugin_next(sup, q)) {
-		if (strcmp(plugin_id(q), plugin_id(p)) == 0)
-			return false;
-	}
-	return true;
-}
-
-void
-local_api_list_plugins(struct sup *sup, struct api_req *req)
-{
-	struct api_list list;
-
-	api_list_begin_named(&list, req);
-	for (struct plugin *p = wants_csi(req) ? plugin_next(sup, NULL) : NULL; p;
-	     p = plugin_next(sup, p)) {
-		cleanup_done(csi_plugin) struct csi_plugin plugin;
-
-		csi_plugin_init(&plugin);
-		if (!is_first(sup, p) || !api_prefix_fits(req, plugin_id(p)))
-			continue;
-		(void)local_plugin_get(local_of_sup(sup), plugin_id(p), &plugin);
-		api_list_add(&list, &csi_plugin_stub_type, &plugin);
-	}
-	api_list_reply(&list, req);
-}
-
-void
-local_api_get_plugin(struct sup *sup, struct api_req *req)
-{
-	cleanup_done(csi_plugin) struct csi_plugin plugin;
-	bool found = local_plugin_get(local_of_sup(sup), api_param(req, 0), &plugin);
-
-	if (!found) {
-		api_reply_error(req, 404, "plugin not found");
-		return;
-	}
-	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
-		struct sup_alloc *sa =
-		    strcmp(plugin_id(p), plugin.id) == 0 ? alloc_find(sup, plugin_alloc(p)) : NULL;
-
-		if (sa)
-			fill_alloc_stub(list_add(alloc, &plugin.allocations), sa);
-	}
-	api_reply_model(req, &csi_plugin_type, &plugin);
 }

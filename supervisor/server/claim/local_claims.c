@@ -240,31 +240,66 @@ find_claimer(struct local *l, const char *alloc_id)
 	return sa ? local_alloc_of(sa) : NULL;
 }
 
-bool
-local_volume_abandon(struct local *l, struct local_volume *lv)
+static size_t
+count_claims(const struct csi_volume *v)
+{
+	return v->write_claims.n + v->read_claims.n;
+}
+
+/* Returns the first alloc that is not over and has a claim, or NULL. */
+static const struct local_alloc *
+find_holder(struct local *l, const struct csi_volume *v)
+{
+	for (size_t i = 0; i < count_claims(v); i++) {
+		const struct local_alloc *la = find_claimer(l, claim_key(v, i));
+
+		if (la && !la->over)
+			return la;
+	}
+	return NULL;
+}
+
+/* before: the volume with the claims that were released. */
+static void
+mark_successors(struct local *l, const struct csi_volume *before)
+{
+	for (size_t i = 0; i < count_claims(before); i++) {
+		struct local_alloc *la = find_claimer(l, claim_key(before, i));
+
+		if (la && la->over && la->slot->current == la)
+			local_mark_slot(l, la->slot);
+	}
+}
+
+size_t
+local_volume_detach(struct local *l, struct local_volume *lv, const char **ret_holder)
 {
 	cleanup_done(csi_volume) struct csi_volume before;
-	struct local_alloc *la;
+	const struct local_alloc *holder = find_holder(l, &lv->vol);
 
 	csi_volume_init(&before);
 	csi_volume_copy(&lv->vol, &before);
-	for (size_t i = 0; i < before.write_claims.n + before.read_claims.n; i++) {
-		la = find_claimer(l, claim_key(&before, i));
-		if (la && !la->over)
-			return false;
-	}
-	for (size_t i = 0; i < before.write_claims.n + before.read_claims.n; i++) {
-		la = find_claimer(l, claim_key(&before, i));
-		if (la)
+	for (size_t i = 0; i < count_claims(&before); i++) {
+		struct local_alloc *la = find_claimer(l, claim_key(&before, i));
+
+		if (la && la->over)
 			free_claim(l, la, lv);
 	}
+	mark_successors(l, &before);
+	*ret_holder = holder ? holder->sa->a.id : NULL;
+	return count_claims(&before) - count_claims(&lv->vol);
+}
+
+bool
+local_volume_abandon(struct local *l, struct local_volume *lv)
+{
+	const char *holder;
+
+	if (find_holder(l, &lv->vol))
+		return false;
+	/* Their successors then wait for a new volume with this name. */
+	(void)local_volume_detach(l, lv, &holder);
 	local_volume_forget(l, lv);
-	/* Their successors now wait for a new volume with this name. */
-	for (size_t i = 0; i < before.write_claims.n + before.read_claims.n; i++) {
-		la = find_claimer(l, claim_key(&before, i));
-		if (la && la->slot->current == la)
-			local_mark_slot(l, la->slot);
-	}
 	return true;
 }
 

@@ -22,6 +22,9 @@ void local_claim_acquire(struct source *s, struct sup_alloc *sa, const struct vo
 void local_claim_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
 /* Releases all claims that a destroyed alloc still holds. */
 void local_claims_release_all(struct local *l, struct local_alloc *la);
+/* Releases the claims of allocs that are over, although the volume may still be mounted. Returns
+ * how many; *ret_holder (NULL: none) is an alloc that is not over and has a claim. */
+size_t local_volume_detach(struct local *l, struct local_volume *lv, const char **ret_holder);
 /* Releases the claims of allocs that are over, although the volume may still be mounted, and
  * forgets the volume. Returns false, and does nothing, if an alloc that is not over has a claim. */
 bool local_volume_abandon(struct local *l, struct local_volume *lv);

@@ -52,6 +52,10 @@ def run(version):
         node.refused(400, "not a duration", "PUT", "/v1/operator/autopilot/configuration", {"LastContactThreshold": "soon"})
         for kind in ("", "?type=host"):
             case.equal(node.ask("/v1/volumes" + kind), [], "volumes of another type")
+        node.refused(400, "detach requires node ID", "DELETE", "/v1/volume/csi/v/detach")
+        node.refused(500, "no such volume", "DELETE", "/v1/volume/csi/v/detach?node=" + me)
+        args = servers.calls("CSIVolume.Unpublish")[-1]["args"]
+        case.equal((args["VolumeID"], args["Claim"]["NodeID"], args["Claim"]["Mode"]), ("v", me, 2))
         # A blocking query ends at the change that it waits for.
         first = node.request("GET", "/v1/job/web")
         index = int(first.headers["X-Nomad-Index"])

@@ -439,6 +439,31 @@ def test_a_volume_whose_unmount_fails_can_be_deregistered_by_force():
     purge_plugins("forced")
 
 
+def test_a_volume_whose_unmount_fails_can_be_detached():
+    good("detached")
+    created("detached")
+    user("detached")
+    wait_running("detached")
+    path, me = "/v1/volume/csi/detached/detach", node.ask("/v1/nodes")[0]["ID"]
+    node.refused(409, "volume in use: detached (by allocation %s, which runs: stop it first)" % alloc_of("detached")["ID"],
+                 "DELETE", path + "?node=" + me)
+    node.refused(400, "detach requires node ID", "DELETE", path)
+    node.refused(404, "can only be on node " + me, "DELETE", path + "?node=other")
+    node.refused(404, "volume not found", "DELETE", path.replace("detached", "none") + "?node=" + me)
+    bad({"detached": "NodeUnpublishVolume=status:13"})
+    node.do("DELETE", "/v1/job/user-detached")
+    wait_event("detached", "the volume stays claimed", 60)
+    node.refused(409, "volume in use", "DELETE", "/v1/volume/csi/detached")
+    case.equal(node.drover("volume", "detach", "detached", me[:8]).out, 'Volume "detached" is detached from node %s\n' % me[:8])
+    case.equal(node.ask("/v1/volume/csi/detached")["Allocations"], [])
+    node.do("DELETE", path + "?node=" + me)  # nothing is left to do
+    good("detached")
+    stop("detached")
+    gone("detached", seconds=120)
+    deleted("detached")
+    purge_plugins("detached")
+
+
 def test_a_drain_does_not_wait_for_a_plugin_that_hangs():
     names = ("hangs", "hangs-too")
     good(*names)
