@@ -4,12 +4,15 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "hcl/hcl.h"
 
 #define FILE_MAX ((size_t)32 << 20)
 
@@ -100,11 +103,47 @@ cli_file_read(const char *path, const char *what, json_t **ret, struct err *e)
 	int r = cli_file_open_filled(path, &file, e);
 
 	if (r == 0)
-		r = cli_file_is_json(&file) ? cli_file_json(&file, ret, e)
-					    : err_say(e, -EINVAL,
-						  "%s is not JSON: expected a %s as a JSON object "
-						  "(HCL is read for jobs only)",
-						  file.name, what);
+		r = cli_file_is_json(&file)
+			? cli_file_json(&file, ret, e)
+			: err_say(e, -EINVAL, "%s is not JSON: expected a %s as a JSON object",
+			      file.name, what);
 	cli_file_done(&file);
 	return r;
+}
+
+int
+cli_file_problems(const struct cli_file *file, struct hcl *h, struct err *e)
+{
+	unsigned errors = hcl_error_count(h);
+
+	for (const struct hcl_problem *p = hcl_problems(h); p; p = p->next)
+		(void)fprintf(stderr, "drover: %s\n", hcl_problem_text(h, p));
+	return errors ? err_say(e, -EINVAL, "%s has %u error%s", file->name, errors,
+			    errors == 1 ? "" : "s")
+		      : 0;
+}
+
+static int
+write_line(int fd, const char *line, size_t len, bool comments)
+{
+	size_t space = strspn(line, " ");
+
+	if (!comments && line[space] == '#')
+		return 0;
+	return write(fd, line, len) == (ssize_t)len ? 0 : errno ? -errno : -EIO;
+}
+
+int
+cli_file_write_example(const char *path, const char *lines, bool comments, struct err *e)
+{
+	cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int r = 0;
+
+	if (fd < 0 && errno == EEXIST)
+		return err_say(e, -EEXIST, "%s exists already", path);
+	if (fd < 0)
+		return err_set(e, -errno, "make %s", path);
+	for (const char *line = lines; *line && r == 0; line = strchr(line, '\n') + 1)
+		r = write_line(fd, line, (size_t)(strchr(line, '\n') + 1 - line), comments);
+	return r < 0 ? err_set(e, r, "write %s", path) : 0;
 }

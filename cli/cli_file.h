@@ -31,9 +31,13 @@ int cli_file_json(const struct cli_file *file, json_t **ret, struct err *e);
  * expected contents ("job"). Errors name file, line and column. */
 int cli_file_read(const char *path, const char *what, json_t **ret, struct err *e);
 
-/* Returns the volumes of a file as the API takes them: {"Volumes": […]}. The file holds that form,
- * one volume of the API, or a volume specification as JSON ("id", "plugin_id", "capacity_min",
- * "capability" …). */
-int cli_volume_spec(const json_t *file, json_t **ret, struct err *e);
+/* Writes a new file of these lines, which end with a newline; comments: also those that are
+ * comments. Returns 0, or -errno with the sentence: -EEXIST if there is such a file. */
+int cli_file_write_example(const char *path, const char *lines, bool comments, struct err *e);
+
+struct hcl;
+/* Prints the problems of a file in HCL on stderr, each with its line. Returns 0, or -EINVAL with a
+ * sentence if there are errors. */
+int cli_file_problems(const struct cli_file *file, struct hcl *h, struct err *e);
 
 #endif

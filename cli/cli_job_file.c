@@ -57,15 +57,6 @@ read_json(const struct cli_file *file, json_t **ret, json_t **ret_submission, st
 	return r;
 }
 
-/* Prints every problem with its line; returns how many are errors. */
-static unsigned
-print_problems(struct hcl *h)
-{
-	for (const struct hcl_problem *p = hcl_problems(h); p; p = p->next)
-		(void)fprintf(stderr, "drover: %s\n", hcl_problem_text(h, p));
-	return hcl_error_count(h);
-}
-
 static int
 read_var_files(struct cli_file **ret, struct err *e)
 {
@@ -98,23 +89,21 @@ read_hcl(const struct cli_file *file, json_t **ret, json_t **ret_submission, str
 		.strict = cli_job_input.strict,
 	};
 	json_t *job = NULL;
-	unsigned errors;
-	int r = read_var_files(&files, e);
+	int problems, r = read_var_files(&files, e);
 
 	in.base_dir = file->is_stdin ? "." : dirname(path);
 	for (size_t i = 0; i < in.n_var_files && r == 0; i++)
 		sources[i] = (struct hcl_source){ files[i].name, files[i].text, files[i].len };
 	if (r == 0)
 		job = jobspec_read(h, &in, ret_submission);
-	errors = print_problems(h);
+	problems = cli_file_problems(file, h, e);
 	for (size_t i = 0; i < in.n_var_files; i++)
 		cli_file_done(&files[i]);
 	free(files);
+	if (r == 0)
+		r = problems;
 	if (r < 0)
 		return r;
-	if (!job)
-		return err_say(
-		    e, -EINVAL, "%s has %u error%s", file->name, errors, errors == 1 ? "" : "s");
 	*ret = json_pack("{s:o}", "Job", job);
 	return 0;
 }

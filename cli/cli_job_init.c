@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_job_init.c: drover job init: writes an example of a job file. Runs in: cli. */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "cli/cli_file.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
-#include "common/cleanup.h"
 
 static struct {
 	bool brief;
@@ -77,35 +73,14 @@ static const char example[] =
     "  }\n"
     "}\n";
 
-static int
-write_line(int fd, const char *line, size_t len)
-{
-	size_t space = strspn(line, " ");
-
-	if (options.brief && line[space] == '#')
-		return 0;
-	return write(fd, line, len) == (ssize_t)len ? 0 : errno ? -errno : -EIO;
-}
-
 int
 cli_job_init(struct cli *cli, int argc, char **argv)
 {
 	const char *path = argc > 0 ? argv[0] : DEFAULT_NAME;
-	cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	struct err e = { 0 };
-	int r = 0;
 
-	if (fd < 0) {
-		(void)(errno == EEXIST ? err_say(&e, -EEXIST, "%s exists already", path)
-				       : err_set(&e, -errno, "make %s", path));
+	if (cli_file_write_example(path, example, !options.brief, &e) < 0)
 		return cli_fail(cli, &e);
-	}
-	for (const char *line = example; *line && r == 0; line = strchr(line, '\n') + 1)
-		r = write_line(fd, line, (size_t)(strchr(line, '\n') + 1 - line));
-	if (r < 0) {
-		(void)err_set(&e, r, "write %s", path);
-		return cli_fail(cli, &e);
-	}
 	cli_say(cli, "%s is written; `drover job run %s` runs it", path, path);
 	return CLI_OK;
 }

@@ -6,7 +6,6 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
-#include "cli/cli_file.h"
 #include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
@@ -15,8 +14,18 @@
 #define PLUGIN_TIMEOUT_MS 300000
 
 static struct {
-	bool yes, force;
+	bool yes, force, policy_override;
 } options;
+
+#define ONLY_HOST_VOLUMES "Nomad has it for host volumes, which are not made by a command"
+
+const struct cli_flag cli_volume_put_flags[] = {
+	{ "detach", CLI_FLAG_REFUSED, NULL, NULL, ONLY_HOST_VOLUMES },
+	{ "id", CLI_FLAG_REFUSED, NULL, NULL, ONLY_HOST_VOLUMES },
+	{ "policy-override", CLI_FLAG_BOOL, &options.policy_override, NULL,
+	    "override soft Sentinel policies of the servers" },
+	{ 0 },
+};
 
 const struct cli_flag cli_volume_delete_flags[] = {
 	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL,
@@ -68,29 +77,32 @@ static int
 put_volume(struct cli *cli, const json_t *volume, const char *fmt, say_volume *say, struct err *e)
 {
 	cleanup_free char *target = cli_target(fmt, cli_json_str(volume, "ID"));
-	cleanup_json json_t *answer = NULL;
+	cleanup_json json_t *answer = NULL, *request = json_pack("{s:[O]}", "Volumes", volume);
 	int r;
 
 	if (*cli_json_str(volume, "ID") == '\0')
 		return err_say(e, -EINVAL, "a volume in the file has no id");
-	r = cli_api_send_new(
-	    cli, "PUT", target, json_pack("{s:[O]}", "Volumes", volume), &answer, e);
-	return r < 0 ? r : say(cli, cli_json_str(volume, "ID"), answer, e);
+	if (options.policy_override)
+		(void)json_object_set_new(request, "PolicyOverride", json_true());
+	r = cli_api_send(cli, "PUT", target, request, &answer, e);
+	if (r < 0)
+		return r;
+	if (*cli_json_str(answer, "Warnings"))
+		cli_say(cli, "Warnings: %s", cli_json_str(answer, "Warnings"));
+	return say(cli, cli_json_str(volume, "ID"), answer, e);
 }
 
 static int
 put_volumes(struct cli *cli, const char *path, const char *fmt, say_volume *say)
 {
-	cleanup_json json_t *file = NULL, *spec = NULL;
+	cleanup_json json_t *spec = NULL;
 	const json_t *volume;
 	struct err e = { 0 };
 	size_t i;
 	int r;
 
 	cli_volume_wait_for_plugin(cli);
-	r = cli_file_read(path, "volume", &file, &e);
-	if (r == 0)
-		r = cli_volume_spec(file, &spec, &e);
+	r = cli_volume_read(path, &spec, &e);
 	if (r < 0)
 		return cli_fail(cli, &e);
 	json_array_foreach (cli_json_get(spec, "Volumes"), i, volume) {

@@ -10,6 +10,11 @@
 /* The agent gives a plugin two minutes for a call, and another minute if it had to restart. The
  * default timeout is longer than that, so that the operator sees the plugin's error. */
 void cli_volume_wait_for_plugin(struct cli *cli);
+/* Reads the volumes of a file ("-": stdin) as the API takes them, {"Volumes": […]}, into *ret, a
+ * new reference. The file holds that form, one volume of the API, or a volume specification in HCL
+ * or JSON. Prints each problem of a specification on stderr. Returns 0 or -errno with a sentence.
+ */
+int cli_volume_read(const char *path, json_t **ret, struct err *e);
 /* Prints a table for each plugin that can list its volumes. */
 int cli_volume_print_external(struct cli *cli, struct err *e);
 
