@@ -4,8 +4,8 @@
 #include "supervisor/core/sup_tidy.h"
 
 #include <malloc.h>
-#include <stdlib.h>
 
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/core/store.h"
@@ -34,8 +34,7 @@ tidy_free(struct sup *sup)
 	if (!sup->tidy)
 		return;
 	sup_timer_cancel(&sup->tidy->timer);
-	free(sup->tidy);
-	sup->tidy = NULL;
+	free_p(&sup->tidy);
 }
 
 static void on_quiet(void *arg);

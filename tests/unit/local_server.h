@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/api/api_node.h"
+#include "supervisor/core/sup_tidy.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/node/node_state.h"
@@ -88,6 +89,11 @@ sup_timer_set(struct sup *s, struct sup_timer *t, clockid_t clock, uint64_t afte
 	seen.timers++;
 	seen.on_timer = fn;
 	seen.timer_arg = arg;
+}
+
+void
+tidy_count(struct sup *s)
+{
 }
 
 void
