@@ -40,6 +40,7 @@ static const struct fixed {
 	    "SIGTERM SIGTRAP SIGTSTP SIGTTIN SIGTTOU SIGUSR1 SIGUSR2 SIGWINCH SIGXCPU SIGXFSZ" },
 	{ "STATUS", "blocked canceled complete failed pending" },
 	{ "TOPIC[:KEY]", "Allocation Deployment Evaluation Job Node Service" },
+	{ "TYPE", "csi" },
 };
 
 /* Asks the agent; an error offers nothing. The caller frees the answer. */

@@ -18,7 +18,7 @@ static struct {
 const struct cli_flag cli_job_inspect_flags[] = {
 	{ "hcl", CLI_FLAG_BOOL, &options.hcl, NULL,
 	    "print the source that the job was registered with" },
-	{ "version", CLI_FLAG_NUMBER, &options.version, "NUMBER",
+	{ "version", CLI_FLAG_NUMBER, &options.version, "VERSION",
 	    "of this version (default: the newest)" },
 	{ "with-vars", CLI_FLAG_BOOL, &options.with_vars, NULL,
 	    "with -hcl: print also the values of its variables, on stderr" },

@@ -12,7 +12,7 @@ static struct {
 } options = { .type = "csi" };
 
 const struct cli_flag cli_volume_init_flags[] = {
-	{ "type", CLI_FLAG_STRING, &options.type, "csi", "the type of the volume (csi)" },
+	{ "type", CLI_FLAG_STRING, &options.type, "TYPE", "the type of the volume: csi, the default" },
 	{ 0 },
 };
 
