@@ -54,6 +54,38 @@ job "given" {
 """
 
 
+SOURCE = """
+variable "text" {}
+job "sourced" {
+  type = "batch"
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/true"
+      }
+    }
+  }
+}
+"""
+VOLUME = """
+id          = "kept"
+name        = "kept"
+type        = "csi"
+plugin_id   = "none"
+external_id = "x"
+capability {
+  access_mode     = "single-node-writer"
+  attachment_mode = "file-system"
+}
+topology_request {
+  required {
+    topology { segments { rack = "R1" } }
+  }
+}
+"""
+
+
 def same(found, wanted, where):
     """Checks that the value is as the server shows it; empty members may be left out, as between nodes and servers."""
     if isinstance(found, dict) and isinstance(wanted, dict):
@@ -73,8 +105,43 @@ def test_the_command_of_the_servers_at_the_agents_socket():
         command_at(url)
 
 
+def sources(say, of):
+    """The source of a job that the command registers, and of one that drover's command does."""
+    path, values = case.directory() + "/file.hcl", {"text": "50% of a+b é"}
+    case.write(path, SOURCE)
+    say("job", "run", "-detach", "-var", "text=" + values["text"], path)
+    shows = not real.older_than(1, 8)
+    if shows:
+        case.equal(say("job", "inspect", "-hcl", "sourced"), SOURCE + "\n")
+    first = of.ask("/v1/job/sourced/submission", version=0)
+    case.equal((first["Source"], first["VariableFlags"]), (SOURCE, values))
+    case.write(path, SOURCE.replace("/bin/true", "/bin/false"))
+    of.drover("job", "run", "-detach", "-var", "text=" + values["text"], path)
+    second = of.ask("/v1/job/sourced/submission", version=1)
+    case.equal({**second, "Source": first["Source"]}, {**first, "Version": 1, "JobModifyIndex": second["JobModifyIndex"]})
+    if shows:
+        case.contains(say("job", "inspect", "-hcl", "-version", "1", "sourced"), "/bin/false")
+    say("job", "stop", "-purge", "-detach", "sourced")
+
+
+def volume_files(say, of):
+    """The same file, read by the command and by drover's."""
+    path = case.directory() + "/file.hcl"
+    me = of.ask("/v1/agent/self")["stats"]["client"]["node_id"]
+    case.write(path, VOLUME)
+    for register in (say, of.drover):
+        register("volume", "register", path)
+        volume = of.ask("/v1/volume/csi/kept")
+        case.equal((volume["ExternalID"], volume["RequestedCapabilities"]),
+                   ("x", [{"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]))
+        case.equal(volume["RequestedTopologies"]["Required"], [{"Segments": {"rack": "R1"}}])
+        register("volume", "detach", "kept", me)
+        say("volume", "deregister", "kept")
+
+
 def command_at(url):
     say = sayer(url)
+    sources(say, node)
     path = case.directory() + "/said.nomad"
     with open(path, "w", encoding="ascii") as f:
         f.write(JOB)
@@ -152,6 +219,8 @@ def test_the_command_of_the_servers_at_an_agent_without_servers():
         f.write(LOCAL)
     with api.Node() as alone, tcp_door(alone) as url:
         say, me = sayer(url), alone.ask("/v1/nodes")[0]["ID"]
+        sources(say, alone)
+        volume_files(say, alone)
         case.contains(say("job", "run", path), "successful")  # waits for the deployment
         alloc, = (a["ID"] for a in alone.wait_running("alone"))
         evaluation, deployment = (alone.ask("/v1/job/alone/" + k)[0]["ID"] for k in ("evaluations", "deployments"))
