@@ -7,6 +7,7 @@
 
 #include "cli/cli_api.h"
 #include "cli/cli_job.h"
+#include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
 #include "common/mem.h"
 
@@ -64,39 +65,27 @@ print_job(struct cli *cli, const char *id, struct err *e)
 	return cli_json_print(cli->json ? job : whole, e);
 }
 
-/* Prints text as one word of a shell. */
-static void
-print_quoted(FILE *out, const char *text)
-{
-	(void)fputc('\'', out);
-	for (; *text; text++)
-		(void)(*text == '\'' ? fputs("'\\''", out) : fputc(*text, out));
-	(void)fputc('\'', out);
-}
-
 /* Prints the command that registers the source again with the same values. */
 static void
 print_values(const char *id, json_int_t version, const json_t *submission)
 {
 	const char *files = cli_json_str(submission, "Variables"), *name;
 	json_t *flags = cli_json_get(submission, "VariableFlags"), *value;
+	struct text line = { 0 };
 
-	(void)fprintf(stderr,
-	    "To register this source with the values that it had:\n  drover job inspect -hcl "
-	    "-version %" JSON_INTEGER_FORMAT " ",
-	    version);
-	print_quoted(stderr, id);
-	(void)fputs(" | drover job run", stderr);
+	text_printf(&line, "  drover job inspect -hcl -version %" JSON_INTEGER_FORMAT, version);
+	cli_add_word(&line, id);
+	text_printf(&line, " | drover job run");
 	json_object_foreach (flags, name, value) {
 		cleanup_free char *word = mem_printf("%s=%s", name, json_string_value(value) ?: "");
 
-		(void)fputs(" -var ", stderr);
-		print_quoted(stderr, word);
+		text_printf(&line, " -var");
+		cli_add_word(&line, word);
 	}
-	(void)fputs(*files ? " -var-file VALUES -\nVALUES is a file with:\n" : " -\n", stderr);
-	(void)fputs(files, stderr);
-	if (*files && files[strlen(files) - 1] != '\n')
-		(void)fputc('\n', stderr);
+	text_printf(&line, *files ? " -var-file VALUES -\nVALUES is a file with:\n" : " -\n");
+	(void)fprintf(stderr, "To register this source with the values that it had:\n%s%s%s",
+	    line.text, files, *files && files[strlen(files) - 1] != '\n' ? "\n" : "");
+	text_done(&line);
 }
 
 static int

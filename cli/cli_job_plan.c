@@ -68,6 +68,31 @@ print_counts(const json_t *plan)
 }
 
 static void
+add_flags(struct text *line, const char *flag, const struct strings *values)
+{
+	for (size_t i = 0; i < values->n; i++) {
+		text_printf(line, " %s", flag);
+		cli_add_word(line, values->v[i]);
+	}
+}
+
+/* Prints the command that registers the same job. Not wrapped, because operators paste it. */
+static void
+print_command(json_int_t index, const char *path)
+{
+	struct text line = { 0 };
+
+	text_printf(&line, "  drover job run -check-index %" JSON_INTEGER_FORMAT, index);
+	if (!cli_job_input.strict)
+		cli_add_word(&line, "-hcl2-strict=false");
+	add_flags(&line, "-var", &cli_job_input.vars);
+	add_flags(&line, "-var-file", &cli_job_input.var_files);
+	cli_add_word(&line, path);
+	(void)printf("%s\n", line.text);
+	text_done(&line);
+}
+
+static void
 show_plan(struct cli *cli, const char *path, const json_t *plan)
 {
 	if (options.diff)
@@ -79,9 +104,7 @@ show_plan(struct cli *cli, const char *path, const json_t *plan)
 	cli_line("%s", "");
 	cli_line("Job Modify Index: %lld", (long long)cli_json_int(plan, "JobModifyIndex"));
 	cli_line("To register it only if the job does not change before:");
-	/* Not wrapped, because operators paste it. */
-	(void)printf("  drover job run -check-index %lld %s\n",
-	    (long long)cli_json_int(plan, "JobModifyIndex"), path);
+	print_command(cli_json_int(plan, "JobModifyIndex"), path);
 }
 
 int

@@ -250,6 +250,22 @@ cli_yes(bool value)
 }
 
 void
+cli_add_word(struct text *t, const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				    "%+,-./:=@_";
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		text_printf(t, " %s", word);
+		return;
+	}
+	text_append(t, " '", 2);
+	for (; *word; word++)
+		text_append(t, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+	text_append(t, "'", 1);
+}
+
+void
 cli_sleep_ms(unsigned ms)
 {
 	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };

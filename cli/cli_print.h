@@ -40,6 +40,10 @@ const char *cli_yes(bool value);
 /* Joins the strings of a list. The caller frees the result. */
 char *cli_join(const json_t *list, const char *between);
 
+/* Appends a space and the word, in quotes if a shell needs them. */
+struct text;
+void cli_add_word(struct text *t, const char *word);
+
 void cli_sleep_ms(unsigned ms);
 
 #endif

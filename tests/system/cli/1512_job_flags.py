@@ -104,6 +104,10 @@ def test_plans_are_shown_in_part_or_as_json():
     case.equal(("Job: \"plan\"" in whole, "Job: \"plan\"" in short, "What would happen" in short), (True, False, True), short)
     for flag in ("-json", "-json-output"):
         case.equal(json.loads(node.drover("job", "plan", flag, path, code=1).out)["Diff"]["Type"], "Added")
+    hcl = case.write(base + "/plan it.nomad.hcl", 'variable "a" {}\njob "x" {\n  group "g" {\n    task "t" {\n      driver = "raw_exec"\n'
+                     '      config {\n        command = "/bin/true"\n      }\n    }\n  }\n}\n')
+    out = node.drover("job", "plan", "-hcl2-strict=false", "-var", "a=it's", "-var", "b=c", hcl, code=1).out
+    case.contains(out, "  drover job run -check-index 0 -hcl2-strict=false -var 'a=it'\\''s' -var b=c '%s'\n" % hcl)
     node.drover("job", "run", "-detach", path)
     case.equal(json.loads(node.drover("job", "plan", "-json", path).out)["Diff"]["Type"], "None")
 

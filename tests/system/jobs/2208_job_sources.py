@@ -86,7 +86,7 @@ def test_the_command_shows_the_source():
     r = node.drover("job", "inspect", "-hcl", "-with-vars", "-version", "0", "source")
     case.equal(r.out, JOB)
     case.equal(r.err, "To register this source with the values that it had:\n"
-                      "  drover job inspect -hcl -version 0 'source' | drover job run -var 'text=it'\\''s 50% + é' -var 'silent=false' "
+                      "  drover job inspect -hcl -version 0 source | drover job run -var 'text=it'\\''s 50% + é' -var silent=false "
                       "-var-file VALUES -\nVALUES is a file with:\ncounts = { g = 2 }\n\n")
     case.equal(json.loads(node.drover("job", "inspect", "-version", "0", "source").out)["Job"]["TaskGroups"][0]["Count"], 2)
     case.equal(json.loads(node.drover("job", "inspect", "source").out)["Job"]["TaskGroups"][0]["Count"], 1)
