@@ -336,6 +336,21 @@ START_TEST(heredocs)
 }
 END_TEST
 
+START_TEST(sequences_as_text)
+{
+	static const char text[] = "a = \"${b} $${c} %{d}\"\ne = <<X\n${f}\nX\n";
+	const struct hcl_source source = { "h", text, sizeof text - 1 };
+	struct hcl *h = hcl_new(&hcl_tree_limits);
+	const struct hcl_node *root = hcl_tree_parse_literal(h, &source);
+
+	ck_assert_ptr_nonnull(root);
+	ck_assert_str_eq(root->first->text, "${b} ${c} %{d}");
+	ck_assert_str_eq(root->first->next->text, "${f}\n");
+	ck_assert_ptr_null(hcl_tree_parse(h, &source));
+	hcl_free(h);
+}
+END_TEST
+
 START_TEST(ranges_and_labels)
 {
 	static const char text[] = "a \"b\" c {\n\td.e-5 = 1.5e-3\n}";
@@ -773,6 +788,7 @@ add(TCase *tc)
 	tcase_add_test(tc, host_modes);
 	tcase_add_test(tc, volumes_in_volumes);
 	tcase_add_test(tc, heredocs);
+	tcase_add_test(tc, sequences_as_text);
 	tcase_add_test(tc, ranges_and_labels);
 	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));
 	tcase_add_test(tc, servers_to_join_and_their_tls);
