@@ -31,7 +31,6 @@ struct exec_state {
 	int volumes[CONFIG_VOLUMES_MAX]; /* descriptors of the policy's host volumes, -1: not usable
 					    … */
 	struct err volume_errors[CONFIG_VOLUMES_MAX]; /* … and the reason */
-	int32_t oom_score_adj; /* environment and limits that executors inherit */
 	uint64_t pids_max;     /* process limit of each run; 0: unknown */
 	char boot_id[BOOT_ID_SIZE];
 	struct err template_error; /* code 0: the template for exec tasks exists */

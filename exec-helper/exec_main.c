@@ -97,15 +97,6 @@ enter_exec(struct exec_state *s, struct err *e)
 	return 0;
 }
 
-static void
-read_oom_score_adj(struct exec_state *s)
-{
-	cleanup_free char *text = NULL;
-
-	if (fd_read_file(AT_FDCWD, "/proc/self/oom_score_adj", 64, &text) > 0)
-		s->oom_score_adj = (int32_t)strtol(text, NULL, 10);
-}
-
 /* Reserves all descriptor numbers below OWN_FDS_FROM that executors use, before anything else is
  * opened. */
 static int
@@ -162,7 +153,6 @@ init(void *arg, const struct proc_args *args, struct err *e)
 	r = boot_id_read(s->boot_id);
 	if (r < 0)
 		return err_set(e, r, "read the boot id");
-	read_oom_score_adj(s);
 	s->pids_max = cgroup_pids_share(CGROUP_PIDS_RUN);
 	open_volumes(s);
 	if (!(s->policy->drivers & 1u << DRIVER_EXEC))

@@ -286,8 +286,9 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 	    (r = check_mounts(s, req, mounts, n_mounts, setup, run, e)) < 0 ||
 	    (run->cores && (r = exec_cores_check(s, e)) < 0))
 		return r;
-	if (req->kill_signal < 1 || req->kill_signal > (uint32_t)SIGRTMAX)
-		return err_say(e, -EINVAL, "start: unknown kill signal %u", req->kill_signal);
+	if (req->kill_signal < 1 || req->kill_signal > (uint32_t)SIGRTMAX ||
+	    req->oom_score_adj > 1000)
+		return err_say(e, -EINVAL, "start: unknown kill signal or oom_score_adj");
 	if (!req->logs_disabled && (req->log_max_files < 1 || req->log_max_files > LOG_FILES_MAX ||
 				       req->log_max_bytes < 1))
 		return err_say(e, -EINVAL,
@@ -304,7 +305,7 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 	setup->keep.drover_uid = s->args->agent_uids[0];
 	setup->keep.executor_uid = s->args->executor_uid;
 	setup->keep.executor_gid = s->args->executor_gid;
-	setup->oom_score_adj = s->oom_score_adj;
+	setup->oom_score_adj = req->oom_score_adj;
 	setup->memory_in_v2 = (s->cgroup.in_v2 & CGROUP_BIT(CGROUP_MEMORY)) != 0;
 	for (int t = 0; t < CGROUP_TREES; t++)
 		setup->trees |= exec_run_place(s, run, t) >= 0 ? CGROUP_BIT(t) : 0;

@@ -75,6 +75,7 @@ static int
 clean_state(struct exe *x)
 {
 	const struct exe_user *user = &x->setup->user;
+	char score[16];
 	long ring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 
 	/* A kernel without key support has no keyrings to inherit. */
@@ -86,10 +87,10 @@ clean_state(struct exe *x)
 	    syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0 && errno != EDQUOT)
 		return -errno;
 	(void)setpriority(PRIO_PROCESS, 0, 0);
-	/* Without CAP_SYS_RESOURCE a positive value stays; the task is then killed earlier, not
-	 * later. */
-	if (x->setup->oom_score_adj != 0)
-		(void)fd_write_file(EXE_FD_PROC, "self/oom_score_adj", "0");
+	/* Without CAP_SYS_RESOURCE a larger value of the agent stays; the task is then killed
+	 * earlier, not later. */
+	(void)snprintf(score, sizeof score, "%u", x->setup->oom_score_adj);
+	(void)fd_write_file(EXE_FD_PROC, "self/oom_score_adj", score);
 	return 0;
 }
 

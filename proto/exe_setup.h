@@ -102,7 +102,7 @@ struct exe_setup {
 	uint64_t caps; /* exec: all its capability sets; empty for a session in a host namespace */
 	uint32_t memory_in_v2;
 	uint32_t trees; /* bits of enum cgroup_tree: hierarchies in which the run has a cgroup */
-	int32_t oom_score_adj; /* exec-helper's own value, which the executor resets */
+	uint32_t oom_score_adj; /* of the task */
 	uint32_t n_mounts;
 	struct exe_setup_mount mounts[EXE_MOUNTS_MAX];
 };

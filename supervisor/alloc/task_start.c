@@ -182,14 +182,8 @@ fill_mounts(const struct task_runner *tr, struct start *s, struct err *e)
 }
 
 static void
-fill_env(const struct agent_config *config, const struct task_env *env, struct spec_writer *spec)
+fill_env(const struct task_env *env, struct spec_writer *spec)
 {
-	/* The task's own value follows, and the last one wins. */
-	if (config->lang[0]) {
-		cleanup_free char *lang = mem_printf("LANG=%s", config->lang);
-
-		spec_add_str(spec, SPEC_ENV, lang);
-	}
 	for (size_t i = 0; i < env->vars.n; i++) {
 		cleanup_free char *pair =
 		    mem_printf("%s=%s", env->vars.v[i].key, str(env->vars.v[i].value));
@@ -211,6 +205,8 @@ fill_config(
 	r = driver->check(config, &evaluated, true, e);
 	if (r == 0)
 		r = driver->fill(&evaluated, &s->req.start, &s->spec, e);
+	if (r == 0)
+		task_env_deny(&s->env, driver_config_get(&evaluated, "denied_envvars"));
 	json_decref(evaluated.config);
 	return r;
 }
@@ -259,10 +255,13 @@ int
 task_start_env(const struct task_runner *tr, const struct driver_ops *driver, struct task_env *ret,
     struct err *e)
 {
+	const char *lang = tr->ar->sup->config->lang;
 	int r = task_env_make(tr->ar->sup, tr->ar->sa, tr->task, driver->isolates_files, ret);
 
 	if (r < 0)
 		return err_set(e, r, "make the environment of task %s", tr->task->name);
+	if (lang[0] && !task_env_has(ret, "LANG"))
+		task_env_put(ret, "LANG", lang);
 	if (tr->plugin)
 		plugin_task_add_env(tr->plugin, driver->isolates_files, &ret->vars);
 	return 0;
@@ -321,7 +320,7 @@ task_start(struct task_runner *tr, const struct run_events *ev, struct run **ret
 	r = fill_request(tr, driver, s, e);
 	if (r < 0)
 		return r;
-	fill_env(tr->ar->sup->config, &s->env, &s->spec);
+	fill_env(&s->env, &s->spec);
 	fd = spec_finish(&s->spec);
 	if (fd == -E2BIG)
 		return err_say(e, fd,
@@ -346,7 +345,7 @@ task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, str
 	/* The session does not need the spec of the task, which is freed with s. */
 	r = fill_request(tr, driver, s, e);
 	if (env)
-		fill_env(tr->ar->sup->config, &s->env, spec);
+		fill_env(&s->env, spec);
 	*ret = s->req.start;
 	ret->run = *run_id(tr->run);
 	ret->lease_ms = 0;

@@ -64,8 +64,8 @@ is_text(const json_t *value)
 	return json_is_string(value) || json_is_number(value) || json_is_boolean(value);
 }
 
-static int
-check_strings(const struct task *task, const char *key, bool evaluated, struct err *e)
+int
+driver_check_strings(const struct task *task, const char *key, bool evaluated, struct err *e)
 {
 	json_t *list = driver_config_get(task, key), *item;
 	size_t i;
@@ -88,8 +88,8 @@ static const struct {
 } refused[] = {
 	{ "cgroup_v1_override", "drover keeps each task's limits in a cgroup of its own" },
 	{ "cgroup_v2_override", "drover keeps each task's limits in a cgroup of its own" },
-	{ "denied_envvars", "a task does not inherit the agent's environment" },
-	{ "oom_score_adj", "every task has 0" },
+	{ "denied_envvars", "only raw_exec has it" },
+	{ "oom_score_adj", "only raw_exec has it" },
 };
 
 static int
@@ -139,7 +139,7 @@ driver_check_command(
 		if (!known_keys[i])
 			return refuse_key(task, key, e);
 	}
-	r = check_strings(task, "args", evaluated, e);
+	r = driver_check_strings(task, "args", evaluated, e);
 	return r < 0 ? r : check_work_dir(task, evaluated, e);
 }
 

@@ -49,6 +49,8 @@ int driver_config_evaluate(const json_t *config, struct task_env *env, json_t **
 json_t *driver_config_get(const struct task *task, const char *key);
 /* Returns whether the value is a text that is still to be evaluated: it may become anything. */
 bool driver_value_is_open(const json_t *value, bool evaluated);
+/* Returns 0 if the option is not set, or is a list of texts; -EINVAL with *e. */
+int driver_check_strings(const struct task *task, const char *key, bool evaluated, struct err *e);
 /* For drivers: check config.command, config.args and config.work_dir (-EINVAL with *e, which names
  * the key), and write them to the spec. */
 int driver_check_command(

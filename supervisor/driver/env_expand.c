@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/env_name.h"
+#include "common/glob.h"
 #include "common/hash.h"
 #include "common/mem.h"
 #include "model/node.h"
@@ -81,6 +82,12 @@ task_env_put(struct task_env *env, const char *name, const char *value)
 	index_vars(env);
 }
 
+bool
+task_env_has(const struct task_env *env, const char *name)
+{
+	return find_var(env, name) != NULL;
+}
+
 void
 task_env_putf(struct task_env *env, const char *name, const char *fmt, ...)
 {
@@ -91,6 +98,42 @@ task_env_putf(struct task_env *env, const char *name, const char *fmt, ...)
 	(void)vsnprintf(value, sizeof value, fmt, ap);
 	va_end(ap);
 	task_env_put(env, name, value);
+}
+
+static bool
+is_denied(const char *name, const json_t *patterns)
+{
+	json_t *pattern;
+	size_t i;
+
+	json_array_foreach (patterns, i, pattern)
+		if (glob_fits(str(json_string_value(pattern)), name))
+			return true;
+	return false;
+}
+
+void
+task_env_deny(struct task_env *env, const json_t *patterns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < env->vars.n; i++) {
+		struct string_pair *pair = &env->vars.v[i];
+
+		if (!is_denied(pair->key, patterns)) {
+			env->vars.v[kept++] = *pair;
+			continue;
+		}
+		free(pair->key);
+		free(pair->value);
+	}
+	if (kept == env->vars.n)
+		return;
+	env->vars.n = kept;
+	free(env->index);
+	env->index = NULL;
+	env->index_size = env->n_indexed = 0;
+	index_vars(env);
 }
 
 void

@@ -19,6 +19,9 @@ struct task_env {
 void task_env_put(struct task_env *env, const char *name, const char *value);
 void task_env_putf(struct task_env *env, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+bool task_env_has(const struct task_env *env, const char *name);
+/* Removes the variables whose names fit one of the patterns, a list of texts; NULL: none. */
+void task_env_deny(struct task_env *env, const json_t *patterns);
 void task_env_done(struct task_env *env);
 
 /*

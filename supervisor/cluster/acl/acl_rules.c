@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/glob.h"
 #include "hcl/hcl_tree.h"
 #include "common/mem.h"
 
@@ -231,31 +232,6 @@ acl_rules_done(struct acl_rules *r)
 }
 
 /* Deciding. */
-
-/* Matches a pattern in which '*' stands for any number of characters. */
-static bool
-glob_fits(const char *pattern, const char *text)
-{
-	const char *star = NULL, *from = NULL;
-
-	while (*text) {
-		if (*pattern == '*') {
-			star = pattern++;
-			from = text;
-		} else if (*pattern == *text) {
-			pattern++;
-			text++;
-		} else if (star) {
-			pattern = star + 1;
-			text = ++from;
-		} else {
-			return false;
-		}
-	}
-	while (*pattern == '*')
-		pattern++;
-	return *pattern == '\0';
-}
 
 /* Counts the characters of the name that the stars match. */
 static long

@@ -33,6 +33,14 @@ def test_the_signal_that_ended_a_task_is_recorded():
         case.equal((record["exit_code"], record["exit_signal"]), (0, signal.SIGUSR1))
 
 
+def test_a_tasks_oom_score_adj_is_the_requested_one():
+    with runs.Runs() as r:
+        for score in (0, 1, 1000):
+            run = r.start("cat", ["/proc/self/oom_score_adj"], oom_score_adj=score)
+            case.equal(r.ended(run)["exit_code"], 0)
+            case.equal(r.log(run), "%d\n" % score, "oom_score_adj")
+
+
 CLEAN = r"""
 ls -l /proc/self/fd | sed 's/.*[0-9] \([0-9]* ->\)/fd \1/' | grep '^fd'
 grep -E '^(Sig(Blk|Ign|Cgt)|Umask|NoNewPrivs|Seccomp|Cap)' /proc/self/status

@@ -100,6 +100,7 @@ def test_exec_helper_refuses_invalid_values():
               if text != "-x"]
     wrong += [("the run's id is missing", {"run": bytes(16)}), ("the alloc's id is missing", {"alloc": bytes(16)})]
     wrong += [("kill signal", {"kill_signal": value}) for value in (0, 65, 1 << 20, (1 << 32) - 1)]
+    wrong += [("oom_score_adj", {"oom_score_adj": value}) for value in (1001, 1 << 31, (1 << 32) - 1)]
     wrong += [("logs need", {"log_max_files": value}) for value in (0, 1001, (1 << 32) - 1)] + [("logs need", {"log_max_bytes": 0})]
     wrong += [(("is not configured", RAW), {"mounts": [dict(volume, name=text)]}) for text in bad_text + ["", "other"]]
     wrong += [(("a mount is of no kind", RAW), {"mounts": [dict(volume, kind=0)]})]

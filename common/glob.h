@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* glob.h: patterns with stars. Runs in: supervisor. */
+#ifndef DROVER_COMMON_GLOB_H
+#define DROVER_COMMON_GLOB_H
+
+#include <stdbool.h>
+
+/* Returns whether the text fits the pattern, in which '*' stands for any number of characters. */
+bool glob_fits(const char *pattern, const char *text);
+
+#endif
