@@ -14,6 +14,8 @@ const char *const csi_access_names[] = {
 	[CSI_MULTI_NODE_READER] = "multi-node-reader-only",
 	[CSI_MULTI_NODE_SINGLE_WRITER] = "multi-node-single-writer",
 	[CSI_MULTI_NODE_MULTI_WRITER] = "multi-node-multi-writer",
+	[HOST_SINGLE_WRITER] = "single-node-single-writer",
+	[HOST_MULTI_WRITER] = "single-node-multi-writer",
 };
 
 const char *const csi_attachment_names[] = {

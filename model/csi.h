@@ -12,12 +12,14 @@ enum csi_access {
 	CSI_SINGLE_NODE_WRITER,
 	CSI_MULTI_NODE_READER,
 	CSI_MULTI_NODE_SINGLE_WRITER,
-	CSI_MULTI_NODE_MULTI_WRITER
+	CSI_MULTI_NODE_MULTI_WRITER,
+	HOST_SINGLE_WRITER, /* this and the next: only for host volumes */
+	HOST_MULTI_WRITER,
 };
 
 enum csi_attachment { CSI_ATTACHMENT_NONE, CSI_BLOCK_DEVICE, CSI_FILE_SYSTEM };
 
-extern const char *const csi_access_names[CSI_MULTI_NODE_MULTI_WRITER + 1];
+extern const char *const csi_access_names[HOST_MULTI_WRITER + 1];
 extern const char *const csi_attachment_names[CSI_FILE_SYSTEM + 1];
 
 struct mount_options {

@@ -375,6 +375,10 @@ csi_volume_validate(const struct csi_volume *vol, struct problems *p)
 			model_problem(p,
 			    "volume \"%s\": capability %zu needs AccessMode and AttachmentMode",
 			    str(vol->id), i + 1);
+		if (c->access_mode > CSI_MULTI_NODE_MULTI_WRITER)
+			model_problem(p,
+			    "volume \"%s\": capability %zu: AccessMode %s is only for host volumes",
+			    str(vol->id), i + 1, csi_access_names[c->access_mode]);
 	}
 	if (vol->requested_capacity_min < 0 || vol->requested_capacity_max < 0 ||
 	    (vol->requested_capacity_max &&

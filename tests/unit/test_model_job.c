@@ -225,6 +225,9 @@ END_TEST
 #define CSI(more)                                                                                  \
 	"\"Volumes\":{\"d\":{\"Type\":\"csi\",\"Source\":\"v\",\"AttachmentMode\":\"file-"         \
 	"system\"" more "}}"
+#define HOST(access, attachment)                                                                   \
+	"\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\",\"AccessMode\":\"" access          \
+	"\",\"AttachmentMode\":\"" attachment "\"}}"
 #define NAMED(more)    "\"Identities\":[{" more "}]"
 #define IDENTITY(name) "group \"g\": task \"t\": identity \"" name "\": "
 
@@ -341,10 +344,23 @@ static const struct validation general_cases[] = {
 	       "v\",\"AttachmentMode\":\"file-system\","
 	       "\"AccessMode\":\"single-node-writer\"}}"),
 	    "group \"g\": volume \"d\": source \"../v\" cannot be the id of a volume" },
-	{ WITH("\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\",\"AccessMode\":\"single-"
-	       "node-writer\"}}"),
-	    "group \"g\": volume \"d\": host volumes cannot have access_mode, attachment_mode or "
-	    "mount_options" },
+	{ WITH(CSI(",\"AccessMode\":\"single-node-multi-writer\"")),
+	    "group \"g\": volume \"d\": access_mode single-node-multi-writer is only for host "
+	    "volumes" },
+	{ WITH(HOST("single-node-writer", "file-system")), NULL },
+	{ WITH(HOST("single-node-single-writer", "")), NULL },
+	{ WITH(HOST("single-node-multi-writer", "file-system")), NULL },
+	{ WITH(HOST("single-node-reader-only", "")),
+	    "group \"g\": volume \"d\": access_mode single-node-reader-only needs read_only = "
+	    "true" },
+	{ WITH(HOST("multi-node-multi-writer", "")),
+	    "group \"g\": volume \"d\": access_mode multi-node-multi-writer is only for csi "
+	    "volumes" },
+	{ WITH(HOST("", "block-device")),
+	    "group \"g\": volume \"d\": a host volume is a directory: attachment_mode must be "
+	    "\"file-system\"" },
+	{ WITH("\"Volumes\":{\"d\":{\"Type\":\"host\",\"Source\":\"v\",\"MountOptions\":{}}}"),
+	    "group \"g\": volume \"d\": host volumes cannot have mount_options" },
 };
 
 /* Problems that only the embedded server reports. */

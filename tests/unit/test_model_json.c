@@ -105,7 +105,8 @@ static const struct {
 	    "TaskGroups[0].Volumes[\"data\"].AccessMode: expected one of "
 	    "\"single-node-reader-only\", "
 	    "\"single-node-writer\", \"multi-node-reader-only\", \"multi-node-single-writer\", "
-	    "\"multi-node-multi-writer\", found \"rw\"" },
+	    "\"multi-node-multi-writer\", \"single-node-single-writer\", "
+	    "\"single-node-multi-writer\", found \"rw\"" },
 	{ "{\"TaskGroups\":[{\"ShutdownDelay\":\"soon\"}]}",
 	    "TaskGroups[0].ShutdownDelay: expected a duration such as \"1m30s\" or a number of "
 	    "nanoseconds, "

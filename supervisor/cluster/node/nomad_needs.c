@@ -113,9 +113,12 @@ check_task(struct source *s, const struct task *task, struct err *e)
 	if (task->dispatch_payload && *str(task->dispatch_payload->file) &&
 	    (r = payload_file_check(task->dispatch_payload->file, e)) < 0)
 		return r;
-	for (size_t i = 0; i < task->volume_mounts.n; i++)
+	for (size_t i = 0; i < task->volume_mounts.n; i++) {
 		if (task->volume_mounts.v[i].propagation_mode > PROPAGATION_PRIVATE)
 			return refuse_feature(e, "volume mounts with propagation");
+		if (*str(task->volume_mounts.v[i].selinux_label))
+			return refuse_feature(e, "volume mounts with a selinux_label");
+	}
 	r = check_services(task->services.v, task->services.n, e);
 	return r < 0 ? r : check_resources(s, task->resources, e);
 }

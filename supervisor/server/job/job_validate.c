@@ -80,58 +80,6 @@ validate_head(const struct job *job, struct problems *p)
 	job_parent_validate(job, p);
 }
 
-/* Returns true if a volume with this mode can be used by only one alloc at a time. */
-static bool
-is_for_one(const struct volume_request *v)
-{
-	return v->access_mode == CSI_SINGLE_NODE_READER ||
-	       v->access_mode == CSI_SINGLE_NODE_WRITER ||
-	       (v->access_mode == CSI_MULTI_NODE_SINGLE_WRITER && !v->read_only);
-}
-
-static void
-validate_csi_request(
-    const struct volume_request *v, const struct task_group *group, struct problems *p)
-{
-	if (v->access_mode == CSI_ACCESS_NONE)
-		model_problem(p, "access_mode is missing");
-	if (v->attachment_mode == CSI_ATTACHMENT_NONE)
-		model_problem(p, "attachment_mode is missing");
-	if (v->attachment_mode == CSI_BLOCK_DEVICE && v->mount_options)
-		model_problem(p, "block devices cannot have mount_options");
-	if ((v->access_mode == CSI_SINGLE_NODE_READER || v->access_mode == CSI_MULTI_NODE_READER) &&
-	    !v->read_only)
-		model_problem(
-		    p, "access_mode %s needs read_only = true", csi_access_names[v->access_mode]);
-	if (is_for_one(v) && group->count > 1 && !v->per_alloc)
-		model_problem(p,
-		    "access_mode %s serves one alloc, but the group's count is %lld: use per_alloc",
-		    csi_access_names[v->access_mode], (long long)group->count);
-	if (*str(v->source) && !name_is_component(v->source))
-		model_problem(p, "source \"%.140s\" cannot be the id of a volume", v->source);
-}
-
-static void
-validate_request(const struct volume_request *v, const struct task_group *group,
-    const struct job *job, struct problems *p)
-{
-	bool everywhere = job->type == JOB_SYSTEM || job->type == JOB_SYSBATCH;
-
-	if (!*str(v->source))
-		model_problem(p, "source is missing");
-	if (v->type == VOLUME_NONE)
-		model_problem(p, "type must be \"host\" or \"csi\"");
-	if (v->type == VOLUME_HOST && (v->access_mode || v->attachment_mode || v->mount_options))
-		model_problem(
-		    p, "host volumes cannot have access_mode, attachment_mode or mount_options");
-	if (v->type == VOLUME_CSI)
-		validate_csi_request(v, group, p);
-	if (v->per_alloc && everywhere)
-		model_problem(p, "per_alloc cannot be used in a %s job", job_kind_names[job->type]);
-	if (v->per_alloc && group->update && group->update->canary > 0)
-		model_problem(p, "per_alloc cannot be used with canaries");
-}
-
 static void
 validate_volumes(const struct task_group *group, const struct job *job, struct problems *p)
 {
@@ -141,7 +89,7 @@ validate_volumes(const struct task_group *group, const struct job *job, struct p
 
 	for (i = 0; i < group->volumes.n; i++) {
 		enter(p, &here, context, "volume", group->volumes.v[i].key);
-		validate_request(&group->volumes.v[i].value, group, job, p);
+		volume_request_validate(&group->volumes.v[i].value, group, job, p);
 		p->place = here.up;
 	}
 }
@@ -344,15 +292,6 @@ validate_local_ports(const struct network_resource *n, struct problems *p)
 	}
 }
 
-static void
-validate_local_mount(const struct volume_mount *m, struct problems *p)
-{
-	if (m->propagation_mode > PROPAGATION_PRIVATE)
-		refuse_block(p, "volume_mount with propagation_mode");
-	if (*str(m->selinux_label))
-		refuse_block(p, "volume_mount with selinux_label");
-}
-
 /* The embedded server has no keys: a task that needs a token would start without it. */
 static void
 validate_local_identity(const struct workload_identity *w, struct problems *p)
@@ -379,7 +318,7 @@ validate_local_task(const struct task *task, struct problems *p)
 	if (task->log_config && task->log_config->max_files > LOCAL_LOGS_MAX)
 		model_problem(p, "logs: max_files may not be above %d", LOCAL_LOGS_MAX);
 	for (i = 0; i < task->volume_mounts.n; i++)
-		validate_local_mount(&task->volume_mounts.v[i], p);
+		volume_mount_validate_local(&task->volume_mounts.v[i], p);
 	if (!task->resources)
 		return;
 	for (i = 0; i < task->resources->networks.n; i++) {
@@ -519,6 +458,7 @@ warn_group(const struct task_group *group, struct problems *p)
 				 "the node itself");
 	if (!json_says_nothing(group->scaling))
 		model_problem(p, "scaling has no effect yet: only count is used");
+	volumes_warn_local(group, p);
 	services_warn_local(group->services.v, group->services.n, p);
 	for (size_t i = 0; i < group->tasks.n; i++) {
 		const struct task *task = &group->tasks.v[i];

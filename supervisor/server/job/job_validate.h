@@ -25,4 +25,10 @@ void services_validate_local(const struct service *v, size_t n, struct problems 
 /* Adds a warning for each of n services, as their author wrote them, that is meant for Consul. */
 void services_warn_local(const struct service *v, size_t n, struct problems *p);
 
+/* The same for volumes (job_volumes_validate.c). */
+void volume_request_validate(const struct volume_request *v, const struct task_group *group,
+    const struct job *job, struct problems *p);
+void volume_mount_validate_local(const struct volume_mount *m, struct problems *p);
+void volumes_warn_local(const struct task_group *group, struct problems *p);
+
 #endif

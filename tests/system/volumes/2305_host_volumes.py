@@ -83,6 +83,26 @@ def test_a_read_only_volume_cannot_be_written():
         case.equal((places.log("fixed"), os.listdir(places.path("data[0]"))), ("of the host\n", []))
 
 
+def test_modes_of_a_request_are_accepted_warned_of_or_refused():
+    places = Places()
+    with api.Node(["-config", places.config]) as node:
+        for access, attachment, more in (("single-node-writer", "file-system", {}), ("single-node-multi-writer", "", {}),
+                                         ("single-node-single-writer", "file-system", {}), ("single-node-reader-only", "file-system", {"ReadOnly": True})):
+            answer = node.register(job("modes", "data[0]", AccessMode=access, AttachmentMode=attachment, **more))
+            warning = 'volume "v": access_mode single-node-single-writer is not enforced for host volumes of the configuration'
+            case.equal(warning in (answer["Warnings"] or ""), access == "single-node-single-writer", access)
+            node.wait_said(node.wait_running("modes", seconds=60)[0], b"end\n")
+            node.purge("modes")
+        for access, attachment, sentence in (
+                ("single-node-reader-only", "", "access_mode single-node-reader-only needs read_only = true"),
+                ("multi-node-single-writer", "", "access_mode multi-node-single-writer is only for csi volumes"),
+                ("", "block-device", 'a host volume is a directory: attachment_mode must be "file-system"')):
+            node.refused(400, sentence, "POST", "/v1/jobs", job("modes", "data[0]", AccessMode=access, AttachmentMode=attachment))
+        for mount, sentence in (({"PropagationMode": "host-to-task"}, 'propagation_mode must be "private"'),
+                                ({"SELinuxLabel": "z"}, "selinux_label must be empty: drover labels no files")):
+            node.refused(400, "volume_mount: " + sentence, "POST", "/v1/jobs", job("mount", "data[0]", mount=mount))
+
+
 def test_host_volumes_in_a_cluster():
     places = Places()
     with cluster.servers() as servers, cluster.node_of(servers, places.client) as node:
