@@ -31,7 +31,7 @@ struct exec_state {
 	int volumes[CONFIG_VOLUMES_MAX]; /* descriptors of the policy's host volumes, -1: not usable
 					    … */
 	struct err volume_errors[CONFIG_VOLUMES_MAX]; /* … and the reason */
-	uint64_t pids_max;     /* process limit of each run; 0: unknown */
+	uint64_t pids_max;                            /* process limit of each run; 0: unknown */
 	char boot_id[BOOT_ID_SIZE];
 	struct err template_error; /* code 0: the template for exec tasks exists */
 	struct exec_cached_user users[EXEC_USERS_MAX];

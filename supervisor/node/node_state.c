@@ -93,6 +93,16 @@ take_id(struct sup *sup, struct err *e)
 	return 0;
 }
 
+/* Features of jobs that this node refuses, and that servers do not filter by: a constraint
+ * `${attr.drover.template} != "false"` keeps a job away. */
+static const char *const lacking[] = {
+	"drover.artifact",
+	"drover.network_dns",
+	"drover.network_none",
+	"drover.propagation_mode",
+	"drover.template",
+};
+
 static void
 take_names(struct sup *sup, struct node *n)
 {
@@ -119,6 +129,8 @@ take_names(struct sup *sup, struct node *n)
 	node_attr(n, "nomad.revision", sup->args.build);
 	node_attr(n, "os.signals", SIGNALS);
 	node_attr(n, "drover.version", DROVER_VERSION);
+	for (size_t i = 0; i < ELEMENTSOF(lacking); i++)
+		node_attr(n, lacking[i], "false");
 	for (uint32_t i = 0; i < c->n_meta; i++)
 		string_map_set(&n->meta, c->meta[i].key, c->meta[i].value);
 }

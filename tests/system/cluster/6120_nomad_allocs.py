@@ -57,6 +57,9 @@ def test_a_job_runs_and_stops_with_servers_of_2_0():
 def test_features_that_this_node_lacks_fail_the_alloc_before_it_starts():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
+        # The node says so where servers do not filter by it.
+        case.equal({k for k, v in servers.node(me)["Attributes"].items() if k.startswith("drover.") and v == "false"},
+                   {"drover." + k for k in ("artifact", "network_dns", "network_none", "propagation_mode", "template")})
         cases = (
             ({"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}, 'task "t": drover does not support templates yet'),
             ({"Artifacts": [{"GetterSource": "http://127.0.0.1/x"}]}, 'task "t": drover does not support artifacts yet'),
@@ -65,6 +68,9 @@ def test_features_that_this_node_lacks_fail_the_alloc_before_it_starts():
             ({"driver": "docker"}, 'driver "docker" is not available'),
             ({"group": {"Networks": [{"Mode": "bridge"}]}}, 'group "g": drover does not support networks of mode "bridge" yet'),
             ({"group": {"Networks": [{"Mode": "host", "DNS": {"Servers": ["192.0.2.1"]}}]}}, 'group "g": drover does not support networks with dns yet'),
+            ({"group": {"Networks": [{"Mode": "none"}]}}, 'group "g": drover does not support networks of mode "none" yet'),
+            ({"VolumeMounts": [{"Volume": "v", "PropagationMode": "bidirectional"}]}, 'task "t": drover does not support volume mounts with propagation yet'),
+            ({"VolumeMounts": [{"Volume": "v", "SELinuxLabel": "z"}]}, 'task "t": drover does not support volume mounts with a selinux_label yet'),
             ({"Resources": {"Devices": [{"Name": "gpu", "Count": 1}]}}, 'task "t": drover does not support devices yet'),
         )
         for number, (fields, text) in enumerate(cases):
