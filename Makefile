@@ -142,7 +142,12 @@ BINARIES += $(BUILD)/drover-csi-local
 endif
 
 .PHONY: all clean help deps
-all: $(BINARIES) ## build everything into build/
+# Manual pages that contain tables of other files.
+MAN_PAGES := $(patsubst docs/%.in,$(BUILD)/%,$(wildcard docs/*.5.in))
+$(BUILD)/%.5: docs/%.5.in tools/man.awk docs/configuration.md docs/supported.md jobspec/job_blocks.def $(wildcard contrib/examples/*.hcl)
+	@mkdir -p $(@D)
+	$(Q)awk -f tools/man.awk $< >$@.new && mv $@.new $@
+all: $(BINARIES) $(MAN_PAGES) ## build everything into build/
 clean: ## remove build/
 	rm -rf $(BUILD)
 help: ## this list
@@ -166,11 +171,12 @@ BASH_COMPLETION := $(PREFIX)/share/bash-completion/completions/drover
 ZSH_COMPLETION  := $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)/_drover
 FISH_COMPLETION := $(PREFIX)/share/fish/vendor_completions.d/drover.fish
 .PHONY: install uninstall
-install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d and sysusers.d
+install: $(BINARIES) $(MAN_PAGES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d and sysusers.d
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(PREFIX)/lib/tmpfiles.d $(PREFIX)/lib/sysusers.d)
 	install -m 755 $(BUILD)/drover $(DESTDIR)$(PREFIX)/bin/drover
 	install -m 755 $(filter-out $(BUILD)/drover,$(BINARIES)) $(DESTDIR)$(LIBEXEC)/
 	install -D -m 644 docs/drover.1 $(DESTDIR)$(PREFIX)/share/man/man1/drover.1
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man5 $(MAN_PAGES)
 	install -D -m 644 contrib/examples/drover.hcl $(DESTDIR)$(PREFIX)/share/doc/drover/drover.hcl
 	install -D -m 644 contrib/completion/drover.bash $(DESTDIR)$(BASH_COMPLETION)
 	install -D -m 644 contrib/completion/_drover $(DESTDIR)$(ZSH_COMPLETION)
@@ -188,6 +194,7 @@ uninstall: ## remove what install has put into $(DESTDIR)$(PREFIX)
 	rm -rf $(DESTDIR)$(LIBEXEC) $(DESTDIR)$(PREFIX)/share/doc/drover
 	rm -f $(DESTDIR)$(PREFIX)/bin/drover $(DESTDIR)$(PREFIX)/share/man/man1/drover.1 \
 	    $(addprefix $(DESTDIR),$(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)) \
+	    $(addprefix $(DESTDIR)$(PREFIX)/share/man/man5/,$(notdir $(MAN_PAGES))) \
 	    $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover.socket drover-tasks.service) \
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
 
