@@ -73,7 +73,7 @@ print_verbs(int argc, char **argv)
 	cli_head("Commands:");
 	for (const struct cli_verb *v = cli_verbs; v->noun; v++)
 		if (cli_verb_begins(v, argc, argv))
-			print_help(22, v->help, "%s %s", v->noun, v->verb ?: "");
+			print_help(23, v->help, "%s %s", v->noun, v->verb ?: "");
 	if (argc == 0)
 		print_aliases();
 	(void)putchar('\n');

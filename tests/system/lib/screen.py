@@ -14,7 +14,7 @@ import termios
 
 from . import binary, case
 
-CODES = re.compile(r"\x1b\[[0-9]*[mK]|\r")
+CODES = re.compile(r"[^\n]*\r\x1b\[K|\x1b\[[0-9]*m")  # the first: a line of progress, which is erased
 
 
 class Screen:
