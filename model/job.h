@@ -132,9 +132,6 @@ MODEL_DECLARE(job);
 extern const char *const job_kind_names[JOB_SYSBATCH + 1];
 extern const char *const job_status_names[JOB_DEAD + 1];
 
-/* Returns whether a block is empty, as the nomad command sends it: null, false, 0, "", [], or an
- * object with only such members. */
-bool json_says_nothing(const json_t *json);
 /* Fills in Nomad's defaults and completes each task's restart block from its group's. */
 void job_complete(struct job *job);
 const struct task_group *job_group(const struct job *job, const char *name);

@@ -68,8 +68,11 @@ void model_free(const struct type *type, void *obj);
  * number, found "x"`. After a failure obj is as after model_done().
  */
 int model_from_json(const struct type *type, const json_t *json, void *obj, struct err *e);
-/* Adds a sentence for each member of this JSON that the decoder ignores, with its path and the name
- * that was probably meant; at most 20. */
+/* Returns whether a value is empty, as the nomad command sends it: null, false, 0, "", [], or an
+ * object with only such members. */
+bool json_says_nothing(const json_t *json);
+/* Adds a sentence for each member of this JSON that is not empty and that the decoder ignores, with
+ * its path and the name that was probably meant; at most 20. */
 void model_find_unknown(const struct type *type, const json_t *json, struct problems *p);
 /* As model_from_json(), from text. If it is not valid JSON, the error is "line 3, column 7: …". */
 int model_from_text(

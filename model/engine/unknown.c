@@ -29,6 +29,24 @@ report(const struct type *type, const char *key, const struct place *at, struct 
 		model_problem(p, "%s is not known and has no effect", path);
 }
 
+bool
+json_says_nothing(const json_t *json)
+{
+	const json_t *member;
+	const char *key;
+
+	if (json_is_object(json)) {
+		json_object_foreach ((json_t *)json, key, member)
+			if (!json_says_nothing(member))
+				return false;
+		return true;
+	}
+	return !json || json_is_null(json) || json_is_false(json) ||
+	       (json_is_array(json) && !json_array_size(json)) ||
+	       (json_is_string(json) && !json_string_length(json)) ||
+	       (json_is_integer(json) && !json_integer_value(json));
+}
+
 static void
 find_in_value(const struct field *f, const json_t *json, const struct place *at, struct problems *p)
 {
@@ -72,7 +90,7 @@ find_in_struct(
 			return;
 		if (f)
 			find_in_value(f, value, &here, p);
-		else
+		else if (!json_says_nothing(value))
 			report(type, key, at, p);
 	}
 }
