@@ -36,6 +36,7 @@
 #include "supervisor/core/sup.h"
 #include "supervisor/core/sup_child.h"
 #include "supervisor/core/sup_parser.h"
+#include "supervisor/core/sup_tidy.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/sup_filter.h"
 #include "supervisor/core/sup_turn.h"
@@ -161,6 +162,7 @@ begin_parts(struct err *e)
 
 	turn_new(&sup);
 	parser_new(&sup);
+	tidy_new(&sup);
 	changed_new(&sup);
 	alloc_table_new(&sup);
 	runs_new(&sup);
@@ -209,6 +211,7 @@ end_parts(void)
 	children_free(&sup);
 	alloc_table_free(&sup);
 	changed_free(&sup);
+	tidy_free(&sup);
 	turn_free(&sup);
 	store_close(sup.store);
 	sd_event_unref(sup.event);

@@ -14,6 +14,9 @@
 #include "common/mem.h"
 #include "supervisor/core/store_schema.h"
 
+#define SHRINK_PAGES "1000" /* free pages that one step removes: 4 MB, some milliseconds */
+#define INCREMENTAL  2      /* SQLite's number of this auto_vacuum mode */
+
 struct store {
 	sqlite3 *db;
 	sqlite3_stmt *stmts[STMTS];
@@ -186,6 +189,18 @@ prepare_all(struct store *s, struct err *e)
 	return 0;
 }
 
+/* A file that was made before store_shrink() is rewritten once, so that it can be truncated.
+ * Without space for that it stays as it is. */
+static void
+prepare_shrinking(struct store *s)
+{
+	struct err ignored = { 0 };
+	int64_t mode = INCREMENTAL;
+
+	if (pragma_int(s, "PRAGMA auto_vacuum", &mode, &ignored) == 0 && mode != INCREMENTAL)
+		(void)run_sql(s, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", "rewrite", &ignored);
+}
+
 /* Nothing is written before the file is known to be ours and intact. synchronous=NORMAL survives
  * the death of the process; store_commit() syncs a turn that must survive a power cut. Only one
  * process opens the file, so it keeps the lock and needs no -shm file. The page cache is 1 MiB. */
@@ -201,12 +216,15 @@ prepare_database(struct store *s, struct err *e)
 		 "open", e)) < 0 ||
 	    (r = check_damage(s, e)) < 0 || (r = check_schema(s, &version, e)) < 0)
 		return r;
+	if (version == 0 && (r = run_sql(s, "PRAGMA auto_vacuum = INCREMENTAL", "make", e)) < 0)
+		return r;
 	if ((r = run_sql(s,
 		 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA "
 		 "wal_autocheckpoint = 2000;",
 		 "open", e)) < 0 ||
 	    (version < STORE_SCHEMA_VERSION && (r = make_schema(s, version, e)) < 0))
 		return r;
+	prepare_shrinking(s);
 	return prepare_all(s, e);
 }
 
@@ -405,6 +423,23 @@ store_rollback(struct store *s)
 	if (s->open && sqlite3_get_autocommit(s->db) == 0)
 		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	s->open = false;
+}
+
+int
+store_shrink(struct store *s, struct err *e)
+{
+	int64_t left = 0;
+	int r;
+
+	if (s->open)
+		return 1;
+	if ((r = run_sql(s, "PRAGMA incremental_vacuum(" SHRINK_PAGES ")", "shrink", e)) < 0 ||
+	    (r = pragma_int(s, "PRAGMA freelist_count", &left, e)) < 0)
+		return r;
+	if (left > 0)
+		return 1;
+	(void)sqlite3_db_release_memory(s->db);
+	return run_sql(s, "PRAGMA wal_checkpoint(TRUNCATE)", "truncate the log of", e);
 }
 
 static int

@@ -65,6 +65,10 @@ int store_each(struct store *s, enum store_stmt stmt, const struct store_val *va
 int store_commit(struct store *s, bool full, struct err *e);
 void store_rollback(struct store *s);
 
+/* Removes some of the free pages from the file, and then its log and SQLite's cache, between two
+ * transactions. Returns 1 if there are more free pages, 0 at the end, -errno with *e. */
+int store_shrink(struct store *s, struct err *e);
+
 /* Small values by name (node id, index counters). The caller frees *ret; -ENOENT if there is no
  * such value. */
 int store_meta_get(struct store *s, const char *key, char **ret, struct err *e);

@@ -14,6 +14,7 @@
 struct sd_event;
 struct store;
 struct turn;
+struct tidy;
 struct changes;
 struct children;
 struct alloc_table;
@@ -51,9 +52,10 @@ struct sup {
 	struct proc_args args;
 	char boot_id[BOOT_ID_SIZE];
 
-	/* core/: store.h, sup_turn.h, changed.h, sup_child.h */
+	/* core/: store.h, sup_turn.h, sup_tidy.h, changed.h, sup_child.h */
 	struct store *store;
 	struct turn *turn;
+	struct tidy *tidy;
 	struct changes *changes;
 	struct children *children;
 	struct parser *parser;

@@ -11,6 +11,7 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/source/source.h"
 #include "supervisor/core/store.h"
+#include "supervisor/core/sup_tidy.h"
 
 struct job_ref *
 job_ref_new(struct job *job)
@@ -184,6 +185,7 @@ alloc_forget(struct sup *sup, struct sup_alloc *sa)
 	t->n--;
 	sa->gone = true;
 	turn_write(sup, &sa->row);
+	tidy_count(sup);
 }
 
 struct loading {

@@ -10,6 +10,7 @@
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
+#include "supervisor/server/drive/local_age.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/server/job/local_job_view.h"
 
@@ -184,8 +185,8 @@ is_finished(const struct local_job *j)
 	return !j->purge && (job->stop || once) && local_job_status(j) == JOB_DEAD;
 }
 
-/* Collects allocs that are over, and purges jobs that are stopped or done, without waiting for
- * their thresholds. */
+/* Collects allocs and evaluations that are over, and purges jobs that are stopped or done, without
+ * waiting for their thresholds. */
 void
 local_api_collect_system(struct sup *sup, struct api_req *req)
 {
@@ -203,6 +204,7 @@ local_api_collect_system(struct sup *sup, struct api_req *req)
 		if (is_finished(j))
 			local_job_purge(l, j);
 	}
+	local_age_collect(l);
 	api_reply_json(req, json_null());
 }
 

@@ -51,6 +51,7 @@ struct local {
 	/* drive/ */
 	struct local_periodic *periodic;
 	struct sup_timer age;
+	int64_t collect_before_ns; /* local_age_collect(); 0: it is done */
 };
 
 static inline struct local *

@@ -8,14 +8,21 @@
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_evals.h"
+#include "supervisor/server/job/local_job.h"
+
+#define COLLECT_USEC 1000000 /* between two looks at jobs that are being purged */
 
 static void
-on_time(void *arg)
+forget_old(void *arg)
 {
 	struct local *l = arg;
 	int64_t before_ns =
 	    clock_real_ns() - (int64_t)(l->base.sup->config->eval_gc_ms * NS_PER_MS);
 
+	if (before_ns < l->collect_before_ns)
+		before_ns = l->collect_before_ns;
+	if (!local_jobs_purging(l))
+		l->collect_before_ns = 0;
 	local_allocs_forget(l, before_ns);
 	local_evals_forget(l, before_ns);
 	local_age_start(l);
@@ -25,7 +32,15 @@ void
 local_age_start(struct local *l)
 {
 	sup_timer_set(l->base.sup, &l->age, CLOCK_MONOTONIC,
-	    l->base.sup->config->gc_interval_ms * 1000, on_time, l);
+	    l->collect_before_ns ? COLLECT_USEC : l->base.sup->config->gc_interval_ms * 1000,
+	    forget_old, l);
+}
+
+void
+local_age_collect(struct local *l)
+{
+	l->collect_before_ns = clock_real_ns();
+	forget_old(l);
 }
 
 void

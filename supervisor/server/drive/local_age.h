@@ -6,6 +6,9 @@
 #include "supervisor/server/base/local.h"
 
 void local_age_start(struct local *l);
+/* Forgets now what is over, instead of after its threshold; and again until the jobs that are being
+ * purged are gone, because their evaluations are known as long as their allocs. */
+void local_age_collect(struct local *l);
 void local_age_free(struct local *l);
 
 #endif

@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
+#include "supervisor/core/sup_tidy.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/feed/local_events.h"
 #include "supervisor/server/job/local_evals.h"
@@ -192,6 +193,7 @@ forget_eval(struct local *l, struct local_eval *ev)
 	unlink_eval(l, ev);
 	ev->gone = true;
 	turn_write(l->base.sup, &ev->row);
+	tidy_count(l->base.sup);
 }
 
 void

@@ -103,6 +103,8 @@ struct local_job *local_job_put(
 void local_job_set_stable(struct local *l, struct local_job *j);
 /* Returns the newest stable version, or NULL. */
 const struct job *local_job_stable(const struct local_job *j);
+/* Returns true if a purged job still has allocs. */
+bool local_jobs_purging(const struct local *l);
 /* Hides the job; it is forgotten when its last alloc is removed. */
 void local_job_purge(struct local *l, struct local_job *j);
 /* Deletes old versions that nothing uses. */

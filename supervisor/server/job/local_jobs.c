@@ -231,6 +231,18 @@ local_job_purge(struct local *l, struct local_job *j)
 	local_mark_job(l, j);
 }
 
+bool
+local_jobs_purging(const struct local *l)
+{
+	size_t n;
+	cleanup_free struct local_key **all = local_jobs_sorted(l, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (local_job_of(all[i])->purge)
+			return true;
+	return false;
+}
+
 static struct local_version *
 find_stable(const struct local_job *j)
 {
