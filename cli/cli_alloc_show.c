@@ -280,12 +280,9 @@ cli_alloc_show(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/allocation/%s", id);
 	cleanup_json json_t *alloc = NULL;
-	int r;
+	int r = cli_api_fetch(cli, target, &alloc, e);
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &alloc, e);
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	print_alloc(cli, alloc);
 	if (options.brief)

@@ -265,6 +265,14 @@ cli_api_print(struct cli *cli, const char *target, struct err *e)
 	return r < 0 ? r : cli_json_print(answer, e);
 }
 
+int
+cli_api_fetch(struct cli *cli, const char *target, json_t **ret, struct err *e)
+{
+	int r = cli->json ? cli_api_print(cli, target, e) : cli_api_get(cli, target, ret, e);
+
+	return r < 0 ? r : !cli->json;
+}
+
 char *
 cli_target(const char *fmt, ...)
 {

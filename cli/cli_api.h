@@ -32,6 +32,9 @@ int cli_api_send_new(struct cli *cli, const char *method, const char *target, js
 int cli_api_refusal(struct cli *cli, int status, const char *text, struct err *e);
 /* Sends a GET and prints the answer, for -json. */
 int cli_api_print(struct cli *cli, const char *target, struct err *e);
+/* For a page about the answer: prints the answer and returns 0 if -json is set, else leaves it in
+ * *ret (a new reference) and returns 1; or -errno with *e. */
+int cli_api_fetch(struct cli *cli, const char *target, json_t **ret, struct err *e);
 /* Prints JSON, indented. Returns 0 or -errno. */
 int cli_json_print(const json_t *value, struct err *e);
 

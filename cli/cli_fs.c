@@ -272,12 +272,9 @@ print_directory(struct file *f, struct err *e)
 	struct cli_table *t;
 	const json_t *file;
 	size_t i;
-	int r;
+	int r = cli_api_fetch(f->cli, target, &list, e);
 
-	if (f->cli->json)
-		return cli_api_print(f->cli, target, e);
-	r = cli_api_get(f->cli, target, &list, e);
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	t = CLI_TABLE("Mode", "Size", "Modified Time", "Name");
 	json_array_foreach (list, i, file)

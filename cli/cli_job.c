@@ -173,12 +173,9 @@ show_job(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/job/%s", id);
 	cleanup_json json_t *job = NULL;
-	int r;
+	int r = cli_api_fetch(cli, target, &job, e);
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &job, e);
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	print_job(cli, job);
 	if (options.brief)

@@ -160,14 +160,11 @@ int
 cli_show(struct cli *cli, const char *target, cli_print_fn *print, struct err *e)
 {
 	cleanup_json json_t *object = NULL;
-	int r;
+	int r = cli_api_fetch(cli, target, &object, e);
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &object, e);
-	if (r == 0)
+	if (r > 0)
 		print(cli, object);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int

@@ -109,12 +109,9 @@ list_members(struct cli *cli, struct err *e)
 	cleanup_json json_t *answer = NULL;
 	const json_t *member;
 	size_t i;
-	int r;
+	int r = cli_api_fetch(cli, "/v1/agent/members", &answer, e);
 
-	if (cli->json)
-		return cli_api_print(cli, "/v1/agent/members", e);
-	r = cli_api_get(cli, "/v1/agent/members", &answer, e);
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	json_array_foreach (cli_json_get(answer, "Members"), i, member)
 		(void)leader_of(cli, cli_json_str(member, "Tags/region"));

@@ -13,29 +13,20 @@
 #include "cli/cli_watch.h"
 #include "common/mem.h"
 
-/* The API path of each part, and its name in the JSON page. The node's path needs its id. */
-static const char *const part_targets[PARTS] = {
-	[PART_SELF] = "/v1/agent/self",
-	[PART_HEALTH] = "/v1/agent/health",
-	[PART_PROBLEMS] = "/v1/agent/problems",
-	[PART_JOBS] = "/v1/jobs",
-	[PART_DEPLOYMENTS] = "/v1/deployments",
-	[PART_ALLOCS] = "/v1/allocations",
-	[PART_VOLUMES] = "/v1/volumes?type=csi",
-	[PART_PLUGINS] = "/v1/plugins?type=csi",
-	[PART_LEAKS] = "/v1/agent/leaks",
-};
-static const char *const part_names[PARTS] = {
-	[PART_SELF] = "Agent",
-	[PART_HEALTH] = "Health",
-	[PART_PROBLEMS] = "AgentProblems",
-	[PART_NODE] = "Node",
-	[PART_JOBS] = "Jobs",
-	[PART_DEPLOYMENTS] = "Deployments",
-	[PART_ALLOCS] = "Allocations",
-	[PART_VOLUMES] = "Volumes",
-	[PART_PLUGINS] = "Plugins",
-	[PART_LEAKS] = "Leaks",
+/* Each part's name in the JSON page, and its API path. The node's path needs its id. */
+static const struct {
+	const char *name, *target;
+} parts[PARTS] = {
+	[PART_SELF] = { "Agent", "/v1/agent/self" },
+	[PART_HEALTH] = { "Health", "/v1/agent/health" },
+	[PART_PROBLEMS] = { "AgentProblems", "/v1/agent/problems" },
+	[PART_NODE] = { "Node", NULL },
+	[PART_JOBS] = { "Jobs", "/v1/jobs" },
+	[PART_DEPLOYMENTS] = { "Deployments", "/v1/deployments" },
+	[PART_ALLOCS] = { "Allocations", "/v1/allocations" },
+	[PART_VOLUMES] = { "Volumes", "/v1/volumes?type=csi" },
+	[PART_PLUGINS] = { "Plugins", "/v1/plugins?type=csi" },
+	[PART_LEAKS] = { "Leaks", "/v1/agent/leaks" },
 };
 
 #define PROBLEMS_SHOWN 20 /* lines of a page, unless -verbose is set */
@@ -50,7 +41,7 @@ read_page(struct cli_page *p, struct err *e)
 	int r;
 
 	for (int i = 0; i < PARTS; i++) {
-		target = part_targets[i];
+		target = parts[i].target;
 		if (i == PART_NODE) {
 			node = cli_target("/v1/node/%s",
 			    cli_json_str(p->parts[PART_SELF], "stats/client/node_id"));
@@ -94,7 +85,7 @@ print_counts(const struct cli_page *p)
 	    count_status(allocs, "ClientStatus", "lost"));
 	for (enum cli_part i = PART_VOLUMES; i <= PART_LEAKS; i++)
 		if (p->parts[i])
-			cli_field(part_names[i], "%zu", json_array_size(p->parts[i]));
+			cli_field(parts[i].name, "%zu", json_array_size(p->parts[i]));
 }
 
 static void
@@ -188,7 +179,7 @@ print_page_json(const struct cli_page *p, struct err *e)
 
 	for (int i = 0; i < PARTS; i++)
 		(void)json_object_set_new(
-		    page, part_names[i], p->parts[i] ? json_incref(p->parts[i]) : json_null());
+		    page, parts[i].name, p->parts[i] ? json_incref(p->parts[i]) : json_null());
 	(void)json_object_set(page, "Problems", p->problems);
 	return cli_json_print(page, e);
 }

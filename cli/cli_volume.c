@@ -230,12 +230,9 @@ show_volume(struct cli *cli, const char *id, struct err *e)
 	cleanup_free char *target = cli_target("/v1/volume/csi/%s", id);
 	cleanup_json json_t *volume = NULL;
 	char size[CLI_TIME_SIZE], mount[CLI_OPTIONS_SIZE];
-	int r;
+	int r = cli_api_fetch(cli, target, &volume, e);
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &volume, e);
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	cli_field("ID", "%s", cli_json_str(volume, "ID"));
 	cli_field("Name", "%s", cli_json_str(volume, "Name"));

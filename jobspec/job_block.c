@@ -14,13 +14,6 @@
 #define JOB_BLOCK_BEGIN(block) extern const struct job_block job_block_##block;
 #define JOB_BLOCK_END(block)
 #include "jobspec/job_blocks.def"
-#undef JOB_LABEL
-#undef JOB_ATTR
-#undef JOB_MAP
-#undef JOB_BLOCK
-#undef JOB_CONST
-#undef JOB_BLOCK_BEGIN
-#undef JOB_BLOCK_END
 
 #define JOB_LABEL(j)         { .json = #j, .kind = JOB_LABEL_TEXT },
 #define JOB_ATTR(n, j, k, r) { .name = n, .json = #j, .kind = JOB_##k, .required = r },
@@ -37,13 +30,6 @@
 		.n = sizeof block##_fields / sizeof(struct job_field),                             \
 	};
 #include "jobspec/job_blocks.def"
-#undef JOB_LABEL
-#undef JOB_ATTR
-#undef JOB_MAP
-#undef JOB_BLOCK
-#undef JOB_CONST
-#undef JOB_BLOCK_BEGIN
-#undef JOB_BLOCK_END
 
 #define JOB_LABEL(json)
 #define JOB_ATTR(name, json, kind, required)
