@@ -60,6 +60,17 @@ say_hook_message(const struct alloc_runner *ar, struct causes *c)
 		causes_add(c, last->time, "", "%s.", str(last->display_message));
 }
 
+/* Returns whether the task runs, and a restarted supervisor waits for the first message of its
+ * executor. */
+static bool
+is_found_again(const struct task_runner *tr)
+{
+	const struct task_state *s =
+	    map_get(task_state, &tr->ar->sa->a.task_states, tr->task->name);
+
+	return tr->phase == TASK_STARTING && s && s->state == TASK_STATE_RUNNING;
+}
+
 static void
 say_phase(const struct task_runner *tr, struct causes *c)
 {
@@ -78,7 +89,7 @@ say_phase(const struct task_runner *tr, struct causes *c)
 			      ? "It is a poststop task: it waits for the main tasks to end."
 			      : "It waits for tasks that have to start or end before it."
 			: "It waits until its last run is cleaned up.");
-	else if (texts[tr->phase])
+	else if (texts[tr->phase] && !is_found_again(tr))
 		causes_add(c, 0, tr->task->name, "%s", texts[tr->phase]);
 }
 
