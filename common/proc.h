@@ -20,11 +20,11 @@
 
 /*
  * How the supervisor ends, and how the launcher reacts. At EOF on FD_LINK it finishes its turn and
- * exits 0; tasks keep running. SIGTERM (blocked at its start, so that an early one is not lost)
- * does the same, but in -dev it first drains the node: it stops all tasks, removes all allocs, then
- * exits 0. PROC_EXIT_GIVE_UP means that a restart would end in the same way (for example with a
- * newer state.db): the launcher exits too, with that code. After any other end the launcher
- * restarts all processes.
+ * exits 0; tasks keep running. SIGTERM and SIGINT (blocked at its start, so that an early one is
+ * not lost) do the same, but in -dev, or as drain_on_shutdown says (leave.h), it first drains the
+ * node: it stops all tasks, with -dev removes all allocs, then exits 0. PROC_EXIT_GIVE_UP means
+ * that a restart would end in the same way (for example with a newer state.db): the launcher exits
+ * too, with that code. After any other end the launcher restarts all processes.
  */
 #define PROC_EXIT_GIVE_UP 78
 

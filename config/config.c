@@ -72,76 +72,15 @@ read_client_enabled(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
-add_server(struct config_reader *c, const struct hcl_node *node)
-{
-	struct agent_config *config = c->config;
-
-	if (config->n_servers == CONFIG_SERVERS_MAX)
-		return config_fail(c, node->at, "servers: expected at most 16");
-	if (node->text[0] == '\0' || strpbrk(node->text, " \t"))
-		return config_fail(c, node->at,
-		    "servers: expected the address of a server, found \"%.64s\"", node->text);
-	if (config_get_text(
-		c, node, "servers", config->servers[config->n_servers], CONFIG_PATH_SIZE) < 0)
-		return -EINVAL;
-	config->n_servers++;
-	return 0;
-}
-
-static int
-read_servers(struct config_reader *c, const struct hcl_node *node)
-{
-	c->config->n_servers = 0;
-	return config_each_string(c, node, node->key, add_server);
-}
-
-/* retry_join adds to client.servers. Addresses that a cloud provider would supply are not
- * supported. */
-static int
-add_join(struct config_reader *c, const struct hcl_node *node)
-{
-	if (strncmp(node->text, "provider=", 9) == 0) {
-		config_warn(c, node->at, "retry_join",
-		    "has no effect with a provider: set addresses of servers");
-		return 0;
-	}
-	return add_server(c, node);
-}
-
-static int
-read_retry_join(struct config_reader *c, const struct hcl_node *node)
-{
-	return config_each_string(c, node, node->key, add_join);
-}
-
-static int
-get_duration(struct config_reader *c, const struct hcl_node *node, uint64_t *ret_ms)
-{
-	struct err why = { 0 };
-	int64_t ns = 0;
-
-	if (node->kind != HCL_NODE_STRING)
-		return config_wrong(c, node, node->key, "a duration such as \"30s\"");
-	if (duration_parse(node->text, &ns, &why) < 0)
-		return config_fail(c, node->at, "%s: %.200s", node->key, why.msg);
-	if (ns < NS_PER_MS)
-		return config_fail(c, node->at,
-		    "%s: expected a duration of at least 1ms, found \"%.64s\"", node->key,
-		    node->text);
-	*ret_ms = (uint64_t)(ns / NS_PER_MS);
-	return 0;
-}
-
-static int
 read_max_kill_timeout(struct config_reader *c, const struct hcl_node *node)
 {
-	return get_duration(c, node, &c->config->max_kill_timeout_ms);
+	return config_get_duration(c, node, 1, &c->config->max_kill_timeout_ms);
 }
 
 static int
 read_gc_interval(struct config_reader *c, const struct hcl_node *node)
 {
-	return get_duration(c, node, &c->config->gc_interval_ms);
+	return config_get_duration(c, node, 1, &c->config->gc_interval_ms);
 }
 
 static int
@@ -149,7 +88,8 @@ read_gc_threshold(struct config_reader *c, const struct hcl_node *node)
 {
 	bool eval = strcmp(node->key, "eval_gc_threshold") == 0;
 
-	return get_duration(c, node, eval ? &c->config->eval_gc_ms : &c->config->job_gc_ms);
+	return config_get_duration(
+	    c, node, 1, eval ? &c->config->eval_gc_ms : &c->config->job_gc_ms);
 }
 
 static int
@@ -343,18 +283,10 @@ static const struct config_attr reserved_attrs[] = {
 	{ 0 },
 };
 
-static const struct config_attr server_join_attrs[] = {
-	CALL("retry_join", read_retry_join),
-	UNUSED_AS("start_join", "has no effect: use retry_join"),
-	UNUSED_AS("retry_interval", "has no effect: drover's own backoff applies"),
-	UNUSED_AS("retry_max", "has no effect: drover retries indefinitely"),
-	{ 0 },
-};
-
 static const struct config_attr client_attrs[] = {
 	CALL("enabled", read_client_enabled),
-	CALL("servers", read_servers),
-	BLOCK("server_join", server_join_attrs),
+	CALL("servers", config_read_servers),
+	BLOCK("server_join", config_server_join_attrs),
 	TEXT("node_class", node_class),
 	TEXT("node_pool", node_pool),
 	BLOCK("meta", meta_attrs),
@@ -387,6 +319,8 @@ static const struct config_attr client_attrs[] = {
 	    "has no effect: jobs with network mode bridge are refused"),
 	UNUSED_AS(
 	    "bridge_network_name", "has no effect: jobs with network mode bridge are refused"),
+	BOOL("disable_remote_exec", disable_remote_exec),
+	CALL("drain_on_shutdown", config_read_drain),
 	UNUSED_AS(
 	    "bridge_network_subnet", "has no effect: jobs with network mode bridge are refused"),
 	UNUSED_AS("bridge_network_subnet_ipv6",
@@ -399,10 +333,6 @@ static const struct config_attr client_attrs[] = {
 	UNUSED_AS("cpu_disable_dmidecode", "has no effect: drover never runs dmidecode"),
 	UNUSED_AS("default_ineligible",
 	    "has no effect: a new node is eligible: use drover node eligibility -disable"),
-	UNUSED_AS("disable_remote_exec", "has no effect: restrict access to the control socket, or "
-					 "use ACL policies without alloc-exec"),
-	UNUSED_AS("drain_on_shutdown",
-	    "has no effect: tasks keep running when the agent stops: run drover node drain before"),
 	UNUSED_AS("fingerprint", "has no effect: drover measures the node in its own way"),
 	UNUSED_AS("gc_volumes_on_node_gc", "has no effect: dynamic host volumes are not supported"),
 	UNUSED_AS(
@@ -528,7 +458,7 @@ static const struct config_attr tls_attrs[] = {
 static int
 read_token_ttl(struct config_reader *c, const struct hcl_node *node)
 {
-	return get_duration(c, node, &c->config->acl_ttl_ms);
+	return config_get_duration(c, node, 1, &c->config->acl_ttl_ms);
 }
 
 static const struct config_attr acl_attrs[] = {
@@ -561,6 +491,8 @@ static const struct config_attr agent_attrs[] = {
 	UNUSED_SOCKET("bind_addr"),
 	UNUSED_SOCKET("ports"),
 	UNUSED_AS("audit", "has no effect: requests are not audited"),
+	BOOL("leave_on_interrupt", leave_on_interrupt),
+	BOOL("leave_on_terminate", leave_on_terminate),
 	UNUSED_AS("autopilot", "has no effect: there is one embedded server"),
 	UNUSED_AS("consul", "has no effect: jobs with consul blocks are refused"),
 	UNUSED_AS(
@@ -574,10 +506,6 @@ static const struct config_attr agent_attrs[] = {
 	UNUSED_AS("http_api_response_headers",
 	    "has no effect: the API is on the control socket, without added headers"),
 	UNUSED_AS("keyring", "has no effect: the embedded server signs and encrypts nothing"),
-	UNUSED_AS("leave_on_interrupt", "has no effect: SIGINT stops the agent, tasks keep "
-					"running: run drover node drain before"),
-	UNUSED_AS("leave_on_terminate", "has no effect: SIGTERM stops the agent, tasks keep "
-					"running: run drover node drain before"),
 	UNUSED_AS("limits", "has no effect: the limits of the control socket are fixed"),
 	UNUSED_AS("log_file",
 	    "has no effect: the log goes to stderr, which is the journal under systemd"),

@@ -2,6 +2,7 @@
 /* config_check.c: checks the combination of all files of a configuration. Runs in: the launcher's
  * configuration child, cli. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,6 +114,27 @@ check_servers(const struct agent_config *config, struct config_sink *sink)
 	}
 }
 
+/* The block and the signals have no effect without each other. */
+static void
+check_leave(struct agent_config *config, struct config_sink *sink)
+{
+	bool leaves = config->leave_on_interrupt || config->leave_on_terminate;
+
+	if (config->drain_on_shutdown)
+		config->drain_signals = (config->leave_on_interrupt ? 1u << SIGINT : 0) |
+					(config->leave_on_terminate ? 1u << SIGTERM : 0);
+	if (leaves && !config->drain_on_shutdown)
+		config_say(sink, false,
+		    "leave_on_interrupt and leave_on_terminate have no effect without client { "
+		    "drain_on_shutdown { } }: tasks keep running when the agent ends");
+	if (!leaves && config->drain_on_shutdown)
+		config_say(sink, false,
+		    "drain_on_shutdown has no effect without leave_on_terminate = true or "
+		    "leave_on_interrupt = true: tasks keep running when the agent ends");
+	if (config->retry_max > 0 && config->n_servers == 0)
+		config_say(sink, false, "retry_max has no effect without servers");
+}
+
 int
 config_check(struct agent_config *config, struct agent_policy *policy, struct config_sink *sink)
 {
@@ -125,5 +147,6 @@ config_check(struct agent_config *config, struct agent_policy *policy, struct co
 	drop_inner_volumes(config, policy, sink);
 	check_host_modes(config, sink);
 	check_servers(config, sink);
+	check_leave(config, sink);
 	return sink->n_errors > n_errors ? -EINVAL : 0;
 }

@@ -73,6 +73,7 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		.max_dynamic_port = 32000,
 		.acl_ttl_ms = 30000,
 		.gc_interval_ms = dev ? 600000 : 60000,
+		.drain_deadline_ms = 3600000,
 		.gc_disk_percent = dev ? 99 : 80,
 		.gc_inode_percent = dev ? 99 : 70,
 		.gc_max_allocs = 50,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/duration.h"
 #include "common/similar.h"
 
 #define KEYS_MAX 100 /* of a block */
@@ -201,6 +202,25 @@ config_get_path(struct config_reader *c, const struct hcl_node *node, const char
 	if (len > 1 && ret[len - 1] == '/')
 		ret[len - 1] = '\0';
 	return config_check_path(c, node->at, key, ret);
+}
+
+int
+config_get_duration(
+    struct config_reader *c, const struct hcl_node *node, uint64_t least_ms, uint64_t *ret_ms)
+{
+	struct err why = { 0 };
+	int64_t ns = 0;
+
+	if (node->kind != HCL_NODE_STRING)
+		return config_wrong(c, node, node->key, "a duration such as \"30s\"");
+	if (duration_parse(node->text, &ns, &why) < 0)
+		return config_fail(c, node->at, "%s: %.200s", node->key, why.msg);
+	if (ns < (int64_t)least_ms * NS_PER_MS)
+		return config_fail(c, node->at,
+		    "%s: expected a duration of at least %llums, found \"%.64s\"", node->key,
+		    (unsigned long long)least_ms, node->text);
+	*ret_ms = (uint64_t)(ns / NS_PER_MS);
+	return 0;
 }
 
 int

@@ -92,6 +92,9 @@ int config_get_bool(
     struct config_reader *c, const struct hcl_node *node, const char *key, bool *ret);
 int config_get_path(struct config_reader *c, const struct hcl_node *node, const char *key,
     char ret[CONFIG_PATH_SIZE]);
+/* Reads a duration such as "30s". */
+int config_get_duration(
+    struct config_reader *c, const struct hcl_node *node, uint64_t least_ms, uint64_t *ret_ms);
 /* Checks for an absolute path without "." and ".." and without doubled or trailing slashes. */
 int config_check_path(
     struct config_reader *c, struct hcl_range at, const char *key, const char *path);
@@ -113,6 +116,11 @@ int config_read_blocks(
 int config_read_network_interface(struct config_reader *c, const struct hcl_node *node);
 int config_read_reserved_ports(struct config_reader *c, const struct hcl_node *node);
 extern const struct config_attr config_host_network_attrs[];
+
+/* In config_cluster.c: of client. */
+int config_read_servers(struct config_reader *c, const struct hcl_node *node);
+int config_read_drain(struct config_reader *c, const struct hcl_node *node);
+extern const struct config_attr config_server_join_attrs[];
 
 /* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];

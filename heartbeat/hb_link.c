@@ -47,6 +47,7 @@ struct hb_link {
 	unsigned failed; /* consecutive failed candidates */
 	uint64_t retry_ms, complained_ms, rebalance_ms;
 	bool doubted; /* another server should replace the current one */
+	bool joined;  /* a server has been in use */
 	uint64_t n_nodes;
 	char why[ERR_MSG_SIZE];
 };
@@ -118,7 +119,7 @@ static const struct hb_yamux_ops yamux_ops = { on_open, on_data, on_fin, on_rese
 /* --- connections --- */
 
 static void
-tell_server(struct hb_link *l)
+tell_server(struct hb_link *l, bool gives_up)
 {
 	HbServerEv ev = HB_SERVER_EV__INIT;
 	char *known[HB_RPC_SERVERS];
@@ -129,6 +130,7 @@ tell_server(struct hb_link *l)
 	ev.known = known;
 	ev.n_known = l->servers.n;
 	ev.why = l->why;
+	ev.gives_up = gives_up;
 	hb_ipc_tell(l->hb, HB_SERVER_EV, 0, &ev.base, -1);
 }
 
@@ -168,7 +170,9 @@ set_why(struct hb_link *l, const char *name, const char *why)
 static void
 candidate_failed(struct hb_link *l, const char *name, const char *why)
 {
-	unsigned rounds, wait;
+	const struct agent_config *config = l->hb->config;
+	unsigned rounds;
+	uint64_t wait;
 
 	set_why(l, name, why);
 	log_debug("server %s: %s", name, why);
@@ -176,13 +180,18 @@ candidate_failed(struct hb_link *l, const char *name, const char *why)
 		return;
 	rounds = l->failed / (unsigned)l->servers.n;
 	wait = RETRY_MS << (rounds < RETRY_DOUBLE ? rounds : RETRY_DOUBLE);
-	l->retry_ms = l->hb->now_ms + wait + hb_random(wait);
+	wait += hb_random(wait);
+	if (!l->joined && config->retry_interval_ms)
+		wait = config->retry_interval_ms;
+	l->retry_ms = l->hb->now_ms + wait;
 	if (l->current)
 		return;
 	if (rounds == 1) {
 		log_warn("no server can be reached: %s", l->why);
-		tell_server(l);
+		tell_server(l, false);
 	}
+	if (!l->joined && config->retry_max && rounds == config->retry_max + 1)
+		tell_server(l, true);
 	if (rounds % FALL_BACK == 0)
 		hb_servers_from_config(&l->servers, l->hb->config);
 }
@@ -299,6 +308,7 @@ take_over(struct hb_link *l)
 	l->candidate = NULL;
 	l->failed = 0;
 	l->doubted = false;
+	l->joined = true;
 	l->rebalance_ms = l->hb->now_ms + rebalance_after(l);
 	set_why(l, l->current->name, "");
 	l->why[0] = '\0';
@@ -310,7 +320,7 @@ take_over(struct hb_link *l)
 		l->ops->move(l->hb, old);
 		bound_draining(l);
 	}
-	tell_server(l);
+	tell_server(l, false);
 	l->ops->server(l->hb);
 }
 
@@ -460,7 +470,7 @@ hb_link_set_servers(struct hb_link *l, const struct hb_rpc_node *node)
 {
 	l->n_nodes = node->n_nodes > 0 ? (uint64_t)node->n_nodes : 0;
 	if (hb_servers_from_cluster(&l->servers, node))
-		tell_server(l);
+		tell_server(l, false);
 }
 
 size_t

@@ -165,18 +165,18 @@ add_variable(struct words *w, const char *name)
 		add_word(w, "%s=%s", name, value);
 }
 
-/* Only the supervisor starts with SIGTERM blocked, so that a signal that comes before its handler
- * is installed is not lost (proc.h). */
+/* Only the supervisor starts with SIGTERM and SIGINT blocked, so that a signal that comes before
+ * its handler is installed is not lost (proc.h). */
 static void
-set_signals(bool block_term)
+set_signals(bool block_ends)
 {
 	sigset_t mask;
 
 	for (int signo = 1; signo <= SIGRTMAX; signo++)
 		(void)signal(signo, SIG_DFL);
 	(void)sigemptyset(&mask);
-	if (block_term)
-		(void)sigaddset(&mask, SIGTERM);
+	if (block_ends)
+		(void)(sigaddset(&mask, SIGTERM) || sigaddset(&mask, SIGINT));
 	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 

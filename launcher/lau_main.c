@@ -2,10 +2,10 @@
 /* lau_main.c: the launcher: its options, the order of the start, the end. Runs in: launcher, as
  * root with all capabilities and without a filter, because every task would inherit a filter. It
  * reads no message from any process. SIGTERM and SIGINT end the agent's processes and leave the
- * tasks running; with -dev they first drain the node, and everything outside the data directory is
- * removed. A second signal ends the wait for the drain. SIGHUP reloads the configuration. Exit
- * codes: 0 ended by a signal; 1 could not start; 2 bad arguments; 78 another start would end the
- * same way (proc.h). */
+ * tasks running; with -dev, and as drain_on_shutdown says, they first drain the node. With -dev
+ * everything outside the data directory is removed. A second signal ends the wait for the drain.
+ * SIGHUP reloads the configuration. Exit codes: 0 ended by a signal; 1 could not start; 2 bad
+ * arguments; 78 another start would end the same way (proc.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>

@@ -134,7 +134,7 @@ start_set(struct launcher *l)
 	l->ending = l->killed = false;
 	l->kill_at_ms = 0;
 	if (l->stopping) /* it died during the drain */
-		(void)kill(sup->pid, SIGTERM);
+		(void)kill(sup->pid, l->drain);
 }
 
 static bool
@@ -184,7 +184,7 @@ on_supervisor_end(struct launcher *l, int status)
 		l->done = true;
 		l->exit_code = PROC_EXIT_GIVE_UP;
 	} else if (l->stopping) {
-		l->done = !l->dev || finished || l->forced || ++l->drain_tries == DRAIN_TRIES;
+		l->done = !l->drain || finished || l->forced || ++l->drain_tries == DRAIN_TRIES;
 	}
 	if (asked && !l->stopping) {
 		sup->delay_ms = 0;
@@ -261,24 +261,26 @@ reload(struct launcher *l)
 }
 
 static void
-stop(struct launcher *l)
+stop(struct launcher *l, int signo)
 {
 	struct lau_child *sup = &l->children[IPC_SUPERVISOR];
 
 	(void)notify_send("STOPPING=1");
-	if (l->stopping && l->dev) {
-		log_warn("not waiting any longer: killing the remaining tasks");
+	if (l->stopping && l->drain) {
+		log_warn("not waiting any longer for the end of the remaining tasks");
 		l->forced = true;
 	}
-	if (!l->stopping && l->dev)
+	if (!l->stopping && (l->dev || l->config.config->drain_signals >> signo & 1)) {
 		log_info("draining; send the signal again to stop waiting");
 	l->stopping = true;
+		l->drain = signo;
+	}
 	if (sup->pid == 0)
-		l->done = !l->dev || l->forced;
-	else if (!l->dev)
+		l->done = !l->drain || l->forced;
+	else if (!l->drain || (l->forced && !l->dev))
 		end_supervisor(l);
 	else
-		(void)kill(sup->pid, l->forced ? SIGKILL : SIGTERM);
+		(void)kill(sup->pid, l->forced ? SIGKILL : l->drain);
 }
 
 /* signalfd delivers the lowest number first, which is SIGHUP: only one signal is read per turn, so
@@ -295,7 +297,7 @@ on_signal(struct launcher *l)
 		else if (si.ssi_signo == SIGHUP)
 			hup = true;
 		else
-			stop(l);
+			stop(l, (int)si.ssi_signo);
 	}
 	if (hup && !l->stopping)
 		reload(l);

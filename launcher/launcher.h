@@ -80,9 +80,11 @@ struct launcher {
 	bool ending;   /* the supervisor has ended or was told to: nothing is started until all
 			  processes have ended */
 	bool stopping; /* the agent ends: SIGTERM or SIGINT came, or the supervisor gave up */
-	bool forced;   /* -dev: a second signal came, remaining tasks are killed */
-	bool done;     /* the supervisor has ended for good; the agent ends when the others have */
-	unsigned drain_tries; /* -dev: number of supervisors that died during the drain */
+	int drain;     /* when stopping: the signal that began a drain of the node; 0: none */
+	bool
+	    forced; /* a second signal came: the drain ends; with -dev remaining tasks are killed */
+	bool done;  /* the supervisor has ended for good; the agent ends when the others have */
+	unsigned drain_tries; /* number of supervisors that died during the drain */
 	int exit_code;
 	uint64_t kill_at_ms; /* when ending: time of SIGKILL; 0: never */
 	bool killed; /* when ending: SIGKILL was sent; kill_at_ms is now when the launcher stops

@@ -24,6 +24,7 @@
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/alloc/alloc_gc.h"
 #include "supervisor/alloc/client.h"
+#include "supervisor/alloc/leave.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/http/api.h"
@@ -54,13 +55,21 @@ on_drained(struct sup *s)
 	s->exiting = true;
 }
 
+static void
+on_left(struct sup *s)
+{
+	s->exiting = true;
+}
+
 static int
-on_sigterm(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
 	const struct client_stop all = { .why = "the agent was told to end", .done = on_drained };
 
 	(void)sd_notify(0, "STOPPING=1");
-	if (sup.args.dev && !sup.draining) {
+	if (!sup.args.dev && (sup.config->drain_signals >> si->ssi_signo & 1)) {
+		leave_begin(&sup, on_left);
+	} else if (sup.args.dev && !sup.draining) {
 		sup.draining = true; /* not a drain of the node, which an operator requests and
 					which outlives the agent */
 		client_stop_all(&sup, &all);
@@ -121,8 +130,11 @@ begin_loop(struct err *e)
 		return err_set(e, r, "make the work loop");
 	(void)sigemptyset(&mask);
 	(void)sigaddset(&mask, SIGTERM);
+	(void)sigaddset(&mask, SIGINT);
 	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
-	r = sd_event_add_signal(sup.event, NULL, SIGTERM, on_sigterm, NULL);
+	r = sd_event_add_signal(sup.event, NULL, SIGTERM, on_signal, NULL);
+	if (r >= 0)
+		r = sd_event_add_signal(sup.event, NULL, SIGINT, on_signal, NULL);
 	if (r >= 0)
 		r = sd_event_set_watchdog(sup.event, true);
 	return r < 0 ? err_set(e, r, "make the work loop") : 0;
@@ -195,6 +207,7 @@ end_parts(void)
 		sup.source->ops->free(sup.source);
 	sup.source = NULL;
 	alloc_gc_free(&sup);
+	leave_free(&sup);
 	client_free(&sup);
 	check_queues_free(&sup);
 	volumes_free(&sup);
@@ -244,7 +257,7 @@ run(void *state, const struct proc_args *args)
 	code_let_go(); /* GnuTLS, which libmicrohttpd links, has been initialised but is not used */
 	r = turn_loop(&sup);
 	end_parts();
-	return r;
+	return r < 0 ? r : sup.exit_code;
 }
 
 static const struct proc_spec supervisor = {

@@ -90,9 +90,16 @@ exec_stream_open(
 {
 	cleanup_done(strings) struct strings command = { 0 };
 	struct task_runner *tr = NULL;
-	int status = check_wish(sup, wish, &command, &tr, e);
+	int status;
 
 	es->sup = sup;
+	if (sup->config->disable_remote_exec) {
+		(void)err_say(e, -EACCES,
+		    "Permission denied: this node's configuration has client { "
+		    "disable_remote_exec = true }");
+		return 403;
+	}
+	status = check_wish(sup, wish, &command, &tr, e);
 	if (status != 0)
 		return status;
 	es->tty = wish->tty;

@@ -37,6 +37,7 @@ struct sup_alloc;
 struct task;
 struct string_map;
 struct client;
+struct leave;
 struct alloc_fs;
 struct alloc_gc;
 struct disk_watch;
@@ -81,8 +82,9 @@ struct sup {
 	struct check_tls *check_tls;
 	void (*task_env_vars)(
 	    const struct sup_alloc *sa, const struct task *task, struct string_map *vars);
-	/* alloc/: client.h, alloc_fs.h, alloc_gc.h, hook_disk.c */
+	/* alloc/: client.h, leave.h, alloc_fs.h, alloc_gc.h, hook_disk.c */
 	struct client *client;
+	struct leave *leave; /* NULL: no drain before the end */
 	struct alloc_fs *alloc_fs;
 	struct alloc_gc *alloc_gc;
 	struct disk_watch *disk_watch;
@@ -94,8 +96,9 @@ struct sup {
 	int run_dir_fd;  /* <data>/run: records */
 	int sock_dir_fd; /* <rt>/x: the runs' sockets */
 	int log_dir_fd;  /* <data>/logs */
-	bool draining;   /* -dev is ending: all allocs are stopped first */
+	bool draining;   /* the agent is ending: all allocs are stopped first, none is placed */
 	bool exiting;
+	int exit_code; /* when exiting: for main */
 };
 
 #endif

@@ -12,6 +12,7 @@
 
 struct alloc;
 struct causes;
+struct drain_strategy;
 struct service_registration;
 struct source;
 struct source_api;
@@ -38,6 +39,8 @@ struct source_token {
  * the reason in *e; other errors may be retried. */
 typedef void sign_cb(struct sup *sup, void *arg, int r, const struct source_token *tokens, size_t n,
     const struct err *e);
+
+typedef void leave_cb(struct sup *sup, int r, const struct err *e);
 
 struct source_ops {
 	const char *name;
@@ -87,6 +90,10 @@ struct source_ops {
 	    size_t n, sign_cb *cb, void *arg);
 	/* Cancels the signing; the callback is not called. */
 	void (*sign_cancel)(struct source *s, struct sup_alloc *sa);
+	/* Has the servers drain this node, because the agent ends. cb is called once, not within
+	 * the call: r is 0 when all allocs that the drain concerns have ended and the servers know
+	 * it, or negative with *e if the servers cannot be asked. NULL: there are no servers. */
+	void (*leave)(struct source *s, const struct drain_strategy *drain, leave_cb *cb);
 	/* Places no new allocs while on; does not stop any. */
 	void (*set_drain)(struct source *s, bool on);
 	/* Adds what will happen to an alloc that has ended or is to end (alloc_why.h). NULL:

@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "proto/heartbeat.pb-c.h"
 #include "supervisor/cluster/link/link_stream.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/sup_child.h"
 
 /* Bytes of the largest body inside a packet: the message's limit less its other fields. */
@@ -155,6 +156,15 @@ on_server(struct sup *sup, const HbServerEv *ev)
 		(void)snprintf(
 		    l->known[l->n_known], sizeof l->known[0], "%s", ev->known[l->n_known]);
 	set_server(sup, ev->server, ev->why);
+	if (!ev->gives_up)
+		return;
+	journal_error(JOURNAL_SERVERS, NULL,
+	    "no server was reached in %llu attempts, so the agent ends, as server_join { retry_max "
+	    "} "
+	    "says; tasks keep running: %s",
+	    (unsigned long long)sup->config->retry_max + 1, ev->why);
+	sup->exit_code = PROC_EXIT_GIVE_UP;
+	sup->exiting = true;
 }
 
 static int

@@ -15,6 +15,7 @@
 #include "supervisor/cluster/node/nomad_claims.h"
 #include "supervisor/cluster/node/nomad_events.h"
 #include "supervisor/cluster/node/nomad_needs.h"
+#include "supervisor/cluster/node/nomad_leave.h"
 #include "supervisor/cluster/node/nomad_node.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/node/nomad_services.h"
@@ -90,6 +91,7 @@ nomad_free(struct source *s)
 		nomad_allocs_free(n);
 	nomad_node_free(n);
 	nomad_events_free(n);
+	nomad_leave_free(n);
 	nomad_register_free(n);
 	free(n);
 }
@@ -118,6 +120,7 @@ static const struct source_ops nomad_ops = {
 	.services_set = nomad_services_set,
 	.sign = nomad_sign,
 	.sign_cancel = nomad_sign_cancel,
+	.leave = nomad_leave,
 	.set_drain = set_drain,
 	.free = nomad_free,
 };

@@ -103,6 +103,12 @@ struct nomad {
 	struct sup_timer update_timer;
 	uint64_t update_due_ms; /* time of the timer; 0: off */
 	unsigned update_failures;
+
+	/* nomad_leave.c */
+	void (*leave)(
+	    struct sup *sup, int r, const struct err *e); /* NULL: the agent does not end */
+	bool leave_spares_system;
+	struct sup_timer leave_timer;
 };
 
 static inline struct nomad *

@@ -74,7 +74,7 @@ def test_the_agent_can_be_stopped_with_a_second_signal():
     node.process.send_signal(signal.SIGTERM)
     node.wait_log("draining")
     case.equal(node.stop(), 0, "exit code")
-    case.contains(node.log(), "not waiting any longer: killing the remaining tasks")
+    case.contains(node.log(), "not waiting any longer for the end of the remaining tasks")
     case.until(lambda: not any(running()), 10, "the task's end")
 
 

@@ -14,7 +14,7 @@ import termios
 import threading
 import urllib.parse
 
-from lib import api, binary, case
+from lib import agent, api, binary, case
 from lib.fake_api import FakeApi, alloc
 from lib.websocket import CLOSE, PING, PONG, TEXT, Closed, Exec, Refused, Socket, frame
 
@@ -95,6 +95,15 @@ def test_invalid_requests_are_refused():
         refused(400, "tty", tty="perhaps")
         refused(400, "websocket", headers={"Upgrade": "h2c"})
         refused(400, "websocket", headers={"Sec-WebSocket-Version": "8"})
+
+
+def test_an_agent_with_disable_remote_exec_runs_no_commands():
+    with api.Node(args=agent.config_args("client { disable_remote_exec = true }\n")) as node:
+        alloc = running(node, "web")
+        e = case.raises(Refused, Exec, node, alloc, ["true"])
+        case.equal(e.status, 403, e.text)
+        case.contains(e.text, "disable_remote_exec")
+        case.equal(len(node.wait_running("web")), 1, "whether the task still runs")
 
 
 def test_invalid_frames_close_the_connection():

@@ -31,7 +31,7 @@ def test_calls_and_their_errors():
         e = refused(h, "Nope.Nope", GLOBAL)
         case.contains(e.text, "rpc: can't find service Nope.Nope")
         case.equal(h.call("Status.Ping", GLOBAL), {}, "answer of the next call")
-        case.equal(h.servers[-1], {"server": servers.address, "known": [servers.address], "why": ""}, "reported server")
+        case.equal(h.servers[-1], {"server": servers.address, "known": [servers.address], "why": "", "gives_up": False}, "reported server")
         case.equal(len(servers.connections()), 1, "connections")
 
 
