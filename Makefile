@@ -165,6 +165,8 @@ UNITDIR := $(PREFIX)/lib/systemd/system
 BASH_COMPLETION := $(PREFIX)/share/bash-completion/completions/drover
 ZSH_COMPLETION  := $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)/_drover
 FISH_COMPLETION := $(PREFIX)/share/fish/vendor_completions.d/drover.fish
+# Those with @ are for further agents on the machine, and differ from the others in three lines.
+SERVICES := drover.service drover-tasks.service drover@.service drover-tasks@.service
 .PHONY: install uninstall
 install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d and sysusers.d
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(PREFIX)/lib/tmpfiles.d $(PREFIX)/lib/sysusers.d)
@@ -177,7 +179,11 @@ install: $(BINARIES) ## install into $(DESTDIR)$(PREFIX), with units, tmpfiles.d
 	install -D -m 644 contrib/completion/drover.fish $(DESTDIR)$(FISH_COMPLETION)
 	install -m 644 contrib/systemd/drover.service contrib/systemd/drover.socket contrib/systemd/drover-tasks.service \
 	    $(DESTDIR)$(UNITDIR)/
-	sed -i 's,/usr/libexec/drover,$(LIBEXEC),' $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover-tasks.service)
+	sed -e 's/^Description=.*/& %i/; s/drover-tasks\.service/drover-tasks@%i.service/g' \
+	    -e 's,^ExecStart=.*,& -config /etc/drover-%i,; /^Also=/d' contrib/systemd/drover.service >'$(DESTDIR)$(UNITDIR)/drover@.service'
+	sed -e 's/^Description=.*/& %i/; s,^ExecStart=.*,& /run/drover-%i,' contrib/systemd/drover-tasks.service \
+	    >'$(DESTDIR)$(UNITDIR)/drover-tasks@.service'
+	sed -i 's,/usr/libexec/drover,$(LIBEXEC),' $(addprefix $(DESTDIR)$(UNITDIR)/,$(SERVICES))
 	install -m 644 contrib/systemd/tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf
 	install -m 644 contrib/systemd/sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
 	@echo "Next: systemd-sysusers && systemd-tmpfiles --create   # the users and directories"
@@ -188,7 +194,7 @@ uninstall: ## remove what install has put into $(DESTDIR)$(PREFIX)
 	rm -rf $(DESTDIR)$(LIBEXEC) $(DESTDIR)$(PREFIX)/share/doc/drover
 	rm -f $(DESTDIR)$(PREFIX)/bin/drover $(DESTDIR)$(PREFIX)/share/man/man1/drover.1 \
 	    $(addprefix $(DESTDIR),$(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)) \
-	    $(addprefix $(DESTDIR)$(UNITDIR)/,drover.service drover.socket drover-tasks.service) \
+	    $(addprefix $(DESTDIR)$(UNITDIR)/,drover.socket $(SERVICES)) \
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
 
 # Each directory of tests has its own rules.

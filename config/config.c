@@ -25,6 +25,15 @@ read_data_dir(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
+read_runtime_dir(struct config_reader *c, const struct hcl_node *node)
+{
+	if (c->config->dev)
+		config_warn(
+		    c, node->key_at, node->key, "has no effect with -dev: it is <data_dir>/rt");
+	return config_get_path(c, node, node->key, c->config->runtime_dir);
+}
+
+static int
 read_log_level(struct config_reader *c, const struct hcl_node *node)
 {
 	char word[sizeof c->config->log_level];
@@ -480,6 +489,7 @@ static const struct config_attr agent_attrs[] = {
 	TEXT("datacenter", datacenter),
 	TEXT("name", name),
 	CALL("data_dir", read_data_dir),
+	CALL("runtime_dir", read_runtime_dir),
 	CALL("log_level", read_log_level),
 	BLOCK("client", client_attrs),
 	BLOCK("plugin", config_plugin_attrs),

@@ -62,6 +62,7 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 	*config = (struct agent_config){
 		.magic = CONFIG_MAGIC,
 		.size = sizeof *config,
+		.runtime_dir = "/run/drover",
 		.region = "global",
 		.datacenter = "dc1",
 		.node_pool = "default",

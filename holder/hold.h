@@ -3,7 +3,8 @@
 #ifndef DROVER_HOLDER_HOLD_H
 #define DROVER_HOLDER_HOLD_H
 
-/* Asks all executors to stop, then waits for them. Returns when no executor runs any more. */
-void hold_stop_all(void);
+/* Asks all executors with a socket in <runtime_dir>/x to stop, then waits for them. Returns when
+ * none of them runs any more. */
+void hold_stop_all(const char *runtime_dir);
 
 #endif

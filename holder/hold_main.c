@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* hold_main.c: the process that keeps drover-tasks.service active while no task runs. On SIGTERM,
- * which means a shutdown of the machine or a stop of the unit, it stops all tasks. Runs in: holder,
- * as root until it is in its cgroup. */
+ * which means a shutdown of the machine or a stop of the unit, it stops all tasks of the agent
+ * whose runtime directory is its argument (default: /run/drover). Runs in: holder, as root until it
+ * is in its cgroup. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -89,6 +90,6 @@ main(int argc, char **argv)
 	while (sigwait(&mask, &signo) != 0)
 		;
 	(void)notify_send("STOPPING=1");
-	hold_stop_all();
+	hold_stop_all(argc == 2 ? argv[1] : "/run/drover");
 	return 0;
 }

@@ -3,6 +3,7 @@
  * holder, as drover. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,6 @@
 #include "holder/hold.h"
 #include "proto/executor.h"
 
-#define SOCKETS   "/run/drover/x"
 #define NAME_SIZE 64 /* a run's id and ".sock" are 38 */
 #define ASK_MS    5000
 #define AGAIN_MS  20
@@ -32,14 +32,14 @@ struct asked {
 /* Connects and requests the stop. Returns the connection; -EAGAIN if the executor's queue is full
  * (it may accept later); -ECONNREFUSED or -ENOENT if the executor has ended. */
 static int
-ask_stop(const char *name)
+ask_stop(int dir, const char *name)
 {
 	const struct exe_stop stop = { .head = { EXE_PROTO_VERSION, EXE_STOP, sizeof stop } };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	cleanup_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r;
 
-	(void)snprintf(at.sun_path, sizeof at.sun_path, SOCKETS "/%s", name);
+	(void)snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/%s", dir, name);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof at) < 0)
 		return -errno;
 	r = fd_send_msg(fd, &stop, sizeof stop, NULL, 0, MSG_DONTWAIT);
@@ -48,14 +48,14 @@ ask_stop(const char *name)
 
 /* Returns how many executors must still be asked later. */
 static size_t
-ask_all(struct asked *tasks, size_t n)
+ask_all(int dir, struct asked *tasks, size_t n)
 {
 	size_t later = 0;
 
 	for (struct asked *t = tasks; t < tasks + n; t++) {
 		if (t->fd >= 0 || !t->name[0])
 			continue;
-		t->fd = ask_stop(t->name);
+		t->fd = ask_stop(dir, t->name);
 		later += t->fd == -EAGAIN;
 		if (t->fd >= 0 || t->fd == -EAGAIN)
 			continue;
@@ -67,18 +67,29 @@ ask_all(struct asked *tasks, size_t n)
 	return later;
 }
 
+/* Returns NULL after an error, or if no task has ever run. */
+static DIR *
+open_sockets(const char *runtime_dir)
+{
+	char path[PATH_MAX];
+	DIR *d;
+
+	(void)snprintf(path, sizeof path, "%s/x", runtime_dir);
+	d = opendir(path);
+	if (!d && errno != ENOENT)
+		log_error(
+		    "open %s: %s; no task can be asked to stop", path, strerrordesc_np(errno));
+	return d;
+}
+
 /* Lists the tasks that have a socket; the caller frees *ret. */
 static size_t
-list(struct asked **ret)
+list(DIR *d, struct asked **ret)
 {
-	cleanup_dir DIR *d = opendir(SOCKETS);
 	size_t n = 0, room = 0;
 	struct dirent *entry;
 
 	*ret = NULL;
-	if (!d && errno != ENOENT)
-		log_error(
-		    "open " SOCKETS ": %s; no task can be asked to stop", strerrordesc_np(errno));
 	while (d && (entry = readdir(d))) {
 		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= NAME_SIZE)
 			continue;
@@ -86,7 +97,7 @@ list(struct asked **ret)
 			struct asked *more = reallocarray(*ret, 2 * room + 64, sizeof *more);
 
 			if (!more) {
-				int fd = ask_stop(entry->d_name);
+				int fd = ask_stop(dirfd(d), entry->d_name);
 
 				log_error("out of memory: cannot wait for the task of %s%s",
 				    entry->d_name, fd < 0 ? " or ask it to stop" : "");
@@ -115,15 +126,16 @@ wait_end(int fd)
 
 /* An executor that is stopped or hangs must not delay the requests to the others. */
 void
-hold_stop_all(void)
+hold_stop_all(const char *runtime_dir)
 {
+	cleanup_dir DIR *d = open_sockets(runtime_dir);
 	const struct timespec pause = { .tv_nsec = AGAIN_MS * 1000000L };
 	const uint64_t end = clock_ms() + ASK_MS;
 	size_t n, asked = 0;
 	struct asked *tasks;
 
-	n = list(&tasks);
-	while (ask_all(tasks, n) > 0 && clock_ms() < end)
+	n = list(d, &tasks);
+	while (n > 0 && ask_all(dirfd(d), tasks, n) > 0 && clock_ms() < end)
 		(void)nanosleep(&pause, NULL);
 	for (size_t i = 0; i < n; i++) {
 		asked += tasks[i].fd >= 0;

@@ -23,7 +23,6 @@
 #include "common/sd.h"
 #include "launcher/launcher.h"
 
-#define RUNTIME_DIR    "/run/drover"
 #define TASKS_UNIT     "/drover.slice/drover-tasks.service"
 #define LEASE_SIZE     4096
 #define LISTENER_TRIES 20 /* attempts, 50 ms apart */
@@ -37,10 +36,9 @@ make_dirs(struct launcher *l, struct err *e)
 	cleanup_close int fd = -1;
 	int r;
 
-	(void)strcpy(l->rt, l->dev ? l->data : RUNTIME_DIR);
-	if (l->dev)
-		(void)strcat(l->rt,
-		    "/rt"); /* the path fits: lau_data.c limits the data directory's length */
+	/* The path fits: lau_data.c limits the data directory's length. */
+	(void)strcpy(l->rt, l->dev ? l->data : l->config.config->runtime_dir);
+	(void)strcat(l->rt, l->dev ? "/rt" : "");
 	fd = path_open_owned(l->rt, 0755, e);
 	if (fd < 0)
 		return err_prefix(e, "runtime directory");

@@ -253,6 +253,7 @@ reload(struct launcher *l)
 		return;
 	}
 	warn_fixed("data_dir", l->config.config->data_dir, new.config->data_dir);
+	warn_fixed("runtime_dir", l->config.config->runtime_dir, new.config->runtime_dir);
 	warn_fixed("cgroup_parent", l->config.policy->cgroup_parent, new.policy->cgroup_parent);
 	lau_config_done(&l->config);
 	l->config = new;

@@ -77,8 +77,9 @@ struct agent_policy {
 
 struct agent_config {
 	uint32_t magic, size;
-	char data_dir[CONFIG_PATH_SIZE]; /* empty: /var/lib/drover */
-	char name[CONFIG_NAME_SIZE];     /* of the node; empty: the host's name */
+	char data_dir[CONFIG_PATH_SIZE];    /* empty: /var/lib/drover */
+	char runtime_dir[CONFIG_PATH_SIZE]; /* not with dev */
+	char name[CONFIG_NAME_SIZE];        /* of the node; empty: the host's name */
 	char region[CONFIG_NAME_SIZE], datacenter[CONFIG_NAME_SIZE];
 	char node_class[CONFIG_NAME_SIZE], node_pool[CONFIG_NAME_SIZE];
 	char log_level[16];

@@ -3,6 +3,7 @@
  * each mistake. */
 #include <errno.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -727,6 +728,40 @@ START_TEST(acl_without_servers_is_refused)
 }
 END_TEST
 
+START_TEST(the_start_and_the_end)
+{
+	parse_well("");
+	ck_assert_str_eq(config.runtime_dir, "/run/drover");
+	ck_assert_uint_eq(config.drain_deadline_ms, 3600000);
+	ck_assert(!config.drain_on_shutdown && !config.disable_remote_exec);
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_uint_eq(config.drain_signals, 0);
+	parse_well(
+	    "runtime_dir = \"/run/b\" leave_on_interrupt = true\n"
+	    "client {\n  servers = [\"a\"]\n  disable_remote_exec = true\n"
+	    "  drain_on_shutdown { deadline = \"0s\" force = true ignore_system_jobs = true }\n"
+	    "  server_join { retry_max = 3 retry_interval = \"15s\" }\n}\n");
+	ck_assert_str_eq(config.runtime_dir, "/run/b");
+	ck_assert(config.disable_remote_exec);
+	ck_assert_uint_eq(config.drain_deadline_ms, 0);
+	ck_assert(config.drain_force && config.drain_spares_system);
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_uint_eq(config.drain_signals, 1u << SIGINT);
+	ck_assert_uint_eq(config.retry_max, 3);
+	ck_assert_uint_eq(config.retry_interval_ms, 15000);
+	ck_assert_int_lt(parse("client { server_join { retry_interval = \"1ms\" } }"), 0);
+	ck_assert_int_lt(parse("client { drain_on_shutdown = 1 }"), 0);
+	parse_well("leave_on_terminate = true");
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_ptr_nonnull(
+	    strstr(warnings, "have no effect without client { drain_on_shutdown"));
+	parse_well("client { drain_on_shutdown { } }");
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_ptr_nonnull(
+	    strstr(warnings, "drain_on_shutdown has no effect without leave_on_"));
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -750,6 +785,7 @@ add(TCase *tc)
 	tcase_add_test(tc, a_mask_follows_its_directory_to_another_place);
 	tcase_add_test(tc, more_files_than_can_be_masked_are_refused);
 	tcase_add_test(tc, limits);
+	tcase_add_test(tc, the_start_and_the_end);
 	tcase_add_test(tc, cut_at_each_length);
 	tcase_add_test(tc, records_are_mapped_only_whole);
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The holder of drover-tasks.service: when it ends, it asks every executor to stop its task, even if another executor does not answer."""
 import os
+import select
 import signal
 import socket
 import struct
@@ -92,6 +93,17 @@ def test_a_busy_executor_is_asked_again_later():
         c.close()
         case.equal(h.process.wait(case.LEAST_S), 0, "exit code")
     busy.close()
+
+
+def test_its_argument_is_the_runtime_directory():
+    """Without executors there it asks nobody, although /run/drover has some."""
+    theirs = listen("e" * 32)
+    with holder.Holder(case.directory()) as h:
+        h.process.send_signal(signal.SIGTERM)
+        case.equal(h.process.wait(case.LEAST_S), 0, "exit code")
+        case.contains(h.log(), "0 tasks asked to stop")
+    case.equal(select.select([theirs], [], [], 0)[0], [], "connections to executors of another agent")
+    theirs.close()
 
 
 def test_without_executors_it_ends_at_once():

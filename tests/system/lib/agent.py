@@ -69,6 +69,7 @@ def config_args(text):
 
 class Agent:
     """.data, .pid, .log(). dev=False needs the users and /run/drover, which the test makes in its own namespace."""
+    runtime_dir = "/run/drover"  # of an agent without -dev
 
     def __init__(self, args=(), dev=True, data=None, wrap=(), env=None, start=True, launcher=None):
         self.base = case.directory()
@@ -124,7 +125,7 @@ class Agent:
     def socket_path(self):
         if "-socket" in self.args:
             return self.args[self.args.index("-socket") + 1]
-        return (self.data + "/rt" if self.dev else "/run/drover") + "/drover.sock"
+        return (self.data + "/rt" if self.dev else self.runtime_dir) + "/drover.sock"
 
     def connect(self):
         """Connects to the control socket once, without retries. The caller closes the socket."""

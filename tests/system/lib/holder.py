@@ -26,7 +26,8 @@ def cgroup_leaves():
 class Holder:
     """.process, .ids: (uid, gid) of drover, .log(). Ready when entered."""
 
-    def __init__(self):
+    def __init__(self, *args):
+        self.args = args
         self.base = case.directory()
         self.passwd = self.process = None
         try:
@@ -45,7 +46,7 @@ class Holder:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, open(self.base + "/log", "wb") as log:
                 notify.bind("\0" + name)
                 notify.settimeout(case.LEAST_S)
-                self.process = subprocess.Popen([binary("holder")], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                self.process = subprocess.Popen([binary("holder"), *self.args], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                                 env={"NOTIFY_SOCKET": "@" + name})
                 case.equal(notify.recv(64), b"READY=1", "what it says")
         except BaseException:

@@ -61,7 +61,7 @@ class Users:
 
 
 def remove(node):
-    """Removes what a stopped service leaves for its next start: cgroups, mounts, /run/drover."""
+    """Removes what a stopped service leaves for its next start: cgroups, mounts, the runtime directory."""
     for tree in os.listdir("/sys/fs/cgroup"):
         helper.remove_cgroup("/sys/fs/cgroup/%s/drover-%s" % (tree, crash.instance(node)))
     helper.remove_cgroup("/sys/fs/cgroup/drover-" + crash.instance(node))
@@ -70,13 +70,16 @@ def remove(node):
     for point in reversed(points):
         if point.startswith(node.data + "/"):
             helper.umount(point)
-    shutil.rmtree("/run/drover", ignore_errors=True)
+    shutil.rmtree(node.runtime_dir, ignore_errors=True)
 
 
 class Node(api.Node):
-    """config: the agent's whole configuration; only a large enough disk is added."""
+    """config: the agent's whole configuration; only a large enough disk, and runtime_dir if it is given, are added."""
 
-    def __init__(self, config=""):
+    def __init__(self, config="", runtime_dir=None):
+        if runtime_dir:
+            self.runtime_dir = runtime_dir
+            config += 'runtime_dir = "%s"\n' % runtime_dir
         path = case.directory() + "/agent.hcl"
         with open(path, "w", encoding="utf-8", opener=lambda p, flags: os.open(p, flags, 0o600)) as f:
             f.write(config)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# takes: 33
+# takes: 45
 """The units under a systemd: socket activation, readiness, the watchdog, and tasks that outlive restarts of the agent and of systemd."""
 import json
 import os
@@ -174,6 +174,50 @@ def test_tasks_survive_the_agent():
 def test_tasks_survive_the_agent_on_cgroup_v2():
     if os.environ.get("DROVER_BED") != "machine":
         tasks_survive(True)
+
+
+def test_two_agents_with_units_of_their_own():
+    other = CONFIG + 'data_dir = "/var/lib/drover-b"\nruntime_dir = "/run/drover-b"\n' \
+                     'client {\n  cgroup_parent = "drover.slice/drover-tasks@b.service"\n}\n'
+    with systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG, "etc/drover-b/agent.hcl": other, "root/job.json": json.dumps(JOB)}) as bed:
+        r = bed.run("systemd-analyze", "verify", "--man=no", "drover@b.service", "drover-tasks@b.service")
+        case.equal(r.stdout, "", "systemd-analyze verify")
+        bed.run("systemctl", "start", "drover.socket", "drover@b.service")
+        found = {}
+        for name, unit, address in (("a", "drover-tasks.service", []),
+                                    ("b", "drover-tasks@b.service", ["-address", "unix:///run/drover-b/drover.sock"])):
+            bed.run("drover", "job", "run", *address, "/root/job.json")
+            found[name] = case.until(lambda: set(pids(bed, "^/bin/sh -c trap")) - set(found.values()), 20, "the task to run").pop()
+            case.contains(bed.run("cat", "/proc/%d/cgroup" % found[name]).stdout, "/drover.slice/%s/" % unit)
+        # The end of one agent and its tasks does not affect the other.
+        bed.run("systemctl", "stop", "drover@b.service", "drover-tasks@b.service")
+        case.equal(pids(bed, "^/bin/sh -c trap"), [found["a"]])
+        case.equal(bed.run("cat", "/run/asked").stdout, "asked\n", "output of the task that was stopped")
+        case.equal(followed(bed), True)
+        bed.run("rm", "/run/asked")
+        bed.run("systemctl", "stop", "drover.socket", "drover.service", "drover-tasks.service")
+        if not bed.is_machine:
+            bed.power_off()
+
+
+def test_a_drain_may_take_longer_than_the_units_timeout():
+    """The supervisor asks systemd for more time as long as the drain lasts."""
+    leave = 'leave_on_terminate = true\nclient { drain_on_shutdown { } }\n'
+    slow = json.loads(json.dumps(JOB).replace("echo asked", "sleep 6; echo asked"))
+    slow["Job"]["TaskGroups"][0]["Tasks"][0]["KillTimeout"] = 30 * 10**9
+    with systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG + leave, "root/job.json": json.dumps(slow),
+                          "etc/systemd/system/drover.service.d/test.conf": "[Service]\nTimeoutStopSec=3\n"}) as bed:
+        bed.run("systemctl", "start", "drover.socket")
+        bed.run("drover", "job", "run", "/root/job.json")
+        case.until(lambda: pids(bed, "^/bin/sh -c trap"), 20, "the task to run")
+        bed.run("systemctl", "stop", "drover.service")
+        case.equal(bed.show("drover.service", "Result"), "success")
+        case.equal(bed.run("cat", "/run/asked").stdout, "asked\n", "output of the task")
+        case.equal(pids(bed, "^/bin/sh -c trap"), [], "task after the stop")
+        bed.run("rm", "/run/asked")
+        bed.run("systemctl", "stop", "drover.socket", "drover-tasks.service")
+        if not bed.is_machine:
+            bed.power_off()
 
 
 if os.environ.get("DROVER_BED") != "machine" and not (shutil.which("gcc") and os.path.exists("/lib/systemd/systemd")):
