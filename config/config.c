@@ -319,6 +319,8 @@ static const struct config_attr client_attrs[] = {
 	NUMBER("gc_max_allocs", gc_max_allocs),
 	NUMBER("gc_parallel_destroys", gc_parallel_destroys),
 	CALL("reservable_cores", read_reservable_cores),
+	BOOL("disable_remote_exec", disable_remote_exec),
+	CALL("drain_on_shutdown", config_read_drain),
 	UNUSED_AS("alloc_dir", "has no effect: allocations are in <data_dir>/alloc"),
 	UNUSED_AS("alloc_mounts_dir", "has no effect: mounts are below <data_dir>/alloc"),
 	UNUSED_AS("artifact", "has no effect: jobs with artifact blocks are refused"),
@@ -328,8 +330,6 @@ static const struct config_attr client_attrs[] = {
 	    "has no effect: jobs with network mode bridge are refused"),
 	UNUSED_AS(
 	    "bridge_network_name", "has no effect: jobs with network mode bridge are refused"),
-	BOOL("disable_remote_exec", disable_remote_exec),
-	CALL("drain_on_shutdown", config_read_drain),
 	UNUSED_AS(
 	    "bridge_network_subnet", "has no effect: jobs with network mode bridge are refused"),
 	UNUSED_AS("bridge_network_subnet_ipv6",
@@ -491,6 +491,8 @@ static const struct config_attr agent_attrs[] = {
 	CALL("data_dir", read_data_dir),
 	CALL("runtime_dir", read_runtime_dir),
 	CALL("log_level", read_log_level),
+	BOOL("leave_on_interrupt", leave_on_interrupt),
+	BOOL("leave_on_terminate", leave_on_terminate),
 	BLOCK("client", client_attrs),
 	BLOCK("plugin", config_plugin_attrs),
 	BLOCK("server", server_attrs),
@@ -501,8 +503,6 @@ static const struct config_attr agent_attrs[] = {
 	UNUSED_SOCKET("bind_addr"),
 	UNUSED_SOCKET("ports"),
 	UNUSED_AS("audit", "has no effect: requests are not audited"),
-	BOOL("leave_on_interrupt", leave_on_interrupt),
-	BOOL("leave_on_terminate", leave_on_terminate),
 	UNUSED_AS("autopilot", "has no effect: there is one embedded server"),
 	UNUSED_AS("consul", "has no effect: jobs with consul blocks are refused"),
 	UNUSED_AS(

@@ -273,9 +273,9 @@ stop(struct launcher *l, int signo)
 	}
 	if (!l->stopping && (l->dev || l->config.config->drain_signals >> signo & 1)) {
 		log_info("draining; send the signal again to stop waiting");
-	l->stopping = true;
 		l->drain = signo;
 	}
+	l->stopping = true;
 	if (sup->pid == 0)
 		l->done = !l->drain || l->forced;
 	else if (!l->drain || (l->forced && !l->dev))

@@ -86,7 +86,6 @@ struct agent_config {
 	char lang[CONFIG_NAME_SIZE]; /* the machine's LANG, for tasks that set none; empty: none */
 	uint32_t n_servers;          /* 0: the embedded server */
 	char servers[CONFIG_SERVERS_MAX][CONFIG_PATH_SIZE];
-	bool tls_rpc; /* TLS on the connection to the servers */
 	/* Until the first connection: the pause after all servers failed (0: heartbeat's own), and
 	 * after how many pauses the agent gives up (0: never). */
 	uint64_t retry_interval_ms, retry_max;
@@ -96,6 +95,7 @@ struct agent_config {
 	bool drain_force, drain_spares_system;
 	uint64_t drain_deadline_ms; /* 0: none */
 	bool disable_remote_exec;
+	bool tls_rpc; /* TLS on the connection to the servers */
 	bool tls_verify_server_hostname;
 	char tls_files[CONFIG_TLS_FILES][CONFIG_PATH_SIZE];
 	bool acl_enabled;    /* API requests to this node need a token that the servers know */
