@@ -7,6 +7,7 @@
 
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_functions.h"
 #include "hcl/hcl_number.h"
 #include "hcl/hcl_text.h"
 
@@ -271,4 +272,16 @@ hcl_fn_jsondecode(struct hcl_call *c)
 	if (r.at < r.len)
 		refuse_json(&r, "the end of the text");
 	return v;
+}
+
+struct hcl_value *
+hcl_read_json(struct hcl *h, const struct hcl_source *source)
+{
+	static const struct hcl_function function = { .name = "jsondecode" };
+	struct hcl_value *text = hcl_string(h, source->text, source->len);
+	struct hcl_call c = {
+		.h = h, .function = &function, .at = { source, 0, 1 }, .n = 1, .args = &text
+	};
+
+	return hcl_fn_jsondecode(&c);
 }

@@ -17,4 +17,7 @@ struct hcl_files {
 	bool allow;
 };
 
+/* The value of a file in JSON, as jsondecode() reads it. Leaves with hcl_fail() if it is none. */
+struct hcl_value *hcl_read_json(struct hcl *h, const struct hcl_source *source);
+
 #endif

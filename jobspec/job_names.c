@@ -274,10 +274,51 @@ refuse_undeclared(struct reader *r, struct hcl_range at, const char *name)
 }
 
 static void
+give_value(struct reader *r, const char *name, struct hcl_range name_at, struct hcl_value *value,
+    struct hcl_range at)
+{
+	struct variable *v = find_variable(r, name, strlen(name));
+
+	if (!v) {
+		refuse_undeclared(r, name_at, name);
+		return;
+	}
+	set_value(r, v, value, at);
+	v->given = NULL;
+}
+
+static bool
+begins_with_brace(const struct hcl_source *source)
+{
+	size_t i = 0;
+
+	while (i < source->len && source->text[i] == ' ')
+		i++;
+	return i < source->len && source->text[i] == '{';
+}
+
+/* A file in JSON. Its texts are no templates; a member "//" is a comment. */
+static void
+read_json_values(struct reader *r, const struct hcl_source *source)
+{
+	const struct hcl_value *object = hcl_read_json(r->h, source);
+	const struct hcl_range at = { source, 0, 1 };
+
+	for (size_t i = 0; i < object->len; i++)
+		if (strcmp(object->members[i].key, "//") != 0)
+			give_value(r, object->members[i].key, at, object->members[i].value, at);
+}
+
+static void
 read_var_file(struct reader *r, const struct hcl_source *source)
 {
-	const struct hcl_body *body = hcl_parse_body(r->h, source);
+	const struct hcl_body *body;
 
+	if (begins_with_brace(source)) {
+		read_json_values(r, source);
+		return;
+	}
+	body = hcl_parse_body(r->h, source);
 	if (!body)
 		hcl_leave(r->h);
 	for (const struct hcl_block *b = body->blocks; b; b = b->next)
@@ -286,16 +327,8 @@ read_var_file(struct reader *r, const struct hcl_source *source)
 			? "variables are declared in the job file; a file of values has lines of "
 			  "the form name = value"
 			: "a file of values has no blocks");
-	for (const struct hcl_attr *a = body->attrs; a && !body->blocks; a = a->next) {
-		struct variable *v = find_variable(r, a->name, strlen(a->name));
-
-		if (!v) {
-			refuse_undeclared(r, a->name_at, a->name);
-			continue;
-		}
-		set_value(r, v, hcl_eval(r->h, a->expr, NULL), a->expr->at);
-		v->given = NULL;
-	}
+	for (const struct hcl_attr *a = body->attrs; a && !body->blocks; a = a->next)
+		give_value(r, a->name, a->name_at, hcl_eval(r->h, a->expr, NULL), a->expr->at);
 }
 
 static void

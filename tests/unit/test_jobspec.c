@@ -256,11 +256,19 @@ START_TEST(values_of_variables)
 }
 END_TEST
 
+/* A file of values is HCL or JSON, whose texts are no templates. */
+static const struct {
+	const char *text, *region;
+} value_files[] = {
+	{ "a = \"file\"\n", "\"file\"" },
+	{ "{ \"//\": \"a comment\", \"a\": \"file ${1}\" }\n", "\"file ${1}\"" },
+};
+
 START_TEST(files_and_environment_set_variables)
 {
 	static const char *const env[] = { "NOMAD_VAR_a=env", "NOMAD_VAR_b=env", "NOMAD_VAR_none=x",
 		"HOME=/", NULL };
-	const struct hcl_source *files = source("vars", "a = \"file\"\n");
+	const struct hcl_source *files = source("vars", value_files[_i].text);
 	const struct hcl_source *file = source("x",
 	    "variable \"a\" {}\nvariable \"b\" {}\n" JOB("region = var.a\n namespace = var.b"));
 	struct job_input in = {
@@ -270,7 +278,7 @@ START_TEST(files_and_environment_set_variables)
 	json_t *job = jobspec_read(h, &in, NULL);
 
 	ck_assert_ptr_nonnull(job);
-	check_member(job, "Region", "\"file\"");
+	check_member(job, "Region", value_files[_i].region);
 	check_member(job, "Namespace", "\"env\"");
 	json_decref(job);
 	hcl_free(h);
@@ -320,7 +328,8 @@ add(TCase *tc)
 	tcase_add_test(tc, members_with_the_defaults_of_the_api);
 	tcase_add_test(tc, problems);
 	tcase_add_test(tc, values_of_variables);
-	tcase_add_test(tc, files_and_environment_set_variables);
+	tcase_add_loop_test(tc, files_and_environment_set_variables, 0,
+	    (int)(sizeof value_files / sizeof value_files[0]));
 	tcase_add_test(tc, the_source_has_the_values_of_variables);
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "model/engine/text.h"
 #include "model/job_submission.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/server/api/local_api.h"
@@ -21,6 +22,18 @@
 #define SOURCE_BYTES_MAX 1000000
 
 static void
+refuse_driver(const struct task_group *g, const struct task *t, struct problems *p)
+{
+	struct text names = { 0 };
+
+	for (size_t i = 0; drivers[i]; i++)
+		text_printf(&names, "%s%s", i > 0 ? ", " : "", drivers[i]->name);
+	model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\": there are %s",
+	    str(g->name), str(t->name), str(t->driver), names.text);
+	text_done(&names);
+}
+
+static void
 check_task(struct local *l, const struct task_group *g, const struct task *t, struct problems *p)
 {
 	const struct driver_ops *driver = driver_find(str(t->driver));
@@ -29,8 +42,7 @@ check_task(struct local *l, const struct task_group *g, const struct task *t, st
 	if (!*str(t->driver))
 		return; /* job_validate() reports that */
 	if (!driver)
-		model_problem(p, "group \"%s\", task \"%s\": unknown driver \"%s\"", str(g->name),
-		    str(t->name), str(t->driver));
+		refuse_driver(g, t, p);
 	else if (driver->check(l->base.sup->config, t, false, &e) < 0)
 		model_problem(p, "group \"%s\": %s", str(g->name), e.msg);
 	else if (t->volume_mounts.n > 0 && !driver->mounts)

@@ -83,6 +83,8 @@ def test_values_come_from_files_the_environment_and_standard_input():
     made = json.loads(drover("job", "run", "-output", "-var-file", values, path).out)["Job"]
     args = made["TaskGroups"][0]["Tasks"][0]["Config"]["args"]
     case.equal(args[1], "echo GOOD DAY FROM WORLD on ${node.unique.name}; exec sleep 1000")
+    made = json.loads(drover("job", "run", "-output", "-var-file", write("values.json", '{"text": "json", "counts": {"g": 1}}'), path).out)["Job"]
+    case.contains(made["TaskGroups"][0]["Tasks"][0]["Config"]["args"][1], "echo JSON FROM WORLD")
     made = json.loads(drover("job", "run", "-output", "-var-file", values, path, env={"NOMAD_VAR_text": "env"}).out)["Job"]
     case.contains(made["TaskGroups"][0]["Tasks"][0]["Config"]["args"][1], "GOOD DAY")
     made = json.loads(drover("job", "run", "-output", "-var", "counts={g = 1}", path, env={"NOMAD_VAR_text": "env"}).out)["Job"]

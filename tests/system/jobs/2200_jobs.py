@@ -186,7 +186,7 @@ def test_a_refusal_has_every_fault_in_full_on_a_line_of_its_own():
     group = made["Job"]["TaskGroups"][0]
     names = ["task-with-a-long-name-%02d" % i for i in range(40)]
     group["Tasks"] = [api.task(name, "/bin/true", driver="nothing-like-it") for name in names]
-    wanted = ['group "g", task "%s": unknown driver "nothing-like-it"' % name for name in names]
+    wanted = ['group "g", task "%s": unknown driver "nothing-like-it": there are raw_exec, exec' % name for name in names]
     for path in ("/v1/jobs", "/v1/job/faulty/plan"):
         answer = node.request("POST", path, made)
         case.equal((answer.status, answer.text.split("\n")), (400, wanted), path)
