@@ -9,6 +9,8 @@
 # Returns Markdown's text as a line of roff, without a control character at its start.
 function roff(s) {
 	gsub(/\\/, "\\e", s)
+	while (match(s, /\[[^]]*\]\([^)]*\)/)) # a link
+		s = substr(s, 1, RSTART - 1) substr(s, RSTART + 1, index(substr(s, RSTART), "]") - 2) substr(s, RSTART + RLENGTH)
 	while (match(s, /`[^`]*`/))
 		s = substr(s, 1, RSTART - 1) "\\fB" substr(s, RSTART + 1, RLENGTH - 2) "\\fR" substr(s, RSTART + RLENGTH)
 	return (s ~ /^[.']/ ? "\\&" : "") s

@@ -198,7 +198,7 @@ prepare_shrinking(struct store *s)
 	int64_t mode = INCREMENTAL;
 
 	if (pragma_int(s, "PRAGMA auto_vacuum", &mode, &ignored) == 0 && mode != INCREMENTAL)
-		(void)run_sql(s, "VACUUM", "rewrite", &ignored);
+		(void)run_sql(s, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", "rewrite", &ignored);
 }
 
 /* Nothing is written before the file is known to be ours and intact. synchronous=NORMAL survives
@@ -212,9 +212,11 @@ prepare_database(struct store *s, struct err *e)
 
 	if ((r = run_sql(s,
 		 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -1024; PRAGMA temp_store = "
-		 "MEMORY; PRAGMA auto_vacuum = INCREMENTAL;",
+		 "MEMORY;",
 		 "open", e)) < 0 ||
 	    (r = check_damage(s, e)) < 0 || (r = check_schema(s, &version, e)) < 0)
+		return r;
+	if (version == 0 && (r = run_sql(s, "PRAGMA auto_vacuum = INCREMENTAL", "make", e)) < 0)
 		return r;
 	if ((r = run_sql(s,
 		 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA "
