@@ -20,13 +20,31 @@
 
 static struct cli cli = { .timeout_ms = CLI_TIMEOUT_MS, .id_len = 8 };
 
+static struct {
+	bool no_color;
+	const char *token;
+} options;
+
+#define NO_TLS "requests go to a unix socket, without TLS"
+
 const struct cli_flag cli_common_flags[] = {
 	{ "address", CLI_FLAG_STRING, &cli.address, "unix:///PATH", "the agent's control socket" },
 	{ "json", CLI_FLAG_BOOL, &cli.json, NULL, "print the API's answer as JSON" },
 	{ "namespace", CLI_FLAG_STRING, &cli.namespace, "NAMESPACE",
 	    "the namespace; * or none: all, and \"default\" for a new job" },
+	{ "no-color", CLI_FLAG_BOOL, &options.no_color, NULL, "no colours, as with NO_COLOR" },
 	{ "timeout", CLI_FLAG_DURATION, &cli.timeout_ms, "TIME", "timeout of one request (60s)" },
+	{ "token", CLI_FLAG_STRING, &options.token, "TOKEN",
+	    "the ACL token, as with DROVER_TOKEN" },
 	{ "verbose", CLI_FLAG_BOOL, &cli.verbose, NULL, "show full ids and exact times" },
+	{ "ca-cert", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
+	{ "ca-path", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
+	{ "client-cert", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
+	{ "client-key", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
+	{ "force-color", CLI_FLAG_REFUSED, NULL, NULL, "only a terminal gets colours" },
+	{ "region", CLI_FLAG_REFUSED, NULL, NULL, "requests are for the region of the agent" },
+	{ "tls-server-name", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
+	{ "tls-skip-verify", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
 	{ 0 },
 };
 
@@ -90,6 +108,10 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 		return refuse_line(v, &e);
 	if (cli.verbose)
 		cli.id_len = 128;
+	if (options.no_color)
+		(void)setenv("NO_COLOR", "1", 1);
+	if (options.token)
+		(void)setenv("DROVER_TOKEN", options.token, 1);
 	cli_namespace_init(&cli);
 	r = cli_api_choose(&cli, &e);
 	return r < 0 ? refuse_line(v, &e) : v->run(&cli, n, argv);

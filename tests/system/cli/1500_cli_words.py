@@ -114,6 +114,20 @@ def test_every_request_has_the_token():
                 case.equal(asked[-1][0].split("/")[-1], {"job": "jobs", "monitor": "monitor", "alloc": "exec"}[words[0]])
             r = api.drover(*words, env={"DROVER_TOKEN": "two\nlines"})
             case.contains(r.err, "the token contains a character that is not printable ASCII, or a space")
+        api.drover("job", "status", "-token", "flag", env={"DROVER_TOKEN": "sesame"})
+        case.equal(api.requests[-1].headers["x-nomad-token"], "flag")
+
+
+def test_general_flags_of_nomad_work_or_are_refused():
+    with FakeApi() as api:
+        api.json("GET", "/v1/jobs", [])
+        case.equal(api.drover("job", "status", "-no-color").code, 0)
+        api.requests.clear()
+        for flag in ("ca-cert", "ca-path", "client-cert", "client-key", "force-color", "region", "tls-server-name", "tls-skip-verify"):
+            r = api.drover("job", "status", "-" + flag)
+            case.equal((r.code, r.out, r.err.count("\n")), (1, "", 1), r.err)
+            case.contains(r.err, "drover: -%s is not supported: " % flag)
+        case.equal(api.requests, [])
 
 
 def test_drover_agent_executes_the_launcher_with_all_arguments():
