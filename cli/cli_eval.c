@@ -6,6 +6,7 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_job.h"
 #include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
@@ -51,6 +52,12 @@ static const struct cli_list evals = {
 	    "?Created"),
 	.cells = eval_cells,
 };
+
+void
+cli_print_evals(const struct cli *cli, const json_t *list)
+{
+	cli_list_print(cli, &evals, list);
+}
 
 /* Adds a condition to the filter, which the caller frees. */
 static int

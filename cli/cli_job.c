@@ -11,6 +11,19 @@
 #include "cli/cli_verbs.h"
 #include "cli/cli_watch.h"
 
+static struct {
+	bool all, evals, brief;
+} options;
+
+const struct cli_flag cli_job_status_flags[] = {
+	{ "all-allocs", CLI_FLAG_BOOL, &options.all, NULL,
+	    "also show allocations of an earlier job with the same id" },
+	{ "evals", CLI_FLAG_BOOL, &options.evals, NULL, "also show the job's evaluations" },
+	CLI_LIST_FLAGS,
+	{ "short", CLI_FLAG_BOOL, &options.brief, NULL, "show only the job itself" },
+	{ 0 },
+};
+
 static const char *
 job_status_text(const json_t *job)
 {
@@ -96,24 +109,11 @@ print_failure(const struct cli *cli, const json_t *allocs)
 	cli_field("Why", "%s", cli_alloc_failure(newest));
 }
 
-static int
-show_job(struct cli *cli, const char *id, struct err *e)
+static void
+print_job(const struct cli *cli, const json_t *job)
 {
-	cleanup_free char *target = cli_target("/v1/job/%s", id);
-	cleanup_free char *allocs_target = cli_target("/v1/job/%s/allocations", id);
-	cleanup_json json_t *job = NULL, *allocs = NULL, *deployment = NULL;
 	char time[CLI_TIME_SIZE];
-	int r;
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &job, e);
-	if (r == 0)
-		r = cli_api_get(cli, allocs_target, &allocs, e);
-	if (r == 0)
-		r = cli_deployment_of_job(cli, id, &deployment, e);
-	if (r < 0)
-		return r;
 	cli_field("ID", "%s", cli_json_str(job, "ID"));
 	cli_field("Name", "%s", cli_json_str(job, "Name"));
 	if (strcmp(cli_json_str(job, "Namespace"), "default") != 0)
@@ -124,11 +124,40 @@ show_job(struct cli *cli, const char *id, struct err *e)
 	cli_field("Version", "%lld", (long long)cli_json_int(job, "Version"));
 	cli_field("Status", "%s", job_status_text(job));
 	cli_field("Why", "%s", cli_json_str(job, "StatusDescription"));
-	if (cli_job_infix(job))
-		return cli_job_print_parent(cli, job, e);
 	cli_field("Parent", "%s", cli_json_str(job, "ParentID"));
+}
+
+static int
+print_evals(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s/evaluations", id);
+	cleanup_json json_t *list = NULL;
+	int r = cli_api_get(cli, target, &list, e);
+
+	if (r == 0) {
+		cli_head("Evaluations");
+		cli_print_evals(cli, list);
+	}
+	return r;
+}
+
+/* Prints what belongs to a job that runs allocations. */
+static int
+print_parts(struct cli *cli, const char *id, const json_t *job, struct err *e)
+{
+	cleanup_free char *target =
+	    cli_target("/v1/job/%s/allocations?all=%s", id, cli_yes(options.all));
+	cleanup_json json_t *allocs = NULL, *deployment = NULL;
+	int r = cli_api_get(cli, target, &allocs, e);
+
+	if (r == 0)
+		r = cli_deployment_of_job(cli, id, &deployment, e);
+	if (r < 0)
+		return r;
 	cli_head("Summary");
 	print_groups(job, allocs);
+	if (options.evals && (r = print_evals(cli, id, e)) < 0)
+		return r;
 	if (deployment) {
 		cli_head("Latest Deployment");
 		cli_deployment_print(cli, deployment);
@@ -137,6 +166,25 @@ show_job(struct cli *cli, const char *id, struct err *e)
 	cli_print_allocs(cli, allocs);
 	print_failure(cli, allocs);
 	return 0;
+}
+
+static int
+show_job(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s", id);
+	cleanup_json json_t *job = NULL;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &job, e);
+	if (r < 0)
+		return r;
+	print_job(cli, job);
+	if (options.brief)
+		return 0;
+	return cli_job_infix(job) ? cli_job_print_parent(cli, job, e)
+				  : print_parts(cli, id, job, e);
 }
 
 int

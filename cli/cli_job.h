@@ -45,6 +45,8 @@ int cli_job_follow(
 int cli_job_follow_change(struct cli *cli, const char *job_id, const json_t *answer, struct err *e);
 /* Prints the differences that the API reports as a "Diff", one line for each field. */
 void cli_job_print_diff(const json_t *diff);
+/* cli_eval.c: prints a table of evaluations. */
+void cli_print_evals(const struct cli *cli, const json_t *list);
 /* Returns the infix of the ids of the job's children ("/dispatch-"); NULL if it is not a parent. */
 const char *cli_job_infix(const json_t *job);
 /* Prints the status of a parameterized or periodic job. Returns 0 or -errno with a sentence. */

@@ -10,10 +10,19 @@
 
 static struct {
 	bool detach;
+	int64_t check_index; /* 0: at any index */
 } options;
 
-/* Flags of revert, scale, start and periodic force. */
+/* Flags of revert, start and periodic force. */
 const struct cli_flag cli_job_change_flags[] = {
+	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
+	    "return as soon as the request is accepted" },
+	{ 0 },
+};
+
+const struct cli_flag cli_job_scale_flags[] = {
+	{ "check-index", CLI_FLAG_NUMBER, &options.check_index, "INDEX",
+	    "scale only if this is the job's modify index" },
 	{ "detach", CLI_FLAG_BOOL, &options.detach, NULL,
 	    "return as soon as the request is accepted" },
 	{ 0 },
@@ -79,12 +88,47 @@ cli_job_revert(struct cli *cli, int argc, char **argv)
 	return r < 0 ? cli_fail(cli, &e) : r;
 }
 
+/* Finds the group to scale, the job's only one by default, and checks the index, which older
+ * servers do not. *ret is of job. */
+static int
+find_group(const json_t *job, const char *wanted, const char **ret, struct err *e)
+{
+	const json_t *groups = cli_json_get(job, "TaskGroups");
+	json_int_t index = cli_json_int(job, "JobModifyIndex");
+
+	if (options.check_index > 0 && index != options.check_index)
+		return err_say(e, -EEXIST, "job \"%s\" has the modify index %lld, not %lld",
+		    cli_json_str(job, "ID"), (long long)index, (long long)options.check_index);
+	if (!wanted && json_array_size(groups) != 1)
+		return err_say(e, -EINVAL, "job \"%s\" has %zu groups: name one before COUNT",
+		    cli_json_str(job, "ID"), json_array_size(groups));
+	*ret = wanted ? wanted : cli_json_str(json_array_get(groups, 0), "Name");
+	return 0;
+}
+
+static int
+scale_job(struct cli *cli, const char *id, const char *wanted, int64_t count, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/job/%s", id);
+	cleanup_json json_t *job = NULL;
+	const char *group = "";
+	int r = cli_api_get(cli, target, &job, e);
+
+	if (r == 0)
+		r = find_group(job, wanted, &group, e);
+	if (r < 0)
+		return r;
+	return change_job(cli, id, "scale",
+	    json_pack("{s:I, s:{s:s, s:s}, s:b, s:I}", "Count", (json_int_t)count, "Target", "Job",
+		id, "Group", group, "EnforceIndex", options.check_index > 0, "JobModifyIndex",
+		(json_int_t)options.check_index),
+	    e);
+}
+
 int
 cli_job_scale(struct cli *cli, int argc, char **argv)
 {
 	cleanup_free char *id = NULL;
-	const char *group = argc == 3 ? argv[1] : NULL;
-	json_t *target;
 	struct err e = { 0 };
 	int64_t count;
 	int r;
@@ -92,12 +136,8 @@ cli_job_scale(struct cli *cli, int argc, char **argv)
 	r = cli_number("drover job scale JOB [GROUP] COUNT", argv[argc - 1], &count, &e);
 	if (r == 0)
 		r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
-	if (r == 0) {
-		target = group ? json_pack("{s:s, s:s}", "Job", id, "Group", group)
-			       : json_pack("{s:s}", "Job", id);
-		r = change_job(cli, id, "scale",
-		    json_pack("{s:I, s:o}", "Count", (json_int_t)count, "Target", target), &e);
-	}
+	if (r == 0)
+		r = scale_job(cli, id, argc == 3 ? argv[1] : NULL, count, &e);
 	return r < 0 ? cli_fail(cli, &e) : r;
 }
 

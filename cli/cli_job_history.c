@@ -42,7 +42,7 @@ state_text(const json_t *job, bool current, char ret[64])
 static void
 print_table(const struct cli *cli, const json_t *versions)
 {
-	struct cli_table *t = CLI_TABLE("Version", "Submitted", "State", "Tag");
+	struct cli_table *t = CLI_TABLE("Version", "?Submitted", "State", "Tag");
 	char time[CLI_TIME_SIZE], state[64];
 	const json_t *job;
 	size_t i;

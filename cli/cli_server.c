@@ -96,7 +96,7 @@ member_cells(const struct cli *cli, struct cli_table *t, const json_t *member)
 }
 
 #define MEMBER_HEADS                                                                               \
-	"Name", "Address", "Port", "Status", "Leader", "Raft Version", "Build", "Datacenter",      \
+	"Name", "Address", "?Port", "Status", "Leader", "?Raft Version", "?Build", "?Datacenter",  \
 	    "Region"
 
 static const struct cli_list members = { CLI_HEADS(MEMBER_HEADS), .cells = member_cells };

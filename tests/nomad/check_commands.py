@@ -204,6 +204,10 @@ def test_drovers_own_command_in_a_cluster():
     case.contains(drover("job", "restart", "-reschedule", "own"), "is replaced by")
     drover("job", "stop", "own")
     case.contains(drover("job", "start", "own"), "1 of 1 allocation(s) running")
+    index = server.ask("/v1/job/own")["JobModifyIndex"]
+    case.contains(drover("job", "scale", "-check-index", str(index + 1), "own", "1", code=1), "has the modify index")
+    drover("job", "scale", "-check-index", str(index), "own", "1")
+    case.equal(drover("alloc", "logs", "-job", "own"), "")
     case.contains(drover("server", "members"), "alive")
     case.contains(drover("server", "members").splitlines()[1], "true")
     case.contains(drover("node", "config", "-servers"), server.ip)

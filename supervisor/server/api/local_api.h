@@ -34,6 +34,11 @@ int local_api_read_job(struct sup *sup, struct api_req *req, struct job *ret, st
 /* Registers *job, a changed copy of one of its versions (checked; emptied), and answers. */
 void local_api_put_job(struct sup *sup, struct api_req *req, struct job *job, const char *trigger);
 
+/* Checks EnforceIndex of a request: the job must have the index that its caller saw. Returns 0 or
+ * -EEXIST with *e. */
+int local_api_check_index(
+    struct local *l, const json_t *body, const struct job *job, struct err *e);
+
 /* local_api_namespaces.c */
 /* Checks whether the job's namespace exists and permits its drivers and networks. */
 void local_api_check_namespace(struct local *l, const struct job *job, struct problems *p);

@@ -112,9 +112,11 @@ local_api_scale_job(struct sup *sup, struct api_req *req)
 		return;
 	r = copy_scaled(req, local_job_wanted(j), &job, &e);
 	if (r == 0)
+		r = local_api_check_index(local_of_sup(sup), api_body(req, &e), &job, &e);
+	if (r == 0)
 		r = local_api_check_job(local_of_sup(sup), &job, &e);
 	if (r < 0)
-		api_reply_error(req, 400, "%s", e.msg);
+		api_reply_error(req, r == -EEXIST ? 409 : 400, "%s", e.msg);
 	else
 		local_api_put_job(sup, req, &job, "job-scaling");
 }

@@ -165,9 +165,8 @@ local_api_read_job(struct sup *sup, struct api_req *req, struct job *ret, struct
 	return faults->list.n ? -EINVAL : 0;
 }
 
-/* Checks EnforceIndex: the job must have the index that the caller saw. Returns 0 or -EEXIST. */
-static int
-check_index(struct local *l, const json_t *body, const struct job *job, struct err *e)
+int
+local_api_check_index(struct local *l, const json_t *body, const struct job *job, struct err *e)
 {
 	const struct local_job *j = local_job_find(l, job->namespace, job->id);
 	json_int_t want = json_integer_value(json_object_get(body, "JobModifyIndex"));
@@ -269,7 +268,7 @@ read_options(struct local *l, struct api_req *req, struct job *job, struct probl
     int64_t *ret_priority, struct err *e)
 {
 	const json_t *body = api_body(req, e);
-	int r = check_index(l, body, job, e);
+	int r = local_api_check_index(l, body, job, e);
 
 	*ret_priority = json_integer_value(json_object_get(body, "EvalPriority"));
 	if (r == 0)

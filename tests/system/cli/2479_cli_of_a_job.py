@@ -68,5 +68,36 @@ def test_what_an_earlier_job_left_is_shown_on_request():
     node.purge("again")
 
 
+def test_parts_of_the_page_of_a_job():
+    node.register(api.job("page"))
+    alloc = node.wait_running("page")[0]
+    case.equal(alloc["EvalID"][:8] in drover("job", "status", "page"), False)
+    out = drover("job", "status", "-evals", "page")
+    case.contains(out, "\nEvaluations\n")
+    case.contains(out, alloc["EvalID"][:8])
+    case.contains(drover("job", "status", "-all-allocs", "page"), alloc["ID"][:8])
+    out = drover("job", "status", "-short", "page")
+    case.equal((out.splitlines()[0].split(), "Summary" in out, alloc["ID"][:8] in out), (["ID", "=", "page"], False, False))
+
+
+def test_a_job_is_scaled_from_a_known_state():
+    index = node.ask("/v1/job/page")["JobModifyIndex"]
+    case.contains(drover("job", "scale", "-check-index", str(index + 1), "page", "2", code=1), "has the modify index %d, not %d" % (index, index + 1))
+    drover("job", "scale", "-check-index", str(index), "page", "2")
+    node.wait_running("page", 2)
+    drover("job", "scale", "-check-index", "0", "page", "1")
+    node.wait_running("page", 1)
+    node.refused(409, "Enforcing job modify index", "POST", "/v1/job/page/scale", {
+        "Count": 2, "Target": {"Group": "g"}, "EnforceIndex": True, "JobModifyIndex": 1})
+    node.purge("page")
+    made = api.job("two", count=0)
+    made["Job"]["TaskGroups"].append({**made["Job"]["TaskGroups"][0], "Name": "h"})
+    node.register(made)
+    case.contains(drover("job", "scale", "two", "1", code=1), "has 2 groups")
+    drover("job", "scale", "two", "h", "1")
+    node.wait_running("two")
+    node.purge("two")
+
+
 with api.Node() as node:
     case.run(globals())
