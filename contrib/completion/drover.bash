@@ -2,7 +2,7 @@
 # drover.bash: completion for bash. `drover __complete` prints what can follow.
 
 _drover() {
-	local cur=${COMP_WORDS[COMP_CWORD]} line value begun i
+	local cur=${COMP_WORDS[COMP_CWORD]} line value begun files= i
 	local -a words=("")
 
 	# bash splits words at "=" and ":", and completes only the last part.
@@ -17,15 +17,16 @@ _drover() {
 	begun=${words[-1]%"$cur"}
 	COMPREPLY=()
 	while IFS= read -r line; do
-		if [[ $line == :files ]]; then
-			compopt -o filenames 2>/dev/null
-			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur")
-			continue
-		fi
+		[[ $line == :files ]] && files=1 && continue
 		value=${line%%$'\t'*}
 		printf -v value %q "${value#"$begun"}"
 		COMPREPLY+=("$value")
 		[[ $value == *[=/] ]] && compopt -o nospace 2>/dev/null
 	done < <("${COMP_WORDS[0]}" __complete "${words[@]:1}" 2>/dev/null)
+	if [[ $files && ${#COMPREPLY[@]} = 0 ]]; then
+		compopt -o default 2>/dev/null # bash completes the names of files itself
+	elif [[ $files ]]; then
+		mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur")
+	fi
 }
 complete -F _drover drover

@@ -62,8 +62,9 @@ class Shell:
     def __init__(self, api, *argv):
         directory, env = case.directory(), environment(api)
         self.shown = b""
-        with open(directory + "/my-job.hcl", "wb"):
-            pass
+        for path in (directory + "/my-job.hcl", env["HOME"] + "/in-home.hcl"):
+            with open(path, "wb"):
+                pass
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(directory)
@@ -108,6 +109,7 @@ def complete_lines(shell):
     shell.completed("drover alloc fs %s al" % A1, "drover alloc fs %s alloc/" % A1)
     shell.completed("drover job run my-jo", "drover job run my-job.hcl ")
     shell.completed("drover job run -var-file=my-jo", "drover job run -var-file=my-job.hcl ")
+    shell.completed("drover job run ~/in-ho", "drover job run ~/in-home.hcl ")
     shell.type("drover job stop \t\t")
     seen = shell.wait("web")
     if "db" not in seen:
