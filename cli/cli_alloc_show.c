@@ -5,10 +5,25 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_list.h"
 #include "cli/cli_print.h"
 #include "cli/cli_service.h"
+#include "cli/cli_stats.h"
+#include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
 #include "common/mem.h"
+
+static struct {
+	bool brief, stats;
+} options;
+
+const struct cli_flag cli_alloc_status_flags[] = {
+	CLI_LIST_FLAGS,
+	{ "short", CLI_FLAG_BOOL, &options.brief, NULL,
+	    "show one line for each task, with its last event" },
+	{ "stats", CLI_FLAG_BOOL, &options.stats, NULL, "also show resource usage" },
+	{ 0 },
+};
 
 const json_t *
 cli_alloc_group(const json_t *alloc)
@@ -212,26 +227,42 @@ print_alloc(struct cli *cli, const json_t *alloc)
 	cli_field("Replaced By", "%.*s", cli->id_len, cli_json_str(alloc, "NextAllocation"));
 }
 
-int
-cli_alloc_show(struct cli *cli, const char *id, struct err *e)
+/* Prints one line for each task: its state and its last event. */
+static void
+print_tasks(const struct cli *cli, const json_t *alloc)
 {
-	cleanup_free char *target = cli_target("/v1/allocation/%s", id);
-	cleanup_free char *all_target = cli_target("/v1/client/allocation/%s/events", id);
-	cleanup_json json_t *alloc = NULL, *all = NULL;
+	struct cli_table *t = CLI_TABLE("Task", "State", "Last Event", "?Time");
 	const json_t *state;
 	const char *task;
-	int r;
+	char time[CLI_TIME_SIZE];
 
-	if (cli->json)
-		return cli_api_print(cli, target, e);
-	r = cli_api_get(cli, target, &alloc, e);
-	if (r < 0)
-		return r;
+	json_object_foreach (cli_json_get(alloc, "TaskStates"), task, state) {
+		const json_t *events = cli_json_get(state, "Events");
+		const json_t *last = json_array_get(events, json_array_size(events) - 1);
+
+		cli_table_row(t);
+		cli_cell(t, "%s", task);
+		cli_cell(t, "%s%s", cli_json_str(state, "State"),
+		    cli_json_true(state, "Failed") ? ", failed" : "");
+		cli_cell(t, "%s", cli_json_str(last, "Type"));
+		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(last, "Time"), time));
+	}
+	cli_table_print_under(t, "Tasks");
+}
+
+static void
+print_parts(struct cli *cli, const char *id, const json_t *alloc)
+{
+	cleanup_free char *target = cli_target("/v1/client/allocation/%s/events", id);
+	cleanup_json json_t *all = NULL;
+	const json_t *state;
+	const char *task;
+	struct err ignored;
+
 	/* The full history is known only for this agent's own allocations; others show their last
 	 * events. */
-	if (cli->verbose && cli_api_get(cli, all_target, &all, e) < 0)
+	if (cli->verbose && cli_api_get(cli, target, &all, &ignored) < 0)
 		all = NULL;
-	print_alloc(cli, alloc);
 	print_ports(alloc);
 	show_checks(cli, id);
 	print_volumes(alloc);
@@ -239,5 +270,27 @@ cli_alloc_show(struct cli *cli, const char *id, struct err *e)
 		cli_volume_print_uses_of_alloc(cli, alloc);
 	json_object_foreach (cli_json_get(alloc, "TaskStates"), task, state)
 		print_task(cli, alloc, task, state, all);
-	return 0;
+}
+
+int
+cli_alloc_show(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/allocation/%s", id);
+	cleanup_json json_t *alloc = NULL;
+	int r;
+
+	if (cli->json)
+		return cli_api_print(cli, target, e);
+	r = cli_api_get(cli, target, &alloc, e);
+	if (r < 0)
+		return r;
+	print_alloc(cli, alloc);
+	if (options.brief)
+		print_tasks(cli, alloc);
+	else
+		print_parts(cli, id, alloc);
+	if (!options.stats)
+		return 0;
+	cli_head("Resource Usage");
+	return cli_print_alloc_stats(cli, id, e);
 }

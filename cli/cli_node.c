@@ -17,13 +17,17 @@
 
 static struct {
 	bool enable, disable, force, no_deadline, ignore_system, keep_ineligible, detach, monitor,
-	    self, stats, yes;
+	    self, stats, yes, allocs, os, brief;
 	uint64_t deadline_ms;
 } options = { .deadline_ms = 3600 * 1000 };
 
 const struct cli_flag cli_node_status_flags[] = {
+	{ "allocs", CLI_FLAG_BOOL, &options.allocs, NULL,
+	    "list the number of running allocations" },
 	CLI_LIST_FLAGS,
+	{ "os", CLI_FLAG_BOOL, &options.os, NULL, "list the operating systems" },
 	{ "self", CLI_FLAG_BOOL, &options.self, NULL, "the node of this agent" },
+	{ "short", CLI_FLAG_BOOL, &options.brief, NULL, "show only the node itself" },
 	{ "stats", CLI_FLAG_BOOL, &options.stats, NULL,
 	    "also show resource usage (needs -self or a node)" },
 	{ 0 },
@@ -51,6 +55,21 @@ const struct cli_flag cli_node_drain_flags[] = {
 	{ 0 },
 };
 
+static json_t *allocs; /* all of them, while nodes are listed with -allocs */
+
+static long long
+count_running(const char *node_id)
+{
+	const json_t *alloc;
+	long long n = 0;
+	size_t i;
+
+	json_array_foreach (allocs, i, alloc)
+		n += strcmp(cli_json_str(alloc, "NodeID"), node_id) == 0 &&
+		     strcmp(cli_json_str(alloc, "ClientStatus"), "running") == 0;
+	return n;
+}
+
 static void
 node_cells(const struct cli *cli, struct cli_table *t, const json_t *node)
 {
@@ -61,18 +80,32 @@ node_cells(const struct cli *cli, struct cli_table *t, const json_t *node)
 	cli_cell(t, "%s", cli_yes(cli_json_true(node, "Drain")));
 	cli_cell(t, "%s", cli_json_str(node, "SchedulingEligibility"));
 	cli_cell(t, "%s", cli_json_str(node, "Status"));
+	if (options.os)
+		cli_cell(t, "%s", cli_json_str(cli_json_get(node, "Attributes"), "os.name"));
+	if (options.allocs)
+		cli_cell(t, "%lld", count_running(cli_json_str(node, "ID")));
 }
-
-static const struct cli_list nodes = {
-	.none = "No nodes",
-	CLI_HEADS("ID", "Name", "?Datacenter", "?Class", "?Drain", "Eligibility", "Status"),
-	.cells = node_cells,
-};
 
 static int
 list_nodes(struct cli *cli, struct err *e)
 {
-	return cli_list_get(cli, &nodes, "/v1/nodes", e);
+	const char *heads[9] = { "ID", "Name", "?Datacenter", "?Class", "?Drain", "Eligibility",
+		"Status" };
+	struct cli_list list = {
+		.none = "No nodes", .heads = heads, .n_heads = 7, .cells = node_cells
+	};
+	int r = 0;
+
+	if (options.os)
+		heads[list.n_heads++] = "?OS";
+	if (options.allocs)
+		heads[list.n_heads++] = "Running Allocs";
+	if (options.allocs)
+		r = cli_api_get(cli, "/v1/allocations", &allocs, e);
+	if (r == 0)
+		r = cli_list_get(cli, &list, options.os ? "/v1/nodes?os=true" : "/v1/nodes", e);
+	json_decref(allocs);
+	return r;
 }
 
 static void
@@ -121,8 +154,6 @@ print_host_volumes(const json_t *node)
 static void
 print_node(const struct cli *cli, const json_t *node)
 {
-	static const struct cli_event_keys keys = { "Timestamp", "Subsystem", "Message",
-		"Message" };
 	char size[CLI_TIME_SIZE], time[CLI_TIME_SIZE];
 
 	cli_field("ID", "%s", cli_json_str(node, "ID"));
@@ -142,6 +173,14 @@ print_node(const struct cli *cli, const json_t *node)
 	    cli_bytes(
 		cli_scale(cli_json_int(node, "NodeResources/Memory/MemoryMB"), 1 << 20), size));
 	cli_field("Kernel", "%s", cli_json_str(cli_json_get(node, "Attributes"), "kernel.version"));
+}
+
+static void
+print_parts(const struct cli *cli, const json_t *node)
+{
+	static const struct cli_event_keys keys = { "Timestamp", "Subsystem", "Message",
+		"Message" };
+
 	print_healths("Drivers", "Driver", cli_json_get(node, "Drivers"));
 	print_healths("CSI Controllers", "Plugin", cli_json_get(node, "CSIControllerPlugins"));
 	print_healths("CSI Nodes", "Plugin", cli_json_get(node, "CSINodePlugins"));
@@ -161,11 +200,14 @@ show_node(struct cli *cli, const char *id, struct err *e)
 	if (cli->json)
 		return cli_api_print(cli, target, e);
 	r = cli_api_get(cli, target, &node, e);
-	if (r == 0)
+	if (r == 0 && !options.brief)
 		r = cli_api_get(cli, "/v1/allocations", &all, e);
 	if (r < 0)
 		return r;
 	print_node(cli, node);
+	if (options.brief)
+		return options.stats ? cli_print_node_stats(cli, id, e) : 0;
+	print_parts(cli, node);
 	cli_volume_print_uses_of_node(cli, id);
 	json_array_foreach (all, i, alloc)
 		if (strcmp(cli_json_str(alloc, "NodeID"), id) == 0)

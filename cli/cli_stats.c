@@ -114,8 +114,8 @@ print_alloc(const struct cli *cli, const json_t *stats)
 	}
 }
 
-static int
-show_stats(struct cli *cli, const char *id, struct err *e)
+int
+cli_print_alloc_stats(struct cli *cli, const char *id, struct err *e)
 {
 	cleanup_free char *target = cli_target("/v1/client/allocation/%s/stats", id);
 
@@ -125,7 +125,7 @@ show_stats(struct cli *cli, const char *id, struct err *e)
 int
 cli_alloc_stats(struct cli *cli, int argc, char **argv)
 {
-	return cli_with_id(cli, &cli_kind_alloc, argv[0], show_stats);
+	return cli_with_id(cli, &cli_kind_alloc, argv[0], cli_print_alloc_stats);
 }
 
 /* Nodes. */

@@ -80,6 +80,21 @@ def test_parts_of_the_page_of_a_job():
     case.equal((out.splitlines()[0].split(), "Summary" in out, alloc["ID"][:8] in out), (["ID", "=", "page"], False, False))
 
 
+def test_parts_of_the_pages_of_nodes_and_allocations():
+    alloc = node.wait_running("page")[0]["ID"]
+    line = drover("node", "status", "-allocs", "-os").splitlines()
+    running = [a for a in node.ask("/v1/allocations") if a["ClientStatus"] == "running"]
+    case.equal((line[0].split()[-3:], line[1].split()[-1]), (["OS", "Running", "Allocs"], str(len(running))))
+    case.equal(drover("node", "status", "-allocs").splitlines()[0].split()[-3:], ["Status", "Running", "Allocs"])
+    case.equal(drover("node", "status", "-os").splitlines()[0].split()[-1], "OS")
+    out = drover("node", "status", "-self", "-short")
+    case.equal(("Kernel" in out, "Drivers" in out, alloc[:8] in out), (True, False, False))
+    out = drover("alloc", "status", "-short", alloc)
+    case.equal(out.splitlines()[-1].split()[:3], ["t", "running", "Started"])
+    case.equal("Events" in out, False)
+    case.contains(drover("alloc", "status", "-stats", alloc), "\nResource Usage\n")
+
+
 def test_a_job_is_scaled_from_a_known_state():
     index = node.ask("/v1/job/page")["JobModifyIndex"]
     case.contains(drover("job", "scale", "-check-index", str(index + 1), "page", "2", code=1), "has the modify index %d, not %d" % (index, index + 1))
