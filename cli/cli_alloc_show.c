@@ -136,7 +136,10 @@ add_port(struct cli_table *t, const char *ip, const char *task, const json_t *po
 	cli_cell(t, "%s", cli_json_str(port, "Label"));
 	cli_cell(t, strchr(ip, ':') ? "[%s]:%lld" : "%s:%lld", ip,
 	    (long long)cli_json_int(port, "Value"));
-	cli_cell(t, to > 0 ? "%lld" : "", to);
+	if (to > 0)
+		cli_cell(t, "%lld", to);
+	else
+		cli_cell(t, "%s", "");
 	cli_cell(t, "%s", task);
 }
 
