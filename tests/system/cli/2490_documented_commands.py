@@ -88,7 +88,7 @@ RUNS = (
     ("job dispatch", "job dispatch -detach called"), ("job periodic force", "job periodic force -detach timed"),
     ("job scale", "job scale -detach web 2"), ("alloc stop", "alloc stop -detach {alloc}"),
     ("namespace list", "namespace list"), ("namespace apply", "namespace apply other"), ("namespace status", "namespace status other"),
-    ("namespace delete", "namespace delete other"), ("operator api", "operator api /v1/jobs"), ("leaks", "leaks"), ("node drain", (1, "node drain")),
+    ("namespace delete", "namespace delete other"), ("operator api", "operator api /v1/jobs"), ("leaks", "leaks"), ("cleanup", "cleanup -dry-run"), ("node drain", (1, "node drain")),
     ("job stop", "job stop web"), ("job start", "job start web"), ("job stop", "job stop -purge web"), ("system gc", "system gc"),
     ("agent", None), ("monitor", None), ("event stream", None))
 # Their output is not a page: JSON, files and logs keep their lines.
