@@ -77,7 +77,7 @@ VERSION = version_of(BINARY)
 
 
 def older_than(major, minor, version=VERSION):
-    """Returns whether the servers have at least this version."""
+    """Returns whether the servers are older than this version."""
     return tuple(int(x) for x in version[1:].split(".")[:2]) < (major, minor)
 
 
