@@ -297,6 +297,22 @@ fill_job(struct job *job, const char *name, int64_t count)
 	t->resources->memory_mb = 100;
 }
 
+/* Fills a version of job "j" whose task has this user, and returns its group. */
+static inline struct task_group *
+fill_version(
+    struct job *job, const char *user, int64_t count, int64_t max_parallel, int64_t canaries)
+{
+	struct task_group *g;
+
+	fill_job(job, "j", count);
+	g = &job->task_groups.v[0];
+	g->update = update_strategy_new();
+	g->update->max_parallel = max_parallel;
+	g->update->canary = canaries;
+	str_set(&g->tasks.v[0].user, user);
+	return g;
+}
+
 /* Registers *job (emptied) and compares it with its allocs, as an operator's request does. */
 static inline struct local_eval *
 register_job(struct job *job)

@@ -46,12 +46,18 @@ static const char *const no_hex[] = {
 	"../../../../../../../../etc/pass",
 };
 
-START_TEST(no_hex_is_refused)
+static void
+check_refused(bool (*read)(const char *text, struct id *ret), const char *text)
 {
 	struct id id = { { 42 } };
 
-	ck_assert(!id_from_hex(no_hex[_i], &id));
+	ck_assert(!read(text, &id));
 	ck_assert_int_eq(id.b[0], 42);
+}
+
+START_TEST(no_hex_is_refused)
+{
+	check_refused(id_from_hex, no_hex[_i]);
 }
 END_TEST
 
@@ -69,10 +75,7 @@ static const char *const no_uuid[] = {
 
 START_TEST(no_uuid_is_refused)
 {
-	struct id id = { { 42 } };
-
-	ck_assert(!id_from_uuid(no_uuid[_i], &id));
-	ck_assert_int_eq(id.b[0], 42);
+	check_refused(id_from_uuid, no_uuid[_i]);
 }
 END_TEST
 

@@ -287,14 +287,7 @@ END_TEST
 static void
 register_version(const char *user, int64_t count, int64_t canaries)
 {
-	struct task_group *g;
-
-	fill_job(&job, "j", count);
-	g = &job.task_groups.v[0];
-	g->update = update_strategy_new();
-	g->update->max_parallel = 1;
-	g->update->canary = canaries;
-	str_set(&g->tasks.v[0].user, user);
+	(void)fill_version(&job, user, count, 1, canaries);
 	register_job(&job);
 }
 

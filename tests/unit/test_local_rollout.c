@@ -29,19 +29,13 @@ deployed_group(void)
 static void
 register_version(const char *user, int64_t canaries, int64_t attempts)
 {
-	struct task_group *g;
+	struct task_group *g = fill_version(&job, user, COUNT, 2, canaries);
 
-	fill_job(&job, "j", COUNT);
-	g = &job.task_groups.v[0];
-	g->update = update_strategy_new();
-	g->update->max_parallel = 2;
-	g->update->canary = canaries;
 	g->update->progress_deadline = 600 * 1000000000LL;
 	g->reschedule_policy = reschedule_policy_new();
 	g->reschedule_policy->attempts = attempts;
 	g->reschedule_policy->interval = 3600 * 1000000000LL;
 	g->reschedule_policy->delay = 30 * 1000000000LL;
-	str_set(&g->tasks.v[0].user, user);
 	register_job(&job);
 }
 

@@ -3,7 +3,7 @@
 import gopack
 from identity import DENIED, is_uuid
 from methods import Failure, method
-from node_methods import UUID_LENGTH, acl_resolves, node_only
+from node_methods import UUID_LENGTH, acl_resolves, look_up, node_only
 
 
 def _own_allocs_only(ctx, alloc_ids):
@@ -43,14 +43,7 @@ def get_allocs(ctx):
 
 @method("Alloc.GetAlloc", "AllocSpecificRequest", "SingleAllocResponse", auth=acl_resolves)
 def get_alloc(ctx):
-    cluster, alloc_id = ctx.cluster, ctx.args["AllocID"]
-    if not is_uuid(alloc_id):
-        raise Failure("alloc lookup failed: " + UUID_LENGTH)
-
-    def look():
-        alloc = cluster.allocs.get(alloc_id)
-        return (alloc["ModifyIndex"] if alloc else cluster.newest("allocs")), {"Alloc": alloc}
-    return ctx.block(look)
+    return look_up(ctx, "Alloc", lambda alloc: alloc)
 
 
 # --- Alloc.SignIdentities ---

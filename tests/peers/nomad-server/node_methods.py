@@ -364,18 +364,21 @@ def emit_events(ctx):
     return {"Index": index}
 
 
-@method("Node.GetNode", "NodeSpecificRequest", "SingleNodeResponse", auth=acl_resolves)
-def get_node(ctx):
-    cluster, node_id = ctx.cluster, ctx.args["NodeID"]
-    if not is_uuid(node_id):
-        raise Failure("node lookup failed: " + UUID_LENGTH)
+def look_up(ctx, kind, view):
+    """Answers with the object of this kind, as view() shows it, or None."""
+    object_id, table = ctx.args[kind + "ID"], kind.lower() + "s"
+    if not is_uuid(object_id):
+        raise Failure("%s lookup failed: %s" % (kind.lower(), UUID_LENGTH))
 
     def look():
-        node = cluster.nodes.get(node_id)
-        if node is None:
-            return cluster.newest("nodes"), {"Node": None}
-        return node["ModifyIndex"], {"Node": {**node, "SecretID": ""}}
+        found = getattr(ctx.cluster, table).get(object_id)
+        return (found["ModifyIndex"] if found else ctx.cluster.newest(table)), {kind: view(found) if found else None}
     return ctx.block(look)
+
+
+@method("Node.GetNode", "NodeSpecificRequest", "SingleNodeResponse", auth=acl_resolves)
+def get_node(ctx):
+    return look_up(ctx, "Node", lambda node: {**node, "SecretID": ""})
 
 
 def may_drain(ctx):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """drover alloc logs: whole logs, the last lines, following, and interrupted connections."""
+import contextlib
 import threading
 
 from lib import case
@@ -119,11 +120,18 @@ def test_follow_prints_immediately_and_ends_with_the_log():
         case.equal((r.code, r.out, r.err), (0, "three\n", ""))
 
 
-def test_follow_ends_with_the_allocation_and_loses_nothing():
+@contextlib.contextmanager
+def following():
+    """A command that follows both streams, which are empty."""
     with FakeApi() as api:
         logs = Logs(api)
         process = api.start("alloc", "logs", "-f", A1)
         logs.wait_followers(2)
+        yield api, logs, process
+
+
+def test_follow_ends_with_the_allocation_and_loses_nothing():
+    with following() as (api, logs, process):
         logs.write(b"one\n")
         read_until(process, b"one\n")
         # A restart of the task does not end the command.
@@ -140,10 +148,7 @@ def test_follow_ends_with_the_allocation_and_loses_nothing():
 
 
 def test_follow_without_a_stream_flag_prints_both_streams():
-    with FakeApi() as api:
-        logs = Logs(api)
-        process = api.start("alloc", "logs", "-f", A1)
-        logs.wait_followers(2)
+    with following() as (api, logs, process):
         logs.write(b"out\n")
         logs.write(b"err\n", "stderr")
         read_until(process, b"out\n")
