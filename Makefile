@@ -195,7 +195,7 @@ install: $(BINARIES) $(MAN_PAGES) ## install into $(DESTDIR)$(PREFIX), with unit
 	@echo "Next: systemd-sysusers && systemd-tmpfiles --create   # the users and directories"
 	@echo "      install -D -m 644 $(PREFIX)/share/doc/drover/drover.hcl /etc/drover/drover.hcl   # an example to edit"
 
-# The configuration, the data and the users stay.
+# The configuration and the data stay. What agents have left is removed by `drover cleanup -all -users`, before this.
 uninstall: ## remove what install has put into $(DESTDIR)$(PREFIX)
 	rm -rf $(DESTDIR)$(LIBEXEC) $(DESTDIR)$(PREFIX)/share/doc/drover
 	rm -f $(DESTDIR)$(PREFIX)/bin/drover $(DESTDIR)$(PREFIX)/share/man/man1/drover.1 \
@@ -203,6 +203,7 @@ uninstall: ## remove what install has put into $(DESTDIR)$(PREFIX)
 	    $(addprefix $(DESTDIR)$(PREFIX)/share/man/man5/,$(notdir $(MAN_PAGES))) \
 	    $(addprefix $(DESTDIR)$(UNITDIR)/,drover.socket $(SERVICES)) \
 	    $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/drover.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/drover.conf
+	@echo "The configuration, the data and the users stay."
 
 # Each directory of tests has its own rules.
 include $(wildcard tests/*/*.mk)

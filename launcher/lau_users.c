@@ -21,13 +21,9 @@
 #define NOBODY      65534
 
 static const char *const names[LAU_USERS] = {
-	[LAU_USER_DROVER] = "drover",
-	[LAU_USER_EXECUTOR] = "drover-exec",
-	[LAU_USER_CSI] = "drover-csi",
-	[LAU_USER_HEARTBEAT] = "drover-heartbeat",
-	[LAU_USER_CHECK] = "drover-check",
-	[LAU_USER_FILE] = "drover-file",
-	[LAU_USER_PARSER] = "drover-parser",
+#define AGENT_USER(id, name) (name),
+#include "proto/agent_users.def"
+#undef AGENT_USER
 };
 
 /* Reads /etc/passwd directly, because getpwnam(3) would load NSS modules into a root process.

@@ -21,13 +21,9 @@
 
 /* Order of proc_args.agent_uids. */
 enum lau_user {
-	LAU_USER_DROVER,
-	LAU_USER_EXECUTOR,
-	LAU_USER_CSI,
-	LAU_USER_HEARTBEAT,
-	LAU_USER_CHECK,
-	LAU_USER_FILE,
-	LAU_USER_PARSER,
+#define AGENT_USER(id, name) LAU_USER_##id,
+#include "proto/agent_users.def"
+#undef AGENT_USER
 	LAU_USERS
 };
 
@@ -69,6 +65,7 @@ struct launcher {
 	struct lau_config config;
 	/* Open as long as the launcher lives; listen_fd is passed to each supervisor. */
 	int null_fd, data_fd, lock_fd, rt_fd, lease_fd, listen_fd;
+	int cgroup_fd; /* the lock by which drover cleanup knows that the agent runs */
 	/* log_watch(): the pipe of log lines to the supervisor, and its page, which only the
 	 * supervisor can write. */
 	int log_fd, log_out_fd, log_level_fd, log_level_write_fd;
