@@ -21,6 +21,7 @@
 
 #define LOSS_SHOWN_NS   ((int64_t)24 * 3600 * NS_PER_S) /* a restart is reported for a day */
 #define FULL_PERCENT    95                              /* of the disk's bytes or inodes */
+#define DRIFT_MAX_S     5                               /* between this clock and the servers' */
 #define CHECKS_MAX      100                             /* checks that are reported one by one */
 #define CHECK_TEXT_SIZE 160                             /* of a check's output, with the NUL */
 
@@ -99,6 +100,19 @@ find_disk(struct sup *sup, json_t *list)
 		    sup->args.data_dir, (int)disk->inodes_used_percent);
 }
 
+/* Answers of servers take time, and their times are whole seconds. */
+static void
+find_drift(struct sup *sup, json_t *list)
+{
+	const struct source_api *source = sup->source->api;
+	int64_t ahead_s = source->clock_ahead_s ? source->clock_ahead_s(sup) : 0;
+
+	if (ahead_s > DRIFT_MAX_S || ahead_s < -DRIFT_MAX_S)
+		add_problem(list, "clock", NULL, 0, "the clock is %lld s %s the servers' clock",
+		    (long long)(ahead_s > 0 ? ahead_s : -ahead_s),
+		    ahead_s > 0 ? "ahead of" : "behind");
+}
+
 /* The kernel sets this state when no time service has disciplined the clock for hours, or ever.
  * Agents for development often run on machines without one. */
 static void
@@ -158,6 +172,7 @@ api_get_problems(struct sup *sup, struct api_req *req)
 	find_losses(sup, list);
 	find_disk(sup, list);
 	find_clock(sup, list);
+	find_drift(sup, list);
 	find_checks(sup, req, list);
 	api_reply_json(req, list);
 }

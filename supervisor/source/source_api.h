@@ -26,6 +26,9 @@ struct source_api {
 	/* Returns the time (CLOCK_REALTIME) since when no server is reachable, with the reason; 0
 	 * if one is in use. NULL if the source has no servers. */
 	int64_t (*server_lost_since)(const struct sup *sup, const char **ret_why);
+	/* Returns how many seconds this machine's clock is ahead of the servers' (negative:
+	 * behind); 0 if that is not known. NULL if the source has no servers. */
+	int64_t (*clock_ahead_s)(const struct sup *sup);
 };
 
 #endif

@@ -13,6 +13,7 @@
 #include "supervisor/cluster/serve/nomad_self.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
 #include "supervisor/cluster/node/nomad_claims.h"
+#include "supervisor/cluster/node/nomad_clock.h"
 #include "supervisor/cluster/node/nomad_events.h"
 #include "supervisor/cluster/node/nomad_needs.h"
 #include "supervisor/cluster/node/nomad_leave.h"
@@ -133,6 +134,7 @@ static const struct source_api nomad_api = {
 	.server = link_server,
 	.server_known = link_server_known,
 	.server_lost_since = link_lost_since,
+	.clock_ahead_s = nomad_clock_ahead_s,
 };
 
 struct source *

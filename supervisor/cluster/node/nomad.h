@@ -52,6 +52,10 @@ struct nomad {
 	 * what this node reported to them earlier. */
 	void (*on_registered)(struct nomad *n, bool first, bool anew);
 
+	/* nomad_clock.c: when this machine was started, in s since 1970 by the servers' clock; 0:
+	 * it is not known */
+	int64_t servers_boot_s;
+
 	/* nomad_events.c */
 	MODEL_LIST(struct node_event) events;
 	uint64_t events_call;

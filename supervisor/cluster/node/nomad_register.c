@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "supervisor/core/journal.h"
+#include "supervisor/cluster/node/nomad_clock.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 
@@ -65,6 +66,7 @@ nomad_register_take_identity(struct nomad *n, const char *jwt)
 	if (!*str(jwt) || str_eq(n->identity, jwt))
 		return;
 	str_set(&n->identity, jwt);
+	nomad_clock_note(n, jwt);
 	n->renew_identity = false;
 	node_row_changed(n);
 }

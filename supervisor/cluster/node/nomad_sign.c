@@ -9,6 +9,7 @@
 #include "common/duration.h"
 #include "common/mem.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_clock.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/rpc/rpc_alloc.h"
 
@@ -115,6 +116,8 @@ on_signed(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 	r = nomad_decode(r, body, len, e, &rpc_sign_rep_type, &rep, &why);
 	if (r == 0)
 		r = read_answer(w, &rep, &why);
+	if (r == 0 && w->n_tokens)
+		nomad_clock_note(w->n, w->tokens[0].jwt);
 	w->cb(sup, w->arg, r, w->tokens, r < 0 ? 0 : w->n_tokens, &why);
 	free_signing(w);
 }

@@ -42,6 +42,7 @@ class Cluster:
         self.job_policies = {}  # name: (namespace, job) of policies for the workloads of a job
         self.introduction = "warn"
         self.identity_ttl_s = 24 * 3600.0
+        self.clock_ahead_s = 0  # by how much the times in tokens are ahead of the machine's clock
         self.signs = None  # misbehavior: "garbage", "expired", "refuses", "others" or "behind" (does not know the alloc)
         self.calls, self.call_count = [], 0
         self.violations = []

@@ -154,7 +154,7 @@ class Issuer:
         self.cluster, self.key, self.signed = cluster, Key(), {}
 
     def _claims(self, subject, ttl_s, **more):
-        now = int(time.time())
+        now = int(time.time()) + self.cluster.clock_ahead_s
         claims = {"aud": "nomadproject.io", "iat": now, "nbf": now, "jti": str(uuid.uuid4()), "sub": subject, **more}
         if ttl_s:
             claims["exp"] = now + int(ttl_s)

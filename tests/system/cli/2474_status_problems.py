@@ -131,6 +131,21 @@ def test_without_a_server_one_sentence_says_so():
         case.until(lambda: own() == [], 60, "the servers")
 
 
+def test_a_clock_that_differs_from_the_servers_is_reported():
+    with cluster.servers() as servers:
+        servers.settings(clock_ahead_s=-100)
+        with cluster.node_of(servers) as member:
+            servers.wait_node()
+            wait_problem(member, r"the clock is (99|10\d) s ahead of the servers' clock")
+            servers.settings(clock_ahead_s=100)
+            made = cluster.job("signed", Identities=[{"Name": "a", "Env": True, "Audience": ["x"]}])
+            servers.wait_alloc(servers.run_job(made, member.ask("/v1/agent/self")["stats"]["client"]["node_id"])[0], ["running"])
+            wait_problem(member, r"the clock is (99|100|101) s behind the servers' clock")
+            servers.settings(clock_ahead_s=0)
+            servers.wait_alloc(servers.run_job(dict(made, ID="again"), servers.wait_node()["ID"])[0], ["running"])
+            case.until(lambda: not [p for p in problems(member) if "clock" in p], 60, "the clocks to agree")
+
+
 def test_a_clock_that_no_time_service_corrects_is_reported_unless_the_agent_is_for_development():
     state = ctypes.create_string_buffer(256)
     wrong = ctypes.CDLL(None).adjtimex(state) == 5 and struct.unpack_from("i", state, 40)[0] & 64 != 0
