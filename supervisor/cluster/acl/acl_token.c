@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/rpc/rpc_acl.h"
 #include "supervisor/http/api.h"
 

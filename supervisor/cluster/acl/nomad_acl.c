@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "supervisor/cluster/acl/acl_token.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/rpc/rpc_acl.h"
 #include "supervisor/http/api_paths.h"
 

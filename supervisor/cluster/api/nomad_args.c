@@ -14,6 +14,7 @@
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/node/node_state.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <systemd/sd-event.h>
 
-#include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/rpc/rpc_stream.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/node/node_state.h"

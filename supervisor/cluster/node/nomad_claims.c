@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/rpc/rpc_claim.h"
 #include "supervisor/core/journal.h"

@@ -6,6 +6,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/log.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/node/node_state.h"
 

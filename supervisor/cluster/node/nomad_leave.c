@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "common/mem.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/table/alloc_table.h"
 

@@ -3,6 +3,7 @@
  * the servers' answers mean for them. Runs in: supervisor. */
 #include "supervisor/cluster/node/nomad_node.h"
 
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_claims.h"
 #include "supervisor/cluster/node/nomad_events.h"
 #include "supervisor/cluster/node/nomad_register.h"

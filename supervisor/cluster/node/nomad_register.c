@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/cluster/node/nomad_clock.h"
 #include "supervisor/core/store.h"

@@ -12,6 +12,7 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"

@@ -9,6 +9,7 @@
 #include "common/duration.h"
 #include "common/mem.h"
 #include "supervisor/cluster/node/nomad.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_clock.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/rpc/rpc_alloc.h"

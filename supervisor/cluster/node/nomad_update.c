@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/cluster/rpc/rpc_alloc.h"

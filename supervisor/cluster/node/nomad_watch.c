@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/node/nomad_update.h"
 #include "supervisor/node/node_state.h"

@@ -9,6 +9,7 @@
 #include "common/list.h"
 #include "common/mem.h"
 #include "supervisor/api/exec_stream.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/serve/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/cluster/rpc/rpc_stream.h"

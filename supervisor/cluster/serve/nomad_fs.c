@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/api/fs_stream.h"
+#include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/serve/nomad_requests.h"
 #include "supervisor/cluster/rpc/rpc_serve.h"
 #include "supervisor/cluster/rpc/rpc_stream.h"
