@@ -14,8 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/cli_api.h"
-#include "cli/cli_print.h"
+#include "cli/cli_list.h"
 #include "cli/cli_verbs.h"
 
 static struct cleanup cleanup;
@@ -95,21 +94,20 @@ remove_users(struct cleanup *c)
 }
 
 static void
-print_results(const json_t *results)
+put_cells(const struct cli *cli, struct cli_table *t, const json_t *result)
 {
-	struct cli_table *t = CLI_TABLE("Kind", "Name", "Result", "Detail");
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach (results, i, row) {
-		cli_table_row(t);
-		cli_cell(t, "%s", cli_json_str(row, "Kind"));
-		cli_cell(t, "%s", cli_json_str(row, "Name"));
-		cli_cell(t, "%s", cli_json_str(row, "Result"));
-		cli_cell(t, "%s", cli_json_str(row, "Detail"));
-	}
-	cli_table_print(t);
+	(void)cli;
+	cli_cell(t, "%s", cli_json_str(result, "Kind"));
+	cli_cell(t, "%s", cli_json_str(result, "Name"));
+	cli_cell(t, "%s", cli_json_str(result, "Result"));
+	cli_cell(t, "%s", cli_json_str(result, "Detail"));
 }
+
+static const struct cli_list list = {
+	.none = "nothing to remove",
+	CLI_HEADS("Kind", "Name", "Result", "Detail"),
+	.cells = put_cells,
+};
 
 int
 cli_cleanup(struct cli *cli, int argc, char **argv)
@@ -139,9 +137,7 @@ cli_cleanup(struct cli *cli, int argc, char **argv)
 	cleanup_groups_done(c);
 	if (cli->json)
 		r = cli_json_print(results, &e);
-	else if (json_array_size(results) == 0)
-		cli_say(cli, "nothing to remove");
 	else
-		print_results(results);
+		cli_list_print(cli, &list, results);
 	return r < 0 ? cli_fail(cli, &e) : c->failed ? CLI_FAILED : CLI_OK;
 }

@@ -38,6 +38,10 @@ void cleanup_say(struct cleanup *c, const char *kind, const char *name, const ch
 /* For an operation that returned r with *e; with -dry-run it was not done and r is 0. */
 void cleanup_did(struct cleanup *c, const char *kind, const char *name, int r, const struct err *e);
 
+/* Appends where file systems are mounted whose type begins with `type`, in the order of mounting.
+ */
+int cleanup_mounts(const char *type, struct strings *ret, struct err *e);
+
 /* cli_cleanup_groups.c: finds the cgroups of all agents; removes those that nothing uses, of agents
  * that do not run. */
 int cleanup_groups_find(struct cleanup *c, struct err *e);

@@ -62,31 +62,41 @@ remove_dir(struct cleanup *c, const char *kind, const char *path)
 	cleanup_did(c, kind, path, r, &e);
 }
 
-/* Unmounts all below the data directory, the last mounted first. */
+int
+cleanup_mounts(const char *type, struct strings *ret, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	struct mountinfo m;
+	int r = mountinfo_read(&text);
+	char *at = text;
+
+	if (r < 0)
+		return err_set(e, r, "list the mounts");
+	while ((r = mountinfo_next(&at, &m)) != 0)
+		if (r > 0 && strncmp(m.type, type, strlen(type)) == 0)
+			strings_add(ret, m.target);
+	return 0;
+}
+
+/* Unmounts all below the data directory, the last mounted first; not a file system that an operator
+ * mounted for the data itself. */
 static void
 unmount_below(struct cleanup *c, const char *data)
 {
-	cleanup_free char *text = NULL;
 	cleanup_done(strings) struct strings found = { 0 };
 	struct err e = { 0 };
-	struct mountinfo m;
-	char *at;
-	int r;
 
-	if (mountinfo_read(&text) < 0)
+	if (cleanup_mounts("", &found, &e) < 0)
 		return;
-	at = text;
-	while ((r = mountinfo_next(&at, &m)) != 0) {
-		const char *rest = r > 0 ? mountinfo_below(m.target, data) : NULL;
-
-		if (rest && *rest) /* not a file system that an operator mounted for the data */
-			strings_add(&found, m.target);
-	}
 	for (size_t i = found.n; i-- > 0;) {
-		r = c->dry_run || umount2(found.v[i], MNT_DETACH | UMOUNT_NOFOLLOW) == 0 ||
-			    errno == EINVAL
-			? 0
-			: err_set(&e, -errno, "unmount %s", found.v[i]);
+		const char *rest = mountinfo_below(found.v[i], data);
+		int r = 0;
+
+		if (!rest || !*rest)
+			continue;
+		if (!c->dry_run && umount2(found.v[i], MNT_DETACH | UMOUNT_NOFOLLOW) < 0 &&
+		    errno != EINVAL)
+			r = err_set(&e, -errno, "unmount %s", found.v[i]);
 		cleanup_did(c, "mount", found.v[i], r, &e);
 	}
 }
@@ -150,25 +160,21 @@ look_at_data(struct cleanup *c, const char *data, bool named)
 static int
 find_mounted(struct strings *found, struct err *e)
 {
-	cleanup_free char *text = NULL;
-	struct mountinfo m;
-	int r = mountinfo_read(&text);
-	char *at = text;
+	cleanup_done(strings) struct strings mounts = { 0 };
+	int r = cleanup_mounts("", &mounts, e);
 
-	if (r < 0)
-		return err_set(e, r, "list the mounts");
-	while ((r = mountinfo_next(&at, &m)) != 0) {
-		size_t len = r > 0 ? strlen(m.target) : 0;
+	for (size_t i = 0; r == 0 && i < mounts.n; i++) {
+		size_t len = strlen(mounts.v[i]);
 		cleanup_free char *data = NULL;
 
-		if (len <= strlen(ALLOC) || strcmp(m.target + len - strlen(ALLOC), ALLOC) != 0)
+		if (len <= strlen(ALLOC) || strcmp(mounts.v[i] + len - strlen(ALLOC), ALLOC) != 0)
 			continue;
-		data = mem_strdup(m.target);
+		data = mem_strdup(mounts.v[i]);
 		data[len - strlen(ALLOC)] = '\0';
 		if (!strings_has(found, data))
 			strings_add(found, data);
 	}
-	return 0;
+	return r;
 }
 
 int

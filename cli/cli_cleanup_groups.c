@@ -18,7 +18,6 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/mem.h"
-#include "common/mountinfo.h"
 #include "common/path.h"
 
 #define PREFIX "drover-"
@@ -164,23 +163,16 @@ walk_tree(struct cleanup *c, int up, const char *path, unsigned depth)
 int
 cleanup_groups_find(struct cleanup *c, struct err *e)
 {
-	cleanup_free char *text = NULL;
-	struct mountinfo m;
-	int r = mountinfo_read(&text);
-	char *at = text;
+	cleanup_done(strings) struct strings trees = { 0 };
+	int r = cleanup_mounts("cgroup", &trees, e);
 
-	if (r < 0)
-		return err_set(e, r, "list the mounts");
-	while ((r = mountinfo_next(&at, &m)) != 0) {
-		cleanup_close int root = -1;
+	for (size_t i = 0; r == 0 && i < trees.n; i++) {
+		cleanup_close int root = open(trees.v[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		if (r < 0 || (strcmp(m.type, "cgroup") != 0 && strcmp(m.type, "cgroup2") != 0))
-			continue;
-		root = open(m.target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (root >= 0)
 			walk_tree(c, root, "", 1);
 	}
-	return 0;
+	return r;
 }
 
 struct cleanup_group *
