@@ -2,6 +2,7 @@
 /* config_check.c: checks the combination of all files of a configuration. Runs in: the launcher's
  * configuration child, cli. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,12 +114,15 @@ check_servers(const struct agent_config *config, struct config_sink *sink)
 	}
 }
 
-/* Each of the two has no effect without the other. */
+/* The block and the signals have no effect without each other. */
 static void
-check_leave(const struct agent_config *config, struct config_sink *sink)
+check_leave(struct agent_config *config, struct config_sink *sink)
 {
 	bool leaves = config->leave_on_interrupt || config->leave_on_terminate;
 
+	if (config->drain_on_shutdown)
+		config->drain_signals = (config->leave_on_interrupt ? 1u << SIGINT : 0) |
+					(config->leave_on_terminate ? 1u << SIGTERM : 0);
 	if (leaves && !config->drain_on_shutdown)
 		config_say(sink, false,
 		    "leave_on_interrupt and leave_on_terminate have no effect without client { "

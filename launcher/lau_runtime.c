@@ -37,10 +37,9 @@ make_dirs(struct launcher *l, struct err *e)
 	cleanup_close int fd = -1;
 	int r;
 
+	/* The path fits: lau_data.c limits the data directory's length. */
 	(void)strcpy(l->rt, l->dev ? l->data : l->config.config->runtime_dir);
-	if (l->dev)
-		(void)strcat(l->rt,
-		    "/rt"); /* the path fits: lau_data.c limits the data directory's length */
+	(void)strcat(l->rt, l->dev ? "/rt" : "");
 	fd = path_open_owned(l->rt, 0755, e);
 	if (fd < 0)
 		return err_prefix(e, "runtime directory");

@@ -273,7 +273,7 @@ stop(struct launcher *l, int signo)
 		    l->dev ? "killing the remaining tasks" : "the remaining tasks keep running");
 		l->forced = true;
 	}
-	if (!l->stopping && (l->dev || config_leaves(l->config.config, signo))) {
+	if (!l->stopping && (l->dev || l->config.config->drain_signals >> signo & 1)) {
 		log_info("draining; send the signal again to stop waiting");
 		l->drain_signal = signo;
 	}

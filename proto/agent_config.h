@@ -89,8 +89,9 @@ struct agent_config {
 	/* Until the first connection: the pause after all servers failed (0: heartbeat's own), and
 	 * after how many pauses the agent gives up (0: never). */
 	uint64_t retry_interval_ms, retry_max;
-	/* With the first, these signals drain the node before the agent ends; see leave.h. */
 	bool drain_on_shutdown, leave_on_interrupt, leave_on_terminate;
+	uint32_t drain_signals; /* what follows: bits of the signals that drain the node before the
+				   agent ends (leave.h) */
 	bool drain_force, drain_spares_system;
 	uint64_t drain_deadline_ms; /* 0: none */
 	bool disable_remote_exec;

@@ -68,7 +68,7 @@ on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *user
 	const struct client_stop all = { .why = "the agent was told to end", .done = on_drained };
 
 	(void)sd_notify(0, "STOPPING=1");
-	if (!sup.args.dev && config_leaves(sup.config, (int)si->ssi_signo)) {
+	if (!sup.args.dev && (sup.config->drain_signals >> si->ssi_signo & 1)) {
 		leave_begin(&sup, on_left);
 	} else if (sup.args.dev && !sup.draining) {
 		sup.draining = true; /* not a drain of the node, which an operator requests and

@@ -3,6 +3,7 @@
  * each mistake. */
 #include <errno.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -748,7 +749,8 @@ START_TEST(the_start_and_the_end)
 	ck_assert_str_eq(config.runtime_dir, "/run/drover");
 	ck_assert_uint_eq(config.drain_deadline_ms, 3600000);
 	ck_assert(!config.drain_on_shutdown && !config.disable_remote_exec);
-	ck_assert(!config_leaves(&config, SIGTERM) && !config_leaves(&config, SIGINT));
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_uint_eq(config.drain_signals, 0);
 	parse_well(
 	    "runtime_dir = \"/run/b\" leave_on_interrupt = true\n"
 	    "client {\n  servers = [\"a\"]\n  disable_remote_exec = true\n"
@@ -758,7 +760,8 @@ START_TEST(the_start_and_the_end)
 	ck_assert(config.disable_remote_exec);
 	ck_assert_uint_eq(config.drain_deadline_ms, 0);
 	ck_assert(config.drain_force && config.drain_spares_system);
-	ck_assert(config_leaves(&config, SIGINT) && !config_leaves(&config, SIGTERM));
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_uint_eq(config.drain_signals, 1u << SIGINT);
 	ck_assert_uint_eq(config.retry_max, 3);
 	ck_assert_uint_eq(config.retry_interval_ms, 15000);
 	ck_assert_int_lt(parse("client { server_join { retry_interval = \"1ms\" } }"), 0);
