@@ -94,7 +94,7 @@ look_at_executors(struct cleanup_group *g, int exec_fd)
 static void
 take_lock(struct cleanup_group *g, int tasks_fd)
 {
-	g->lock_fd = fd_reopen(tasks_fd, O_RDONLY | O_DIRECTORY);
+	g->lock_fd = openat(tasks_fd, CGROUP_LOCK, O_WRONLY | O_CLOEXEC);
 	if (g->lock_fd >= 0 && flock(g->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		g->in_use = true;
 }

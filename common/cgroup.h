@@ -76,6 +76,11 @@ void cgroup_missing_names(const struct cgroup *c, char *buf, size_t size);
  * removes the cgroups. Returns 0 also if parent does not exist. */
 int cgroup_remove(const char *parent, int timeout_ms, struct err *e);
 
+/* The file in V2's tasks/ on which a running agent has a shared lock, and drover cleanup an
+ * exclusive one while it removes the cgroup. Only root can open it, so nobody else can hold the
+ * lock. */
+#define CGROUP_LOCK "cgroup.kill"
+
 /* cgroup_kill() sends SIGKILL to all processes in V2's directory dir_fd and below;
  * cgroup_wait_empty() waits until none is left. They return 0 or -errno; -ETIMEDOUT after
  * timeout_ms. */

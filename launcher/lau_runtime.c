@@ -237,8 +237,9 @@ make_cgroups(struct launcher *l, struct err *e)
 	}
 	if (r == 0)
 		r = cgroup_guard(&c, l->users.gid[LAU_USER_DROVER], e);
-	if (r == 0 && ((l->cgroup_fd = fd_reopen(c.tasks[CGROUP_V2], O_RDONLY | O_DIRECTORY)) < 0 ||
-			  flock(l->cgroup_fd, LOCK_SH | LOCK_NB) < 0))
+	if (r == 0 &&
+	    ((l->cgroup_fd = openat(c.tasks[CGROUP_V2], CGROUP_LOCK, O_WRONLY | O_CLOEXEC)) < 0 ||
+		flock(l->cgroup_fd, LOCK_SH | LOCK_NB) < 0))
 		r = err_set(e, -errno, "lock cgroup %s", l->cgroup);
 	cgroup_close(&c);
 	return r;
