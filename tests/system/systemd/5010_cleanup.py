@@ -55,12 +55,14 @@ class Dev:
     def kill(self):
         self.bed.run("systemctl", "kill", "-s", "KILL", "dev.service")
         case.until(lambda: self.bed.show("dev.service", "ActiveState") in ("failed", "inactive"), 20, "the end of the agent")
+        case.until(lambda: not self.bed.run("pgrep", "-f", "^drover-(supervisor|[a-z]+-helper|heartbeat)", check=False).stdout, 20, "all its processes")
         self.bed.run("systemctl", "reset-failed", "dev.service", check=False)
 
     def kill_tasks(self):
         self.bed.run("pkill", "-9", "-f", "^drover-executor", check=False)
         self.bed.run("pkill", "-9", "-f", "^/bin/sleep 987654", check=False)
-        case.until(lambda: not self.tasks(), 10, "the end of the task")
+        events = "find /sys/fs/cgroup -path '*/drover-%s/cgroup.events' -exec cat {} +" % self.instance
+        case.until(lambda: "populated 1" not in self.bed.run("sh", "-c", events).stdout, 10, "the end of the task")
 
 
 def mounts(bed, path):
@@ -75,6 +77,8 @@ def test_what_a_killed_agent_leaves_is_removed():
     with boot() as bed:
         a = Dev(bed, "/root/a")
         case.equal(bed.run("drover", "cleanup").stdout, "nothing to remove\n", "beside a running agent")
+        r = bed.run("setpriv", "--reuid=nobody", "--clear-groups", "drover", "cleanup", check=False)
+        case.equal((r.returncode, r.stdout), (1, "drover: cleanup must run as root\n"))
         case.equal(cleanup(bed, "-all", "-kill", "-data-dir", "/root/a"), {("data directory", "/root/a"): ("kept", "its agent runs")})
         task = a.run_job()
         case.equal(results(cleanup(bed, "-kill")), {}, "with a task")
