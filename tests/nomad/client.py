@@ -29,6 +29,7 @@ client {{
   network_interface = "lo"
   options {{
     "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean,consul,vault"
+    "env.denylist" = "TMPDIR"
   }}
   {client}
 }}
@@ -52,10 +53,10 @@ def cgroups():
 
 
 class Original:
-    """client: lines for its client block."""
+    """client: lines for its client block. directory: for its data, removed at the end."""
 
-    def __init__(self, servers, name="original", client=""):
-        self.dir, self.name = case.directory(), name
+    def __init__(self, servers, name="original", client="", directory=None):
+        self.dir, self.name = directory or case.directory(), name
         self.ports = real.free_ports(3)
         os.mkdir(self.dir + "/tmp")  # the sockets of its plugins
         with open(self.dir + "/client.hcl", "w", encoding="ascii") as f:
