@@ -97,10 +97,7 @@ static void
 put_cells(const struct cli *cli, struct cli_table *t, const json_t *result)
 {
 	(void)cli;
-	cli_cell(t, "%s", cli_json_str(result, "Kind"));
-	cli_cell(t, "%s", cli_json_str(result, "Name"));
-	cli_cell(t, "%s", cli_json_str(result, "Result"));
-	cli_cell(t, "%s", cli_json_str(result, "Detail"));
+	CLI_TEXT_CELLS(t, result, "Kind", "Name", "Result", "Detail");
 }
 
 static const struct cli_list list = {

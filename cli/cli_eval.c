@@ -39,9 +39,7 @@ eval_cells(const struct cli *cli, struct cli_table *t, const json_t *eval)
 
 	cli_cell(t, "%.*s", cli->id_len, cli_json_str(eval, "ID"));
 	cli_cell(t, "%lld", (long long)cli_json_int(eval, "Priority"));
-	cli_cell(t, "%s", cli_json_str(eval, "TriggeredBy"));
-	cli_cell(t, "%s", cli_json_str(eval, "JobID"));
-	cli_cell(t, "%s", cli_json_str(eval, "Status"));
+	CLI_TEXT_CELLS(t, eval, "TriggeredBy", "JobID", "Status");
 	cli_cell(t, "%s", cli_yes(json_object_size(cli_json_get(eval, "FailedTGAllocs")) > 0));
 	cli_cell(t, "%s", cli_time(cli, cli_json_int(eval, "CreateTime"), created));
 }

@@ -7,10 +7,7 @@ static void
 put_cells(const struct cli *cli, struct cli_table *t, const json_t *leak)
 {
 	(void)cli;
-	cli_cell(t, "%s", cli_json_str(leak, "Kind"));
-	cli_cell(t, "%s", cli_json_str(leak, "Name"));
-	cli_cell(t, "%s", cli_json_str(leak, "Path"));
-	cli_cell(t, "%s", cli_json_str(leak, "Detail"));
+	CLI_TEXT_CELLS(t, leak, "Kind", "Name", "Path", "Detail");
 }
 
 static const struct cli_list leaks = {

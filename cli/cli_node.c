@@ -74,9 +74,7 @@ static void
 node_cells(const struct cli *cli, struct cli_table *t, const json_t *node)
 {
 	cli_cell(t, "%.*s", cli->id_len, cli_json_str(node, "ID"));
-	cli_cell(t, "%s", cli_json_str(node, "Name"));
-	cli_cell(t, "%s", cli_json_str(node, "Datacenter"));
-	cli_cell(t, "%s", cli_json_str(node, "NodeClass"));
+	CLI_TEXT_CELLS(t, node, "Name", "Datacenter", "NodeClass");
 	cli_cell(t, "%s", cli_yes(cli_json_true(node, "Drain")));
 	cli_cell(t, "%s", cli_json_str(node, "SchedulingEligibility"));
 	cli_cell(t, "%s", cli_json_str(node, "Status"));

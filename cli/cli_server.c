@@ -82,10 +82,7 @@ member_cells(const struct cli *cli, struct cli_table *t, const json_t *member)
 	cli_cell(t, "%lld", (long long)cli_json_int(member, "Port"));
 	cli_cell(t, "%s", cli_json_str(member, "Status"));
 	cli_cell(t, "%s", cli_yes(strcmp(leader, own) == 0));
-	cli_cell(t, "%s", cli_json_str(member, "Tags/raft_vsn"));
-	cli_cell(t, "%s", cli_json_str(member, "Tags/build"));
-	cli_cell(t, "%s", cli_json_str(member, "Tags/dc"));
-	cli_cell(t, "%s", cli_json_str(member, "Tags/region"));
+	CLI_TEXT_CELLS(t, member, "Tags/raft_vsn", "Tags/build", "Tags/dc", "Tags/region");
 	if (cli->verbose) {
 		cleanup_free char *tags =
 		    json_dumps(cli_json_get(member, "Tags"), JSON_COMPACT | JSON_SORT_KEYS);

@@ -160,11 +160,7 @@ check_cells(const struct cli *cli, struct cli_table *t, const json_t *check)
 {
 	char when[CLI_TIME_SIZE];
 
-	cli_cell(t, "%s", cli_json_str(check, "Service"));
-	cli_cell(t, "%s", cli_json_str(check, "Task"));
-	cli_cell(t, "%s", cli_json_str(check, "Check"));
-	cli_cell(t, "%s", cli_json_str(check, "Mode"));
-	cli_cell(t, "%s", cli_json_str(check, "Status"));
+	CLI_TEXT_CELLS(t, check, "Service", "Task", "Check", "Mode", "Status");
 	if (cli_json_int(check, "StatusCode") != 0)
 		cli_cell(t, "%lld", (long long)cli_json_int(check, "StatusCode"));
 	else

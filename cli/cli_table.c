@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli_api.h"
 #include "cli/cli_print.h"
 #include "cli/cli_screen.h"
 #include "common/cleanup.h"
@@ -91,6 +92,13 @@ cli_cell(struct cli_table *t, const char *fmt, ...)
 	}
 	measure_cell(&t->columns[t->at], text);
 	t->cells[(t->n_rows - 1) * t->n_columns + t->at++] = text;
+}
+
+void
+cli_text_cells(struct cli_table *t, const json_t *object, const char *const names[])
+{
+	for (size_t i = 0; names[i]; i++)
+		cli_cell(t, "%s", cli_json_str(object, names[i]));
 }
 
 /* Returns how narrow the column can be. */

@@ -3,6 +3,7 @@
 #ifndef DROVER_CLI_CLI_TABLE_H
 #define DROVER_CLI_CLI_TABLE_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "common/mem.h"
@@ -19,6 +20,10 @@ struct cli_table *cli_table_new(const char *const *heads, size_t n);
 void cli_table_column(struct cli_table *t, const char *head);
 void cli_table_row(struct cli_table *t);
 void cli_cell(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Fills cells with members of the object that are texts, which the NULL-terminated list names. */
+void cli_text_cells(struct cli_table *t, const json_t *object, const char *const names[]);
+#define CLI_TEXT_CELLS(t, object, ...)                                                             \
+	cli_text_cells(t, object, (const char *const[]){ __VA_ARGS__, NULL })
 void cli_table_print(struct cli_table *t);
 /* As cli_table_print(), below this heading; an empty table prints nothing. */
 void cli_table_print_under(struct cli_table *t, const char *head);

@@ -171,9 +171,7 @@ static void
 volume_cells(const struct cli *cli, struct cli_table *t, const json_t *volume)
 {
 	(void)cli;
-	cli_cell(t, "%s", cli_json_str(volume, "ID"));
-	cli_cell(t, "%s", cli_json_str(volume, "Name"));
-	cli_cell(t, "%s", cli_json_str(volume, "PluginID"));
+	CLI_TEXT_CELLS(t, volume, "ID", "Name", "PluginID");
 	cli_cell(t, "%s", cli_yes(cli_json_true(volume, "Schedulable")));
 	cli_cell(t, "%s", cli_json_str(volume, "AccessMode"));
 	cli_cell(t, "%lld", (long long)cli_json_int(volume, "CurrentReaders"));
