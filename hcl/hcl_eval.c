@@ -6,6 +6,7 @@
 
 #include "common/similar.h"
 #include "hcl/hcl_doc.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_number.h"
 #include "hcl/hcl_text.h"
 

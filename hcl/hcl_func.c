@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unigbrk.h>
-#include <uninorm.h>
 
 #include "hcl/hcl_number.h"
 
 /* A step stands for about 100 ns. */
 #define BYTES_PER_STEP 16
 /* Normal form C has at most three times the bytes. */
-#define NORMAL_GROWTH 3
 
 void
 hcl_count_bytes(struct hcl *h, size_t n)
@@ -65,40 +63,6 @@ hcl_double_result(struct hcl_call *c, double d)
 	if (isnan(d))
 		hcl_refuse_argument(c, 0, "the result is not a number");
 	return hcl_double(c->h, d);
-}
-
-/* Whether all characters are below U+0300, which are in normal form; whose bytes are below 0xcc. */
-static bool
-is_plain(const char *s, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)s[i] >= 0xcc)
-			return false;
-	return true;
-}
-
-/* A text that is not UTF-8 stays as it is. */
-struct hcl_value *
-hcl_normal_string(struct hcl *h, const char *s, size_t len)
-{
-	size_t room = NORMAL_GROWTH * len + 1;
-	uint8_t *buffer, *normal;
-	struct hcl_value *v;
-
-	hcl_count_bytes(h, len);
-	if (is_plain(s, len))
-		return hcl_string(h, s, len);
-	buffer = hcl_alloc(h, room);
-	normal = u8_normalize(UNINORM_NFC, (const uint8_t *)s, len, buffer, &room);
-	if (normal != buffer) {
-		free(normal);
-		return hcl_string(h, s, len);
-	}
-	v = hcl_string(h, "", 0);
-	buffer[room] = '\0';
-	v->string = (const char *)buffer;
-	v->len = room;
-	return v;
 }
 
 const char *

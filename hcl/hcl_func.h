@@ -18,8 +18,6 @@ const struct hcl_type *hcl_arg_type(struct hcl_call *c, size_t i);
 
 /* A number; the double is not NaN. */
 struct hcl_value *hcl_double_result(struct hcl_call *c, double d);
-/* The string in Unicode's normal form C, as all strings of go-cty are. */
-struct hcl_value *hcl_normal_string(struct hcl *h, const char *s, size_t len);
 /* For each byte, whether a grapheme cluster (what a reader calls a character) begins there. */
 const char *hcl_clusters(struct hcl *h, const char *s, size_t len);
 /* Calls fn(arg), then done(arg) also if fn leaves with an error. */

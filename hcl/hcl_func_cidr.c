@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_text.h"
 
 #define NEW_BITS_MAX 32 /* as in the original */

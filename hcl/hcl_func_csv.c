@@ -5,6 +5,7 @@
  * character or doubled. Runs in: cli, job-parser.
  */
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_text.h"
 
 struct reader {
@@ -81,7 +82,7 @@ read_record(struct reader *r, struct hcl_items *ret)
 		} else {
 			read_plain(r, &t);
 		}
-		hcl_items_add(ret, hcl_normal_string(t.h, t.text ? t.text : "", t.len));
+		hcl_items_add(ret, hcl_text_value(&t));
 		if (line_end(r) >= 0)
 			break;
 		if (r->s[r->at] != ',')

@@ -7,6 +7,7 @@
 
 #include "common/base64.h"
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_text.h"
 
 struct hcl_value *

@@ -10,6 +10,7 @@
 
 #include "common/base64.h"
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_path.h"
 
 #define FILE_MAX ((size_t)4 * 1024 * 1024)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_number.h"
 #include "hcl/hcl_text.h"
 
@@ -404,7 +405,7 @@ format_values(struct hcl_call *c, const struct hcl_value *format, struct hcl_val
 	if (f.highest < n)
 		hcl_refuse_argument(c, f.highest + 1,
 		    "there are %zu arguments after the format, which uses %zu", n, f.highest);
-	return hcl_normal_string(c->h, f.out.text ? f.out.text : "", f.out.len);
+	return hcl_text_value(&f.out);
 }
 
 static bool

@@ -8,6 +8,7 @@
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_functions.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_number.h"
 #include "hcl/hcl_text.h"
 
@@ -149,7 +150,7 @@ read_string(struct reader *r)
 		if (r->at == r->len || (unsigned char)r->s[r->at] < 0x20)
 			refuse_json(r, "a quote");
 		if (r->s[r->at++] == '"')
-			return hcl_normal_string(t.h, t.text ? t.text : "", t.len);
+			return hcl_text_value(&t);
 		read_escape(r, &t);
 	}
 }

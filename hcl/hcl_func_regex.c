@@ -9,6 +9,7 @@
 #include <unistr.h>
 
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_pattern.h"
 
 #define OPTIONS                                                                                    \
@@ -231,5 +232,5 @@ hcl_fn_regex_replace(struct hcl_call *c)
 		hcl_refuse_argument(c, 0, "the text is not UTF-8");
 	compile(r, c->args[1]);
 	replace_all(r, c->args[2]);
-	return hcl_normal_string(c->h, r->out.text ? r->out.text : "", r->out.len);
+	return hcl_text_value(&r->out);
 }

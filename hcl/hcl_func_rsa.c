@@ -11,6 +11,7 @@
 #include <unistr.h>
 
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 
 #define TEXT(number) #number
 #define LIBRARY(n)   "libcrypto.so." TEXT(n)

@@ -7,18 +7,13 @@
 #include <unistr.h>
 
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_text.h"
 
 static struct hcl_value *
 text_result(struct hcl_call *c, const char *s, size_t len)
 {
 	return hcl_normal_string(c->h, s, len);
-}
-
-static struct hcl_value *
-text_end(struct hcl_text *t)
-{
-	return hcl_normal_string(t->h, t->text ? t->text : "", t->len);
 }
 
 /* The character at s, and its length; U+FFFD of length 1 for what is no UTF-8. */
@@ -53,7 +48,7 @@ map_characters(struct hcl_call *c, ucs4_t (*map)(ucs4_t))
 	hcl_count_bytes(c->h, s->len);
 	for (size_t i = 0; i < s->len; i += n)
 		add_char(&t, map(read_char(s->string + i, s->len - i, &n)));
-	return text_end(&t);
+	return hcl_text_value(&t);
 }
 
 struct hcl_value *
@@ -90,7 +85,7 @@ hcl_fn_title(struct hcl_call *c)
 		ch = read_char(s->string + i, s->len - i, &n);
 		add_char(&t, separates_words(before) ? uc_totitle(ch) : ch);
 	}
-	return text_end(&t);
+	return hcl_text_value(&t);
 }
 
 struct hcl_value *
@@ -184,7 +179,7 @@ hcl_fn_indent(struct hcl_call *c)
 		for (int64_t j = 0; j < spaces && s->string[i] == '\n'; j++)
 			hcl_text_add(&t, " ");
 	}
-	return text_end(&t);
+	return hcl_text_value(&t);
 }
 
 struct hcl_value *
@@ -212,7 +207,7 @@ hcl_fn_join(struct hcl_call *c)
 			hcl_text_bytes(&t, item->string, item->len);
 			first = false;
 		}
-	return text_end(&t);
+	return hcl_text_value(&t);
 }
 
 /* Finds the next occurrence at or after *at; an empty text occurs after each character. Returns
@@ -254,7 +249,7 @@ hcl_fn_replace(struct hcl_call *c)
 		done = at;
 	}
 	hcl_text_bytes(&t, s->string + done, s->len - done);
-	return text_end(&t);
+	return hcl_text_value(&t);
 }
 
 struct hcl_value *
@@ -299,7 +294,7 @@ hcl_fn_reverse(struct hcl_call *c)
 			hcl_text_bytes(&t, s->string + i, end - i);
 			end = i;
 		}
-	return text_end(&t);
+	return hcl_text_value(&t);
 }
 
 /* Returns where the nth cluster at or after `from` begins: len if there are fewer. */

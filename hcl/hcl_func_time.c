@@ -7,6 +7,7 @@
 
 #include "common/duration.h"
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_text.h"
 #include "hcl/hcl_time.h"
 
@@ -322,5 +323,5 @@ hcl_fn_formatdate(struct hcl_call *c)
 			hcl_text_bytes(&out, format + i, 1);
 		}
 	}
-	return hcl_normal_string(c->h, out.text ? out.text : "", out.len);
+	return hcl_text_value(&out);
 }

@@ -9,6 +9,7 @@
 #include <unistr.h>
 
 #include "hcl/hcl_func.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_number.h"
 #include "hcl/hcl_text.h"
 

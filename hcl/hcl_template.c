@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "hcl/hcl_doc.h"
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_part.h"
+#include "hcl/hcl_text.h"
 #include "hcl/hcl_value.h"
 
 static void
@@ -102,7 +104,7 @@ text_expr(struct hcl *h, const char *text, size_t len, struct hcl_range at)
 
 	e->kind = HCL_EXPR_LITERAL;
 	e->at = at;
-	e->value = hcl_string(h, text, len);
+	e->value = hcl_normal_string(h, text, len);
 	return e;
 }
 

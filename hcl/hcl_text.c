@@ -28,14 +28,3 @@ hcl_text_add(struct hcl_text *t, const char *s)
 {
 	hcl_text_bytes(t, s, strlen(s));
 }
-
-struct hcl_value *
-hcl_text_value(struct hcl_text *t)
-{
-	struct hcl_value *v = hcl_new_object(t->h, struct hcl_value);
-
-	v->kind = HCL_STRING;
-	v->string = t->text ? t->text : "";
-	v->len = t->len;
-	return v;
-}

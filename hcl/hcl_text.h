@@ -16,7 +16,5 @@ struct hcl_text {
 
 void hcl_text_bytes(struct hcl_text *t, const char *bytes, size_t n);
 void hcl_text_add(struct hcl_text *t, const char *s);
-/* The string with this text, which it takes over. */
-struct hcl_value *hcl_text_value(struct hcl_text *t);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hcl/hcl_normal.h"
 #include "hcl/hcl_number.h"
 #include "hcl/hcl_time.h"
 
