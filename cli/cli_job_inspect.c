@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli_api.h"
 #include "cli/cli_job.h"
@@ -23,6 +24,7 @@ const struct cli_flag cli_job_inspect_flags[] = {
 	    "of this version (default: the newest)" },
 	{ "with-vars", CLI_FLAG_BOOL, &options.with_vars, NULL,
 	    "with -hcl: print also the values of its variables, on stderr" },
+	CLI_JOB_FILE_FLAGS,
 	{ 0 },
 };
 
@@ -115,13 +117,40 @@ print_source(struct cli *cli, const char *id, struct err *e)
 	return CLI_OK;
 }
 
+/* Returns whether the word is stdin or an existing job file, and not a job's id. */
+static bool
+is_job_file(const char *word)
+{
+	const char *suffix = strrchr(word, '.') ?: "";
+
+	if (strcmp(word, "-") == 0)
+		return true;
+	return (strcmp(suffix, ".hcl") == 0 || strcmp(suffix, ".nomad") == 0 ||
+		   strcmp(suffix, ".json") == 0) &&
+	       access(word, F_OK) == 0;
+}
+
+static int
+print_file(struct cli *cli, const char *path, struct err *e)
+{
+	cleanup_json json_t *request = NULL;
+	int r = cli_job_read(path, &request, NULL, e);
+
+	return r < 0 ? r : cli_json_print(cli->json ? json_object_get(request, "Job") : request, e);
+}
+
 int
 cli_job_inspect(struct cli *cli, int argc, char **argv)
 {
 	struct err e = { 0 };
 
 	(void)argc;
-	if (options.hcl && cli->json)
+	if (is_job_file(argv[0]) && (options.hcl || options.version >= 0))
+		(void)err_say(
+		    &e, -EINVAL, "-hcl and -version are for registered jobs, not for files");
+	else if (is_job_file(argv[0]))
+		return print_file(cli, argv[0], &e) < 0 ? cli_fail(cli, &e) : CLI_OK;
+	else if (options.hcl && cli->json)
 		(void)err_say(&e, -EINVAL, "-hcl and -json exclude each other");
 	else if (options.with_vars && !options.hcl)
 		(void)err_say(&e, -EINVAL, "-with-vars needs -hcl");

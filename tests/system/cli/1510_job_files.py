@@ -93,6 +93,17 @@ def test_values_come_from_files_the_environment_and_standard_input():
     case.equal(json.loads(drover("job", "run", "-output", "-", stdin=text.encode()).out)["Job"]["Type"], "batch")
 
 
+def test_inspect_shows_the_job_of_a_file():
+    path = write("shown.nomad.hcl", JOB)
+    words = ("job", "inspect", "-var", "counts={g = 2}")
+    wanted = drover("job", "run", "-output", "-var", "counts={g = 2}", path).out
+    case.equal(drover(*words, path).out, wanted)
+    text = JOB.replace('file("name.txt")', '"here"')
+    case.equal(json.loads(drover(*words, "-json", "-", stdin=text.encode()).out)["TaskGroups"][0]["Count"], 2)
+    case.contains(drover(*words, "-hcl", path, code=1).err, "for registered jobs")
+    case.contains(drover("job", "inspect", "shown.nomad.hcl", code=1).err, 'job "shown.nomad.hcl"')
+
+
 def test_json_is_read_as_before():
     path = write("job.json", json.dumps(api.job("json")["Job"]))
     case.equal(json.loads(drover("job", "run", "-output", path).out)["Job"]["ID"], "json")
