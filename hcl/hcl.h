@@ -56,6 +56,8 @@ char *hcl_printf(struct hcl *h, const char *fmt, ...) __attribute__((format(prin
 
 /* Counts n steps. */
 void hcl_step(struct hcl *h, uint64_t n);
+/* Counts the steps of a function that goes through n bytes. */
+void hcl_count_bytes(struct hcl *h, size_t n);
 
 /* Calls fn(arg). Returns whether it returned; false after hcl_fail(). */
 typedef void hcl_try_fn(struct hcl *h, void *arg);

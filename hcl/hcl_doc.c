@@ -9,6 +9,8 @@
 
 #include "common/mem.h"
 
+#define BYTES_PER_STEP 16
+
 #define CHUNK_SIZE ((size_t)64 * 1024)
 #define ALIGNMENT  16
 
@@ -150,6 +152,12 @@ hcl_step(struct hcl *h, uint64_t n)
 	if (n > h->limits.steps - h->steps)
 		exceed_limit(h, "many steps");
 	h->steps += n;
+}
+
+void
+hcl_count_bytes(struct hcl *h, size_t n)
+{
+	hcl_step(h, 1 + n / BYTES_PER_STEP);
 }
 
 bool

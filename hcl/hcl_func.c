@@ -10,14 +10,7 @@
 #include "hcl/hcl_number.h"
 
 /* A step stands for about 100 ns. */
-#define BYTES_PER_STEP 16
 /* Normal form C has at most three times the bytes. */
-
-void
-hcl_count_bytes(struct hcl *h, size_t n)
-{
-	hcl_step(h, 1 + n / BYTES_PER_STEP);
-}
 
 int64_t
 hcl_arg_int(struct hcl_call *c, size_t i)

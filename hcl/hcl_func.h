@@ -5,9 +5,6 @@
 
 #include "hcl/hcl_eval.h"
 
-/* Counts the steps of a function that goes through n bytes. */
-void hcl_count_bytes(struct hcl *h, size_t n);
-
 /* Argument i, a number, as an integer or as a double; refuses what does not fit. */
 int64_t hcl_arg_int(struct hcl_call *c, size_t i);
 double hcl_arg_double(struct hcl_call *c, size_t i);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <uninorm.h>
 
-#include "hcl/hcl_func.h"
-
 #define NORMAL_GROWTH 3
 
 /* Whether all characters are below U+0300, which are in normal form; whose bytes are below 0xcc. */
