@@ -184,5 +184,6 @@ static const struct proc_spec check_helper = {
 int
 main(int argc, char **argv)
 {
+	proc_many_outlive_sigterm();
 	return proc_main(&check_helper, argc, argv);
 }

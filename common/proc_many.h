@@ -5,6 +5,7 @@
 #define DROVER_COMMON_PROC_MANY_H
 
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -38,5 +39,13 @@ struct proc_many {
 
 /* Runs turns until the launcher or the supervisor is gone. Returns the exit code. */
 int proc_serve_many(const struct proc_many *m, void *state);
+
+/* Called first in main. A stop of the systemd unit sends SIGTERM to all processes at once, but
+ * while the agent drains this one is still needed: it ends when its sockets are closed. */
+static inline void
+proc_many_outlive_sigterm(void)
+{
+	(void)signal(SIGTERM, SIG_IGN);
+}
 
 #endif

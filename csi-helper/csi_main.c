@@ -90,5 +90,6 @@ const struct proc_spec csi_helper = {
 int
 main(int argc, char **argv)
 {
+	proc_many_outlive_sigterm();
 	return proc_main(&csi_helper, argc, argv);
 }

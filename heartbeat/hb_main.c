@@ -207,6 +207,7 @@ main(int argc, char **argv)
 	/* With at most one argument it only prints its description and has no descriptors. */
 	const struct agent_config *config = argc > 2 ? config_map(FD_CONFIG, NULL) : NULL;
 
+	proc_many_outlive_sigterm();
 	return proc_main(
 	    config && config->n_servers == 0 ? &heartbeat_local : &heartbeat, argc, argv);
 }
