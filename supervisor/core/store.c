@@ -191,13 +191,16 @@ prepare_all(struct store *s, struct err *e)
 
 /* A file that was made before store_shrink() is rewritten once, so that it can be truncated.
  * Without space for that it stays as it is. */
+#define REWRITE_PAGES 8192 /* 32 MiB, which VACUUM holds in memory */
+
 static void
 prepare_shrinking(struct store *s)
 {
 	struct err ignored = { 0 };
-	int64_t mode = INCREMENTAL;
+	int64_t mode = INCREMENTAL, pages = 0;
 
-	if (pragma_int(s, "PRAGMA auto_vacuum", &mode, &ignored) == 0 && mode != INCREMENTAL)
+	if (pragma_int(s, "PRAGMA auto_vacuum", &mode, &ignored) == 0 && mode != INCREMENTAL &&
+	    pragma_int(s, "PRAGMA page_count", &pages, &ignored) == 0 && pages < REWRITE_PAGES)
 		(void)run_sql(s, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", "rewrite", &ignored);
 }
 
@@ -428,15 +431,16 @@ store_rollback(struct store *s)
 int
 store_shrink(struct store *s, struct err *e)
 {
-	int64_t left = 0;
+	int64_t before = 0, left = 0;
 	int r;
 
 	if (s->open)
 		return 1;
-	if ((r = run_sql(s, "PRAGMA incremental_vacuum(" SHRINK_PAGES ")", "shrink", e)) < 0 ||
+	if ((r = pragma_int(s, "PRAGMA freelist_count", &before, e)) < 0 ||
+	    (r = run_sql(s, "PRAGMA incremental_vacuum(" SHRINK_PAGES ")", "shrink", e)) < 0 ||
 	    (r = pragma_int(s, "PRAGMA freelist_count", &left, e)) < 0)
 		return r;
-	if (left > 0)
+	if (left > 0 && left < before) /* the same: the file could not be rewritten at its start */
 		return 1;
 	(void)sqlite3_db_release_memory(s->db);
 	return run_sql(s, "PRAGMA wal_checkpoint(TRUNCATE)", "truncate the log of", e);
