@@ -260,7 +260,7 @@ run(void *state, const struct proc_args *args)
 	code_let_go(); /* GnuTLS, which libmicrohttpd links, has been initialised but is not used */
 	r = turn_loop(&sup);
 	end_parts();
-	return r < 0 ? r : sup.exit_code;
+	return r != 0 ? r : sup.exit_code;
 }
 
 static const struct proc_spec supervisor = {
