@@ -140,6 +140,7 @@ set_server(struct sup *sup, const char *server, const char *why)
 
 	if (strcmp(l->server, server) == 0 && server[0])
 		return;
+	l->joined |= server[0] != '\0';
 	if (l->server[0] && !server[0])
 		l->lost_ns = clock_real_ns();
 	(void)snprintf(l->server, sizeof l->server, "%s", server);
@@ -156,7 +157,8 @@ on_server(struct sup *sup, const HbServerEv *ev)
 		(void)snprintf(
 		    l->known[l->n_known], sizeof l->known[0], "%s", ev->known[l->n_known]);
 	set_server(sup, ev->server, ev->why);
-	if (!ev->gives_up)
+	/* A heartbeat process that was started again does not know that servers were reached. */
+	if (!ev->gives_up || l->joined || sup->args.generation > 1)
 		return;
 	journal_error(JOURNAL_SERVERS, NULL,
 	    "no server was reached in %llu attempts, so the agent ends, as server_join { retry_max "

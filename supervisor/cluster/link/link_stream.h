@@ -18,6 +18,7 @@ struct link {
 	char server[CONFIG_PATH_SIZE];                /* the current server; "": none */
 	char known[LINK_KNOWN_MAX][CONFIG_PATH_SIZE]; /* addresses of all known servers */
 	size_t n_known;
+	bool joined;     /* a server was in use since this process started */
 	int64_t lost_ns; /* CLOCK_REALTIME since when no server is reachable, and the last reason */
 	char why[ERR_MSG_SIZE];
 
