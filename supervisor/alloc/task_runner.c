@@ -121,6 +121,7 @@ prepare_run(struct task_runner *tr)
 {
 	struct task_state *s = task_runner_state(tr);
 
+	task_config_free(tr); /* an answer to an earlier preparation does not count */
 	if (s->events.n <= 1)
 		task_runner_tell(tr, EVENT_TASK_SETUP, "Building Task Directory", false);
 	if (tr->plugin)

@@ -57,11 +57,13 @@ driver_value_is_open(const json_t *value, bool evaluated)
 	return !evaluated && text && (strstr(text, "${") || strstr(text, "%{"));
 }
 
-/* A number or true is its text once the configuration is evaluated. */
+/* A number or true becomes a text when the configuration is evaluated; after that there are only
+ * texts, or job-parser lies. */
 static bool
-is_text(const json_t *value)
+is_text(const json_t *value, bool evaluated)
 {
-	return json_is_string(value) || json_is_number(value) || json_is_boolean(value);
+	return json_is_string(value) ||
+	       (!evaluated && (json_is_number(value) || json_is_boolean(value)));
 }
 
 int
@@ -76,7 +78,7 @@ driver_check_strings(const struct task *task, const char *key, bool evaluated, s
 		return err_say(
 		    e, -EINVAL, "task %s: config.%s must be a list of strings", task->name, key);
 	json_array_foreach (list, i, item)
-		if (!is_text(item) && !json_is_null(item))
+		if (!is_text(item, evaluated) && !json_is_null(item))
 			return err_say(e, -EINVAL, "task %s: config.%s[%zu] must be a string",
 			    task->name, key, i);
 	return 0;
@@ -110,7 +112,7 @@ check_work_dir(const struct task *task, bool evaluated, struct err *e)
 	json_t *value = driver_config_get(task, "work_dir");
 	const char *dir = json_string_value(value);
 
-	if (value && !is_text(value))
+	if (value && !is_text(value, evaluated))
 		return err_say(e, -EINVAL, "task %s: config.work_dir must be a string", task->name);
 	if (dir && *dir && *dir != '/' && !driver_value_is_open(value, evaluated))
 		return err_say(e, -EINVAL,
@@ -129,7 +131,7 @@ driver_check_command(
 
 	if (!value || (command && *command == '\0'))
 		return err_say(e, -EINVAL, "task %s: config.command is missing", task->name);
-	if (!is_text(value))
+	if (!is_text(value, evaluated))
 		return err_say(e, -EINVAL, "task %s: config.command must be a string", task->name);
 	json_object_foreach (task->config, key, value) {
 		size_t i = 0;
