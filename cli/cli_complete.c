@@ -57,8 +57,12 @@ complete_command(const struct cli_line *line, int argc, char **argv)
 
 		if (!cli_verb_begins(v, argc, argv))
 			continue;
-		for (int i = 0; i < argc; i++)
-			at += strcspn(at, " ") + 1;
+		for (int i = 0; i < argc; i++) {
+			at += strcspn(at, " ");
+			at += *at == ' ';
+		}
+		if (!*at) /* the words name the whole command */
+			continue;
 		(void)snprintf(next, sizeof next, "%.*s", (int)strcspn(at, " "), at);
 		if (strcmp(next, last) != 0)
 			cli_offer(line, next, at[strlen(next)] == '\0' ? v->help : "");
