@@ -122,11 +122,12 @@ cli_cleanup(struct cli *cli, int argc, char **argv)
 		r = err_say(&e, -EPERM, "cleanup must run as root");
 	if (r == 0)
 		r = cleanup_groups_find(c, &e);
-	if (r == 0)
+	if (r == 0) {
+		cleanup_groups_remove(c); /* first the tasks, then their directories */
 		r = cleanup_data_dirs(c, &e);
+	}
 	if (r < 0)
 		return cli_fail(cli, &e);
-	cleanup_groups_remove(c);
 	if (c->all)
 		cleanup_runtime_dirs(c);
 	if (c->users)

@@ -32,7 +32,7 @@
 static int
 lock_open(int dir, const char *path)
 {
-	cleanup_close int fd = openat(dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_close int fd = openat(dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
@@ -47,13 +47,15 @@ is_temporary(const char *path)
 	       strlen(path) == strlen(TEMPORARY) + 6 && !strchr(path + strlen(TEMPORARY), '/');
 }
 
+/* parent: the directory that path is in, or -1 to open it by its name. */
 static void
-remove_dir(struct cleanup *c, const char *kind, const char *path)
+remove_dir(struct cleanup *c, const char *kind, int parent, const char *path)
 {
 	cleanup_free char *up = mem_strdup(path);
-	cleanup_close int dir = open(dirname(up), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int opened =
+	    parent < 0 ? open(dirname(up), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int dir = parent < 0 ? opened : parent, r = dir < 0 ? -errno : 0;
 	struct err e = { 0 };
-	int r = dir < 0 ? -errno : 0;
 
 	if (r == 0 && !c->dry_run)
 		r = tree_remove_at(dir, strrchr(path, '/') + 1);
@@ -102,15 +104,15 @@ unmount_below(struct cleanup *c, const char *data)
 }
 
 static void
-clean_data(struct cleanup *c, const char *data, bool dev)
+clean_data(struct cleanup *c, int dir, const char *data, bool dev)
 {
 	cleanup_free char *rt = mem_printf("%s/rt", data);
 
 	unmount_below(c, data);
-	if (dev && access(rt, F_OK) == 0)
-		remove_dir(c, "runtime directory", rt);
+	if (dev && faccessat(dir, "rt", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		remove_dir(c, "runtime directory", dir, rt);
 	if (dev && is_temporary(data))
-		remove_dir(c, "data directory", data);
+		remove_dir(c, "data directory", -1, data);
 }
 
 /* Returns whether what an agent left in this data directory may be removed; says why not. */
@@ -121,7 +123,7 @@ may_clean(struct cleanup *c, const char *data, const char *id, bool dev, bool na
 
 	if (g && g->in_use)
 		return false;
-	if (g && g->populated && !c->kills) /* its cgroup is reported */
+	if (g && g->populated) /* its cgroup is reported */
 		return false;
 	if (dev || named || c->all)
 		return true;
@@ -130,13 +132,23 @@ may_clean(struct cleanup *c, const char *data, const char *id, bool dev, bool na
 	return false;
 }
 
+/* A directory that others than root can change proves nothing: its files could name any agent, and
+ * it could be replaced while it is cleaned. */
 static void
 look_at_data(struct cleanup *c, const char *data, bool named)
 {
-	cleanup_close int dir = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock = -1;
+	struct err e = { 0 };
+	cleanup_close int owned = path_open_owned(data, 0, &e);
+	cleanup_close int dir =
+	    owned < 0 ? owned : openat(owned, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int lock = -1;
 	cleanup_free char *id = NULL;
 	bool dev;
 
+	if (owned == -EPERM && named) {
+		cleanup_say(c, "data directory", data, "kept", "%s", e.msg);
+		return;
+	}
 	if (dir < 0 || fd_read_file(dir, "instance", 64, &id) < 8 ||
 	    strspn(id, "0123456789abcdef") != 8) {
 		if (named)
@@ -153,7 +165,7 @@ look_at_data(struct cleanup *c, const char *data, bool named)
 	}
 	dev = faccessat(dir, "uids", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 	if (may_clean(c, data, id, dev, named))
-		clean_data(c, data, dev);
+		clean_data(c, dir, data, dev);
 }
 
 /* Adds the data directories whose alloc/ is mounted. */
@@ -220,7 +232,7 @@ cleanup_runtime_dirs(struct cleanup *c)
 			cleanup_say(c, "runtime directory", path, "kept",
 			    r < 0 ? "its agent runs" : "agents or tasks run");
 		else
-			remove_dir(c, "runtime directory", path);
+			remove_dir(c, "runtime directory", -1, path);
 	}
 	globfree(&found);
 }

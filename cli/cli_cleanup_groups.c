@@ -193,6 +193,7 @@ cleanup_groups_remove(struct cleanup *c)
 
 	SLIST_FOREACH (g, &c->groups, link) {
 		struct err e = { 0 };
+		int r;
 
 		if (g->in_use)
 			continue;
@@ -203,8 +204,9 @@ cleanup_groups_remove(struct cleanup *c)
 			c->runs = true;
 			continue;
 		}
-		cleanup_did(c, "cgroup", g->parent,
-		    c->dry_run ? 0 : cgroup_remove(g->parent, WAIT_MS, &e), &e);
+		r = c->dry_run ? 0 : cgroup_remove(g->parent, WAIT_MS, &e);
+		g->populated &= r < 0;
+		cleanup_did(c, "cgroup", g->parent, r, &e);
 	}
 }
 
