@@ -76,7 +76,9 @@ print_groups(const struct cli *cli, const json_t *deployment)
 	struct cli_table *t = CLI_TABLE("Task Group", "?Auto Revert", "?Promoted", "Desired",
 	    "?Canaries", "Placed", "Healthy", "Unhealthy", "?Progress Deadline");
 	const json_t *group;
-	const char *name;
+	const char *name, *status = cli_json_str(deployment, "Status");
+	bool ended = strcmp(status, "successful") == 0 || strcmp(status, "failed") == 0 ||
+		     strcmp(status, "cancelled") == 0;
 	char time[CLI_TIME_SIZE];
 
 	json_object_foreach (cli_json_get(deployment, "TaskGroups"), name, group) {
@@ -91,8 +93,8 @@ print_groups(const struct cli *cli, const json_t *deployment)
 		cli_cell(t, "%lld", (long long)cli_json_int(group, "PlacedAllocs"));
 		cli_cell(t, "%lld", (long long)cli_json_int(group, "HealthyAllocs"));
 		cli_cell(t, "%lld", (long long)cli_json_int(group, "UnhealthyAllocs"));
-		cli_cell(
-		    t, "%s", cli_time(cli, cli_json_time_ns(group, "RequireProgressBy"), time));
+		cli_cell(t, "%s",
+		    ended ? "" : cli_time(cli, cli_json_time_ns(group, "RequireProgressBy"), time));
 	}
 	cli_table_print(t);
 }

@@ -133,7 +133,7 @@ cli_job_scale(struct cli *cli, int argc, char **argv)
 	int64_t count;
 	int r;
 
-	r = cli_number("drover job scale JOB [GROUP] COUNT", argv[argc - 1], &count, &e);
+	r = cli_number("COUNT", argv[argc - 1], &count, &e);
 	if (r == 0)
 		r = cli_id_resolve(cli, &cli_kind_job, argv[0], &id, &e);
 	if (r == 0)

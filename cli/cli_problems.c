@@ -134,7 +134,8 @@ find_other_problems(struct cli_page *p)
 
 	json_array_foreach (p->parts[PART_JOBS], i, item) {
 		if (strcmp(cli_json_str(item, "Status"), "pending") == 0)
-			cli_problem_add(p, "job %s is pending: %s", cli_json_str(item, "ID"),
+			cli_problem_add(p, "job %s is pending%s%s", cli_json_str(item, "ID"),
+			    *cli_json_str(item, "StatusDescription") ? ": " : "",
 			    cli_json_str(item, "StatusDescription"));
 	}
 	json_array_foreach (p->parts[PART_PLUGINS], i, item)

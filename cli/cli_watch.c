@@ -152,23 +152,31 @@ said_of(struct watch *w, const char *alloc_id)
 	return said;
 }
 
-/* Prints the events of one task that are newer than the last printed one. */
+/* Returns the index of the first event that was not printed yet. An executor may report the end of
+ * a run with a time before that of its start, so events have no order but that of the list. */
+static size_t
+first_new_event(const json_t *events, json_int_t last)
+{
+	for (size_t i = json_array_size(events); i-- > 0;)
+		if (cli_json_int(json_array_get(events, i), "Time") == last)
+			return i + 1;
+	return 0;
+}
+
+/* Prints the events of one task after the last printed one. */
 static void
 say_events(
     struct watch *w, const json_t *alloc, const char *task, const json_t *state, json_t *said)
 {
+	const json_t *events = cli_json_get(state, "Events"), *event;
 	char key[160];
-	const json_t *event;
-	json_int_t last, time;
-	size_t i;
+	json_int_t last;
 
 	(void)snprintf(key, sizeof key, "task %s", task);
 	last = cli_json_int(said, key);
-	json_array_foreach (cli_json_get(state, "Events"), i, event) {
-		time = cli_json_int(event, "Time");
-		if (time <= last)
-			continue;
-		last = time;
+	for (size_t i = first_new_event(events, last); i < json_array_size(events); i++) {
+		event = json_array_get(events, i);
+		last = cli_json_int(event, "Time");
 		cli_say(w->cli, "    Allocation \"%.*s\" task \"%s\": %s: %s", w->cli->id_len,
 		    cli_json_str(alloc, "ID"), task, cli_json_str(event, "Type"),
 		    cli_json_str(event, "DisplayMessage"));
@@ -269,7 +277,9 @@ end_start(struct watch *w, const json_t *list, const char *job_id, const char *e
 	const json_t *alloc;
 	size_t i;
 
-	if (t->total > 0)
+	if (t->total > 0 && t->ended == t->total && !t->failed)
+		cli_say(w->cli, "==> Job \"%s\": %zu allocation(s) complete", job_id, t->total);
+	else if (t->total > 0)
 		cli_say(w->cli, "==> Job \"%s\": %zu of %zu allocation(s) running%s", job_id,
 		    t->running, t->total,
 		    t->failed              ? ", some failed"

@@ -444,12 +444,20 @@ job_validate_local(const struct job *job, struct problems *p)
 	}
 }
 
+/* The default stands in each job that a server or a parser has completed. */
+static bool
+is_default_migrate(const struct migrate_strategy *m)
+{
+	return m->max_parallel == 1 && str_eq(m->health_check, "checks") &&
+	       m->min_healthy_time == 10 * NS_PER_S && m->healthy_deadline == 300 * NS_PER_S;
+}
+
 static void
 warn_group(const struct task_group *group, struct problems *p)
 {
 	const struct disconnect_strategy *d = group->disconnect;
 
-	if (group->migrate)
+	if (group->migrate && !is_default_migrate(group->migrate))
 		model_problem(p, "migrate has no effect: there is only one node");
 	if (group->max_client_disconnect > 0 || (d && d->lost_after > 0))
 		model_problem(p, "max_client_disconnect has no effect: the embedded server runs on "

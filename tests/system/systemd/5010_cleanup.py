@@ -133,6 +133,13 @@ def test_a_temporary_data_directory_is_removed():
         bed.run("systemctl", "kill", "-s", "KILL", "dev.service")
         case.until(lambda: results(cleanup(bed)).get(("data directory", data)) == "removed", 10, "the removal")
         case.equal(bed.run("ls", data, check=False).returncode, 2)
+        # What others can change proves nothing, and a FIFO does not make cleanup wait.
+        bed.run("sh", "-c", "mkdir -p /tmp/drover-aaaaaa/rt; cd /tmp/drover-aaaaaa; echo deadbeef >instance; mkfifo lock; touch uids; chown -R nobody .")
+        bed.run("sh", "-c", "mkdir /tmp/drover-bbbbbb; cd /tmp/drover-bbbbbb; echo deadbeef >instance; mkfifo lock; touch uids")
+        found = results(cleanup(bed, "-dry-run"))
+        case.equal(("data directory", "/tmp/drover-aaaaaa") in found, False)
+        case.equal(bed.run("ls", "/tmp/drover-aaaaaa/rt").returncode, 0)
+        bed.run("rm", "-rf", "/tmp/drover-aaaaaa", "/tmp/drover-bbbbbb")
         bed.power_off()
 
 
