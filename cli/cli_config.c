@@ -10,6 +10,7 @@
 
 #include "cli/cli_file.h"
 #include "cli/cli_print.h"
+#include "cli/cli_screen.h"
 #include "cli/cli_verbs.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
@@ -29,12 +30,16 @@ print_problem(void *arg, bool is_error, const char *text)
 	char line[2 * ERR_MSG_SIZE];
 
 	(void)arg;
-	(void)fprintf(stderr, "drover: %s", is_error ? "" : "warning: ");
-	while (*text) {
+	for (bool first = true; *text; first = false) {
 		size_t n = strcspn(text, "\n");
+		cleanup_free char *sentence = NULL;
 
 		(void)utf8_sanitize(line, sizeof line, text, n);
-		(void)fprintf(stderr, "%s\n", line);
+		sentence = mem_printf("drover: %s%s", is_error ? "" : "warning: ", line);
+		if (first)
+			cli_put(stderr, 4, sentence);
+		else
+			(void)fprintf(stderr, "%s\n", line);
 		text += n + (text[n] == '\n');
 	}
 }

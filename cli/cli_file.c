@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli_screen.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "hcl/hcl.h"
@@ -111,13 +112,25 @@ cli_file_read(const char *path, const char *what, json_t **ret, struct err *e)
 	return r;
 }
 
+/* Prints a sentence, which is wrapped, and the line with the caret below it, which are not. */
+static void
+print_problem(const char *text)
+{
+	size_t n = strcspn(text, "\n");
+	cleanup_free char *sentence = mem_printf("drover: %.*s", (int)n, text);
+
+	cli_put(stderr, 4, sentence);
+	if (text[n])
+		(void)fprintf(stderr, "%s\n", text + n + 1);
+}
+
 int
 cli_file_problems(const struct cli_file *file, struct hcl *h, struct err *e)
 {
 	unsigned errors = hcl_error_count(h);
 
 	for (const struct hcl_problem *p = hcl_problems(h); p; p = p->next)
-		(void)fprintf(stderr, "drover: %s\n", hcl_problem_text(h, p));
+		print_problem(hcl_problem_text(h, p));
 	return errors ? err_say(e, -EINVAL, "%s has %u error%s", file->name, errors,
 			    errors == 1 ? "" : "s")
 		      : 0;

@@ -127,11 +127,10 @@ driver_check_command(
 {
 	json_t *value = driver_config_get(task, "command");
 	const char *key, *command = json_string_value(value);
+	bool has_command = value && !(command && *command == '\0');
 	int r;
 
-	if (!value || (command && *command == '\0'))
-		return err_say(e, -EINVAL, "task %s: config.command is missing", task->name);
-	if (!is_text(value, evaluated))
+	if (value && !is_text(value, evaluated))
 		return err_say(e, -EINVAL, "task %s: config.command must be a string", task->name);
 	json_object_foreach (task->config, key, value) {
 		size_t i = 0;
@@ -141,6 +140,8 @@ driver_check_command(
 		if (!known_keys[i])
 			return refuse_key(task, key, e);
 	}
+	if (!has_command)
+		return err_say(e, -EINVAL, "task %s: config.command is missing", task->name);
 	r = driver_check_strings(task, "args", evaluated, e);
 	return r < 0 ? r : check_work_dir(task, evaluated, e);
 }

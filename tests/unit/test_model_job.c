@@ -370,14 +370,14 @@ static const struct validation general_cases[] = {
 /* Problems that only the embedded server reports. */
 static const struct validation local_cases[] = {
 	{ TASKED("\"Templates\":[{\"DestPath\":\"x\"}]"),
-	    "group \"g\": task \"t\": template is not supported by the embedded server yet" },
+	    "group \"g\": task \"t\": drover does not support template: remove it" },
 	{ TASKED("\"Templates\":[],\"Vault\":null,\"Consul\":{\"Namespace\":\"\"}"), NULL },
 	{ TASKED("\"Resources\":{\"Devices\":[{\"Name\":\"gpu\"}]}"),
-	    "group \"g\": task \"t\": device is not supported by the embedded server yet" },
+	    "group \"g\": task \"t\": drover does not support device: remove it" },
 	{ WITH("\"Services\":[{\"Name\":\"x\"}]"), NULL },
 	{ WITH("\"Services\":[{\"Name\":\"x\",\"Provider\":\"nomad\"}]"), NULL },
 	{ WITH("\"Networks\":[{\"Mode\":\"bridge\"}]"),
-	    "group \"g\": network mode \"bridge\" is not supported by the embedded server yet" },
+	    "group \"g\": drover does not support network mode \"bridge\": use \"host\"" },
 	{ WITH("\"Networks\":[{\"Mode\":\"host\",\"DynamicPorts\":[{\"Label\":\"http\"}]}]"),
 	    NULL },
 	{ WITH("\"Networks\":[{\"ReservedPorts\":[{\"Label\":\"a\",\"Value\":80},{\"Label\":\"b\","

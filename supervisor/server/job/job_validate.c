@@ -240,7 +240,7 @@ static const struct block task_blocks[] = {
 static void
 refuse_block(struct problems *p, const char *name)
 {
-	model_problem(p, "%s is not supported by the embedded server yet", name);
+	model_problem(p, "drover does not support %s: remove it", name);
 }
 
 static void
@@ -257,8 +257,8 @@ static void
 validate_local_network(const struct network_resource *n, struct problems *p)
 {
 	if (*str(n->mode) && strcmp(n->mode, "host"))
-		model_problem(p,
-		    "network mode \"%.40s\" is not supported by the embedded server yet", n->mode);
+		model_problem(
+		    p, "drover does not support network mode \"%.40s\": use \"host\"", n->mode);
 	if (n->dns)
 		refuse_block(p, "network with dns");
 }
