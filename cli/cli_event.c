@@ -32,7 +32,7 @@ struct events {
 	struct text line; /* that has not ended */
 };
 
-/* What is shown of an object, besides its key: the first members that it has. */
+/* The members that are shown of an object besides its key, if it has them. */
 static void
 describe(const json_t *object, struct text *ret)
 {

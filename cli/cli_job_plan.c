@@ -28,7 +28,8 @@ const struct cli_flag cli_job_plan_flags[] = {
 	{ 0 },
 };
 
-/* What would happen to the allocations of a group; the first CHANGES create or stop some. */
+/* The kinds of updates that a plan counts for each group; the first CHANGES of them create or stop
+ * allocations. */
 static const char *const updates[] = { "Place", "Canary", "Stop", "DestructiveUpdate",
 	"InPlaceUpdate", "Ignore" };
 #define CHANGES 4

@@ -18,7 +18,7 @@ struct cli_restart {
 	bool no_shutdown_delay;
 };
 
-/* What became of a batch. */
+/* The result of restarting a batch. */
 struct cli_restart_result {
 	size_t failed; /* allocations that could not be restarted; each was reported */
 	bool hopeless; /* the next batch would fail as this one did: no node takes a replacement */

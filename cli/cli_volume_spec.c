@@ -26,7 +26,7 @@ struct member {
 	read_fn *read;
 };
 
-/* What a block may have. */
+/* The members that a block may have. */
 struct block {
 	const char *name; /* for sentences: "a capability block" */
 	const struct member *members;

@@ -63,7 +63,7 @@ struct job_block {
 extern const struct job_block job_block_job, job_block_task_group, job_block_constraint,
     job_block_affinity;
 
-/* What this block is called in a file. */
+/* Returns the name that this block has in a job file. */
 const char *job_block_name(const struct job_block *block);
 
 /* Reads a body by the table. Problems are added to h; the result is then not complete. label: the

@@ -18,7 +18,7 @@
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/env_expand.h"
 
-/* What job-parser was asked for, and its answer. */
+/* A task's request to job-parser, and the answer. */
 struct task_config {
 	struct task_runner *tr;
 	void (*done)(struct task_runner *tr); /* may be NULL */

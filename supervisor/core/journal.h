@@ -16,7 +16,7 @@ enum journal_kind {
 #undef JOURNAL_KIND
 };
 
-/* What a line is about. Each member that is neither NULL nor empty is a field of its entry. */
+/* The subject of a log line. Each member that is neither NULL nor empty is a field of its entry. */
 struct journal_about {
 	const char *alloc_id, *namespace, *job, *task, *volume;
 	const char *request; /* method and path of a request, such as "POST /v1/jobs" */

@@ -137,7 +137,7 @@ START_TEST(lines_for_the_journal_go_to_its_writer)
 	(void)dup2(old, STDERR_FILENO);
 	ck_assert_int_eq(got_level, LOG_LEVEL_ERROR);
 	ck_assert_str_eq(got_text, "test|two");
-	/* What the writer did not take is on stderr, with the prefix. */
+	/* The line that the writer refused is on stderr, with the prefix. */
 	memset(got_text, 0, sizeof got_text);
 	ck_assert_int_gt(pread(fd, got_text, sizeof got_text - 1, 0), 0);
 	ck_assert_str_eq(got_text, "<3>test: two\n");

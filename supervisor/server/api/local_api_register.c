@@ -18,7 +18,8 @@
 #include "supervisor/server/job/local_source.h"
 #include "supervisor/server/place/local_constraint.h"
 
-/* Of a job's source with its variables: the default of Nomad's job_max_source_size. */
+/* The limit on the size of a job's source and its variables: Nomad's default of
+ * job_max_source_size. */
 #define SOURCE_BYTES_MAX 1000000
 
 static void

@@ -55,7 +55,7 @@ job "%s" {
 }
 """
 
-# What to run for each command of the manual; {alloc} and the like are replaced. A number is the exit code, 0 if there is none.
+# The command lines that the test runs for each command of the manual; {alloc} and the like are replaced. A number is the exit code, 0 if there is none.
 # Commands that change something come in an order in which each can succeed. None: it has tests of its own, because it runs until it is
 # ended or needs a terminal.
 RUNS = (

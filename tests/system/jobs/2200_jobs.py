@@ -171,7 +171,7 @@ def test_members_that_nobody_knows_are_named():
                      'TaskGroups[0].Volumes["v"].Wrong is not known and has no effect'):
             case.contains(warnings, part)
         case.equal(warnings.count("not known"), 3, warnings)
-    # Those of another version that are not set, as the nomad command writes them, are not named.
+    # The nomad command also writes empty members of its own version. No warning names them.
     made["Job"]["TaskGroups"][0]["Tasks"][0].update({"Newer": None, "Newest": {"Sub": "", "List": [], "N": 0}})
     case.equal(node.do("POST", "/v1/validate/job", made)["Warnings"].count("not known"), 3)
     made["Job"].update({"x%d" % i: i + 1 for i in range(5000)})

@@ -133,7 +133,7 @@ def test_a_temporary_data_directory_is_removed():
         bed.run("systemctl", "kill", "-s", "KILL", "dev.service")
         case.until(lambda: results(cleanup(bed)).get(("data directory", data)) == "removed", 10, "the removal")
         case.equal(bed.run("ls", data, check=False).returncode, 2)
-        # What others can change proves nothing, and a FIFO does not make cleanup wait.
+        # Cleanup ignores directories that other users can change, and does not wait for a FIFO.
         bed.run("sh", "-c", "mkdir -p /tmp/drover-aaaaaa/rt; cd /tmp/drover-aaaaaa; echo deadbeef >instance; mkfifo lock; touch uids; chown -R nobody .")
         bed.run("sh", "-c", "mkdir /tmp/drover-bbbbbb; cd /tmp/drover-bbbbbb; echo deadbeef >instance; mkfifo lock; touch uids")
         found = results(cleanup(bed, "-dry-run"))
