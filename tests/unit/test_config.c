@@ -320,58 +320,6 @@ START_TEST(volumes_in_volumes)
 }
 END_TEST
 
-START_TEST(heredocs)
-{
-	static const char text[] = "a = <<EOT\n  one\n  $${two}\nEOT\n"
-				   "b = <<-EOT\n    one\n\n      two\n    EOT\n"
-				   "c = <<X\nX\n";
-	const struct hcl_source source = { "h", text, sizeof text - 1 };
-	struct hcl *h = hcl_new(&hcl_tree_limits);
-	const struct hcl_node *root = hcl_tree_parse(h, &source);
-
-	ck_assert_ptr_nonnull(root);
-	ck_assert_str_eq(root->first->text, "  one\n  ${two}\n");
-	ck_assert_str_eq(root->first->next->text, "one\n\n  two\n");
-	ck_assert_str_eq(root->first->next->next->text, "");
-	hcl_free(h);
-}
-END_TEST
-
-START_TEST(sequences_as_text)
-{
-	static const char text[] = "a = \"${b} $${c} %{d}\"\ne = <<X\n${f}\nX\n";
-	const struct hcl_source source = { "h", text, sizeof text - 1 };
-	struct hcl *h = hcl_new(&hcl_tree_limits);
-	const struct hcl_node *root = hcl_tree_parse_literal(h, &source);
-
-	ck_assert_ptr_nonnull(root);
-	ck_assert_str_eq(root->first->text, "${b} ${c} %{d}");
-	ck_assert_str_eq(root->first->next->text, "${f}\n");
-	ck_assert_ptr_null(hcl_tree_parse(h, &source));
-	hcl_free(h);
-}
-END_TEST
-
-START_TEST(ranges_and_labels)
-{
-	static const char text[] = "a \"b\" c {\n\td.e-5 = 1.5e-3\n}";
-	const struct hcl_source source = { "h", text, sizeof text - 1 };
-	struct hcl *h = hcl_new(&hcl_tree_limits);
-	const struct hcl_node *root = hcl_tree_parse(h, &source), *n;
-
-	ck_assert_ptr_nonnull(root);
-	n = root->first->first->first->first;
-	ck_assert_str_eq(root->first->first->key, "b");
-	ck_assert_str_eq(n->key, "d.e-5");
-	ck_assert_str_eq(n->text, "1.5e-3");
-	ck_assert_uint_eq(n->key_at.from, 11);
-	ck_assert_uint_eq(n->key_at.to, 16);
-	ck_assert_uint_eq(n->at.from, 19);
-	ck_assert_uint_eq(n->at.to, 25);
-	hcl_free(h);
-}
-END_TEST
-
 static const struct {
 	const char *text, *says;
 } wrong[] = {
@@ -790,9 +738,6 @@ add(TCase *tc)
 	tcase_add_test(tc, all_caps);
 	tcase_add_test(tc, host_modes);
 	tcase_add_test(tc, volumes_in_volumes);
-	tcase_add_test(tc, heredocs);
-	tcase_add_test(tc, sequences_as_text);
-	tcase_add_test(tc, ranges_and_labels);
 	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));
 	tcase_add_test(tc, servers_to_join_and_their_tls);
 	tcase_add_test(tc, tokens_are_wanted_when_acl_says_so);
