@@ -116,6 +116,21 @@ volume_has_mounts(struct sup *sup, const char *namespace, const char *id)
 	return false;
 }
 
+int
+volume_refuse_mounted(struct sup *sup, const char *plugin, const char *external_id, struct err *e)
+{
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
+		if (m->step != MOUNT_GONE && str_eq(m->rec.plugin, plugin) &&
+		    str_eq(m->rec.external_id, external_id))
+			return err_say(e, -EBUSY,
+			    "FailedPrecondition: volume %s is mounted on this node for allocation "
+			    "%.8s",
+			    m->rec.volume_id, m->rec.alloc);
+	return 0;
+}
+
 /* Returns the alloc's mount, or makes it. The record of a mount that has not begun is made again,
  * because the plugin may have changed. */
 static struct mount *

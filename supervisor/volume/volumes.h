@@ -81,6 +81,10 @@ bool volume_get_mounted(
 bool volume_plugin_has_mounts(struct sup *sup, const char *plugin);
 bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
 bool volume_has_mounts(struct sup *sup, const char *namespace, const char *id);
+/* Checks that no alloc has the plugin's volume mounted. Returns 0, or -EBUSY with *e, which names
+ * the volume and the alloc. */
+int volume_refuse_mounted(
+    struct sup *sup, const char *plugin, const char *external_id, struct err *e);
 
 /* Called when a volume of this alloc, by its alias in the group, is unmounted. Its row is deleted
  * in this turn, which is synced. There is one callback for all volumes. */

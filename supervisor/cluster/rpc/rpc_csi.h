@@ -25,6 +25,14 @@ struct rpc_csi_mount_options {
 	struct strings mount_flags;
 };
 
+/* VolumeCapability of ControllerExpandVolume. Unlike in all other requests its modes are numbers:
+ * access_type 1 is a block device, 2 a file system; access_mode is that of the CSI specification.
+ */
+struct rpc_csi_capability {
+	int64_t access_type, access_mode;
+	struct rpc_csi_mount_options *mount_volume;
+};
+
 struct rpc_csi_controller_req {
 	char *controller_node_id, *plugin_id;
 	char *volume_id;          /* Validate, Attach, Detach: the plugin's own id */
@@ -33,7 +41,7 @@ struct rpc_csi_controller_req {
 	enum csi_attachment attachment_mode;
 	enum csi_access access_mode;
 	MODEL_LIST(struct csi_capability) volume_capabilities;
-	struct csi_capability *volume_capability;
+	struct rpc_csi_capability *volume_capability;
 	struct rpc_csi_mount_options *mount_options;
 	bool read_only;
 	struct string_map secrets, parameters, context, volume_context;
@@ -49,6 +57,7 @@ struct rpc_csi_controller_req {
 MODEL_DECLARE(csi_capacity_range);
 MODEL_DECLARE(rpc_csi_node_req);
 MODEL_DECLARE(rpc_csi_mount_options);
+MODEL_DECLARE(rpc_csi_capability);
 MODEL_DECLARE(rpc_csi_controller_req);
 
 #endif

@@ -157,6 +157,15 @@ static const struct field rpc_csi_mount_options_fields[] = {
 MODEL_TYPE(rpc_csi_mount_options, rpc_csi_mount_options_fields, .name = "mount_options");
 #undef S
 
+#define S rpc_csi_capability
+static const struct field rpc_csi_capability_fields[] = {
+	F_INT(access_type, "AccessType"),
+	F_INT(access_mode, "AccessMode"),
+	F_POINTER(mount_volume, "MountVolume", rpc_csi_mount_options),
+};
+MODEL_TYPE(rpc_csi_capability, rpc_csi_capability_fields, .name = "capability");
+#undef S
+
 #define S rpc_csi_controller_req
 static const struct field rpc_csi_controller_req_fields[] = {
 	F_STRING(controller_node_id, "ControllerNodeID"),
@@ -168,7 +177,7 @@ static const struct field rpc_csi_controller_req_fields[] = {
 	F_ENUM(attachment_mode, "AttachmentMode", csi_attachment_names),
 	F_ENUM(access_mode, "AccessMode", csi_access_names),
 	F_LIST(volume_capabilities, "VolumeCapabilities", csi_capability),
-	F_POINTER(volume_capability, "VolumeCapability", csi_capability),
+	F_POINTER(volume_capability, "VolumeCapability", rpc_csi_capability),
 	F_POINTER(mount_options, "MountOptions", rpc_csi_mount_options),
 	F_BOOL(read_only, "ReadOnly"),
 	F_STRING_MAP(secrets, "Secrets"),

@@ -48,11 +48,31 @@ add_capability(struct csi_volume *vol, const struct csi_capability *from)
 	*list_add(csi_capability, &vol->requested_capabilities) = *from;
 }
 
+/* Reads a capability whose modes are numbers; one that is not known becomes the mode NONE. */
+static void
+take_numbers(struct asked *a, struct rpc_csi_capability *from)
+{
+	static const enum csi_access access[] = { CSI_ACCESS_NONE, CSI_SINGLE_NODE_WRITER,
+		CSI_SINGLE_NODE_READER, CSI_MULTI_NODE_READER, CSI_MULTI_NODE_SINGLE_WRITER,
+		CSI_MULTI_NODE_MULTI_WRITER };
+	static const enum csi_attachment types[] = { CSI_ATTACHMENT_NONE, CSI_BLOCK_DEVICE,
+		CSI_FILE_SYSTEM };
+	struct csi_capability cap = { 0 };
+
+	if (from->access_mode > 0 && from->access_mode < (int64_t)ELEMENTSOF(access))
+		cap.access_mode = access[from->access_mode];
+	if (from->access_type > 0 && from->access_type < (int64_t)ELEMENTSOF(types))
+		cap.attachment_mode = types[from->access_type];
+	add_capability(&a->vol, &cap);
+	if (!a->req.mount_options)
+		a->req.mount_options = steal_ptr(&from->mount_volume);
+}
+
 /* Reads capabilities: a list, a single one, or one as two fields. */
 static void
 take_capabilities(struct asked *a)
 {
-	const struct rpc_csi_controller_req *req = &a->req;
+	struct rpc_csi_controller_req *req = &a->req;
 	const struct csi_capability halves = { .attachment_mode = req->attachment_mode,
 		.access_mode = req->access_mode };
 
@@ -63,7 +83,7 @@ take_capabilities(struct asked *a)
 	if (req->access_mode)
 		add_capability(&a->vol, &halves);
 	else if (req->volume_capability)
-		add_capability(&a->vol, req->volume_capability);
+		take_numbers(a, req->volume_capability);
 }
 
 /* Builds the volume for the plugin's call; fields that are not moved stay in req. */
@@ -179,8 +199,16 @@ void
 nomad_csi_delete_volume(struct sup *sup, uint64_t stream, const void *body, size_t len)
 {
 	struct asked *a = take_request(sup, stream, body, len, "controller delete volume");
+	struct err e = { 0 };
+	int r;
 
-	if (a)
+	if (!a)
+		return;
+	/* The servers may have given up the claim of an alloc that this node has not unmounted. */
+	r = volume_refuse_mounted(sup, str(a->vol.plugin_id), str(a->vol.external_id), &e);
+	if (r < 0)
+		on_done(sup, a, r, &e);
+	else
 		volume_delete(sup, &a->vol, on_done, a);
 }
 

@@ -129,7 +129,9 @@ def test_requests_of_servers_to_controllers():
 
         def ask(method, plugin, **request):
             return servers.call_node(me, method, {"ControllerNodeID": me, "PluginID": plugin, **request})
-        grown = {"ExternalVolumeID": external, "CapacityRange": {"RequiredBytes": 2 << 20, "LimitBytes": 0}}
+        # The modes of this capability are the numbers of the CSI specification.
+        grown = {"ExternalVolumeID": external, "CapacityRange": {"RequiredBytes": 2 << 20, "LimitBytes": 0},
+                 "VolumeCapability": {"AccessType": 2, "AccessMode": 1, "MountVolume": {"FSType": "", "MountFlags": ["noatime"]}}}
         for service in ("CSI.", "ClientCSI."):
             made = ask(service + "ControllerExpandVolume", "local", **grown)
             case.equal((made["CapacityBytes"], made.get("NodeExpansionRequired", False)), (2 << 20, False))
@@ -157,7 +159,9 @@ def test_requests_of_servers_to_controllers():
                 ("CSI.ControllerExpandVolume", {"PluginID": "local", "ControllerNodeID": me, "ExternalVolumeID": external,
                                                 "CapacityRange": {"RequiredBytes": 0, "LimitBytes": 1}}, "cannot shrink"),
                 ("CSI.ControllerListVolumes", {"PluginID": "none", "ControllerNodeID": me},
-                 "CSI client error (retryable)")):
+                 "CSI client error (retryable)"),
+                ("CSI.ControllerDeleteVolume", {"PluginID": "local", "ControllerNodeID": me, "ExternalVolumeID": external},
+                 "FailedPrecondition: volume data is mounted on this node for allocation " + alloc[:8])):
             refused = case.raises(nomad_server.Refusal, servers.call_node, me, method, wanted)
             case.contains(str(refused), text)
         servers.stop_alloc(alloc)
