@@ -12,7 +12,7 @@
 #endif
 
 int
-mount_proof_take(int fd, struct mount_proof *ret)
+mount_identity_take(int fd, struct mount_proof *ret)
 {
 	/*
 	 * Requests both kinds of mount id: an older kernel ignores the bit that it does not know,
@@ -22,14 +22,11 @@ mount_proof_take(int fd, struct mount_proof *ret)
 	const int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
 	struct mount_proof p = { 0 };
 	struct statx st = { 0 };
-	struct statfs fs;
 
 	if (statx(fd, "", flags, want, &st) < 0)
 		return -errno;
 	if (!(st.stx_attributes_mask & st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 		return -ENODEV;
-	if (fstatfs(fd, &fs) < 0)
-		return -errno;
 	p.mnt_id = st.stx_mnt_id;
 	p.mnt_id_unique = (st.stx_mask & STATX_MNT_ID_UNIQUE) != 0;
 	p.dev_major = st.stx_dev_major;
@@ -39,6 +36,21 @@ mount_proof_take(int fd, struct mount_proof *ret)
 		p.btime_sec = st.stx_btime.tv_sec;
 		p.btime_nsec = st.stx_btime.tv_nsec;
 	}
+	*ret = p;
+	return 0;
+}
+
+int
+mount_proof_take(int fd, struct mount_proof *ret)
+{
+	struct mount_proof p;
+	struct statfs fs;
+	int r = mount_identity_take(fd, &p);
+
+	if (r < 0)
+		return r;
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
 	p.fs_type = (uint64_t)fs.f_type;
 	p.fs_id = (uint64_t)(uint32_t)fs.f_fsid.__val[1] << 32 | (uint32_t)fs.f_fsid.__val[0];
 	p.fs_flags = (uint64_t)fs.f_flags;
@@ -47,7 +59,7 @@ mount_proof_take(int fd, struct mount_proof *ret)
 }
 
 enum exe_proof
-mount_proof_compare(const struct mount_proof *promised, const struct mount_proof *found)
+mount_identity_compare(const struct mount_proof *promised, const struct mount_proof *found)
 {
 	if (promised->mnt_id_unique && (!found->mnt_id_unique || promised->mnt_id != found->mnt_id))
 		return EXE_PROOF_MOUNT_ID;
@@ -57,6 +69,16 @@ mount_proof_compare(const struct mount_proof *promised, const struct mount_proof
 		return EXE_PROOF_INODE;
 	if (promised->btime_sec != found->btime_sec || promised->btime_nsec != found->btime_nsec)
 		return EXE_PROOF_BIRTH;
+	return EXE_PROOF_NONE;
+}
+
+enum exe_proof
+mount_proof_compare(const struct mount_proof *promised, const struct mount_proof *found)
+{
+	enum exe_proof differs = mount_identity_compare(promised, found);
+
+	if (differs != EXE_PROOF_NONE)
+		return differs;
 	if (promised->fs_type != found->fs_type || promised->fs_id != found->fs_id ||
 	    promised->fs_flags != found->fs_flags)
 		return EXE_PROOF_FS;

@@ -21,6 +21,7 @@ def valid_request(name):
         "MNT_PLUGIN_ROOT_REMOVE_REQ": {"kind": "PLUGIN_NODE", "plugin": "p"},
         "MNT_PLUGIN_CONNECT_REQ": {"alloc": GOOD_ID, "run": GOOD_ID},
         "MNT_VOLUME_PROVE_REQ": {"place": mnt.place()},
+        "MNT_VOLUME_UNMOUNT_REQ": {"place": mnt.place()},
         "FILE_ALLOC_DIR_MAKE_REQ": {"alloc": GOOD_ID, "tasks": ["web"]},
         "FILE_ALLOC_DIR_REMOVE_REQ": {"alloc": GOOD_ID},
         "FILE_PLUGIN_DIR_MAKE_REQ": {"alloc": GOOD_ID, "kind": "PLUGIN_NODE", "plugin": "p"},
@@ -167,7 +168,7 @@ def test_links_that_root_made_in_the_roots_are_not_followed():
         mnt.refused(f, errno.ELOOP, "make csi/node/evil", "FILE_PLUGIN_DIR_MAKE_REQ", fields)
         for name in ("MNT_PLUGIN_ROOT_MAKE_REQ", "MNT_PLUGIN_ROOT_REMOVE_REQ"):
             mnt.refused(m, errno.ELOOP, "open csi/node/evil", name, {"kind": "PLUGIN_NODE", "plugin": "evil"})
-        for h, name in ((f, "FILE_VOLUME_DIR_MAKE_REQ"), (m, "MNT_VOLUME_PROVE_REQ"), (f, "FILE_VOLUME_DIR_REMOVE_REQ")):
+        for h, name in ((f, "FILE_VOLUME_DIR_MAKE_REQ"), (m, "MNT_VOLUME_PROVE_REQ"), (m, "MNT_VOLUME_UNMOUNT_REQ"), (f, "FILE_VOLUME_DIR_REMOVE_REQ")):
             mnt.refused(h, errno.ELOOP, "open csi/node/evil", name, {"place": mnt.place(plugin="evil")})
         case.equal(os.listdir(victim), [], "the victim")
         os.unlink(places.data + "/csi/node/evil")
