@@ -9,7 +9,7 @@
 #include "supervisor/volume/call_args.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/csi_error.h"
-#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volumes.h"
 
 #define CREATE_TIMEOUT_MS 120000

@@ -16,7 +16,7 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/node/mounts.h"
-#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_calls.h"
 
 #define RETRY_USEC     5000000

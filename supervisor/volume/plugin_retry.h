@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugin_retry.h: decides when a call to a CSI plugin is repeated, waits for an instance of the
- * plugin, or fails; plugins.c does it. Runs in: supervisor.
+ * plugin, or fails; plugin_calls.c does it. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUME_PLUGIN_RETRY_H
 #define DROVER_SUPERVISOR_VOLUME_PLUGIN_RETRY_H

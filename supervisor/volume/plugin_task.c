@@ -16,7 +16,7 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/volume/plugin_dirs.h"
-#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volumes.h"
 
 #define CALL_TIMEOUT_MS  5000

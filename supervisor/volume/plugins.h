@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins.h: the CSI plugins of this node, by id: their channel, fingerprint and health; and calls
- * to them. A plugin has an instance for each of its allocs on this node. Runs in: supervisor.
+ * plugins.h: the registry of this node's CSI plugins, by id: their fingerprint and health. A plugin
+ * has an instance for each of its allocs on this node. plugin_calls.h calls them. Runs in:
+ * supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUME_PLUGINS_H
 #define DROVER_SUPERVISOR_VOLUME_PLUGINS_H
@@ -9,7 +10,6 @@
 #include "common/id.h"
 #include "model/csi.h"
 #include "model/task.h"
-#include "proto/csi_helper.pb-c.h"
 #include "supervisor/core/sup.h"
 
 struct plugin;
@@ -35,32 +35,6 @@ bool plugin_is_healthy(const struct plugin *p);
 /* Returns where the plugin sees its root for volumes: stage_publish_base_dir, or the host's path
  * for raw_exec. */
 const char *plugin_container_root(const struct plugin *p);
-
-/*
- * The end of a call, called once: r is 0 with rep (status OK), or negative with the error of
- * csi_error(); rep is then NULL or the answer with its status. rep is valid until the callback
- * returns.
- */
-typedef void plugin_call_cb(
-    struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e);
-
-/*
- * Makes one CSI call, through csi-helper. Waits up to a minute for an instance that answers, as
- * long as an alloc with the plugin runs or will run on this node; opens a channel if there is none.
- * After UNAVAILABLE or the end of the plugin's task, reconnects and tries once more. Fills in the
- * channel and timeout of *req, and copies it. Returns a handle for plugin_call_cancel(). The
- * callback may come within the call. Codes of its own: -EHOSTDOWN if nothing was sent, -ECONNRESET
- * if the plugin ended during the call.
- */
-struct plugin_call *plugin_call(struct sup *sup, const char *id, enum csi_plugin_kind half,
-    const CsiCallReq *req, unsigned timeout_ms, plugin_call_cb *cb, void *arg);
-/* Makes a call to one instance, registered or not. Returns NULL if it does not run; otherwise the
- * callback comes later. */
-struct plugin_call *plugin_call_instance(
-    struct plugin *p, const CsiCallReq *req, unsigned timeout_ms, plugin_call_cb *cb, void *arg);
-void plugin_call_cancel(struct plugin_call *pc); /* ignores NULL */
-/* Writes what the call waits for: "NodeStageVolume of plugin local has not been answered yet". */
-void plugin_call_say(const struct plugin_call *pc, char *buf, size_t size);
 
 /* For plugin_task.c, which owns the instances. */
 struct plugin *plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind,

@@ -6,7 +6,7 @@
 
 #include "model/volume.h"
 #include "supervisor/volume/mount_record.h"
-#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/plugin_calls.h"
 
 /* One call and who gets its answer. */
 struct volume_call {

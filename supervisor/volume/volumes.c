@@ -15,7 +15,7 @@
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount.h"
-#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/plugin_calls.h"
 
 static int
 load_row(void *arg, const struct store_row *row, struct err *e)
