@@ -17,6 +17,8 @@
 /* gRPC ends each call at its deadline. If a call is this much later, the process checks once more
  * and then exits. */
 #define LATE_MS 1000
+/* How long a probe may take that shows whether a channel still works. */
+#define PROBE_MS 1000
 
 /* The oneof case of CsiCallReq.call selects the method; CsiCallRep.answer has the same case number
  * for its answer. */
@@ -87,6 +89,21 @@ close_plugin(struct csi *csi, struct csi_open_plugin *plugin)
 	*plugin = (struct csi_open_plugin){ 0 };
 }
 
+/* Starts a call, which takes the slot. */
+static struct csi_call *
+start_in_slot(struct csi *csi, struct csi_call **slot, const struct csi_open_plugin *plugin,
+    uint32_t method, const ProtobufCMessage *req, uint32_t timeout_ms)
+{
+	struct csi_call *call = *slot = mem_new(struct csi_call);
+
+	call->channel = plugin->number;
+	call->method = method;
+	call->timeout_ms = timeout_ms;
+	call->started_ms = clock_ms();
+	csi_call_start(&csi->grpc, call, plugin->channel, find_method(method)->name, req);
+	return call;
+}
+
 /* Takes a slot and starts the call, which csi_calls_finish() answers. */
 static int
 start_call(struct csi *csi, const struct ipc_packet *p, const struct csi_open_plugin *plugin,
@@ -103,14 +120,9 @@ start_call(struct csi *csi, const struct ipc_packet *p, const struct csi_open_pl
 	if (i == ELEMENTSOF(csi->calls))
 		return err_say(e, -EBUSY, "%d calls to plugins are in progress, which is the limit",
 		    CSI_CALLS_MAX);
-	call = csi->calls[i] = mem_new(struct csi_call);
-	call->channel = plugin->number;
+	call = start_in_slot(csi, &csi->calls[i], plugin, method, req, timeout_ms);
 	call->type = p->type;
 	call->serial = p->serial;
-	call->method = method;
-	call->timeout_ms = timeout_ms;
-	call->started_ms = clock_ms();
-	csi_call_start(&csi->grpc, call, plugin->channel, find_method(method)->name, req);
 	return 0;
 }
 
@@ -201,18 +213,49 @@ csi_on_call_cancel(struct csi *csi, const CsiCallCancelEv *ev)
 	}
 }
 
-/* Formats the error text of gRPC or of the plugin as one printable line. */
-static void
-say_status(const struct csi_call *call, char message[CSI_MESSAGE_SIZE])
+/* Returns true if the call has this status and a message that contains the part. */
+static bool
+status_is(const struct csi_call *call, int status, const char *part)
 {
-	if (call->result.status == GRPC_STATUS_DEADLINE_EXCEEDED &&
-	    clock_ms() >= deadline_ms(call)) {
+	return call->result.status == status &&
+	       memmem(call->result.message, call->result.message_len, part, strlen(part));
+}
+
+/* gRPC reports its own failures as statuses too, known by their texts. If a plugin uses such a
+ * text, the effect of its call counts as unknown, which is safe. LOST is found by a probe. */
+static CsiCallRep__Origin
+find_origin(const struct csi_call *call)
+{
+	if (call->result.status == GRPC_STATUS_CANCELLED && call->cancelled)
+		return CSI_CALL_REP__ORIGIN__CANCELLED;
+	if (call->result.status == GRPC_STATUS_DEADLINE_EXCEEDED && clock_ms() >= deadline_ms(call))
+		return CSI_CALL_REP__ORIGIN__DEADLINE;
+	if (status_is(call, GRPC_STATUS_RESOURCE_EXHAUSTED, "message larger than max") ||
+	    status_is(call, GRPC_STATUS_RESOURCE_EXHAUSTED, "metadata size exceeds limit"))
+		return CSI_CALL_REP__ORIGIN__TOO_LARGE;
+	if (status_is(call, call->result.status, "Received RST_STREAM"))
+		return CSI_CALL_REP__ORIGIN__RESET;
+	return CSI_CALL_REP__ORIGIN__PLUGIN;
+}
+
+/* Writes the text of gRPC or of the plugin as one printable line. */
+static void
+say_status(const struct csi_call *call, CsiCallRep__Origin origin, char message[CSI_MESSAGE_SIZE])
+{
+	switch (origin) {
+	case CSI_CALL_REP__ORIGIN__DEADLINE:
 		(void)snprintf(
 		    message, CSI_MESSAGE_SIZE, "no answer within %u ms", call->timeout_ms);
-		return;
+		break;
+	case CSI_CALL_REP__ORIGIN__TOO_LARGE:
+		(void)snprintf(message, CSI_MESSAGE_SIZE,
+		    "its answer is larger than %d KiB, or has a status text above %d KiB",
+		    CSI_ANSWER_BYTES_MAX / 1024, CSI_METADATA_BYTES_MAX / 1024);
+		break;
+	default:
+		(void)utf8_sanitize(
+		    message, CSI_MESSAGE_SIZE, call->result.message, call->result.message_len);
 	}
-	(void)utf8_sanitize(
-	    message, CSI_MESSAGE_SIZE, call->result.message, call->result.message_len);
 }
 
 /* Puts the call's answer into rep, or the status INTERNAL with the reason if the answer is invalid.
@@ -239,12 +282,14 @@ fill_answer(
 	}
 	csi_call_rep__init(rep);
 	rep->grpc_status = GRPC_STATUS_INTERNAL;
+	rep->origin =
+	    e.code == -EMSGSIZE ? CSI_CALL_REP__ORIGIN__TOO_LARGE : CSI_CALL_REP__ORIGIN__INVALID;
 	(void)snprintf(message, CSI_MESSAGE_SIZE, "the plugin's answer cannot be used: %s", e.msg);
 	rep->grpc_message = message;
 }
 
 static int
-answer_call(struct csi *csi, struct csi_call *call, struct err *e)
+answer_call(struct csi *csi, struct csi_call *call, bool lost, struct err *e)
 {
 	char message[CSI_MESSAGE_SIZE] = "";
 	CsiCallRep rep = CSI_CALL_REP__INIT;
@@ -252,8 +297,12 @@ answer_call(struct csi *csi, struct csi_call *call, struct err *e)
 	if (call->result.status == GRPC_STATUS_OK) {
 		fill_answer(csi, call, &rep, message);
 	} else {
-		say_status(call, message);
-		rep.grpc_status = (uint32_t)call->result.status;
+		rep.origin = lost ? CSI_CALL_REP__ORIGIN__LOST : find_origin(call);
+		/* RESOURCE_EXHAUSTED would say that the plugin has no space. */
+		rep.grpc_status = rep.origin == CSI_CALL_REP__ORIGIN__TOO_LARGE
+				      ? GRPC_STATUS_INTERNAL
+				      : (uint32_t)call->result.status;
+		say_status(call, rep.origin, message);
 		rep.grpc_message = message;
 	}
 	if (rep.grpc_status != GRPC_STATUS_OK)
@@ -267,7 +316,7 @@ open_failed(const struct csi_call *call, struct err *why)
 {
 	char message[CSI_MESSAGE_SIZE];
 
-	say_status(call, message);
+	say_status(call, find_origin(call), message);
 	switch (call->result.status) {
 	case GRPC_STATUS_DEADLINE_EXCEEDED:
 		return err_say(why, -ETIMEDOUT, "probe the plugin: %s", message);
@@ -308,24 +357,56 @@ answer_open(struct csi *csi, struct csi_call *call, struct err *e)
 	return proc_answer(&csi_helper, call->type, call->serial, r, &rep.base, -1, &why, e);
 }
 
+/* UNAVAILABLE comes from the plugin, or from gRPC if the connection has ended: then a probe ends so
+ * too. Starts one in the call's slot; it ends through csi_calls_finish(). */
+static void
+ask_if_lost(struct csi *csi, struct csi_call **slot, struct csi_call *call)
+{
+	Csi__V1__ProbeRequest probe = CSI__V1__PROBE_REQUEST__INIT;
+	const struct csi_open_plugin *plugin = find_plugin(csi, call->channel);
+
+	start_in_slot(csi, slot, plugin, CSI_CALL_REQ__CALL_PROBE, &probe.base, PROBE_MS)->about =
+	    call;
+}
+
+/* Answers the request of a call that has ended, unless a probe has to end first. slot is the
+ * call's, and empty. */
+static int
+finish_call(struct csi *csi, struct csi_call **slot, struct csi_call *call, struct err *e)
+{
+	bool unavailable = call->result.status == GRPC_STATUS_UNAVAILABLE;
+	struct csi_call *about = call->about;
+	int r;
+
+	if (call->type == CSI_PLUGIN_OPEN_REQ) {
+		CRASH_POINT(CSI_AFTER_OPEN);
+		r = answer_open(csi, call, e);
+	} else if (!about && unavailable && find_plugin(csi, call->channel)) {
+		ask_if_lost(csi, slot, call);
+		return 0;
+	} else {
+		CRASH_POINT(CSI_AFTER_CALL);
+		r = answer_call(csi, about ?: call, unavailable || (about && call->cancelled), e);
+	}
+	if (about)
+		csi_call_free(about);
+	csi_call_free(call);
+	return r;
+}
+
 int
 csi_calls_finish(struct csi *csi, struct err *e)
 {
 	struct csi_call *call;
+	size_t i;
 	int r = 0;
 
 	while (r == 0 && (call = csi_grpc_next(&csi->grpc))) {
 		csi->late_since_ms = 0;
-		for (size_t i = 0; i < ELEMENTSOF(csi->calls); i++)
-			if (csi->calls[i] == call)
-				csi->calls[i] = NULL;
-		if (call->type == CSI_PLUGIN_OPEN_REQ)
-			CRASH_POINT(CSI_AFTER_OPEN);
-		else
-			CRASH_POINT(CSI_AFTER_CALL);
-		r = call->type == CSI_PLUGIN_OPEN_REQ ? answer_open(csi, call, e)
-						      : answer_call(csi, call, e);
-		csi_call_free(call);
+		for (i = 0; csi->calls[i] != call; i++)
+			continue;
+		csi->calls[i] = NULL;
+		r = finish_call(csi, &csi->calls[i], call, e);
 	}
 	return r;
 }

@@ -121,6 +121,9 @@ csi_channel_new(int fd)
 		{ .type = GRPC_ARG_INTEGER,
 		    .key = GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
 		    .value.integer = CSI_ANSWER_BYTES_MAX },
+		{ .type = GRPC_ARG_INTEGER,
+		    .key = GRPC_ARG_MAX_METADATA_SIZE,
+		    .value.integer = CSI_METADATA_BYTES_MAX },
 		/* gRPC checks the size of a compressed message only after inflating it, so
 		   decompression is disabled. The second argument asks the plugin not to compress.
 		 */
@@ -220,6 +223,7 @@ csi_call_start(struct csi_grpc *g, struct csi_call *call, struct csi_channel *ch
 void
 csi_call_cancel(struct csi_call *call)
 {
+	call->cancelled = true;
 	(void)grpc_call_cancel(call->state->call, NULL);
 }
 

@@ -13,8 +13,10 @@
 #include "common/err.h"
 #include "common/list.h"
 
-/* gRPC's own default; a larger answer ends its call with RESOURCE_EXHAUSTED. */
-#define CSI_ANSWER_BYTES_MAX (4 * 1024 * 1024)
+/* Limits of an answer's message and of its metadata, which has the text of a status with three
+ * bytes for each special one. gRPC itself ends a call beyond them with RESOURCE_EXHAUSTED. */
+#define CSI_ANSWER_BYTES_MAX   (4 * 1024 * 1024)
+#define CSI_METADATA_BYTES_MAX (256 * 1024)
 
 struct csi_channel;
 
@@ -26,7 +28,10 @@ struct csi_call {
 	uint32_t serial;
 	uint32_t method;
 	uint32_t timeout_ms;
-	uint64_t started_ms;         /* CLOCK_MONOTONIC */
+	uint64_t started_ms; /* CLOCK_MONOTONIC */
+	bool cancelled;      /* by csi_call_cancel() */
+	/* Set in a probe: the call that ended with UNAVAILABLE, and waits for the probe's end. */
+	struct csi_call *about;
 	STAILQ_ENTRY(csi_call) link; /* of ended calls */
 
 	struct {

@@ -61,6 +61,21 @@ static const struct {
 	{ 14, -ECONNRESET, "the plugin cannot be reached" },
 };
 
+/* By origin, for calls that the plugin did not answer: their effect is unknown. */
+static const struct {
+	int code;
+	const char *meaning;
+} failures[] = {
+	[CSI_CALL_REP__ORIGIN__TOO_LARGE] = { -EPROTO,
+	    "it is not known whether the plugin did it, because its answer is too large" },
+	[CSI_CALL_REP__ORIGIN__INVALID] = { -EPROTO,
+	    "it is not known whether the plugin did it, because its answer cannot be read" },
+	[CSI_CALL_REP__ORIGIN__LOST] = { -ECONNRESET, "the plugin cannot be reached" },
+	[CSI_CALL_REP__ORIGIN__RESET] = { -ECONNRESET, "the plugin broke the call off" },
+	[CSI_CALL_REP__ORIGIN__DEADLINE] = { -ETIMEDOUT, "the plugin did not answer in time" },
+	[CSI_CALL_REP__ORIGIN__CANCELLED] = { -ECANCELED, "the call was cancelled" },
+};
+
 static const struct call_text *
 find_call(CsiCallReq__CallCase call)
 {
@@ -88,6 +103,9 @@ csi_error(CsiCallReq__CallCase call, const char *plugin, const CsiCallRep *rep, 
 
 	if (rep->grpc_status == GRPC_OK)
 		return 0;
+	if (rep->origin > 0 && rep->origin < ELEMENTSOF(failures))
+		return err_say(e, failures[rep->origin].code, "%s of plugin %s: %s: %s",
+		    csi_call_name(call), plugin, failures[rep->origin].meaning, rep->grpc_message);
 	for (size_t i = 0; i < ELEMENTSOF(meanings); i++)
 		if (meanings[i].status == rep->grpc_status)
 			return err_say(e, meanings[i].code, "%s of plugin %s: %s: %s",

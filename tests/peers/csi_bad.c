@@ -18,6 +18,8 @@
  *   status:N      gRPC status N
  *   once:N        status N for the first call, ok for the others
  *   noise:N       status N with 3,000 bytes of control characters and invalid UTF-8
+ *   long:BYTES    status INTERNAL with a text of so many bytes
+ *   drop          the connection is closed during the call
  *   garbage       random bytes instead of a message
  *   huge:BYTES    a message whose first field is a string of so many bytes
  *   many:N        a message with N empty elements in its first field
@@ -44,6 +46,7 @@
 
 #define STATUS_INVALID_ARGUMENT 3
 #define STATUS_UNIMPLEMENTED    12
+#define STATUS_INTERNAL         13
 #define ANSWER_MAX              (16 * 1024 * 1024)
 #define FIELD_1_LENGTH          0x0a /* the tag of field 1 with a length */
 
@@ -383,6 +386,29 @@ do_noise(struct answer *a, unsigned long value, unsigned nth)
 }
 
 static void
+do_long(struct answer *a, unsigned long value, unsigned nth)
+{
+	static char text[ANSWER_MAX];
+
+	memset(text, 'x', value < sizeof text ? value : sizeof text - 1);
+	a->status = STATUS_INTERNAL;
+	a->message = text;
+}
+
+/* Only the server's own connections are connected sockets. */
+static void
+do_drop(struct answer *a, unsigned long value, unsigned nth)
+{
+	struct sockaddr_un peer;
+	socklen_t len = sizeof peer;
+
+	for (int fd = 3; fd < 1024; fd++, len = sizeof peer)
+		if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0)
+			(void)shutdown(fd, SHUT_RDWR);
+	a->never = true;
+}
+
+static void
 do_garbage(struct answer *a, unsigned long value, unsigned nth)
 {
 	uint8_t bytes[256];
@@ -477,6 +503,8 @@ static const struct behaviour behaviours[] = {
 	{ "status", do_status },
 	{ "once", do_once },
 	{ "noise", do_noise },
+	{ "long", do_long },
+	{ "drop", do_drop },
 	{ "garbage", do_garbage },
 	{ "huge", do_huge },
 	{ "many", do_many },

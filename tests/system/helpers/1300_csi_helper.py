@@ -84,6 +84,61 @@ def test_a_status_of_the_plugin_is_passed_on_unchanged():
                 h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
 
 
+def test_the_origin_tells_the_plugins_statuses_from_other_ends_of_a_call():
+    # In the words of gRPC the plugin would have no space after an answer that is too large, and be unavailable after any end of the connection.
+    cases = (
+        ("NodeStageVolume=status:4", csi.PLUGIN, csi.DEADLINE_EXCEEDED),
+        ("NodeStageVolume=status:8", csi.PLUGIN, csi.RESOURCE_EXHAUSTED),
+        ("NodeStageVolume=status:1", csi.PLUGIN, csi.CANCELLED),
+        ("NodeStageVolume=status:14", csi.PLUGIN, csi.UNAVAILABLE),
+        ("NodeStageVolume=long:20000", csi.PLUGIN, csi.INTERNAL),
+        ("NodeStageVolume=long:200000", csi.PLUGIN, csi.INTERNAL),
+        ("NodeStageVolume=long:300000", csi.TOO_LARGE, csi.INTERNAL),
+        ("NodeStageVolume=huge:5000000", csi.TOO_LARGE, csi.INTERNAL),
+        ("NodeStageVolume=garbage", csi.INVALID, csi.INTERNAL),
+        ("NodeStageVolume=nothing", csi.INVALID, csi.INTERNAL),
+        ("NodeStageVolume=drop", csi.LOST, csi.UNAVAILABLE),
+        ("NodeStageVolume=die", csi.LOST, csi.UNAVAILABLE),
+        ("NodeStageVolume=hang", csi.DEADLINE, csi.DEADLINE_EXCEEDED),
+    )
+    with start() as h:
+        for rule, origin, status in cases:
+            with csi.bad(rule) as plugin:
+                csi.open_channel(h, plugin, 1)
+                timeout_ms = 200 if "hang" in rule else HANGS_MS
+                case.equal(csi.origin(h, 1, "node_stage_volume", timeout_ms=timeout_ms)[:2], (origin, status), rule)
+                # gRPC gives up a connection with metadata that are too large.
+                if origin not in (csi.LOST, csi.DEADLINE) and rule != "NodeStageVolume=long:300000":
+                    case.equal(csi.origin(h, 1, "node_get_info")[:2], (csi.PLUGIN, csi.OK), "the next call after " + rule)
+                h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
+
+
+def test_an_unavailable_volume_disturbs_no_other_call():
+    with csi.bad("NodeStageVolume=status:14", "NodePublishVolume=slow:1500") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        slow = csi.send_call(h, 1, "node_publish_volume")
+        for _ in range(20):
+            case.equal(csi.origin(h, 1, "node_stage_volume"), (csi.PLUGIN, csi.UNAVAILABLE, "as commanded"), "the volume that is unavailable")
+        reply = h.ipc.answer(slow)
+        case.equal((reply["origin"], reply["grpc_status"]), (csi.PLUGIN, csi.OK), "the slow call beside it")
+
+
+def test_a_long_text_is_cut_readably():
+    with csi.bad("NodeStageVolume=long:20000") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        message = csi.origin(h, 1, "node_stage_volume")[2]
+        if not 1000 < len(message) < 1024 or set(message) != {"x"}:
+            raise AssertionError("%d characters: %r" % (len(message), message))
+
+
+def test_a_stream_that_the_plugin_resets_leaves_the_channel():
+    with start() as h:
+        csi.open_channel(h, Resetting(), 1)
+        for _ in range(2):
+            case.equal(csi.origin(h, 1, "node_stage_volume", {"volume_id": "v"})[0], csi.RESET, "origin")
+        case.equal(csi.origin(h, 1, "probe")[:2], (csi.PLUGIN, csi.OK), "the next call")
+
+
 def test_unavailable_is_not_retried_by_the_helper():
     with csi.bad("NodeStageVolume=once:14") as plugin, start() as h:
         csi.open_channel(h, plugin, 1)
@@ -204,7 +259,7 @@ def test_unusable_answers_give_an_error_message():
         ("GetPluginInfo=twice", "get_plugin_info", csi.INTERNAL, "has the field name twice"),
         ("GetPluginInfo=huge:61440", "get_plugin_info", csi.INTERNAL, "larger than 61440 bytes"),
         ("GetPluginInfo=huge:4000000", "get_plugin_info", csi.INTERNAL, "too large"),
-        ("GetPluginInfo=huge:5000000", "get_plugin_info", csi.RESOURCE_EXHAUSTED, ""),
+        ("GetPluginInfo=huge:5000000", "get_plugin_info", csi.INTERNAL, "its answer is larger than 4096 KiB"),
         ("NodeGetCapabilities=many:4000", "node_get_capabilities", csi.INTERNAL, "too large"),
         ("NodeGetCapabilities=many:1000000", "node_get_capabilities", csi.INTERNAL, "too large"),
     )
@@ -277,13 +332,8 @@ def test_limits_and_wrong_requests():
             refused(errno.EBUSY, h, "CSI_PLUGIN_OPEN_REQ", {"channel": 65, "probe_timeout_ms": 100}, [sock.fileno()])
 
 
-class Bomb:
-    """A plugin whose answers are gzip messages that inflate to `size` bytes. Writes HTTP/2 frames itself."""
-
-    def __init__(self, size):
-        made = zlib.compressobj(9, wbits=31)
-        packed = made.compress(b"\0" * size) + made.flush()
-        self.message = b"\1" + struct.pack(">I", len(packed)) + packed
+class Frames:
+    """A plugin that writes its HTTP/2 frames itself. Each call is answered by answer()."""
 
     def connect(self):
         ours, theirs = socket.socketpair()
@@ -294,9 +344,12 @@ class Bomb:
     def frame(kind, flags, stream, payload):
         return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
 
+    @staticmethod
+    def field(name, value):
+        """Returns a literal header field without indexing."""
+        return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
     def serve(self, sock):
-        def field(name, value):  # a literal header field without indexing
-            return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
         with sock, sock.makefile("rb") as read:
             read.read(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
             sock.sendall(self.frame(4, 0, 0, b""))  # SETTINGS
@@ -307,12 +360,37 @@ class Bomb:
                     sock.sendall(self.frame(4, 1, 0, b""))
                 elif kind == 6 and not flags & 1:
                     sock.sendall(self.frame(6, 1, 0, payload))
-                elif kind == 0 and flags & 1:  # the end of a request: HEADERS, DATA, and HEADERS that end the stream
-                    sock.sendall(self.frame(1, 4, stream, b"\x88" + field(b"content-type", b"application/grpc") +
-                                            field(b"grpc-encoding", b"gzip")))
-                    for at in range(0, len(self.message), 16384):
-                        sock.sendall(self.frame(0, 0, stream, self.message[at:at + 16384]))
-                    sock.sendall(self.frame(1, 5, stream, field(b"grpc-status", b"0")))
+                elif kind == 0 and flags & 1:
+                    self.answer(sock, stream, payload)
+
+    def send_message(self, sock, stream, message, *fields):
+        """Sends HEADERS, DATA, and HEADERS that end the stream."""
+        sock.sendall(self.frame(1, 4, stream, b"\x88" + self.field(b"content-type", b"application/grpc") + b"".join(fields)))
+        for at in range(0, len(message), 16384):
+            sock.sendall(self.frame(0, 0, stream, message[at:at + 16384]))
+        sock.sendall(self.frame(1, 5, stream, self.field(b"grpc-status", b"0")))
+
+
+class Bomb(Frames):
+    """A plugin whose answers are gzip messages that inflate to `size` bytes."""
+
+    def __init__(self, size):
+        made = zlib.compressobj(9, wbits=31)
+        packed = made.compress(b"\0" * size) + made.flush()
+        self.message = b"\1" + struct.pack(">I", len(packed)) + packed
+
+    def answer(self, sock, stream, _):
+        self.send_message(sock, stream, self.message, self.field(b"grpc-encoding", b"gzip"))
+
+
+class Resetting(Frames):
+    """A plugin that answers a probe, whose request is empty except for its length, and resets the other streams."""
+
+    def answer(self, sock, stream, payload):
+        if payload == bytes(5):
+            self.send_message(sock, stream, bytes(5))
+        else:
+            sock.sendall(self.frame(3, 0, stream, struct.pack(">I", 2)))  # INTERNAL_ERROR
 
 
 def peak_kb(h):

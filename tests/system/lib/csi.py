@@ -14,6 +14,9 @@ from . import binary, build_dir, case
 OK, CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS = 0, 1, 3, 4, 5, 6
 RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 8, 9, 10, 11, 12, 13, 14
 
+# CsiCallRep.Origin
+PLUGIN, TOO_LARGE, INVALID, LOST, RESET, DEADLINE, CALL_CANCELLED = range(7)
+
 METHODS = ("probe", "get_plugin_info", "get_plugin_capabilities", "node_get_info", "node_get_capabilities",
            "controller_get_capabilities", "node_stage_volume", "node_unstage_volume", "node_publish_volume",
            "node_unpublish_volume", "create_volume", "delete_volume", "controller_expand_volume", "list_volumes",
@@ -101,6 +104,12 @@ def open_channel(h, plugin, channel, timeout_ms=60000):
 def send_call(h, channel, method, request=None, timeout_ms=60000):
     """Sends CSI_CALL_REQ. Returns the serial."""
     return h.ipc.send("CSI_CALL_REQ", {"channel": channel, "timeout_ms": timeout_ms, method: request or {}})
+
+
+def origin(h, channel, method, request=None, timeout_ms=60000):
+    """Makes one call. Returns (origin, status, message)."""
+    reply = h.ipc.answer(send_call(h, channel, method, request, timeout_ms), timeout_ms / 1000 + 30)
+    return reply["origin"], reply["grpc_status"], reply["grpc_message"]
 
 
 def call(h, channel, method, request=None, timeout_ms=60000):
