@@ -7,6 +7,14 @@
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/source/source.h"
 
+bool
+alloc_fails_by_lease(const struct alloc_runner *ar)
+{
+	enum job_kind type = ar->sa->job->job.type;
+
+	return ar->sup->source->ops->is_lost || type == JOB_BATCH || type == JOB_SYSBATCH;
+}
+
 /* A lost alloc stays lost, so this happens once. */
 static void
 record_loss(struct alloc *a)
@@ -30,7 +38,7 @@ find_status(struct alloc_runner *ar, const char **ret_description)
 		return now;
 	if (a->client_status != CLIENT_LOST)
 		record_loss(a);
-	*ret_description = "Tasks were stopped: no heartbeat was answered in time";
+	*ret_description = ALLOC_LEASE_PASSED;
 	return CLIENT_LOST;
 }
 

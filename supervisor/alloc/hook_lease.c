@@ -13,6 +13,7 @@
 #include "model/task_event.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/alloc_status.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/driver/lease_page.h"
@@ -100,6 +101,22 @@ write_passed(const struct alloc_runner *ar, char *buf, size_t size)
 }
 
 static void
+end_unstarted(struct alloc_runner *ar)
+{
+	struct err e = { 0 };
+
+	if (alloc_fails_by_lease(ar)) {
+		write_passed(ar, e.msg, sizeof e.msg);
+		alloc_hook_done(ar, -ETIME, &e);
+		return;
+	}
+	ar->stop_reason = ALLOC_LEASE_PASSED;
+	ar->starts_nothing = true;
+	alloc_stop_soon(ar);
+	alloc_hook_done(ar, 0, NULL);
+}
+
+static void
 check_lease(struct alloc_runner *ar)
 {
 	uint64_t limit_ms = group_stop_after_ms(ar->sa->group), now = clock_boot_ns();
@@ -131,8 +148,7 @@ check_lease(struct alloc_runner *ar)
 		return;
 	}
 	if (r >= 0 && passed && (ar->restored || page.last_ok == 0)) {
-		write_passed(ar, e.msg, sizeof e.msg);
-		alloc_hook_done(ar, -ETIME, &e);
+		end_unstarted(ar);
 		return;
 	}
 	wait_for_beat(ar, passed ? 0 : deadline);
@@ -163,7 +179,8 @@ bars_restart(struct task_runner *tr, struct task_event *ev)
 		return false;
 	write_passed(tr->ar, text, sizeof text);
 	task_event_make(ev, EVENT_NOT_RESTARTING, clock_real_ns(), text);
-	task_event_set_fails(ev);
+	if (alloc_fails_by_lease(tr->ar))
+		task_event_set_fails(ev);
 	task_event_detail(ev, EVENT_DETAIL_LEASE, "passed");
 	return true;
 }

@@ -127,7 +127,8 @@ task_runner_tell_lease(struct task_runner *tr, const struct run_end *end)
 		    "after the limit)",
 		    limit, late);
 	task_event_killing(&ev, clock_real_ns(), text, 0);
-	task_event_set_fails(&ev);
+	if (alloc_fails_by_lease(tr->ar))
+		task_event_set_fails(&ev);
 	task_event_detail(&ev, EVENT_DETAIL_LEASE, limit);
 	if (end->flags & EXE_END_SYNCED)
 		task_event_detail(&ev, "volumes_synced", "true");

@@ -229,6 +229,7 @@ on_ended(void *arg, const struct run_end *end)
 		record_start(tr);
 	if (end->flags & EXE_END_LEASE) {
 		tr->ar->starts_nothing = true;
+		tr->ar->stop_reason = ALLOC_LEASE_PASSED;
 		task_runner_tell_lease(tr, end);
 	}
 	task_hooks_ends(tr);
@@ -237,7 +238,8 @@ on_ended(void *arg, const struct run_end *end)
 	task_runner_tell_terminated(tr, end);
 	release_run(tr);
 	if (end->flags & EXE_END_LEASE) {
-		task_runner_set_failed(tr);
+		if (alloc_fails_by_lease(tr->ar))
+			task_runner_set_failed(tr);
 		handle_event(tr, TASK_EV_LEASE_END);
 		return;
 	}

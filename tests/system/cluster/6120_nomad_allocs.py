@@ -308,18 +308,25 @@ def test_a_lease_expires_while_no_server_answers():
     with cluster(grace=60) as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
         leased = [servers.run_job(job("leased%d" % n, group=field), me)[0] for n, field in enumerate(fields)]
+        once = job("batch", group=fields[1])
+        once["Type"] = "batch"
+        batch = servers.run_job(once, me)[0]
         free = servers.run_job(job("free"), me)[0]
-        for alloc in (*leased, free):
+        for alloc in (*leased, batch, free):
             servers.wait_alloc(alloc, ["running"])
         pid = task_of(free)
         servers.stop_server(0)
-        for alloc in leased:
+        for alloc in (*leased, batch):
             case.until(lambda a=alloc: not processes_of(a), 15, "the task to be stopped")
         case.equal(processes_of(free), pid, "processes of the task without a lease")
         servers.start_server(0)
         for alloc in leased:
-            found = servers.wait_alloc(alloc, ["failed"])
+            found = servers.wait_alloc(alloc, ["complete"])
             case.contains(" ".join(displays(found)), "stop_after_client_disconnect of 10s passed")
+            case.equal((found["ClientDescription"], found["TaskStates"]["t"]["Failed"]),
+                       ("Tasks were stopped: no heartbeat was answered in time", False))
+        found = servers.wait_alloc(batch, ["failed"])  # complete would mean that its work is done
+        case.contains(" ".join(displays(found)), "stop_after_client_disconnect of 10s passed")
         case.equal(processes_of(free), pid, "processes of the task without a lease")
         node.wait_log("stop_after_client_disconnect", 1)
 
