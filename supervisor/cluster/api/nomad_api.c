@@ -144,6 +144,8 @@ on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const
 		a->m->reply(a->req, body, len);
 	else if (r == 0)
 		reply_answer(a->req, a->m, body, len);
+	else if (r == -EREMOTEIO && a->m->absent && strstr(e->msg, "rpc: can't find "))
+		serve_here(sup, a->req, a->m->absent);
 	else if (r == -EREMOTEIO)
 		reply_remote(a->req, e->msg);
 	else if (a->m->fallback)

@@ -239,6 +239,14 @@ csi_list_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
+int
+host_list_args(struct api_req *req, json_t *args, struct err *e)
+{
+	copy_query(req, "node_pool", args, "NodePool");
+	copy_query(req, "node_id", args, "NodeID");
+	return 0;
+}
+
 /* Parses the header "key=value,key=value"; ignores malformed pairs. */
 static json_t *
 csi_secrets(const struct api_req *req)

@@ -23,6 +23,7 @@ struct mapped {
 	const char *missing; /* text of a 404 if that member is nil; NULL: null is the answer */
 	mapped_args *args;   /* NULL: none */
 	api_handler *fallback; /* handler if no server can be reached; NULL: none */
+	api_handler *absent;   /* handler if the servers do not have the method; NULL: an error */
 	const char *body;      /* members of the body that become arguments, separated by spaces */
 	/* The argument is a list of this name with one element: the body, or a deletion's path
 	 * parameter. */
@@ -40,6 +41,9 @@ struct mapped {
 	/* Returns true if this agent answers the request itself, by `here`. NULL: never. */
 	bool (*is_here)(struct sup *sup, const struct api_req *req);
 	api_handler *here;
+	/* The mapping of requests for which is_other() returns true. NULL: there is none. */
+	const struct mapped *other;
+	bool (*is_other)(const struct api_req *req);
 };
 
 /* nomad_paths.c: serve_mapped() for the lines of api_paths.def with RPC() or HERE(), else NULL. */
@@ -68,9 +72,9 @@ int mapped_get_args(struct nomad *n, struct api_req *req, const struct mapped *m
     int64_t *ret_blocks_ms, struct err *e);
 mapped_args meta_args, self_args, job_args, volumes_args, deregister_args, detach_args, stop_args,
     drain_args, eligibility_args, submission_args, purge_args, all_args, task_args, node_args,
-    node_fields_args, token_args, alloc_fields_args, plan_args, csi_list_args, csi_secrets_args,
-    snapshots_args, snapshot_args, delete_args, service_args, agent_args, versions_args, tag_args,
-    untag_args;
+    node_fields_args, token_args, alloc_fields_args, plan_args, csi_list_args, host_list_args,
+    csi_secrets_args, snapshots_args, snapshot_args, delete_args, service_args, agent_args,
+    versions_args, tag_args, untag_args;
 
 /* nomad_stream_args.c */
 mapped_args logs_args, file_args, cat_args, read_at_args, path_args, monitor_args, export_args,

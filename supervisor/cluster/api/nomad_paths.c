@@ -49,7 +49,13 @@ agent_is_here(struct sup *sup, const struct api_req *req)
 	return !*str(api_query(req, "server_id")) && node_is_here(sup, req);
 }
 
-/* Lists of volumes and plugins are requested by type; csi is the only one. */
+/* Lists of volumes and plugins are requested by type. */
+static bool
+wants_host(const struct api_req *req)
+{
+	return str_eq(api_query(req, "type"), "host");
+}
+
 static bool
 is_not_csi(struct sup *sup, const struct api_req *req)
 {
@@ -83,6 +89,10 @@ reply_nothing(struct sup *sup, struct api_req *req)
 		0                                                                                  \
 	}
 
+/* Dynamic host volumes, which servers have since 1.10. */
+static const struct mapped list_host_volumes =
+    RPC("HostVolume.List", .member = "Volumes", .args = host_list_args, .absent = reply_nothing);
+
 static const struct mapped mappings[API_PATHS] = {
 #define API_PATH(http, pattern, durable, need, index, agent, server, ...) __VA_ARGS__,
 #include "supervisor/http/api_paths.def"
@@ -92,7 +102,9 @@ static const struct mapped mappings[API_PATHS] = {
 const struct mapped *
 mapped_of(const struct api_req *req)
 {
-	return &mappings[api_req_path(req)];
+	const struct mapped *m = &mappings[api_req_path(req)];
+
+	return m->is_other && m->is_other(req) ? m->other : m;
 }
 
 api_handler *

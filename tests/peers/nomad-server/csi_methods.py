@@ -296,3 +296,11 @@ def detach(cluster, namespace, volume_id, node_id):
         for claim in list((volume[kind] or {}).values()):
             if claim["NodeID"] == node_id:
                 release(cluster, copy.deepcopy(volume), claim)
+
+
+@method("HostVolume.List", "HostVolumeListRequest", "HostVolumeListResponse", since=(1, 10))
+def list_host_volumes(ctx):
+    """One dynamic host volume, on every node."""
+    return ctx.block(lambda: (ctx.cluster.index, {"Volumes": [{
+        "Namespace": "default", "ID": "9f5c8d1a-0000-4000-8000-000000000001", "Name": "scratch", "PluginID": "mkdir", "NodePool": "default",
+        "NodeID": ctx.args["NodeID"], "State": "ready"}]}))

@@ -50,8 +50,9 @@ def run(version):
         node.refused(400, "cas: \"x\" is not a number", "DELETE", "/v1/var/a/b?cas=x")
         node.refused(400, "not valid base64", "PUT", "/v1/job/web/dispatch", {"Payload": "%"})
         node.refused(400, "not a duration", "PUT", "/v1/operator/autopilot/configuration", {"LastContactThreshold": "soon"})
-        for kind in ("", "?type=host"):
-            case.equal(node.ask("/v1/volumes" + kind), [], "volumes of another type")
+        case.equal(node.ask("/v1/volumes"), [], "volumes without a type")
+        found = [(v["Name"], v["NodeID"]) for v in node.ask("/v1/volumes?type=host&node_id=" + me)]
+        case.equal(found, [] if version.startswith("1.6") else [("scratch", me)], "dynamic host volumes, which 1.6 does not have")
         node.refused(400, "detach requires node ID", "DELETE", "/v1/volume/csi/v/detach")
         node.refused(500, "no such volume", "DELETE", "/v1/volume/csi/v/detach?node=" + me)
         args = servers.calls("CSIVolume.Unpublish")[-1]["args"]
