@@ -13,6 +13,8 @@ const char *const claim_mode_names[] = { "read", "write", "gc" };
 const char *const claim_state_names[] = { "taken", "node-detached", "controller-detached",
 	"ready-to-free", "unpublishing" };
 
+const char *const claim_attach_names[] = { "no", "attaching", "attached", "detaching" };
+
 #define S csi_claim
 static const struct field csi_claim_fields[] = {
 	F_STRING(alloc_id, "AllocationID"),
@@ -22,6 +24,11 @@ static const struct field csi_claim_fields[] = {
 	F_ENUM(access_mode, "AccessMode", csi_access_names),
 	F_ENUM(attachment_mode, "AttachmentMode", csi_attachment_names),
 	F_ENUM(state, "State", claim_state_names, .flags = FIELD_AS_NUMBER),
+	F_INT(since, "Since", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_ENUM(attach, "Attach", claim_attach_names, .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_BOOL(attach_read_only, "AttachReadOnly", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_STRING(attach_boot, "AttachBoot", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_STRING_MAP(publish_context, "PublishContext", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 };
 MODEL_TYPE(csi_claim, csi_claim_fields, .name = "claim",
     .title = 1 + offsetof(struct csi_claim, alloc_id));

@@ -18,8 +18,13 @@ enum claim_state {
 	CLAIM_UNPUBLISHING
 };
 
+/* What the controller was asked to do for the claim: a call that has begun may have taken effect.
+ */
+enum claim_attach { CLAIM_UNATTACHED, CLAIM_ATTACHING, CLAIM_ATTACHED, CLAIM_DETACHING };
+
 extern const char *const claim_mode_names[CLAIM_GC + 1];
 extern const char *const claim_state_names[CLAIM_UNPUBLISHING + 1];
+extern const char *const claim_attach_names[CLAIM_DETACHING + 1];
 
 struct csi_claim {
 	char *alloc_id, *node_id, *external_node_id;
@@ -27,6 +32,12 @@ struct csi_claim {
 	enum csi_access access_mode;
 	enum csi_attachment attachment_mode;
 	enum claim_state state;
+	/* Only in state.db of the embedded server. */
+	int64_t since; /* ns */
+	enum claim_attach attach;
+	bool attach_read_only;
+	char *attach_boot;                 /* the boot in which it was attached */
+	struct string_map publish_context; /* what the controller answered; may be secret */
 };
 
 struct csi_capability {

@@ -7,7 +7,9 @@
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/capacity/local_cores.h"
 #include "supervisor/server/capacity/local_ports.h"
+#include "supervisor/server/claim/local_attach.h"
 #include "supervisor/server/claim/local_claims.h"
+#include "supervisor/server/claim/local_release.h"
 #include "supervisor/server/claim/local_services.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/drive/local_age.h"
@@ -43,6 +45,7 @@ static const struct {
 	{ local_evals_init, local_evals_free },
 	{ local_allocs_init, local_allocs_free },
 	{ local_volumes_init, local_volumes_free },
+	{ local_releases_init, local_releases_free },
 	{ local_services_init, local_services_free },
 	{ local_deployments_init, local_deployments_free },
 	{ local_unplaced_init, local_unplaced_free },
@@ -73,6 +76,7 @@ start_parts(struct source *s, struct err *e)
 {
 	struct local *l = local_of(s);
 
+	local_releases_start(l);
 	local_drain_start(l);
 	local_pass_start(l);
 	local_age_start(l);
@@ -123,6 +127,7 @@ static const struct source_ops local_ops = {
 	.collect_oldest = local_alloc_collect_oldest,
 	.node_updated = on_node_updated,
 	.claim = local_claim_acquire,
+	.claim_cancel = local_attach_cancel,
 	.release = local_claim_release,
 	.services_set = local_services_set,
 	.set_drain = local_set_drain,

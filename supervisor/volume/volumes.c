@@ -131,6 +131,29 @@ volume_refuse_mounted(struct sup *sup, const char *plugin, const char *external_
 	return 0;
 }
 
+bool
+volume_is_mounted_for(struct sup *sup, const char *alloc_id, const char *namespace, const char *id)
+{
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
+		if (m->step != MOUNT_GONE && str_eq(m->rec.alloc, alloc_id) &&
+		    str_eq(m->rec.namespace, namespace) && str_eq(m->rec.volume_id, id))
+			return true;
+	return false;
+}
+
+void
+volume_retry_unmounts(struct sup *sup, const char *namespace, const char *id)
+{
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
+		if (sup_timer_is_set(&m->timer) && str_eq(m->rec.namespace, namespace) &&
+		    str_eq(m->rec.volume_id, id))
+			mount_undo(m);
+}
+
 /* Returns the alloc's mount, or makes it. The record of a mount that has not begun is made again,
  * because the plugin may have changed. */
 static struct mount *

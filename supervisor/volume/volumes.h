@@ -81,6 +81,11 @@ bool volume_get_mounted(
 bool volume_plugin_has_mounts(struct sup *sup, const char *plugin);
 bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
 bool volume_has_mounts(struct sup *sup, const char *namespace, const char *id);
+/* Returns true if this volume is mounted, or will be, for the alloc of this id (a UUID). */
+bool volume_is_mounted_for(
+    struct sup *sup, const char *alloc_id, const char *namespace, const char *id);
+/* Retries the unmounts of this volume that have failed at once. */
+void volume_retry_unmounts(struct sup *sup, const char *namespace, const char *id);
 /* Checks that no alloc has the plugin's volume mounted. Returns 0, or -EBUSY with *e, which names
  * the volume and the alloc. */
 int volume_refuse_mounted(

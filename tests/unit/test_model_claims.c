@@ -59,13 +59,17 @@ static const struct {
 	const char *message;
 } slots[] = {
 	{ R, CLAIM_READ, CLAIM_READ, -EBUSY,
-	    "volume max claims reached: volume v (single-node-reader-only) is read by alloc a" },
+	    "volume max claims reached: volume v (single-node-reader-only) is read by alloc a on "
+	    "node n" },
 	{ W, CLAIM_WRITE, CLAIM_WRITE, -EBUSY,
-	    "volume max claims reached: volume v (single-node-writer) is written by alloc a" },
+	    "volume max claims reached: volume v (single-node-writer) is written by alloc a on "
+	    "node n" },
 	{ W, CLAIM_WRITE, CLAIM_READ, -EBUSY,
-	    "volume max claims reached: volume v (single-node-writer) is written by alloc a" },
+	    "volume max claims reached: volume v (single-node-writer) is written by alloc a on "
+	    "node n" },
 	{ W, CLAIM_READ, CLAIM_READ, -EBUSY,
-	    "volume max claims reached: volume v (single-node-writer) is read by alloc a" },
+	    "volume max claims reached: volume v (single-node-writer) is read by alloc a on node "
+	    "n" },
 	{ W, CLAIM_READ, CLAIM_WRITE, 0, "" },
 	{ MR, CLAIM_READ, CLAIM_READ, 0, "" },
 	{ MR, CLAIM_READ, CLAIM_WRITE, -EAGAIN,
@@ -73,7 +77,7 @@ static const struct {
 	    "multi-node-reader-only" },
 	{ MSW, CLAIM_WRITE, CLAIM_WRITE, -EBUSY,
 	    "volume max claims reached: volume v (multi-node-single-writer) is written by alloc "
-	    "a" },
+	    "a on node n" },
 	{ MSW, CLAIM_WRITE, CLAIM_READ, 0, "" },
 	{ MMW, CLAIM_WRITE, CLAIM_WRITE, 0, "" },
 	{ MMW, CLAIM_WRITE, CLAIM_READ, 0, "" },
@@ -92,6 +96,42 @@ START_TEST(slots_by_access_mode)
 	else
 		ck_assert_ptr_nonnull(volume_find_claim(&vol, "b"));
 	csi_volume_done(&before);
+}
+END_TEST
+
+START_TEST(a_refused_claim_says_since_when)
+{
+	ck_assert_int_eq(claim("a", CLAIM_WRITE, W, CLAIM_TAKEN), 0);
+	volume_held_claim(&vol, "a")->since = 1700000000123456789;
+	ck_assert_int_eq(claim("b", CLAIM_WRITE, W, CLAIM_TAKEN), -EBUSY);
+	ck_assert_str_eq(e.msg,
+	    "volume max claims reached: volume v (single-node-writer) is written by alloc a on "
+	    "node n since 2023-11-14T22:13:20Z");
+}
+END_TEST
+
+/* Claims of one node share its attachment. */
+START_TEST(an_attachment_is_shared)
+{
+	struct csi_claim *a,
+	    writer = { .alloc_id = (char *)"c", .node_id = (char *)"n", .mode = CLAIM_WRITE };
+
+	ck_assert_int_eq(claim("a", CLAIM_READ, MMW, CLAIM_TAKEN), 0);
+	ck_assert_int_eq(claim("b", CLAIM_READ, MMW, CLAIM_TAKEN), 0);
+	ck_assert_ptr_null(volume_other_attachment(&vol, volume_held_claim(&vol, "b")));
+	a = volume_held_claim(&vol, "a");
+	a->attach = CLAIM_ATTACHING;
+	ck_assert_ptr_eq(volume_other_attachment(&vol, volume_held_claim(&vol, "b")), a);
+	ck_assert_ptr_null(volume_other_attachment(&vol, a));
+	ck_assert_int_eq(volume_attach_check(&vol, &writer, &e), 0);
+	a->attach_read_only = true;
+	ck_assert_int_eq(volume_attach_check(&vol, volume_held_claim(&vol, "b"), &e), 0);
+	ck_assert_int_eq(volume_attach_check(&vol, &writer, &e), -EBUSY);
+	ck_assert_str_eq(e.msg,
+	    "volume max claims reached: volume v cannot be written while it is attached read-only "
+	    "for alloc a on node n");
+	writer.node_id = (char *)"other";
+	ck_assert_int_eq(volume_attach_check(&vol, &writer, &e), 0);
 }
 END_TEST
 
@@ -269,6 +309,8 @@ add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_loop_test(tc, slots_by_access_mode, 0, ELEMENTSOF(slots));
+	tcase_add_test(tc, a_refused_claim_says_since_when);
+	tcase_add_test(tc, an_attachment_is_shared);
 	tcase_add_test(tc, the_same_claim_twice_is_one);
 	tcase_add_test(tc, a_reader_becomes_the_writer);
 	tcase_add_test(tc, released_step_by_step);

@@ -42,6 +42,7 @@ struct local {
 	struct local_evals *evals;
 	/* claim/ */
 	struct local_volumes *volumes;
+	struct local_releases *releases;
 	struct local_services *services;
 	/* deploy/ */
 	struct local_deployments *deployments;

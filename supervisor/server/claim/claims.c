@@ -144,6 +144,18 @@ holds_claim(const struct csi_volume *vol, const struct csi_claim *claim)
 	return model_map_get(&csi_claim_type, claims, claim->alloc_id);
 }
 
+/* Appends the alloc of the claim, its node and its age to *e, and returns e->code. */
+static int
+say_holder(const struct csi_claim *c, struct err *e)
+{
+	char since[RFC3339_SIZE] = "";
+	struct err why = *e;
+
+	time_format(c->since / 1000000000 * 1000000000, since);
+	return err_say(e, why.code, "%salloc %s on node %s%s%s", why.msg, str(c->alloc_id),
+	    str(c->node_id), c->since ? " since " : "", c->since ? since : "");
+}
+
 /* Returns a shallow copy of the volume with the modes that it would have with this claim. */
 static struct csi_volume
 with_modes(const struct csi_volume *vol, const struct csi_claim *claim)
@@ -177,11 +189,11 @@ volume_claim_check(const struct csi_volume *vol, const struct csi_claim *claim, 
 	if (r < 0)
 		return r;
 	holder = blocking_alloc(&view, write, &what);
-	if (holder && !str_eq(holder, claim->alloc_id))
-		return err_say(e, -EBUSY,
-		    "volume max claims reached: volume %s (%s) is %s by alloc %s", str(vol->id),
-		    csi_access_names[view.access_mode], what, holder);
-	return 0;
+	if (!holder || str_eq(holder, claim->alloc_id))
+		return 0;
+	(void)err_say(e, -EBUSY, "volume max claims reached: volume %s (%s) is %s by ",
+	    str(vol->id), csi_access_names[view.access_mode], what);
+	return say_holder(volume_find_claim(vol, holder), e);
 }
 
 static void
@@ -255,7 +267,7 @@ volume_claim(struct csi_volume *vol, const struct csi_claim *claim, struct err *
 		id = mem_strdup(str(claim->alloc_id));
 		forget_claims(vol, id);
 	} else {
-		put_claim(&vol->past_claims, claim);
+		volume_release_claim(vol, claim, claim->state);
 	}
 	return 0;
 }
@@ -268,4 +280,68 @@ volume_find_claim(const struct csi_volume *vol, const char *alloc_id)
 	if (!c)
 		c = map_get(csi_claim, &vol->read_claims, alloc_id);
 	return c ? c : map_get(csi_claim, &vol->past_claims, alloc_id);
+}
+
+struct csi_claim *
+volume_held_claim(struct csi_volume *vol, const char *alloc_id)
+{
+	struct csi_claim *c = map_get(csi_claim, &vol->write_claims, alloc_id);
+
+	return c ? c : map_get(csi_claim, &vol->read_claims, alloc_id);
+}
+
+struct csi_claim *
+volume_nth_claim(struct csi_volume *vol, size_t i)
+{
+	if (i < vol->write_claims.n)
+		return &vol->write_claims.v[i].value;
+	i -= vol->write_claims.n;
+	return i < vol->read_claims.n ? &vol->read_claims.v[i].value : NULL;
+}
+
+const struct csi_claim *
+volume_other_attachment(struct csi_volume *vol, const struct csi_claim *claim)
+{
+	const struct csi_claim *c, *begun = NULL;
+
+	for (size_t i = 0; (c = volume_nth_claim(vol, i)); i++) {
+		if (c->attach == CLAIM_UNATTACHED || str_eq(c->alloc_id, claim->alloc_id) ||
+		    !str_eq(c->node_id, claim->node_id))
+			continue;
+		if (c->attach == CLAIM_ATTACHED)
+			return c;
+		begun = c;
+	}
+	return begun;
+}
+
+int
+volume_attach_check(struct csi_volume *vol, const struct csi_claim *claim, struct err *e)
+{
+	const struct csi_claim *other = volume_other_attachment(vol, claim);
+
+	if (!other || !other->attach_read_only || claim->mode == CLAIM_READ)
+		return 0;
+	(void)err_say(e, -EBUSY,
+	    "volume max claims reached: volume %s cannot be written while it is attached read-only "
+	    "for ",
+	    str(vol->id));
+	return say_holder(other, e);
+}
+
+void
+volume_release_claim(struct csi_volume *vol, const struct csi_claim *claim, enum claim_state state)
+{
+	struct csi_claim past = {
+		.alloc_id = claim->alloc_id,
+		.node_id = claim->node_id,
+		.external_node_id = claim->external_node_id,
+		.mode = claim->mode,
+		.access_mode = claim->access_mode,
+		.attachment_mode = claim->attachment_mode,
+		.since = claim->since,
+		.state = state,
+	};
+
+	put_claim(&vol->past_claims, &past);
 }

@@ -24,5 +24,20 @@ int volume_claim(struct csi_volume *vol, const struct csi_claim *claim, struct e
 
 /* Returns the alloc's claim among those to write, to read or in release, or NULL. */
 const struct csi_claim *volume_find_claim(const struct csi_volume *vol, const char *alloc_id);
+/* Returns the alloc's claim to write or to read, which has what its controller did, or NULL. */
+struct csi_claim *volume_held_claim(struct csi_volume *vol, const char *alloc_id);
+/* Returns the i-th of the claims to write and to read; NULL after the last. */
+struct csi_claim *volume_nth_claim(struct csi_volume *vol, size_t i);
+/* Records how far the release of a claim is. *claim may be one of the volume's own. */
+void volume_release_claim(
+    struct csi_volume *vol, const struct csi_claim *claim, enum claim_state state);
+
+/* Returns a claim of another alloc of the same node that uses the node's attachment, attached ones
+ * first; NULL if there is none. */
+const struct csi_claim *volume_other_attachment(
+    struct csi_volume *vol, const struct csi_claim *claim);
+/* Checks whether the claim could share the node's attachment. Returns 0, or -EBUSY with a sentence.
+ */
+int volume_attach_check(struct csi_volume *vol, const struct csi_claim *claim, struct err *e);
 
 #endif

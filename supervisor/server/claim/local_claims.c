@@ -5,9 +5,13 @@
 #include <errno.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/mem.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/claim/claims.h"
+#include "supervisor/server/claim/local_attach.h"
+#include "supervisor/server/claim/local_release.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/volume/volumes.h"
@@ -25,6 +29,7 @@ fill_claim(struct local *l, const char *alloc_id, const struct csi_volume *vol,
 	ret->access_mode = vr->access_mode;
 	ret->attachment_mode = vr->attachment_mode;
 	ret->state = CLAIM_TAKEN;
+	ret->since = clock_real_ns();
 	str_set(&ret->alloc_id, alloc_id);
 	str_set(&ret->node_id, node->id);
 	str_set(&ret->external_node_id, info && info->node_info ? info->node_info->id : NULL);
@@ -71,7 +76,9 @@ local_claim_check(struct local *l, const char *namespace, int64_t index,
 		return err_say(e, -EAGAIN, "CSI plugin %s of volume %s is unhealthy: %s",
 		    str(lv->vol.plugin_id), lv->vol.id, str(info->health_description));
 	fill_claim(l, "", &lv->vol, vr, &claim);
-	return volume_claim_check(&lv->vol, &claim, e);
+	if (volume_claim_check(&lv->vol, &claim, e) < 0)
+		return e->code;
+	return volume_attach_check(&lv->vol, &claim, e);
 }
 
 /* Returns a bit for each request of sa's group that is for the same volume as vr; *ret_self is the
@@ -153,31 +160,10 @@ local_claim_acquire(struct source *s, struct sup_alloc *sa, const struct volume_
 	int r = local_alloc_of(sa) ? take_claim(local_of(s), sa, vr, &lv, &e)
 				   : err_say(&e, -ENOENT, "allocation %s is not known", sa->a.id);
 
-	cb(s->sup, arg, r, lv ? &lv->vol : NULL, &e);
-}
-
-static void
-free_claim(struct local *l, struct local_alloc *la, struct local_volume *lv)
-{
-	cleanup_done(csi_claim) struct csi_claim claim;
-	const struct csi_claim *held = volume_find_claim(&lv->vol, la->sa->a.id);
-	struct err e = { 0 };
-
-	csi_claim_init(&claim);
-	if (!held)
-		return;
-	csi_claim_copy(held, &claim);
-	claim.state = CLAIM_READY_TO_FREE;
-	if (volume_claim(&lv->vol, &claim, &e) < 0) {
-		journal_error(JOURNAL_VOLUME, ABOUT_VOLUME(la->sa, lv->vol.id),
-
-		    "volume %s: release the claim of %s: %s", lv->vol.id, la->sa->a.id, e.msg);
-		return;
-	}
-	if (la->n_claims > 0)
-		la->n_claims--;
-	local_volume_changed(l, lv);
-	local_mark_node(l);
+	if (r < 0)
+		cb(s->sup, arg, r, NULL, &e);
+	else
+		local_attach(local_of(s), lv, sa, vr, cb, arg);
 }
 
 void
@@ -198,7 +184,7 @@ local_claim_release(struct source *s, struct sup_alloc *sa, const struct volume_
 		return; /* another request of this alloc still uses it */
 	lv = local_volume_find(l, sa->job->job.namespace, id);
 	if (lv)
-		free_claim(l, la, lv);
+		local_release_begin(l, lv, sa->a.id);
 	if (la->slot->current == la && la->over)
 		local_mark_slot(l, la->slot);
 }
@@ -208,7 +194,7 @@ local_claims_release_all(struct local *l, struct local_alloc *la)
 {
 	const struct task_group *g = la->sa->group;
 
-	for (size_t i = 0; i < g->volumes.n && la->n_claims > 0; i++) {
+	for (size_t i = 0; i < g->volumes.n; i++) {
 		cleanup_free char *id = NULL;
 		struct local_volume *lv;
 
@@ -218,87 +204,67 @@ local_claims_release_all(struct local *l, struct local_alloc *la)
 		    &g->volumes.v[i].value, alloc_name_index(la->sa->a.name), &id);
 		lv = local_volume_find(l, la->sa->job->job.namespace, id);
 		if (lv)
-			free_claim(l, la, lv);
+			local_release_begin(l, lv, la->sa->a.id);
 	}
-}
-
-/* Returns the alloc that has the i-th claim: writers come first, then readers. */
-static const char *
-claim_key(const struct csi_volume *v, size_t i)
-{
-	return i < v->write_claims.n ? v->write_claims.v[i].key
-				     : v->read_claims.v[i - v->write_claims.n].key;
-}
-
-/* Returns NULL if the alloc is not known any more. */
-static struct local_alloc *
-find_claimer(struct local *l, const char *alloc_id)
-{
-	struct id id;
-	struct sup_alloc *sa = id_from_uuid(alloc_id, &id) ? alloc_find(l->base.sup, &id) : NULL;
-
-	return sa ? local_alloc_of(sa) : NULL;
-}
-
-static size_t
-count_claims(const struct csi_volume *v)
-{
-	return v->write_claims.n + v->read_claims.n;
 }
 
 /* Returns the first alloc that is not over and has a claim, or NULL. */
-static const struct local_alloc *
-find_holder(struct local *l, const struct csi_volume *v)
+const char *
+local_volume_holder(struct local *l, struct local_volume *lv)
 {
-	for (size_t i = 0; i < count_claims(v); i++) {
-		const struct local_alloc *la = find_claimer(l, claim_key(v, i));
+	const struct csi_claim *c;
 
-		if (la && !la->over)
-			return la;
-	}
+	for (size_t i = 0; (c = volume_nth_claim(&lv->vol, i)); i++)
+		if (!local_claim_is_over(l, c))
+			return c->alloc_id;
 	return NULL;
 }
 
-/* before: the volume with the claims that were released. */
 static void
-mark_successors(struct local *l, const struct csi_volume *before)
+add_text(char **text, const char *fmt, const char *a, const char *b)
 {
-	for (size_t i = 0; i < count_claims(before); i++) {
-		struct local_alloc *la = find_claimer(l, claim_key(before, i));
+	cleanup_free char *before = steal_ptr(text), *more = mem_printf(fmt, a, b);
 
-		if (la && la->over && la->slot->current == la)
-			local_mark_slot(l, la->slot);
-	}
+	*text = mem_printf("%s%s%s", str(before), before ? "; " : "", more);
 }
 
-size_t
-local_volume_detach(struct local *l, struct local_volume *lv, const char **ret_holder)
+/* Says what of the claims is left behind on the node and at the controller; NULL: nothing. */
+static char *
+say_forgotten(struct local *l, struct local_volume *lv)
 {
-	cleanup_done(csi_volume) struct csi_volume before;
-	const struct local_alloc *holder = find_holder(l, &lv->vol);
+	const struct csi_claim *c;
+	char *text = NULL;
 
-	csi_volume_init(&before);
-	csi_volume_copy(&lv->vol, &before);
-	for (size_t i = 0; i < count_claims(&before); i++) {
-		struct local_alloc *la = find_claimer(l, claim_key(&before, i));
-
-		if (la && la->over)
-			free_claim(l, la, lv);
+	for (size_t i = 0; (c = volume_nth_claim(&lv->vol, i)); i++) {
+		if (volume_is_mounted_for(
+			l->base.sup, str(c->alloc_id), lv->vol.namespace, lv->vol.id))
+			add_text(&text,
+			    "it is still mounted on this node for allocation %.8s, until plugin %s "
+			    "has unmounted it",
+			    str(c->alloc_id), str(lv->vol.plugin_id));
+		if (c->attach != CLAIM_UNATTACHED && !volume_other_attachment(&lv->vol, c))
+			add_text(&text,
+			    "it may still be attached to node %s: the controller of plugin %s is "
+			    "not "
+			    "asked to detach it",
+			    str(c->external_node_id), str(lv->vol.plugin_id));
 	}
-	mark_successors(l, &before);
-	*ret_holder = holder ? holder->sa->a.id : NULL;
-	return count_claims(&before) - count_claims(&lv->vol);
+	return text;
 }
 
 bool
-local_volume_abandon(struct local *l, struct local_volume *lv)
+local_volume_abandon(struct local *l, struct local_volume *lv, char **ret_forgotten)
 {
-	const char *holder;
+	const struct csi_claim *c;
 
-	if (find_holder(l, &lv->vol))
+	if (local_volume_holder(l, lv))
 		return false;
+	*ret_forgotten = say_forgotten(l, lv);
 	/* Their successors then wait for a new volume with this name. */
-	(void)local_volume_detach(l, lv, &holder);
+	while ((c = volume_nth_claim(&lv->vol, 0)))
+		local_claim_free(l, lv, c);
+	local_attach_drop(lv);
+	local_release_drop(lv);
 	local_volume_forget(l, lv);
 	return true;
 }
@@ -310,10 +276,11 @@ local_claims_load(struct local *l)
 	cleanup_free struct local_key **all = local_volumes_sorted(l, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct csi_volume *vol = &local_volume_of(all[i])->vol;
+		struct csi_volume *vol = &local_volume_of(all[i])->vol;
+		const struct csi_claim *c;
 
-		for (size_t k = 0; k < vol->write_claims.n + vol->read_claims.n; k++) {
-			struct local_alloc *la = find_claimer(l, claim_key(vol, k));
+		for (size_t k = 0; (c = volume_nth_claim(vol, k)); k++) {
+			struct local_alloc *la = local_claimer(l, str(c->alloc_id));
 
 			if (!la)
 				continue;

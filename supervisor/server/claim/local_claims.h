@@ -22,11 +22,11 @@ void local_claim_acquire(struct source *s, struct sup_alloc *sa, const struct vo
 void local_claim_release(struct source *s, struct sup_alloc *sa, const struct volume_request *vr);
 /* Releases all claims that a destroyed alloc still holds. */
 void local_claims_release_all(struct local *l, struct local_alloc *la);
-/* Releases the claims of allocs that are over, although the volume may still be mounted. Returns
- * how many; *ret_holder (NULL: none) is an alloc that is not over and has a claim. */
-size_t local_volume_detach(struct local *l, struct local_volume *lv, const char **ret_holder);
-/* Releases the claims of allocs that are over, although the volume may still be mounted, and
- * forgets the volume. Returns false, and does nothing, if an alloc that is not over has a claim. */
-bool local_volume_abandon(struct local *l, struct local_volume *lv);
+/* Returns the first alloc that is not over and has a claim, or NULL. */
+const char *local_volume_holder(struct local *l, struct local_volume *lv);
+/* Forgets the volume with the claims of allocs that are over; *ret_forgotten (to be freed; NULL:
+ * nothing) says what is left behind. Returns false, and does nothing, if an alloc that is not over
+ * has a claim. */
+bool local_volume_abandon(struct local *l, struct local_volume *lv, char **ret_forgotten);
 
 #endif

@@ -11,6 +11,8 @@
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
+#include "supervisor/server/claim/local_attach.h"
+#include "supervisor/server/claim/local_release.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/job/local_namespaces.h"
@@ -43,6 +45,9 @@ local_volume_find(struct local *l, const char *namespace, const char *id)
 static void
 free_volume(struct local_volume *lv)
 {
+	local_attach_drop(lv);
+	local_release_drop(lv);
+	free(lv->work.calling);
 	csi_volume_done(&lv->vol);
 	free(lv->name);
 	free(lv);
@@ -84,8 +89,19 @@ on_volume_written(struct sup *sup, struct dirty *d)
 {
 	struct local_volume *lv = container_of(d, struct local_volume, row);
 
-	if (lv->gone)
+	if (lv->gone && !lv->work.calling)
 		free_volume(lv);
+}
+
+bool
+local_volume_end_call(struct local_volume *lv)
+{
+	free_p(&lv->work.calling);
+	if (!lv->gone)
+		return true;
+	if (!lv->row.list)
+		free_volume(lv);
+	return false;
 }
 
 static struct local_volume *
@@ -93,6 +109,7 @@ insert_volume(struct local *l, struct csi_volume *vol)
 {
 	struct local_volume *lv = mem_new(struct local_volume);
 
+	lv->l = l;
 	lv->row.write = write_volume;
 	lv->row.point = CRASH_ROW_VOLUME;
 	lv->row.written = on_volume_written;

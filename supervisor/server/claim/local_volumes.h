@@ -8,13 +8,27 @@
 #include "supervisor/server/base/local.h"
 #include "supervisor/server/base/local_map.h"
 
+/* What is in progress for the claims of a volume. Its controller gets one call at a time. */
+struct local_claim_work {
+	char *calling; /* the alloc for which the controller is called, or NULL */
+	bool detaching;
+	LIST_HEAD(, claim_wait) waits;   /* local_attach.c */
+	LIST_HEAD(, release_wait) asked; /* local_release.c */
+	struct sup_timer again;
+	uint64_t not_before_ms, delay_ms; /* of the next detachment, after failures */
+	unsigned failures;
+	char *error; /* of the last one */
+};
+
 struct local_volume {
+	struct local *l;
 	struct local_key key; /* "<namespace>/<id>" */
 	char *name;
 	struct csi_volume vol; /* without external_id: the end of its creation is unknown */
 	struct dirty row;
 	const char *busy; /* "created", "deleted", …: the plugin is being called; or NULL */
 	bool gone;        /* the row is being deleted; then this is freed */
+	struct local_claim_work work;
 };
 
 void local_volumes_init(struct local *l);
@@ -35,6 +49,9 @@ struct local_volume *local_volume_new(struct local *l, struct csi_volume *vol);
 /* Writes it under a new index, durably. */
 void local_volume_changed(struct local *l, struct local_volume *lv);
 void local_volume_forget(struct local *l, struct local_volume *lv);
+/* To be called at the end of a call for work.calling. Returns false if the volume was forgotten in
+ * the meantime; then it may be freed. */
+bool local_volume_end_call(struct local_volume *lv);
 /* Sets the fields that follow from the plugin: schedulable, provider, counts. */
 void local_volume_refresh(struct local *l, struct csi_volume *vol);
 /* Fills in the plugin as the API shows it, without allocations. Returns false if it has no

@@ -24,6 +24,7 @@ struct local_alloc {
 	/* claim/local_claims.c */
 	unsigned n_claims;
 	uint64_t held; /* bit for each request of the group that has not been released */
+	struct claim_wait *claim_wait; /* claim/local_attach.c: its claim is not answered yet */
 	struct local_news news;
 };
 

@@ -439,7 +439,7 @@ def test_a_volume_whose_unmount_fails_can_be_deregistered_by_force():
     purge_plugins("forced")
 
 
-def test_a_volume_whose_unmount_fails_can_be_detached():
+def test_detach_retries_an_unmount_and_says_what_it_waits_for():
     good("detached")
     created("detached")
     user("detached")
@@ -454,12 +454,19 @@ def test_a_volume_whose_unmount_fails_can_be_detached():
     node.do("DELETE", "/v1/job/user-detached")
     wait_event("detached", "the volume stays claimed", 60)
     node.refused(409, "volume in use", "DELETE", "/v1/volume/csi/detached")
-    case.equal(node.drover("volume", "detach", "detached", me[:8]).out, 'Volume "detached" is detached from node %s\n' % me[:8])
-    case.equal(node.ask("/v1/volume/csi/detached")["Allocations"], [])
-    node.do("DELETE", path + "?node=" + me)  # nothing is left to do
+    said = "volume detached is still mounted on this node for allocation %.8s: plugin detached has not unmounted it" % alloc_of("detached")["ID"]
+    case.contains(node.drover("volume", "detach", "detached", me[:8], code=1).err, said)
+    case.equal(node.ask("/v1/volume/csi/detached")["WriteAllocs"], {alloc_of("detached")["ID"]: None}, "the claim")
+    claim, = node.ask("/v1/volume/csi/detached/claims")
+    case.equal((claim["State"], claim["Mode"], claim["NodeID"], claim["Attached"]), ("unpublishing", "write", me, "no"))
+    case.contains(claim["WaitsFor"], said)
     good("detached")
+    case.until(lambda: node.request("DELETE", path + "?node=" + me).status == 200, 60, "the volume to be detached")
+    case.equal(node.ask("/v1/volume/csi/detached")["Allocations"], [])
+    case.equal(node.published("detached"), [], "mounts")
+    node.do("DELETE", path + "?node=" + me)  # nothing is left to do
     stop("detached")
-    gone("detached", seconds=120)
+    gone("detached")
     deleted("detached")
     purge_plugins("detached")
 
