@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "supervisor/alloc/client.h"
 #include "supervisor/api/api_node.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/core/sup_tidy.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/http/api_wait.h"
@@ -194,6 +195,53 @@ plugin_node_info(const struct plugin *p)
 void
 volume_plan(struct sup *s, struct sup_alloc *sa, const struct volume_request *request,
     const struct csi_volume *volume)
+{
+}
+
+bool
+volume_get_mounted(
+    struct sup *s, const struct sup_alloc *sa, const char *alias, struct csi_volume *ret)
+{
+	return false;
+}
+
+bool
+volume_is_mounted_for(
+    struct sup *s, const char *alloc_id, const char *namespace, const char *id)
+{
+	return false;
+}
+
+void
+volume_retry_unmounts(struct sup *s, const char *namespace, const char *id)
+{
+}
+
+struct plugin *
+plugin_find(struct sup *s, const char *id, enum csi_plugin_kind half)
+{
+	return NULL;
+}
+
+void
+volume_attach(struct sup *s, const struct csi_volume *vol, const char *node_id, bool read_only,
+    volume_attach_cb *cb, void *arg)
+{
+}
+
+void
+volume_detach(
+    struct sup *s, const struct csi_volume *vol, const char *node_id, volume_cb *cb, void *arg)
+{
+}
+
+void
+changed_watch(struct sup *s, enum changed what, struct changed_watch *w)
+{
+}
+
+void
+changed_unwatch(struct sup *s, struct changed_watch *w)
 {
 }
 
