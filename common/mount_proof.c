@@ -18,15 +18,23 @@ mount_identity_take(int fd, struct mount_proof *ret)
 	 * Requests both kinds of mount id: an older kernel ignores the bit that it does not know,
 	 * and a newer one returns the unique id.
 	 */
-	const unsigned want = STATX_INO | STATX_BTIME | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
+	const unsigned want =
+	    STATX_TYPE | STATX_INO | STATX_BTIME | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
 	const int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
 	struct mount_proof p = { 0 };
 	struct statx st = { 0 };
+	bool is_mount;
 
 	if (statx(fd, "", flags, want, &st) < 0)
 		return -errno;
-	if (!(st.stx_attributes_mask & st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+	is_mount = (st.stx_attributes_mask & st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+	p.is_block = S_ISBLK(st.stx_mode);
+	if (!is_mount && !p.is_block)
 		return -ENODEV;
+	if (p.is_block) {
+		p.rdev_major = st.stx_rdev_major;
+		p.rdev_minor = st.stx_rdev_minor;
+	}
 	p.mnt_id = st.stx_mnt_id;
 	p.mnt_id_unique = (st.stx_mask & STATX_MNT_ID_UNIQUE) != 0;
 	p.dev_major = st.stx_dev_major;
@@ -37,7 +45,7 @@ mount_identity_take(int fd, struct mount_proof *ret)
 		p.btime_nsec = st.stx_btime.tv_nsec;
 	}
 	*ret = p;
-	return 0;
+	return is_mount;
 }
 
 int
@@ -61,8 +69,11 @@ mount_proof_take(int fd, struct mount_proof *ret)
 enum exe_proof
 mount_identity_compare(const struct mount_proof *promised, const struct mount_proof *found)
 {
-	if (promised->mnt_id_unique && (!found->mnt_id_unique || promised->mnt_id != found->mnt_id))
+	if (promised->mnt_id_unique != found->mnt_id_unique || promised->mnt_id != found->mnt_id)
 		return EXE_PROOF_MOUNT_ID;
+	if (promised->is_block != found->is_block || promised->rdev_major != found->rdev_major ||
+	    promised->rdev_minor != found->rdev_minor)
+		return EXE_PROOF_NODE;
 	if (promised->dev_major != found->dev_major || promised->dev_minor != found->dev_minor)
 		return EXE_PROOF_DEVICE;
 	if (promised->ino != found->ino)

@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -88,14 +89,14 @@ proof_failed(struct exe *x, enum exe_proof proof, int error, uint32_t i)
 
 /* The task starts only if the volume is the mount that was recorded after its publish. A clone of
  * the proven descriptor is attached; the clone is proven too, except for its mount id, which is
- * new. */
+ * new. Of a block device only the number is used (attach_node). */
 static int
 clone_csi(struct exe *x, uint32_t i)
 {
 	const struct exe_setup_mount *m = &x->setup->mounts[i];
 	struct mount_proof promised = m->proof, found;
-	cleanup_close int fd = fd_open_beneath(EXE_FD_CSI, m->path, O_PATH | O_DIRECTORY, 0),
-			  tree = -1;
+	int kind = promised.is_block ? 0 : O_DIRECTORY;
+	cleanup_close int fd = fd_open_beneath(EXE_FD_CSI, m->path, O_PATH | kind, 0), tree = -1;
 	enum exe_proof differs;
 	int r;
 
@@ -106,10 +107,13 @@ clone_csi(struct exe *x, uint32_t i)
 		return proof_failed(x, r == -ENODEV ? EXE_PROOF_MOUNT_ROOT : EXE_PROOF_FS, -r, i);
 	if ((differs = mount_proof_compare(&promised, &found)) != EXE_PROOF_NONE)
 		return proof_failed(x, differs, ESTALE, i);
+	trees[OWN_TREES + i] = -1;
+	if (promised.is_block)
+		return 0;
 	tree = open_tree(fd, "", TREE_FLAGS);
 	if (tree < 0 || (r = mount_proof_take(tree, &found)) < 0)
 		return proof_failed(x, EXE_PROOF_MOUNT_ROOT, tree < 0 ? errno : -r, i);
-	promised.mnt_id_unique = false;
+	promised.mnt_id = found.mnt_id;
 	if ((differs = mount_proof_compare(&promised, &found)) != EXE_PROOF_NONE)
 		return proof_failed(x, differs, ESTALE, i);
 	r = set_flags(tree, PLAIN | (m->read_only ? MOUNT_ATTR_RDONLY : 0), false);
@@ -422,13 +426,62 @@ attach_own(struct exe *x, int root)
 	return r < 0 ? exe_failed(x, EXE_STEP_MOUNT, -r, 1000 + OWN_LOGS) : 0;
 }
 
+/* Makes the node of a block device on a file system of its own, which only the task's namespace
+ * has. It is the task's user's, because the plugin's may be root's; without the right to write if
+ * the volume is read-only, because writing to a device does not depend on its mount. The mount is
+ * read-only, so that the user cannot change the mode. */
+static int
+make_node(const struct exe *x, const struct exe_setup_mount *m)
+{
+	static const char *const options[] = { "size", "4k", "nr_inodes", "2", NULL };
+	const dev_t dev = makedev(m->proof.rdev_major, m->proof.rdev_minor);
+	cleanup_close int fs = new_fs("tmpfs", options, 0), tree = -1;
+	int r = fs;
+
+	if (fs >= 0 && (mknodat(fs, "v", S_IFBLK | (m->read_only ? 0400 : 0600), dev) < 0 ||
+			   fchownat(fs, "v", x->setup->user.uid, x->setup->user.gid, 0) < 0))
+		r = -errno;
+	/* Kernels before 6.15 clone only from a mount that is attached. */
+	if (r >= 0 && (r = attach(fs, AT_FDCWD, "/alloc")) == 0) {
+		tree = open_tree(AT_FDCWD, "/alloc/v", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		r = tree < 0 ? -errno : 0;
+		if (umount2("/alloc", MNT_DETACH) < 0 && r == 0)
+			r = -errno;
+	}
+	if (r == 0)
+		r = set_flags(tree, MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY, false);
+	return r < 0 ? r : steal_fd(&tree);
+}
+
+/* A block device is mounted on a file. */
+static int
+attach_node(const struct exe *x, int root, const struct exe_setup_mount *m)
+{
+	const char *name = strrchr(m->dest, '/') + 1;
+	char parent[EXE_PATH_SIZE] = "";
+	cleanup_close int at = -1, tree = -1;
+	int r;
+
+	memcpy(parent, m->dest, (size_t)(name - m->dest));
+	if (*name == '\0' || (at = open_dest(root, parent)) < 0)
+		return *name ? at : -EISDIR;
+	if ((r = make_point(at, name, false)) < 0)
+		return r;
+	tree = make_node(x, m);
+	return tree < 0 ? tree : attach(tree, at, name);
+}
+
 static int
 attach_volumes(struct exe *x, int root)
 {
 	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
-		const char *dest = x->setup->mounts[i].dest;
-		cleanup_close int at = dest[strspn(dest, "/")] ? open_dest(root, dest) : -EINVAL;
-		int r = at < 0 ? at : attach(trees[OWN_TREES + i], at, "");
+		const struct exe_setup_mount *m = &x->setup->mounts[i];
+		bool node = m->kind == EXE_MOUNT_CSI && m->proof.is_block,
+		     valid = m->dest[strspn(m->dest, "/")];
+		cleanup_close int at = node || !valid ? -EINVAL : open_dest(root, m->dest);
+		int r = node && valid ? attach_node(x, root, m)
+			: at < 0      ? at
+				      : attach(trees[OWN_TREES + i], at, "");
 
 		if (r < 0)
 			return exe_failed(x, EXE_STEP_MOUNT, -r, i);

@@ -21,12 +21,18 @@
 #define TIMEOUT_MS  5000
 #define STACKED_MAX 16 /* mounts on one leaf that are unmounted by one request */
 
+struct proving {
+	struct csi_place v;
+	bool block;
+};
+
 /* Runs in the child, because from here on the volume's own file system is accessed. fd: the
  * directory of the leaf. */
 static int
 prove(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
-	const struct csi_place *v = arg;
+	const struct proving *p = arg;
+	const struct csi_place *v = &p->v;
 	cleanup_close int leaf = fd_open_beneath(fd, v->leaf, O_PATH, 0);
 	int r = leaf < 0 ? leaf : mount_proof_take(leaf, &ret->proof);
 
@@ -39,9 +45,17 @@ prove(int fd, const void *arg, struct worker_result *ret, struct err *e)
 		    v->volume, v->plugin,
 		    r == -ENOENT ? "the path does not exist on the host"
 				 : "on the host the path is not a mount point");
-	return r < 0 ? err_set(e, r, "volume %s of plugin %s: stat the mounted file system",
-			   v->volume, v->plugin)
-		     : 0;
+	if (r < 0)
+		return err_set(e, r, "volume %s of plugin %s: stat the mounted file system",
+		    v->volume, v->plugin);
+	return ret->proof.is_block == p->block
+		   ? 0
+		   : err_say(e, -EINVAL,
+			 p->block ? "volume %s: it is to be a block device, and plugin %s "
+				    "published something else"
+				  : "volume %s: it is to be a file system, and plugin %s "
+				    "published a block device",
+			 v->volume, v->plugin);
 }
 
 static void
@@ -75,24 +89,24 @@ mnt_on_volume_prove(struct mnt *m, const struct mnt_volume_prove_req *req,
     struct mnt_volume_prove_rep *rep, int *ret_fd, struct err *e)
 {
 	cleanup_close int parent = -1;
+	struct proving p = { .block = req->block };
 	bool has_root = true;
-	struct csi_place v;
 	char what[96];
-	int r = csi_place_read(&req->place, &v, e);
+	int r = csi_place_read(&req->place, &p.v, e);
 
 	if (r < 0)
 		return r;
-	parent = open_parent(m, &v, &has_root, e);
+	parent = open_parent(m, &p.v, &has_root, e);
 	if (!has_root)
 		return err_say(e, -ENOTCONN,
 		    "csi/%s is not a mount point of its own: the plugin has not been started since "
 		    "the last boot",
-		    v.root);
+		    p.v.root);
 	if (parent < 0)
 		return parent;
-	(void)snprintf(what, sizeof what, "prove the mount of volume %.64s", v.volume);
+	(void)snprintf(what, sizeof what, "prove the mount of volume %.64s", p.v.volume);
 	return worker_start(
-	    &m->workers, m->workers.request, TIMEOUT_MS, &parent, 1, prove, &v, on_proved, what, e);
+	    &m->workers, m->workers.request, TIMEOUT_MS, &parent, 1, prove, &p, on_proved, what, e);
 }
 
 struct unmounting {
@@ -101,28 +115,27 @@ struct unmounting {
 	char at[CSI_ROOT_SIZE + CSI_DIR_SIZE + NAME_BYTES_MAX + 8]; /* "csi/node/p/staging/v/rw/" */
 };
 
-/* Returns 1 if the uppermost mount of the leaf may be unmounted, 0 if there is none. promised: its
- * identity; NULL if any will do. */
+/* Returns 1 if the uppermost mount of the leaf may be unmounted, 0 if there is none. Under the
+ * recorded mount may be others of the same volume, with ids of their own. */
 static int
-check_leaf(int dir, const struct unmounting *u, struct mount_proof *promised, struct err *e)
+check_leaf(int dir, const struct unmounting *u, bool is_first, struct err *e)
 {
+	struct mount_proof promised = u->req->proof, found;
 	cleanup_close int leaf = fd_open_beneath(dir, u->v.leaf, O_PATH, 0);
-	struct mount_proof found;
 	int r = leaf < 0 ? leaf : mount_identity_take(leaf, &found);
 
-	if (r == -ENOENT || r == -ENODEV)
+	if (r == 0 || r == -ENOENT || r == -ENODEV)
 		return 0;
 	if (r < 0)
 		return err_set(e, r, "volume %s of plugin %s: stat what is mounted at %s",
 		    u->v.volume, u->v.plugin, u->at);
-	if (promised && mount_identity_compare(promised, &found) != EXE_PROOF_NONE)
+	if (!is_first)
+		promised.mnt_id = found.mnt_id;
+	if (u->req->has_proof && mount_identity_compare(&promised, &found) != EXE_PROOF_NONE)
 		return err_say(e, -ESTALE,
 		    "volume %s of plugin %s: what is mounted at %s is not the recorded mount; it "
 		    "stays until someone unmounts it",
 		    u->v.volume, u->v.plugin, u->at);
-	/* Under the recorded mount may be others of the same volume, with ids of their own. */
-	if (promised)
-		promised->mnt_id_unique = false;
 	return 1;
 }
 
@@ -175,11 +188,10 @@ static int
 unmount(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct unmounting *u = arg;
-	struct mount_proof promised = u->req->proof;
 	int n = 0, r;
 
 	for (; n < STACKED_MAX; n++) {
-		r = check_leaf(fd, u, u->req->has_proof ? &promised : NULL, e);
+		r = check_leaf(fd, u, n == 0, e);
 		if (r == 0)
 			break;
 		if (r < 0 || (r = unmount_leaf(u, &ret->flag, e)) < 0)

@@ -38,7 +38,8 @@ enum exe_proof {
 	EXE_PROOF_DEVICE = 4,
 	EXE_PROOF_INODE = 5,
 	EXE_PROOF_BIRTH = 6,
-	EXE_PROOF_FS = 7, /* type, id or flags of the file system */
+	EXE_PROOF_FS = 7,   /* type, id or flags of the file system */
+	EXE_PROOF_NODE = 8, /* a block device or not, and which */
 };
 
 #endif

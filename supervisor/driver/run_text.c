@@ -37,6 +37,7 @@ static const char *const proofs[] = {
 	[EXE_PROOF_INODE] = "another mount is there (its inode differs)",
 	[EXE_PROOF_BIRTH] = "another mount is there (its root was made at another time)",
 	[EXE_PROOF_FS] = "another mount is there (its file system differs)",
+	[EXE_PROOF_NODE] = "another block device is there, or none",
 };
 
 void

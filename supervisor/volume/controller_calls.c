@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "supervisor/volume/call_args.h"
+#include "supervisor/volume/capability_check.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/csi_error.h"
 #include "supervisor/volume/plugin_calls.h"
@@ -17,7 +18,8 @@
 
 /* A call that waits for its answer, and the one of the callbacks that gets it. */
 struct controller_call {
-	struct csi_volume *volume; /* volume_create(): filled in from the answer */
+	/* volume_create(): filled in from the answer; volume_validate(): a copy to compare with */
+	struct csi_volume *volume;
 	union {
 		volume_cb *done;
 		volume_attach_cb *attached;
@@ -151,18 +153,14 @@ on_validated(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const str
 	cleanup_free struct controller_call *c = arg;
 	struct err why = { 0 };
 
-	if (r >= 0 && (rep->answer_case != CSI_CALL_REP__ANSWER_VALIDATE_VOLUME_CAPABILITIES ||
-			  !rep->validate_volume_capabilities->confirmed)) {
-		const char *text =
-		    rep->answer_case == CSI_CALL_REP__ANSWER_VALIDATE_VOLUME_CAPABILITIES
-			? rep->validate_volume_capabilities->message
-			: "";
-
-		r = err_say(&why, -EINVAL, "the plugin does not support these capabilities: %s",
-		    *text ? text : "it gave no reason");
+	if (r >= 0) {
+		r = rep->answer_case == CSI_CALL_REP__ANSWER_VALIDATE_VOLUME_CAPABILITIES
+			? capability_check(c->volume, rep->validate_volume_capabilities, &why)
+			: refuse_empty(c, "ValidateVolumeCapabilities", &why);
 		e = &why;
 	}
-	c->done(sup, c->arg, r, e);
+	csi_volume_free(c->volume);
+	c->done(sup, c->arg, r, r < 0 ? e : NULL);
 }
 
 void
@@ -182,6 +180,8 @@ volume_validate(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, vo
 	validate.n_volume_context = call_args_map(&args, &vol->context, &validate.volume_context);
 	req.call_case = CSI_CALL_REQ__CALL_VALIDATE_VOLUME_CAPABILITIES;
 	req.validate_volume_capabilities = &validate;
+	c->volume = csi_volume_new();
+	csi_volume_copy(vol, c->volume);
 	c->done = cb;
 	send_call(sup, c, &req, on_validated);
 }

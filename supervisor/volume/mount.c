@@ -365,7 +365,7 @@ on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 static void
 prove(struct mount *m)
 {
-	const struct mnt_volume_prove_req req = { .place = m->state.place };
+	const struct mnt_volume_prove_req req = { .place = m->state.place, .block = m->rec.block };
 
 	m->call = mnt_call_volume_prove(m->sup, &req, on_proven, m);
 }

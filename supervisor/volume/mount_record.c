@@ -35,6 +35,9 @@ static const struct field mount_record_fields[] = {
 	F_UINT(fs_type, "FsType"),
 	F_UINT(fs_id, "FsID"),
 	F_UINT(fs_flags, "FsFlags"),
+	F_BOOL(block, "Block"),
+	F_UINT(rdev_major, "RdevMajor"),
+	F_UINT(rdev_minor, "RdevMinor"),
 };
 MODEL_TYPE(mount_record, mount_record_fields, .name = "mount");
 #undef S
@@ -78,6 +81,7 @@ mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
 	rec->alloc_id = sa->id;
 	rec->kind = plugin_kind(p);
 	rec->read_only = request->read_only;
+	rec->block = request->attachment_mode == CSI_BLOCK_DEVICE;
 	rec->stages = plugin_node_info(p)->node_info &&
 		      plugin_node_info(p)->node_info->requires_node_stage_volume;
 	str_set(&rec->alloc, sa->a.id);
@@ -106,6 +110,9 @@ mount_record_to_proof(const struct mount_record *rec, struct mount_proof *ret)
 	ret->fs_type = rec->fs_type;
 	ret->fs_id = rec->fs_id;
 	ret->fs_flags = rec->fs_flags;
+	ret->is_block = rec->block;
+	ret->rdev_major = (uint32_t)rec->rdev_major;
+	ret->rdev_minor = (uint32_t)rec->rdev_minor;
 }
 
 void
@@ -121,4 +128,6 @@ mount_record_from_proof(struct mount_record *rec, const struct mount_proof *proo
 	rec->fs_type = proof->fs_type;
 	rec->fs_id = proof->fs_id;
 	rec->fs_flags = proof->fs_flags;
+	rec->rdev_major = proof->rdev_major;
+	rec->rdev_minor = proof->rdev_minor;
 }

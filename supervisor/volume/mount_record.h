@@ -21,9 +21,11 @@ struct mount_record {
 	char *boot_id; /* the boot in which it was mounted */
 	enum csi_plugin_kind kind;
 	bool stages, read_only;
+	bool block; /* a block device, else a file system; also mount_proof.is_block */
 	int64_t step;
 	/* struct mount_proof */
-	uint64_t mnt_id, dev_major, dev_minor, ino, btime_nsec, fs_type, fs_id, fs_flags;
+	uint64_t mnt_id, dev_major, dev_minor, ino, btime_nsec, fs_type, fs_id, fs_flags,
+	    rdev_major, rdev_minor;
 	int64_t btime_sec;
 	bool mnt_id_unique;
 };

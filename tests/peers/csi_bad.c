@@ -26,8 +26,11 @@
  *   nul, latin1   a message whose first field is not valid text
  *   twice         ok, with the first field once more
  *   unknown       ok, with an unknown field
+ *
+ * With CSI_BAD_DEVICE=/dev/loop0 in its environment it publishes that device, by a mount on a file.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -35,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -291,6 +295,38 @@ empty_answer(struct answer *a, const uint8_t *data, size_t len)
 	a->data = calloc(1, 1);
 }
 
+static void
+node_publish(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__NodePublishVolumeRequest *req =
+	    csi__v1__node_publish_volume_request__unpack(NULL, len, data);
+	const char *device = getenv("CSI_BAD_DEVICE");
+	int fd;
+
+	empty_answer(a, data, len);
+	if (!req || !device)
+		return;
+	fd = open(req->target_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || mount(device, req->target_path, NULL, MS_BIND, NULL) < 0)
+		a->status = STATUS_INVALID_ARGUMENT;
+	close_p(&fd);
+	csi__v1__node_publish_volume_request__free_unpacked(req, NULL);
+}
+
+static void
+node_unpublish(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__NodeUnpublishVolumeRequest *req =
+	    csi__v1__node_unpublish_volume_request__unpack(NULL, len, data);
+
+	empty_answer(a, data, len);
+	if (!req || !getenv("CSI_BAD_DEVICE"))
+		return;
+	(void)umount(req->target_path);
+	(void)unlink(req->target_path);
+	csi__v1__node_unpublish_volume_request__free_unpacked(req, NULL);
+}
+
 static const struct method {
 	const char *name;
 	void (*answer)(struct answer *a, const uint8_t *data, size_t len);
@@ -311,8 +347,8 @@ static const struct method {
 	{ "NodeExpandVolume", empty_answer },
 	{ "NodeStageVolume", empty_answer },
 	{ "NodeUnstageVolume", empty_answer },
-	{ "NodePublishVolume", empty_answer },
-	{ "NodeUnpublishVolume", empty_answer },
+	{ "NodePublishVolume", node_publish },
+	{ "NodeUnpublishVolume", node_unpublish },
 };
 
 /* --- behaviours: changes to the answers --- */

@@ -41,7 +41,10 @@ START_TEST(test_each_field)
 		.btime_nsec = 4,
 		.fs_type = 5,
 		.fs_id = 6,
-		.fs_flags = 7 };
+		.fs_flags = 7,
+		.is_block = true,
+		.rdev_major = 8,
+		.rdev_minor = 9 };
 	struct mount_proof q;
 
 #define DIFFERS(field, value, proof)                                                               \
@@ -60,19 +63,39 @@ START_TEST(test_each_field)
 	DIFFERS(fs_type, 9, EXE_PROOF_FS);
 	DIFFERS(fs_id, 9, EXE_PROOF_FS);
 	DIFFERS(fs_flags, 9, EXE_PROOF_FS);
+	DIFFERS(is_block, false, EXE_PROOF_NODE);
+	DIFFERS(rdev_major, 9, EXE_PROOF_NODE);
+	DIFFERS(rdev_minor, 8, EXE_PROOF_NODE);
+	q.fs_id = 9;
+	ck_assert_int_eq(mount_identity_compare(&p, &q), EXE_PROOF_NODE);
+	q.rdev_minor = 9;
+	ck_assert_int_eq(mount_identity_compare(&p, &q), EXE_PROOF_NONE);
 }
 END_TEST
 
-/* Before 6.8 the id of an unmounted mount is given to the next one. */
-START_TEST(test_a_plain_id_is_not_compared)
+/* Before 6.8 the id of an unmounted mount may be given to the next one, but one with another id is
+ * another mount all the same. */
+START_TEST(test_a_plain_id_is_compared_too)
 {
 	const struct mount_proof p = { .mnt_id = 9, .ino = 3 };
 	struct mount_proof q = p;
 
 	q.mnt_id = 10;
-	ck_assert_int_eq(mount_proof_compare(&p, &q), EXE_PROOF_NONE);
+	ck_assert_int_eq(mount_proof_compare(&p, &q), EXE_PROOF_MOUNT_ID);
+	q.mnt_id = 9;
 	q.ino = 4;
 	ck_assert_int_eq(mount_proof_compare(&p, &q), EXE_PROOF_INODE);
+}
+END_TEST
+
+START_TEST(test_of_a_device)
+{
+	cleanup_close int null = open("/dev/null", O_PATH | O_CLOEXEC);
+	struct mount_proof p;
+
+	/* A character device is none, unless it is mounted. */
+	ck_assert_int_le(mount_identity_take(null, &p), 1);
+	ck_assert_int_ne(mount_identity_take(null, &p), 0);
 }
 END_TEST
 
@@ -81,7 +104,8 @@ add(TCase *tc)
 {
 	tcase_add_test(tc, test_of_proc);
 	tcase_add_test(tc, test_each_field);
-	tcase_add_test(tc, test_a_plain_id_is_not_compared);
+	tcase_add_test(tc, test_a_plain_id_is_compared_too);
+	tcase_add_test(tc, test_of_a_device);
 }
 
 int

@@ -69,8 +69,22 @@ struct local_volume *local_api_find_volume(struct sup *sup, struct api_req *req)
 bool local_api_check_unused(struct api_req *req, const struct local_volume *lv);
 /* Answers with the volume: {"Volumes":[…],"Warnings":…}. */
 void local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_volume *lv);
+/* As it, for several: appends a volume to the list; answers with the list and takes it over. */
+void local_api_append_volume(struct local *l, json_t *list, struct local_volume *lv);
+void local_api_reply_volumes(struct api_req *req, json_t *list);
 /* Returns the status for a negative errno: 400, 404, 409 or 500. */
 int local_api_volume_status(int r);
+
+/* local_api_volume_register.c */
+/* Returns how many volumes the body {"Volumes":[…]} has (at least one), or -EINVAL. */
+int local_api_count_volumes(struct api_req *req, struct err *e);
+/* Reads and checks the i-th volume of the body. If the path has an id, it must be the volume's.
+ * What answers do not show is taken from the volume that has this id already. */
+int local_api_read_volume(struct api_req *req, size_t i, struct csi_volume *ret, struct err *e);
+/* Returns -EEXIST if another volume has the plugin's id of *vol. */
+int local_api_check_external(const struct local *l, const struct csi_volume *vol, struct err *e);
+/* Replaces the contents of lv by those of *vol, which is emptied. */
+void local_api_replace_volume(struct local *l, struct local_volume *lv, struct csi_volume *vol);
 
 /* local_api_controller.c */
 /* Expands lv to the size of vol, also where it is mounted, and answers. */

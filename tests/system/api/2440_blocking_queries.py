@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 
-from lib import api, case
+from lib import api, case, told
 
 NEVER = 10**15
 NOBODY = "99999999-9999-4999-8999-999999999999"
@@ -105,15 +105,14 @@ def test_queries_for_namespaces():
 
 
 def test_queries_for_volumes():
-    waiting = [Waiting("/v1/volumes?type=csi"), Waiting("/v1/volume/csi/data")]
-    node.do("PUT", "/v1/volume/csi/data", {"Volumes": [{
-        "ID": "data", "Name": "data", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
-            {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
-    waiting[0].ended(lambda a: [v["ID"] for v in a.json] == ["data"])
-    waiting[1].ended(lambda a: a.status == 200)
-    waiting = Waiting("/v1/volume/csi/data")
-    node.do("DELETE", "/v1/volume/csi/data")
-    waiting.ended(lambda a: a.status == 404)
+    with told.plain(node, "p"):
+        waiting = [Waiting("/v1/volumes?type=csi"), Waiting("/v1/volume/csi/data")]
+        node.do("PUT", "/v1/volume/csi/data", told.volume("data", "p"))
+        waiting[0].ended(lambda a: [v["ID"] for v in a.json] == ["data"])
+        waiting[1].ended(lambda a: a.status == 200)
+        waiting = Waiting("/v1/volume/csi/data")
+        node.do("DELETE", "/v1/volume/csi/data")
+        waiting.ended(lambda a: a.status == 404)
 
 
 def test_a_query_without_a_change_ends_at_its_timeout():

@@ -3,7 +3,7 @@
 """Options of lists: filters, pages, the reverse order, and invalid values."""
 import urllib.parse
 
-from lib import api, case
+from lib import api, case, told
 
 JOBS = ["a%d" % i for i in range(7)]
 
@@ -91,9 +91,8 @@ def test_pages_contain_every_item_once():
 
 def test_pages_of_objects_that_have_only_a_name():
     node.do("PUT", "/v1/namespace", {"Name": "other"})
-    node.do("PUT", "/v1/volume/csi/v9?namespace=other", {"Volumes": [{
-        "ID": "v9", "Namespace": "other", "Name": "v", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
-            {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    with told.plain(node, "p"):
+        node.do("PUT", "/v1/volume/csi/v9?namespace=other", told.volume("v9", "p"))
     found, sizes = pages("/v1/namespaces", 1)
     case.equal(([x["Name"] for x in found], sizes), (["default", "other"], [1, 1]))
 
@@ -150,8 +149,7 @@ with api.Node() as node:
         node.register(made)
         node.wait_running(job)
     case.until(lambda: node.ask("/v1/services"), 20, "services")
-    for i in range(3):
-        node.do("PUT", "/v1/volume/csi/v%d" % i, {"Volumes": [{
-            "ID": "v%d" % i, "Name": "v", "ExternalID": "x", "PluginID": "q" if i == 1 else "p", "RequestedCapabilities": [
-                {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    with told.plain(node, "p", "q"):
+        for i in range(3):
+            node.do("PUT", "/v1/volume/csi/v%d" % i, told.volume("v%d" % i, "q" if i == 1 else "p", Name="v"))
     case.run(globals())

@@ -4,7 +4,7 @@
 of jobs; and paths that drover does not implement."""
 import json
 
-from lib import api, case
+from lib import api, case, told
 
 
 def search(prefix, context="all", **query):
@@ -17,9 +17,8 @@ def test_ids_are_found_by_prefix():
     node.register(api.job("web"))
     alloc = node.wait_running("web")[0]
     me = node.ask("/v1/nodes")[0]["ID"]
-    node.do("PUT", "/v1/volume/csi/web-data", {"Volumes": [{
-        "ID": "web-data", "Name": "x", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
-            {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    with told.plain(node, "p"):
+        node.do("PUT", "/v1/volume/csi/web-data", told.volume("web-data", "p"))
     case.equal(search("web")[0], {"jobs": ["web"], "volumes": ["web-data"]})
     case.equal(search(alloc["ID"][:8])[0].get("allocs"), [alloc["ID"]])
     case.equal(search(alloc["EvalID"], "evals")[0], {"evals": [alloc["EvalID"]]})

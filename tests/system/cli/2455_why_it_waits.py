@@ -115,7 +115,7 @@ def test_a_deployment_of_an_unhealthy_version():
 
 
 def bad_plugin(name, rule):
-    script = 'exec %s/tests/csi_bad "$${CSI_ENDPOINT#unix://}" %s' % (build_dir(), rule)
+    script = 'exec %s/tests/csi_bad "$${CSI_ENDPOINT#unix://}" GetPluginCapabilities=none %s' % (build_dir(), rule)
     node.register(api.job("plugin-" + name, "/bin/sh", ["-c", script], CSIPluginConfig={
         "ID": name, "Type": "node", "MountDir": "/csi", "HealthTimeout": 300 * S}))
     case.until(lambda: node.request("GET", "/v1/plugin/csi/" + name).status == 200 and

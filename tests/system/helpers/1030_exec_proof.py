@@ -4,7 +4,7 @@ import os
 import time
 import uuid
 
-from lib import case, exe, helper, ipc, runs
+from lib import case, exe, helper, ipc, loop, runs
 
 
 class Volume:
@@ -93,11 +93,90 @@ def test_each_field_of_the_proof_is_compared():
                              ("btime_nsec", exe.EXE_PROOF_BIRTH), ("fs_type", exe.EXE_PROOF_FS), ("fs_id", exe.EXE_PROOF_FS),
                              ("fs_flags", exe.EXE_PROOF_FS)):
             wrong = dict(v.proof, **{field: v.proof[field] + 1})
-            if field == "mnt_id" and not v.proof["mnt_id_unique"]:
-                continue
             case.equal(failed(r, alloc, v.mount(proof=wrong)), (exe.EXE_STEP_PROOF, proof, 116), field)
         case.equal(r.output("true", driver="EXEC", alloc=alloc, dests=["/vol"], mounts=[v.mount()]), "")
         helper.umount(v.path)
+
+
+class Device(Volume):
+    """A block device in the place of a volume, as a plugin publishes it: its node mounted on a file, or made there."""
+
+    def __init__(self, r, alloc, loop, bind=True):
+        self.loop, self.bind = loop, bind
+        super().__init__(r, alloc)
+
+    def publish(self, flags=0):
+        os.rmdir(self.path)
+        if not self.bind:
+            os.mknod(self.path, 0o60600, self.loop.number)
+            return
+        open(self.path, "w", encoding="ascii").close()
+        helper.mount(self.loop.path, self.path, None, 4096)
+
+    def remove(self):
+        if self.bind:
+            helper.umount(self.path)
+        os.unlink(self.path)
+
+
+def test_a_task_gets_a_block_device():
+    for bind in (True, False):
+        with loop.Loop() as disk, runs.Runs() as r:
+            alloc = r.make_alloc()
+            v = Device(r, alloc, disk, bind)
+            shared = {"driver": "EXEC", "alloc": alloc, "dests": ["/disks/a"]}
+            out = r.output("sh", ["-c", "printf written | dd of=/disks/a conv=notrunc 2>/dev/null && dd if=/disks/a bs=1 count=7 2>/dev/null;"
+                                  "stat -c ' %F %a %U' /disks/a; id -un; ls /disks"], mounts=[v.mount()], **shared)
+            case.equal(out, "written block special file 600 nobody\nnobody\na\n")
+            case.equal(disk.start(), b"written", "what the device stores")
+            out = r.output("sh", ["-c", "dd if=/disks/a bs=1 count=7 2>/dev/null; exec 2>&1; chmod 600 /disks/a; (: > /disks/a); true"],
+                           mounts=[v.mount(read_only=True)], **shared)
+            case.contains(out, "written", "what was read")
+            case.contains(out, "Read-only file system", "chmod")
+            case.contains(out, "Permission denied", "opening to write")
+            v.remove()
+
+
+def test_another_device_than_the_published_one_is_refused():
+    for bind in (True, False):
+        with loop.Loop() as disk, loop.Loop() as other, runs.Runs() as r:
+            alloc = r.make_alloc()
+            v = Device(r, alloc, disk, bind)
+            for field in ("rdev_minor", "rdev_major"):
+                wrong = dict(v.proof, **{field: v.proof[field] + 1})
+                case.equal(failed(r, alloc, v.mount(proof=wrong)), (exe.EXE_STEP_PROOF, exe.EXE_PROOF_NODE, 116), field)
+            v.remove()
+            os.mkdir(v.path)
+            v.loop = other
+            v.publish()
+            case.equal(failed(r, alloc, v.mount())[0], exe.EXE_STEP_PROOF, "another device")
+            v.remove()
+            open(v.path, "w", encoding="ascii").close()
+            case.equal(failed(r, alloc, v.mount())[:2], (exe.EXE_STEP_PROOF, exe.EXE_PROOF_MOUNT_ROOT), "a file")
+            os.unlink(v.path)
+            os.symlink(disk.path, v.path)
+            case.equal(failed(r, alloc, v.mount())[:2], (exe.EXE_STEP_PROOF, exe.EXE_PROOF_OPEN), "a link to the device")
+            os.unlink(v.path)
+
+
+def test_the_destination_of_a_block_device_can_be_anything_but_a_full_directory():
+    with loop.Loop() as disk, runs.Runs() as r:
+        alloc = r.make_alloc()
+        v = Device(r, alloc, disk)
+        root = "%s/alloc/%s/web" % (r.places.data, uuid.UUID(bytes=alloc))
+        shared = {"driver": "EXEC", "alloc": alloc, "mounts": [v.mount()]}
+        script = ["-c", "test -b $0 && echo block"]
+        for plant in (lambda p: None, os.mkdir, lambda p: os.symlink("/etc/passwd", p), lambda p: open(p, "w", encoding="ascii").close()):
+            if os.path.exists(root + "/local/disk"):
+                os.unlink(root + "/local/disk")
+            plant(root + "/local/disk")
+            case.equal(r.output("sh", script + ["/local/disk"], dests=["/local/disk"], **shared)[-6:], "block\n")
+        os.unlink(root + "/local/disk")
+        os.makedirs(root + "/local/disk/full")
+        for dest in ("/local/disk", "/local/disk/", "/", "/local/disk/..", "/local/disk/."):
+            record = r.ended(r.start("true", dests=[dest], **shared))
+            case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_MOUNT), dest)
+        v.remove()
 
 
 def test_a_lease_stop_syncs_writable_volumes():

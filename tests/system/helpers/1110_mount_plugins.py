@@ -4,7 +4,7 @@ import errno
 import os
 import signal
 
-from lib import case, helper, mnt
+from lib import case, helper, loop, mnt
 from lib.helper import mount, umount
 from lib.mnt import make_plugin, make_volume, remove_volume
 
@@ -119,6 +119,41 @@ def test_each_failure_of_the_proof_has_its_own_error_message():
         os.rmdir(os.path.dirname(mnt.leaf(places)))
         os.symlink("/", os.path.dirname(mnt.leaf(places)))
         mnt.refused(h, errno.ELOOP, "open its directory", "MNT_VOLUME_PROVE_REQ", fields)
+
+
+def test_the_proof_of_a_block_device():
+    with loop.Loop() as disk, mnt.both() as (places, h, f):
+        alloc = os.urandom(16)
+        make_plugin(h, f, alloc)
+        make_volume(f, alloc=alloc)
+        leaf, fields = mnt.leaf(places, alloc=alloc), {"place": mnt.place(alloc=alloc), "block": True}
+        mnt.refused(h, errno.ENOENT, "the path does not exist on the host", "MNT_VOLUME_PROVE_REQ", fields)
+        open(leaf, "w", encoding="ascii").close()
+        mnt.refused(h, errno.ENODEV, "not a mount point", "MNT_VOLUME_PROVE_REQ", fields)
+        mount(disk.path, leaf, flags=MS_BIND)
+        proof, number = h.ipc.call("MNT_VOLUME_PROVE_REQ", fields)["proof"], (os.major(disk.number), os.minor(disk.number))
+        case.equal((proof["is_block"], proof["rdev_major"], proof["rdev_minor"]), (True, *number), "a mounted node")
+        mnt.refused(h, errno.EINVAL, "plugin p published a block device", "MNT_VOLUME_PROVE_REQ", {**fields, "block": False})
+        mnt.refused(f, errno.EBUSY, "still mounted at rw", "FILE_VOLUME_DIR_REMOVE_REQ", {"place": fields["place"]})
+        umount(leaf)
+        mount("/dev/null", leaf, flags=MS_BIND)
+        mnt.refused(h, errno.EINVAL, "published something else", "MNT_VOLUME_PROVE_REQ", fields)
+        umount(leaf)
+        os.unlink(leaf)
+        os.symlink(disk.path, leaf)
+        mnt.refused(h, errno.ELOOP, "volume v of plugin p", "MNT_VOLUME_PROVE_REQ", fields)
+        os.unlink(leaf)
+        os.mkdir(leaf)
+        mount("v", leaf, "tmpfs")
+        mnt.refused(h, errno.EINVAL, "published something else", "MNT_VOLUME_PROVE_REQ", fields)
+        umount(leaf)
+        os.rmdir(leaf)
+        os.mknod(leaf, 0o60600, disk.number)
+        again = h.ipc.call("MNT_VOLUME_PROVE_REQ", fields)["proof"]
+        case.equal((again["is_block"], again["rdev_major"], again["rdev_minor"]), (True, *number), "a node that the plugin made")
+        case.equal(h.ipc.call("MNT_VOLUME_UNMOUNT_REQ", {"place": fields["place"]})["unmounted"], 0, "unmounted")
+        remove_volume(f, alloc=alloc)
+        case.equal(os.path.exists(leaf), False, "the node")
 
 
 def test_a_file_system_that_never_answers_delays_nothing():

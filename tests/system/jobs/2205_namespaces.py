@@ -4,7 +4,7 @@
 state.db without them becomes."""
 import sqlite3
 
-from lib import api, case
+from lib import api, case, told
 
 
 def named(name, namespace, **more):
@@ -64,9 +64,8 @@ def test_a_namespace_with_jobs_or_volumes_is_not_deleted():
     node.refused(409, 'a job that is not dead: "web"', "DELETE", "/v1/namespace/prod")
     node.do("DELETE", "/v1/job/web?namespace=prod")
     case.until(lambda: node.ask("/v1/job/web", namespace="prod")["Status"] == "dead", 30, "the job to end")
-    node.do("PUT", "/v1/volume/csi/v?namespace=prod", {"Volumes": [{
-        "ID": "v", "Name": "v", "ExternalID": "x", "PluginID": "p", "RequestedCapabilities": [
-            {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    with told.plain(node, "p"):
+        node.do("PUT", "/v1/volume/csi/v?namespace=prod", told.volume("v", "p"))
     node.refused(409, 'a volume: "v"', "DELETE", "/v1/namespace/prod")
     node.do("DELETE", "/v1/volume/csi/v?namespace=prod")
     node.do("DELETE", "/v1/namespace/prod")

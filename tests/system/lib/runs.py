@@ -8,6 +8,7 @@
 import ctypes
 import errno
 import os
+import stat
 import time
 import uuid
 
@@ -226,4 +227,5 @@ def mount_proof(path):
     btime = st.times[2:4] if st.mask & 0x800 else (0, 0)
     return {"mnt_id": st.mnt_id, "mnt_id_unique": bool(st.mask & 0x4000), "dev_major": st.dev_major,
             "dev_minor": st.dev_minor, "ino": st.ino, "btime_sec": btime[0], "btime_nsec": btime[1] & 0xFFFFFFFF,
-            "fs_type": fs[0], "fs_id": fs[7] & (1 << 64) - 1, "fs_flags": fs[10]}
+            "fs_type": fs[0], "fs_id": fs[7] & (1 << 64) - 1, "fs_flags": fs[10],
+            **({"is_block": True, "rdev_major": st.rdev[0], "rdev_minor": st.rdev[1]} if stat.S_ISBLK(st.mode) else {})}

@@ -124,10 +124,12 @@ def test_claims_in_a_registration_are_ignored():
     made = volume("forged", ExternalID="forged", WriteClaims={user: claim}, ReadClaims={user: claim}, PastClaims={user: claim},
                   AccessMode="multi-node-multi-writer", AttachmentMode="block-device", Allocations=[{"ID": user}],
                   PublishContext={"a": "b"})
+    made["Volumes"][0]["ExternalID"] = create("forged")["ExternalID"]
+    node.do("DELETE", "/v1/volume/csi/forged")
     node.do("PUT", "/v1/volumes", made)
     found = node.ask("/v1/volume/csi/forged")
     case.equal([found[k] for k in ("WriteAllocs", "ReadAllocs", "AccessMode", "AttachmentMode", "Allocations")], [{}, {}, "", "", []])
-    node.do("DELETE", "/v1/volume/csi/forged")
+    node.do("DELETE", "/v1/volume/csi/forged/delete")
 
 
 def test_each_alloc_of_a_group_has_its_own_volume():

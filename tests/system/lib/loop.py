@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loop devices, for volumes that are block devices."""
+import os
+import subprocess
+
+from . import case
+
+
+class Loop:
+    """A block device of one MiB; .path is its node, .number its st_rdev, .file what it stores."""
+
+    def __init__(self):
+        self.file = case.directory() + "/disk"
+        with open(self.file, "wb") as f:
+            f.truncate(1 << 20)
+        try:
+            made = subprocess.run(["losetup", "-f", "--show", self.file], stdout=subprocess.PIPE, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            case.skip("no loop devices")
+        self.path = made.stdout.decode().strip()
+        self.number = os.stat(self.path).st_rdev
+
+    def start(self):
+        """Returns the first bytes that are stored, up to a zero."""
+        with open(self.file, "rb") as f:
+            return f.read(512).split(b"\0")[0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["losetup", "-d", self.path], check=True)
