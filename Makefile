@@ -41,7 +41,7 @@ LIBS_job-parser    = -ljansson $(LIBS_hcl) -lm
 LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lpcre2-8 -lm
 LIBS_hcl          := -lmpfr -lunistring -lpcre2-8 -lyaml -lmd -lcrypt
 LIBS_cli          := -lcap -ljansson $(LIBS_hcl) -lm
-LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr
+LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr -ljansson
 
 PROCESSES := launcher supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper job-parser holder cli
 PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libprotobuf-c-dev protobuf-c-compiler \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sha1.h: SHA-1 (FIPS 180-4), for the handshake of websockets only: it is not secure. Runs in:
- * supervisor, cli. */
+/*
+ * sha1.h: SHA-1 (FIPS 180-4), for the handshake of websockets, and for csi-local's tests of
+ * secrets: it is not secure. Runs in: supervisor, cli, drover-csi-local.
+ */
 #ifndef DROVER_COMMON_SHA1_H
 #define DROVER_COMMON_SHA1_H
 

@@ -1,320 +1,361 @@
 // SPDX-License-Identifier: Apache-2.0
-/* csl_controller.c: the Controller service. Runs in: drover-csi-local. */
+/* csl_controller.c: the Controller service: volumes made, changed and deleted. Runs in:
+ * drover-csi-local. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/id.h"
-#include "common/mem.h"
-#include "contrib/csi-local/csl.h"
+#include "contrib/csi-local/csl_check.h"
+#include "contrib/csi-local/csl_topology.h"
+#include "contrib/csi-local/csl_volume.h"
 
-/* An id of another form than ours cannot exist and must never become part of a path. */
-int
-csl_volume_get(struct csl *c, const char *id, CslVolume **ret, struct csl_result *result)
-{
-	struct id parsed;
-	CslVolume *v;
+#define CONTEXT_PREFIX "context."
+#define BLOCK_SIZE     4096LL      /* block volumes have a multiple of it */
+#define BLOCK_DEFAULT  (1LL << 30) /* the size of a block volume without a required size */
 
-	if (id[0] == '\0')
-		return csl_invalid(result, "the volume id is missing");
-	v = id_from_hex(id, &parsed) ? csl_store_by_id(c->store, id) : NULL;
-	if (!v)
-		return csl_fail(
-		    result, GRPC_STATUS_NOT_FOUND, "volume '%.128s' does not exist", id);
-	*ret = v;
-	return GRPC_STATUS_OK;
-}
-
-int
-csl_capability_check(const Csi__V1__VolumeCapability *cap, struct csl_result *result)
-{
-	if (!cap)
-		return csl_invalid(result, "the volume capability is missing");
-	if (cap->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK)
-		return csl_invalid(result, "volumes are directories: they cannot be block devices");
-	if (cap->access_type_case != CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
-		return csl_invalid(result, "the access type is missing");
-	if (!cap->access_mode ||
-	    cap->access_mode->mode <= CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__UNKNOWN ||
-	    cap->access_mode->mode >
-		CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_MULTI_WRITER)
-		return csl_invalid(result, "the access mode is missing or unknown");
-	if (cap->mount->fs_type[0] != '\0')
-		return csl_invalid(result,
-		    "volumes are directories: they have no file system type '%.32s'",
-		    cap->mount->fs_type);
-	if (cap->mount->volume_mount_group[0] != '\0')
-		return csl_invalid(result, "a volume mount group is not supported");
-	return GRPC_STATUS_OK;
-}
+/* --- CreateVolume --- */
 
 static int
-check_capabilities(Csi__V1__VolumeCapability *const *caps, size_t n, struct csl_result *result)
+check_create(struct csl_op *op, const Csi__V1__CreateVolumeRequest *req)
 {
-	int status;
-
-	if (n == 0)
-		return csl_invalid(result, "the volume capabilities are missing");
-	for (size_t i = 0; i < n; i++) {
-		status = csl_capability_check(caps[i], result);
-		if (status != GRPC_STATUS_OK)
-			return status;
-	}
-	return GRPC_STATUS_OK;
-}
-
-static int
-check_name(const char *name, struct csl_result *result)
-{
-	if (name[0] == '\0')
-		return csl_invalid(result, "the name of the volume is missing");
-	if (strlen(name) > CSL_NAME_BYTES)
-		return csl_invalid(
-		    result, "the name of the volume is longer than %d bytes", CSL_NAME_BYTES);
-	for (const char *p = name; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return csl_invalid(result, "the name of the volume has control characters");
-	return GRPC_STATUS_OK;
-}
-
-static int
-check_range(const Csi__V1__CapacityRange *range, struct csl_result *result)
-{
-	if (range->required_bytes < 0 || range->limit_bytes < 0)
-		return csl_invalid(result, "the capacity is negative");
-	if (range->limit_bytes > 0 && range->required_bytes > range->limit_bytes)
-		return csl_fail(
-		    result, GRPC_STATUS_OUT_OF_RANGE, "the required capacity is above the limit");
-	return GRPC_STATUS_OK;
-}
-
-static int
-check_create(const Csi__V1__CreateVolumeRequest *req, struct csl_result *result)
-{
-	const Csi__V1__CapacityRange *range = req->capacity_range;
-	int status = check_name(req->name, result);
+	int status = csl_check_name(op, "volume", req->name);
 
 	if (status == GRPC_STATUS_OK)
-		status = check_capabilities(
-		    req->volume_capabilities, req->n_volume_capabilities, result);
+		status = csl_check_capabilities(
+		    op, req->volume_capabilities, req->n_volume_capabilities);
 	if (status != GRPC_STATUS_OK)
 		return status;
-	if (req->volume_content_source)
-		return csl_invalid(
-		    result, "a volume cannot be made from a snapshot or another volume");
-	if (req->n_parameters > 0)
-		return csl_invalid(result, "unknown parameter '%.64s'", req->parameters[0]->key);
-	return range ? check_range(range, result) : GRPC_STATUS_OK;
+	for (size_t i = 0; i < req->n_parameters; i++)
+		if (strncmp(req->parameters[i]->key, CONTEXT_PREFIX, strlen(CONTEXT_PREFIX)) != 0)
+			return csl_invalid(op,
+			    "unknown parameter '%.64s': only parameters that begin with '%s' exist",
+			    req->parameters[i]->key, CONTEXT_PREFIX);
+	status = csl_check_mutable(op, req->mutable_parameters, req->n_mutable_parameters);
+	if (status == GRPC_STATUS_OK && req->capacity_range)
+		status = csl_check_range(op, req->capacity_range);
+	return status;
 }
 
+/* Fills what the request says about a new volume: a record without an id. */
+static void
+describe(struct csl_op *op, const Csi__V1__CreateVolumeRequest *req, CslVolume *v)
+{
+	const Csi__V1__VolumeContentSource *source = req->volume_content_source;
+
+	csl_volume__init(v);
+	v->version = 1;
+	v->name = req->name;
+	v->block = csl_is_block(req->volume_capabilities[0]);
+	if (source && source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME)
+		v->source_volume_id = source->volume->volume_id;
+	if (source && source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
+		v->source_snapshot_id = source->snapshot->snapshot_id;
+	for (size_t i = 0; i < req->n_parameters; i++)
+		csl_pairs_set(&op->arena, &v->context, &v->n_context,
+		    req->parameters[i]->key + strlen(CONTEXT_PREFIX), req->parameters[i]->value);
+	for (size_t i = 0; i < req->n_mutable_parameters; i++)
+		csl_pairs_set(&op->arena, &v->mutable_parameters, &v->n_mutable_parameters,
+		    req->mutable_parameters[i]->key, req->mutable_parameters[i]->value);
+}
+
+/* Checks that the volume of this name is what the request wants. */
 static int
-check_same(const CslVolume *v, const Csi__V1__CapacityRange *range, struct csl_result *result)
+check_same(struct csl_op *op, const CslVolume *v, const CslVolume *wanted,
+    const Csi__V1__CapacityRange *range)
 {
 	if (range && (v->capacity_bytes < range->required_bytes ||
 			 (range->limit_bytes > 0 && v->capacity_bytes > range->limit_bytes)))
-		return csl_fail(result, GRPC_STATUS_ALREADY_EXISTS,
+		return csl_fail(op, GRPC_STATUS_ALREADY_EXISTS,
 		    "the volume '%s' exists with another capacity, %lld bytes", v->name,
 		    (long long)v->capacity_bytes);
+	if (v->block != wanted->block)
+		return csl_fail(op, GRPC_STATUS_ALREADY_EXISTS, "the volume '%s' exists as a %s",
+		    v->name, v->block ? "block device" : "directory");
+	if (strcmp(v->source_volume_id, wanted->source_volume_id) != 0 ||
+	    strcmp(v->source_snapshot_id, wanted->source_snapshot_id) != 0)
+		return csl_fail(op, GRPC_STATUS_ALREADY_EXISTS,
+		    "the volume '%s' exists with another source of its contents", v->name);
+	if (v->n_context != wanted->n_context ||
+	    csl_check_context(op, v, wanted->context, wanted->n_context) != GRPC_STATUS_OK)
+		return csl_fail(op, GRPC_STATUS_ALREADY_EXISTS,
+		    "the volume '%s' exists with other parameters", v->name);
 	return GRPC_STATUS_OK;
 }
 
-/* Returns the requested size; 0 if none is given. A directory has no fixed size; the number is only
- * stored. */
-static int64_t
-capacity_of(const Csi__V1__CapacityRange *range)
+/* Finds the source of the contents, and holds it. Sets its kind, and the size that a copy needs. */
+static int
+find_source(struct csl_op *op, const CslVolume *v, enum csl_kind *ret_kind, int64_t *ret_size)
 {
-	if (!range)
-		return 0;
-	return range->required_bytes > 0 ? range->required_bytes : range->limit_bytes;
-}
-
-int
-csl_create_volume(struct csl *c, const void *request, void *rep, struct csl_result *result)
-{
-	static Csi__V1__Volume answer;
-	const Csi__V1__CreateVolumeRequest *req = request;
-	const Csi__V1__CapacityRange *range = req->capacity_range;
-	int status = check_create(req, result);
+	bool snapshot = v->source_snapshot_id[0] != '\0', block;
+	const char *id = snapshot ? v->source_snapshot_id : v->source_volume_id;
 	struct err e = { 0 };
-	CslVolume *v;
+	void *source;
+	int status;
 
+	*ret_kind = snapshot ? CSL_SNAPSHOT : CSL_VOLUME;
+	status = csl_hold(op, snapshot ? "snapshot" : "controller", id);
 	if (status != GRPC_STATUS_OK)
 		return status;
-	v = csl_store_by_name(c->store, req->name);
-	if (v) {
-		status = check_same(v, range, result);
-		if (status != GRPC_STATUS_OK)
-			return status;
-	} else {
-		if (csl_store_create(c->store, req->name, capacity_of(range), &v, &e) < 0)
-			return csl_fail(result,
-			    e.code == -ENOSPC ? GRPC_STATUS_RESOURCE_EXHAUSTED
-					      : GRPC_STATUS_INTERNAL,
-			    "%s", e.msg);
-	}
-	csi__v1__volume__init(&answer);
-	answer.volume_id = v->id;
-	answer.capacity_bytes = v->capacity_bytes;
-	((Csi__V1__CreateVolumeResponse *)rep)->volume = &answer;
+	source = csl_store_load(op->csl->store, *ret_kind, id, &op->arena, &e);
+	if (!source)
+		return e.code == -ENOENT ? csl_fail(op, GRPC_STATUS_NOT_FOUND, "%s", e.msg)
+					 : csl_internal(op, &e);
+	block = (snapshot ? ((CslSnapshot *)source)->block : ((CslVolume *)source)->block) != 0;
+	*ret_size =
+	    snapshot ? ((CslSnapshot *)source)->size_bytes : ((CslVolume *)source)->capacity_bytes;
+	if (block != (v->block != 0))
+		return csl_invalid(op, "a copy of %s '%s' must also be a %s",
+		    snapshot ? "snapshot" : "volume", id, block ? "block device" : "directory");
 	return GRPC_STATUS_OK;
 }
 
+static int64_t
+round_up(int64_t size)
+{
+	return size <= INT64_MAX - BLOCK_SIZE ? (size + BLOCK_SIZE - 1) / BLOCK_SIZE * BLOCK_SIZE
+					      : size;
+}
+
+/* Decides the capacity: at least `least`. A directory has no fixed size, so it may be 0. */
+static int
+choose_capacity(struct csl_op *op, CslVolume *v, const Csi__V1__CapacityRange *range, int64_t least)
+{
+	int64_t wanted = range ? range->required_bytes : 0, limit = range ? range->limit_bytes : 0;
+
+	if (wanted == 0)
+		wanted = v->block && (limit == 0 || limit > BLOCK_DEFAULT) ? BLOCK_DEFAULT : limit;
+	if (wanted < least)
+		wanted = least;
+	if (v->block)
+		wanted = round_up(wanted);
+	if (limit > 0 && wanted > limit)
+		return csl_fail(op, GRPC_STATUS_OUT_OF_RANGE,
+		    "the volume needs %lld bytes, and the limit is %lld", (long long)wanted,
+		    (long long)limit);
+	if (op->csl->capacity_bytes > 0 &&
+	    wanted - v->capacity_bytes > op->csl->capacity_bytes - csl_volumes_size(op))
+		return csl_fail(op, GRPC_STATUS_RESOURCE_EXHAUSTED,
+		    "there is no capacity for %lld bytes more",
+		    (long long)(wanted - v->capacity_bytes));
+	v->capacity_bytes = wanted;
+	return GRPC_STATUS_OK;
+}
+
+/* Grows the file of a block volume to its capacity. */
+static int
+grow_file(struct csl_op *op, const CslVolume *v, struct err *e)
+{
+	cleanup_close int fd = csl_store_data(op->csl->store, CSL_VOLUME, v->id, true, e);
+
+	if (fd < 0)
+		return fd;
+	return ftruncate(fd, v->capacity_bytes) < 0 || fsync(fd) < 0
+		   ? err_set(e, -errno, "grow the file of volume %s", v->id)
+		   : 0;
+}
+
+/* Makes the data and the record. A copy may take long, so its record is there from the begin, and a
+ * start after a crash finds it. */
+static int
+store_volume(struct csl_op *op, CslVolume *v, enum csl_kind from, struct err *e)
+{
+	struct csl_store *s = op->csl->store;
+	const char *source =
+	    v->source_snapshot_id[0] != '\0' ? v->source_snapshot_id : v->source_volume_id;
+	int r;
+
+	if (source[0] == '\0') {
+		r = csl_store_make_data(s, v->id, v->block != 0, v->capacity_bytes, e);
+	} else {
+		v->unfinished = true;
+		r = csl_store_save(s, CSL_VOLUME, v, e);
+		if (r == 0)
+			r = csl_store_copy_data(s, from, source, CSL_VOLUME, v->id, e);
+		if (r == 0 && v->block)
+			r = grow_file(op, v, e);
+		v->unfinished = false;
+	}
+	if (r == 0)
+		r = csl_store_save(s, CSL_VOLUME, v, e);
+	if (r < 0)
+		(void)csl_store_remove(s, CSL_VOLUME, v->id, NULL);
+	return r;
+}
+
+static int
+make_volume(struct csl_op *op, const Csi__V1__CreateVolumeRequest *req, CslVolume *v)
+{
+	enum csl_kind from = CSL_VOLUME;
+	struct id id = id_random();
+	char hex[ID_HEX_SIZE];
+	struct err e = { 0 };
+	int64_t least = 0;
+	int status = GRPC_STATUS_OK;
+
+	if (req->volume_content_source)
+		status = find_source(op, v, &from, &least);
+	if (status == GRPC_STATUS_OK)
+		status = csl_topology_choose(op, req->accessibility_requirements, v);
+	if (status == GRPC_STATUS_OK)
+		status = choose_capacity(op, v, req->capacity_range, least);
+	if (status != GRPC_STATUS_OK)
+		return status;
+	id_to_hex(&id, hex);
+	v->id = csl_copy(&op->arena, hex);
+	return store_volume(op, v, from, &e) < 0 ? csl_internal(op, &e) : GRPC_STATUS_OK;
+}
+
 int
-csl_delete_volume(struct csl *c, const void *request, void *rep, struct csl_result *result)
+csl_create_volume(struct csl_op *op, const void *request, void *rep)
+{
+	const Csi__V1__CreateVolumeRequest *req = request;
+	CslVolume *v = csl_alloc(&op->arena, 1, sizeof *v), *there;
+	char id[ID_HEX_SIZE];
+	int status = check_create(op, req);
+
+	if (status == GRPC_STATUS_OK)
+		status = csl_hold(op, "volume-name", req->name);
+	if (status != GRPC_STATUS_OK)
+		return status;
+	describe(op, req, v);
+	if (csl_store_find(op->csl->store, CSL_VOLUME, req->name, id)) {
+		status = csl_volume_get(op, id, &there);
+		if (status == GRPC_STATUS_OK)
+			status = check_same(op, there, v, req->capacity_range);
+		v = there;
+	} else {
+		status = make_volume(op, req, v);
+	}
+	if (status == GRPC_STATUS_OK)
+		((Csi__V1__CreateVolumeResponse *)rep)->volume = csl_volume_answer(op, v);
+	return status;
+}
+
+/* --- the other methods of a volume --- */
+
+int
+csl_delete_volume(struct csl_op *op, const void *request, void *rep)
 {
 	const Csi__V1__DeleteVolumeRequest *req = request;
+	cleanup_close int lock_fd = -1;
 	struct err e = { 0 };
+	const CslMount *mount;
+	const char *node;
 	CslVolume *v;
-	int status = csl_volume_get(c, req->volume_id, &v, result);
+	int status = csl_hold(op, "controller", req->volume_id);
 
-	if (status == GRPC_STATUS_NOT_FOUND)
-		return GRPC_STATUS_OK;
+	if (status == GRPC_STATUS_OK)
+		status = csl_volume_get(op, req->volume_id, &v);
 	if (status != GRPC_STATUS_OK)
-		return status;
-	if (v->n_mounts > 0)
-		return csl_fail(result, GRPC_STATUS_FAILED_PRECONDITION,
-		    "volume %s is in use: it is mounted on %s", v->id, v->mounts[0]->target);
-	if (csl_store_delete(c->store, v, &e) < 0)
-		return csl_fail(result, GRPC_STATUS_INTERNAL, "%s", e.msg);
-	return GRPC_STATUS_OK;
+		return status == GRPC_STATUS_NOT_FOUND ? GRPC_STATUS_OK : status;
+	if (v->n_attachments > 0)
+		return csl_fail(op, GRPC_STATUS_FAILED_PRECONDITION,
+		    "volume %s is in use: it is attached to node %s", v->id,
+		    v->attachments[0]->node_id);
+	lock_fd = csl_store_lock(op->csl->store, v->id, &e);
+	if (lock_fd < 0)
+		return csl_internal(op, &e);
+	mount = csl_volume_mounted(op, v->id, &node);
+	if (mount)
+		return csl_fail(op, GRPC_STATUS_FAILED_PRECONDITION,
+		    "volume %s is in use: it is mounted on %s of node %s", v->id, mount->target,
+		    node);
+	return csl_store_remove(op->csl->store, CSL_VOLUME, v->id, &e) < 0 ? csl_internal(op, &e)
+									   : GRPC_STATUS_OK;
 }
 
-/* Expands a volume: only the stored number changes, because a directory has no fixed size; the node
- * has nothing to do. */
+/* Expands a volume. A directory has no fixed size, so only the stored number changes; the file of a
+ * block device grows, and nodes with its loop device must resize that. */
 int
-csl_controller_expand_volume(
-    struct csl *c, const void *request, void *rep, struct csl_result *result)
+csl_controller_expand_volume(struct csl_op *op, const void *request, void *rep)
 {
 	const Csi__V1__ControllerExpandVolumeRequest *req = request;
 	Csi__V1__ControllerExpandVolumeResponse *r = rep;
 	const Csi__V1__CapacityRange *range = req->capacity_range;
 	struct err e = { 0 };
+	const char *node;
 	CslVolume *v;
-	int status = csl_volume_get(c, req->volume_id, &v, result);
+	int status = csl_hold(op, "controller", req->volume_id);
 
 	if (status == GRPC_STATUS_OK)
-		status = range ? check_range(range, result)
-			       : csl_invalid(result, "the capacity range is missing");
+		status = csl_volume_get(op, req->volume_id, &v);
+	if (status == GRPC_STATUS_OK)
+		status = range ? csl_check_range(op, range)
+			       : csl_invalid(op, "the capacity range is missing");
+	if (status == GRPC_STATUS_OK && req->volume_capability)
+		status =
+		    csl_check_type(op, v, req->volume_capability, GRPC_STATUS_INVALID_ARGUMENT);
 	if (status != GRPC_STATUS_OK)
 		return status;
 	if (range->limit_bytes > 0 && v->capacity_bytes > range->limit_bytes)
-		return csl_fail(result, GRPC_STATUS_OUT_OF_RANGE,
+		return csl_fail(op, GRPC_STATUS_OUT_OF_RANGE,
 		    "volume %s has already %lld bytes and cannot shrink", v->id,
 		    (long long)v->capacity_bytes);
-	if (capacity_of(range) > v->capacity_bytes &&
-	    csl_store_resize(c->store, v, capacity_of(range), &e) < 0)
-		return csl_fail(result, GRPC_STATUS_INTERNAL, "%s", e.msg);
+	if (range->required_bytes > v->capacity_bytes || range->required_bytes == 0) {
+		status = choose_capacity(op, v, range, v->capacity_bytes);
+		if (status != GRPC_STATUS_OK)
+			return status;
+		if ((v->block && grow_file(op, v, &e) < 0) ||
+		    csl_store_save(op->csl->store, CSL_VOLUME, v, &e) < 0)
+			return csl_internal(op, &e);
+	}
 	r->capacity_bytes = v->capacity_bytes;
+	r->node_expansion_required =
+	    op->csl->node_expand || (v->block && csl_volume_mounted(op, v->id, &node));
 	return GRPC_STATUS_OK;
 }
 
 int
-csl_validate_volume_capabilities(
-    struct csl *c, const void *request, void *rep, struct csl_result *result)
+csl_controller_modify_volume(struct csl_op *op, const void *request, void *rep)
 {
-	static Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed confirmed;
+	const Csi__V1__ControllerModifyVolumeRequest *req = request;
+	struct err e = { 0 };
+	CslVolume *v;
+	int status = csl_hold(op, "controller", req->volume_id);
+
+	if (status == GRPC_STATUS_OK)
+		status = csl_volume_get(op, req->volume_id, &v);
+	if (status == GRPC_STATUS_OK)
+		status = csl_check_mutable(op, req->mutable_parameters, req->n_mutable_parameters);
+	if (status != GRPC_STATUS_OK)
+		return status;
+	for (size_t i = 0; i < req->n_mutable_parameters; i++)
+		csl_pairs_set(&op->arena, &v->mutable_parameters, &v->n_mutable_parameters,
+		    req->mutable_parameters[i]->key, req->mutable_parameters[i]->value);
+	return csl_store_save(op->csl->store, CSL_VOLUME, v, &e) < 0 ? csl_internal(op, &e)
+								     : GRPC_STATUS_OK;
+}
+
+int
+csl_validate_volume_capabilities(struct csl_op *op, const void *request, void *rep)
+{
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *req = request;
 	Csi__V1__ValidateVolumeCapabilitiesResponse *r = rep;
 	CslVolume *v;
 	int status;
 
 	if (req->n_volume_capabilities == 0)
-		return csl_invalid(result, "the volume capabilities are missing");
-	status = csl_volume_get(c, req->volume_id, &v, result);
+		return csl_invalid(op, "the volume capabilities are missing");
+	status = csl_volume_get(op, req->volume_id, &v);
 	if (status != GRPC_STATUS_OK)
 		return status;
-	if (check_capabilities(req->volume_capabilities, req->n_volume_capabilities, result) !=
-	    GRPC_STATUS_OK) {
-		r->message = result->message;
+	if (csl_check_capabilities(op, req->volume_capabilities, req->n_volume_capabilities) !=
+		GRPC_STATUS_OK ||
+	    csl_check_type(op, v, req->volume_capabilities[0], GRPC_STATUS_INVALID_ARGUMENT) !=
+		GRPC_STATUS_OK ||
+	    csl_check_context(op, v, req->volume_context, req->n_volume_context) !=
+		GRPC_STATUS_OK) {
+		r->message = op->message;
 		return GRPC_STATUS_OK;
 	}
-	csi__v1__validate_volume_capabilities_response__confirmed__init(&confirmed);
-	confirmed.volume_context = req->volume_context;
-	confirmed.n_volume_context = req->n_volume_context;
-	confirmed.volume_capabilities = req->volume_capabilities;
-	confirmed.n_volume_capabilities = req->n_volume_capabilities;
-	confirmed.parameters = req->parameters;
-	confirmed.n_parameters = req->n_parameters;
-	r->confirmed = &confirmed;
-	return GRPC_STATUS_OK;
-}
-
-/* One element of a page of the list: an entry, its volume, and the pointer to it. */
-struct page {
-	Csi__V1__ListVolumesResponse__Entry entry;
-	Csi__V1__Volume volume;
-};
-
-static size_t
-count_from(struct csl *c, CslVolume *v, size_t max)
-{
-	size_t n = 0;
-
-	while (v && (max == 0 || n < max)) {
-		n++;
-		v = csl_store_after(c->store, v);
-	}
-	return n;
-}
-
-int
-csl_list_volumes(struct csl *c, const void *request, void *rep, struct csl_result *result)
-{
-	const Csi__V1__ListVolumesRequest *req = request;
-	Csi__V1__ListVolumesResponse *r = rep;
-	struct page *pages;
-	struct id token;
-	CslVolume *v;
-	size_t n;
-
-	if (req->max_entries < 0)
-		return csl_invalid(result, "max_entries is negative");
-	if (req->starting_token[0] != '\0' && !id_from_hex(req->starting_token, &token))
-		return csl_fail(result, GRPC_STATUS_ABORTED, "the starting token is invalid");
-	v = csl_store_from_id(c->store, req->starting_token);
-	n = count_from(c, v, (size_t)req->max_entries);
-	if (n == 0)
-		return GRPC_STATUS_OK;
-	result->scratch = mem_zeroed(n, sizeof *pages + sizeof *r->entries);
-	pages = result->scratch;
-	r->entries = (void *)(pages + n);
-	for (size_t i = 0; i < n; i++, v = csl_store_after(c->store, v)) {
-		csi__v1__list_volumes_response__entry__init(&pages[i].entry);
-		csi__v1__volume__init(&pages[i].volume);
-		pages[i].volume.volume_id = v->id;
-		pages[i].volume.capacity_bytes = v->capacity_bytes;
-		pages[i].entry.volume = &pages[i].volume;
-		r->entries[r->n_entries++] = &pages[i].entry;
-	}
-	if (v)
-		r->next_token = v->id;
-	return GRPC_STATUS_OK;
-}
-
-int
-csl_controller_get_capabilities(
-    struct csl *c, const void *request, void *rep, struct csl_result *result)
-{
-	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {
-		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME,
-		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES,
-		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
-	};
-	static Csi__V1__ControllerServiceCapability__RPC rpcs[ELEMENTSOF(types)];
-	static Csi__V1__ControllerServiceCapability caps[ELEMENTSOF(types)],
-	    *list[ELEMENTSOF(types)];
-	Csi__V1__ControllerGetCapabilitiesResponse *r = rep;
-
-	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
-		csi__v1__controller_service_capability__rpc__init(&rpcs[i]);
-		csi__v1__controller_service_capability__init(&caps[i]);
-		rpcs[i].type = types[i];
-		caps[i].type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
-		caps[i].rpc = &rpcs[i];
-		list[i] = &caps[i];
-	}
-	r->capabilities = list;
-	r->n_capabilities = ELEMENTSOF(list);
+	r->confirmed = csl_alloc(&op->arena, 1, sizeof *r->confirmed);
+	csi__v1__validate_volume_capabilities_response__confirmed__init(r->confirmed);
+	r->confirmed->volume_context = req->volume_context;
+	r->confirmed->n_volume_context = req->n_volume_context;
+	r->confirmed->volume_capabilities = req->volume_capabilities;
+	r->confirmed->n_volume_capabilities = req->n_volume_capabilities;
+	r->confirmed->parameters = req->parameters;
+	r->confirmed->n_parameters = req->n_parameters;
 	return GRPC_STATUS_OK;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* csl_mount.c: bind mounts of volume directories. Runs in: drover-csi-local, with CAP_SYS_ADMIN. */
+/* csl_mount.c: bind mounts of volumes. Runs in: drover-csi-local, with CAP_SYS_ADMIN. */
 #include "contrib/csi-local/csl_mount.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "common/cleanup.h"
 
@@ -14,37 +16,43 @@
 #define STACK_MAX 16
 
 int
-csl_mount_state(int dir_fd, const char *target, struct err *e)
+csl_mount_state(const struct csl_source *s, const char *target, struct err *e)
 {
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
 	struct statx at, dir;
+	bool same;
 
 	if (statx(AT_FDCWD, target, flags, STATX_TYPE | STATX_INO, &at) < 0)
 		return errno == ENOENT ? 0 : err_set(e, -errno, "check %s", target);
 	if (!(at.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 		return 0;
-	if (statx(dir_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &dir) < 0)
-		return err_set(e, -errno, "check the volume's directory");
-	if (at.stx_dev_major != dir.stx_dev_major || at.stx_dev_minor != dir.stx_dev_minor ||
-	    at.stx_ino != dir.stx_ino)
-		return err_say(e, -EBUSY, "something else is mounted on %s", target);
-	return 1;
+	if (s->device) {
+		same = S_ISBLK(at.stx_mode) &&
+		       makedev(at.stx_rdev_major, at.stx_rdev_minor) == s->device;
+	} else {
+		if (statx(s->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &dir) < 0)
+			return err_set(e, -errno, "check the volume's directory");
+		same = at.stx_dev_major == dir.stx_dev_major &&
+		       at.stx_dev_minor == dir.stx_dev_minor && at.stx_ino == dir.stx_ino;
+	}
+	return same ? 1 : err_say(e, -EBUSY, "something else is mounted on %s", target);
 }
 
 int
-csl_mount_bind(int source_fd, const char *target, uint64_t attrs, struct err *e)
+csl_mount_bind(const struct csl_source *s, const char *target, uint64_t attrs, struct err *e)
 {
 	struct mount_attr attr = {
 		.attr_set = attrs,
-		.attr_clr = attrs & MOUNT_ATTR__ATIME ? MOUNT_ATTR__ATIME : 0,
+		.attr_clr = (attrs & MOUNT_ATTR__ATIME ? MOUNT_ATTR__ATIME : 0) |
+			    (s->device ? MOUNT_ATTR_NODEV : 0),
 		.propagation = MS_PRIVATE,
 	};
 	cleanup_close int tree = -1, at = -1;
 
-	at = open(target, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	at = open(target, O_PATH | (s->device ? 0 : O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC);
 	if (at < 0)
 		return err_set(e, -errno, "open %s", target);
-	tree = open_tree(source_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	tree = open_tree(s->fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 	if (tree < 0)
 		return err_set(e, -errno, "clone the volume's mount for %s", target);
 	if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
@@ -55,12 +63,12 @@ csl_mount_bind(int source_fd, const char *target, uint64_t attrs, struct err *e)
 }
 
 int
-csl_mount_undo(int dir_fd, const char *target, struct err *e)
+csl_mount_undo(const struct csl_source *s, const char *target, struct err *e)
 {
 	int r = 0;
 
 	for (int i = 0; i < STACK_MAX; i++) {
-		r = csl_mount_state(dir_fd, target, e);
+		r = csl_mount_state(s, target, e);
 		if (r <= 0)
 			return r;
 		if (umount2(target, UMOUNT_NOFOLLOW) < 0)

@@ -19,7 +19,7 @@ if [ ! -e /root/second ]; then
 		  config { enabled = true }
 		}
 		plugin "exec" {
-		  config { allow_caps = ["sys_admin", "dac_override", "fowner"] }
+		  config { allow_caps = ["sys_admin", "dac_override", "fowner", "chown"] }
 		}
 		client {
 		  disk_free_mb = 1000000
