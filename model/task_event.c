@@ -65,6 +65,8 @@ static const struct event_kind {
 	    .field = EVENT_FIELD(message) },
 	[EVENT_RESTORE_FAILED] = { "Failed Restoring Task", .otherwise = "",
 	    .detail = "kill_reason", .field = EVENT_FIELD(kill_reason) },
+	[EVENT_PLUGIN_WAITS] = { "Plugin is not ready", .otherwise = "", .detail = "message",
+	    .field = EVENT_FIELD(message) },
 	[EVENT_PLUGIN_UNHEALTHY] = { "Plugin became unhealthy", .otherwise = "",
 	    .detail = "message", .field = EVENT_FIELD(message) },
 	[EVENT_PLUGIN_HEALTHY] = { "Plugin became healthy", .otherwise = "", .detail = "message",

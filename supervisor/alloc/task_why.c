@@ -217,6 +217,7 @@ static const struct {
 	{ EVENT_LEADER_DEAD, "The leader task of its allocation ended: " },
 	{ EVENT_MAIN_DEAD, "The main tasks of its allocation ended: " },
 	{ EVENT_RESTORE_FAILED, "It could not be recovered after a restart of the agent: " },
+	{ EVENT_PLUGIN_WAITS, "As a plugin it does not answer yet: " },
 	{ EVENT_PLUGIN_UNHEALTHY, "As a plugin it is not healthy: " },
 	{ EVENT_ALLOC_UNHEALTHY, "Its allocation is not healthy: " },
 	{ EVENT_RECONNECTED, "The servers had lost contact with its node: " },

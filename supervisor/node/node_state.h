@@ -23,6 +23,9 @@ void node_put_driver(struct sup *sup, const char *driver, bool enabled);
  * node_changed(). */
 void node_forget_plugins(struct sup *sup);
 void node_put_plugin(struct sup *sup, bool controller, const char *id, const struct csi_info *info);
+/* Adds a copy of an event with its subsystem (such as "Storage"), message and details. The node has
+ * the last ten; the source is notified. */
+void node_event_add(struct sup *sup, const struct node_event *event);
 /* Notifies the source that the node has changed. */
 void node_changed(struct sup *sup);
 /* Sets the drain that is in progress (NULL: none). *drain is copied. */

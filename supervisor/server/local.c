@@ -90,6 +90,12 @@ on_node_updated(struct source *s)
 	local_mark_node(local_of(s));
 }
 
+static void
+on_node_event(struct source *s, const struct node_event *ev)
+{
+	local_node_changed(local_of(s));
+}
+
 static uint64_t
 get_index(struct sup *sup)
 {
@@ -126,6 +132,7 @@ static const struct source_ops local_ops = {
 	.collect = local_alloc_collect,
 	.collect_oldest = local_alloc_collect_oldest,
 	.node_updated = on_node_updated,
+	.node_event = on_node_event,
 	.claim = local_claim_acquire,
 	.claim_cancel = local_attach_cancel,
 	.release = local_claim_release,

@@ -13,6 +13,7 @@
 struct alloc;
 struct causes;
 struct drain_strategy;
+struct node_event;
 struct service_registration;
 struct source;
 struct source_api;
@@ -67,6 +68,8 @@ struct source_ops {
 	bool (*collect_oldest)(struct source *s);
 	/* Node attributes, drivers, plugins or resources changed. */
 	void (*node_updated)(struct source *s);
+	/* The node has a new event, which is the last one of node_get(). */
+	void (*node_event)(struct source *s, const struct node_event *ev);
 	/* Checks whether this node supports the alloc, before anything of it starts. Returns 0, or
 	 * -EINVAL with a sentence. NULL: the source places only supported allocs. */
 	int (*check)(struct source *s, const struct sup_alloc *sa, struct err *e);

@@ -16,6 +16,7 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/node/mounts.h"
+#include "supervisor/node/node_state.h"
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_calls.h"
 
@@ -149,10 +150,31 @@ on_retry(void *arg)
 	mount_advance(m);
 }
 
+/* Adds an event of the node, as Nomad's client does. *e is the failure; NULL: it succeeded. */
+static void
+report_to_node(const struct mount *m, const struct err *e)
+{
+	cleanup_done(node_event) struct node_event ev;
+
+	node_event_init(&ev);
+	str_set(&ev.subsystem, "Storage");
+	str_set(&ev.message, m->unmounting ? "Unmount volume" : "Mount volume");
+	string_map_set(&ev.details, "volume_id", m->rec.volume_id);
+	string_map_set(&ev.details, "alloc_id", m->rec.alloc);
+	string_map_set(&ev.details, "success", e ? "false" : "true");
+	if (e)
+		string_map_set(&ev.details, "error", e->msg);
+	node_event_add(m->sup, &ev);
+}
+
 void
 mount_finish(struct mount *m, int r, const struct err *e)
 {
 	volume_cb *cb = m->cb;
+
+	/* Repeated failures of unmounting are the first one's. */
+	if (r < 0 && r != -ECANCELED && (!m->unmounting || m->retry_usec == RETRY_USEC))
+		report_to_node(m, e);
 
 	m->busy = false;
 	m->cb = NULL;
@@ -242,6 +264,8 @@ begin_action(struct mount *m, const struct action *at)
 	}
 	if (m->step == MOUNT_GONE && m->sup->volumes->gone)
 		m->sup->volumes->gone(m->sup, &m->rec.alloc_id, m->rec.alias);
+	if (m->begun && m->at != &check_again[1])
+		report_to_node(m, NULL);
 	mount_finish(m, 0, NULL);
 }
 

@@ -216,15 +216,30 @@ settle_calls(struct plugin *p, const struct err *e)
 	}
 }
 
+/* Fills in the sentence for an instance that cannot be connected to. what explains it; "" if *e is
+ * enough. */
+static void
+explain_failure(const struct plugin *p, const char *what, const struct err *e, struct err *ret)
+{
+	char alloc[ID_UUID_SIZE];
+
+	id_to_uuid(&p->alloc, alloc);
+	(void)err_say(ret, e->code,
+	    "failed to open grpc connection to addr %s/csi/sock/%s/csi.sock: %s%s",
+	    p->sup->args.data_dir, alloc, what, e->code == -ENOENT ? "" : e->msg);
+}
+
 static void
 on_opened(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct plugin *p = arg;
+	struct err why = { 0 };
 
 	p->opening = 0;
 	if (r < 0) {
 		p->channel = CHANNEL_CLOSED;
-		settle_calls(p, e);
+		explain_failure(p, "it takes connections, but no gRPC server answers: ", e, &why);
+		settle_calls(p, &why);
 		return;
 	}
 	p->channel = CHANNEL_OPEN;
@@ -237,11 +252,17 @@ on_connected(struct sup *sup, void *arg, int r, const void *rep, int fd, const s
 {
 	CsiPluginOpenReq req = CSI_PLUGIN_OPEN_REQ__INIT;
 	struct plugin *p = arg;
+	struct err why = { 0 };
 
 	p->opening = 0;
 	if (r < 0) {
 		p->channel = CHANNEL_CLOSED;
-		settle_calls(p, e);
+		explain_failure(p,
+		    r == -ENOENT ? "no such file or directory: the plugin does not "
+				   "listen at its CSI_ENDPOINT"
+				 : "",
+		    e, &why);
+		settle_calls(p, &why);
 		return;
 	}
 	p->channel_no = ++sup->plugins->channel_no;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "supervisor/core/changed.h"
@@ -35,24 +36,30 @@ has_half(const struct plugin *p, enum csi_plugin_kind half)
 	return p->kind == CSI_PLUGIN_MONOLITH || p->kind == half;
 }
 
+/* Of several instances, one that answers is called, and one that may answer again soon is waited
+ * for, before one that ends. */
+static int
+rank(const struct plugin *p)
+{
+	return p->healthy ? 2 : p->runs;
+}
+
 struct plugin *
 plugin_find(struct sup *sup, const char *id, enum csi_plugin_kind half)
 {
-	struct plugin *p;
+	struct plugin *p, *best = NULL;
 
 	LIST_FOREACH (p, &sup->plugins->instances, link)
-		if (p->registered && has_half(p, half) && strcmp(p->id, id) == 0)
-			return p;
-	return NULL;
+		if (p->registered && has_half(p, half) && strcmp(p->id, id) == 0 &&
+		    (!best || rank(p) > rank(best)))
+			best = p;
+	return best;
 }
 
 struct plugin *
 plugin_next(struct sup *sup, struct plugin *p)
 {
-	do
-		p = p ? LIST_NEXT(p, link) : LIST_FIRST(&sup->plugins->instances);
-	while (p && !p->registered);
-	return p;
+	return p ? LIST_NEXT(p, link) : LIST_FIRST(&sup->plugins->instances);
 }
 
 bool
@@ -108,6 +115,28 @@ plugin_container_root(const struct plugin *p)
 	return p->container_root;
 }
 
+uint64_t
+plugin_channel(const struct plugin *p)
+{
+	return p->channel_no;
+}
+
+static struct csi_info *
+make_first_info(const struct plugin *p)
+{
+	struct csi_info *info = csi_info_new();
+	char alloc[ID_UUID_SIZE];
+
+	str_set(&info->plugin_id, p->id);
+	if (!id_is_zero(&p->alloc)) {
+		id_to_uuid(&p->alloc, alloc);
+		str_set(&info->alloc_id, alloc);
+	}
+	info->update_time = clock_real_ns();
+	str_set(&info->health_description, "initial fingerprint not completed");
+	return info;
+}
+
 struct plugin *
 plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind, const struct id *alloc,
     const char *container_root)
@@ -119,18 +148,41 @@ plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind, const str
 		.alloc = *alloc,
 		.id = mem_strdup(id),
 		.container_root = mem_strdup(container_root) };
+	*(kind == CSI_PLUGIN_CONTROLLER ? &p->controller : &p->node) = make_first_info(p);
 	LIST_INSERT_HEAD(&sup->plugins->instances, p, link);
 	return p;
+}
+
+/* Of several instances the node has the one that is called. */
+static void
+update_node(struct sup *sup)
+{
+	struct plugin *p;
+
+	node_forget_plugins(sup);
+	LIST_FOREACH (p, &sup->plugins->instances, link) {
+		if (p->controller && p == plugin_find(sup, p->id, CSI_PLUGIN_CONTROLLER))
+			node_put_plugin(sup, true, p->id, p->controller);
+		if (p->node && p == plugin_find(sup, p->id, CSI_PLUGIN_NODE))
+			node_put_plugin(sup, false, p->id, p->node);
+	}
+	node_changed(sup);
+	changed_mark(sup, CHANGED_PLUGINS);
 }
 
 void
 plugin_free(struct plugin *p)
 {
+	struct sup *sup;
+
 	if (!p)
 		return;
+	sup = p->sup;
 	LIST_REMOVE(p, link);
 	plugin_calls_abandon(p);
 	plugin_channel_close(p);
+	if (p->registered)
+		update_node(sup);
 	csi_info_free(p->controller);
 	csi_info_free(p->node);
 	free(p->id);
@@ -151,18 +203,42 @@ plugin_set_run(struct plugin *p, const struct id *run)
 	plugin_channel_close(p);
 }
 
+/* An event of the node: servers and users see it also when the plugin is gone. */
 static void
-update_node(struct sup *sup)
+report_health(const struct plugin *p, const char *description)
 {
-	node_forget_plugins(sup);
-	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
-		if (p->controller)
-			node_put_plugin(sup, true, p->id, p->controller);
-		if (p->node)
-			node_put_plugin(sup, false, p->id, p->node);
+	cleanup_done(node_event) struct node_event ev;
+
+	node_event_init(&ev);
+	str_set(&ev.subsystem, "CSI");
+	ev.message = p->healthy
+			 ? mem_printf("CSI plugin %s became healthy", p->id)
+			 : mem_printf("CSI plugin %s became unhealthy: %s", p->id, description);
+	string_map_set(&ev.details, "plugin", p->id);
+	string_map_set(&ev.details, "type", csi_plugin_kind_names[p->kind]);
+	node_event_add(p->sup, &ev);
+}
+
+bool
+plugin_set_health(struct plugin *p, bool healthy, const char *description)
+{
+	struct csi_info *infos[] = { p->controller, p->node };
+	bool changed = healthy != p->healthy, differs = changed;
+
+	p->healthy = healthy;
+	for (size_t i = 0; i < ELEMENTSOF(infos); i++) {
+		if (!infos[i])
+			continue;
+		differs |= !str_eq(infos[i]->health_description, description);
+		infos[i]->healthy = healthy;
+		infos[i]->update_time = clock_real_ns();
+		str_set(&infos[i]->health_description, description);
 	}
-	node_changed(sup);
-	changed_mark(sup, CHANGED_PLUGINS);
+	if (changed && p->registered)
+		report_health(p, description);
+	if (differs && p->registered)
+		update_node(p->sup);
+	return changed;
 }
 
 void
@@ -175,34 +251,5 @@ plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_info *
 	p->registered = p->answered = true;
 	plugin_calls_check(p->sup);
 	(void)plugin_set_health(p, true, "healthy");
-	update_node(p->sup);
-}
-
-bool
-plugin_set_health(struct plugin *p, bool healthy, const char *description)
-{
-	struct csi_info *infos[] = { p->controller, p->node };
-	bool changed = healthy != p->healthy;
-
-	p->healthy = healthy;
-	for (size_t i = 0; i < ELEMENTSOF(infos); i++) {
-		if (!infos[i])
-			continue;
-		infos[i]->healthy = healthy;
-		infos[i]->update_time = clock_real_ns();
-		str_set(&infos[i]->health_description, description);
-	}
-	if (changed && p->registered)
-		update_node(p->sup);
-	return changed;
-}
-
-void
-plugin_deregister(struct plugin *p)
-{
-	if (!p->registered)
-		return;
-	p->registered = false;
-	p->healthy = false;
 	update_node(p->sup);
 }

@@ -17,10 +17,10 @@ struct plugin;
 void plugins_new(struct sup *sup);
 void plugins_free(struct sup *sup);
 
-/* Returns the newest registered instance of a plugin that has this half (CSI_PLUGIN_NODE or
- * _CONTROLLER); NULL if there is none. */
+/* Returns the registered instance of a plugin that has this half (CSI_PLUGIN_NODE or _CONTROLLER);
+ * of several the newest that is healthy, else the newest that runs. NULL if there is none. */
 struct plugin *plugin_find(struct sup *sup, const char *id, enum csi_plugin_kind half);
-/* Returns the registered instance after p, newest first: from NULL to NULL. */
+/* Returns the instance after p, newest first, registered or not: from NULL to NULL. */
 struct plugin *plugin_next(struct sup *sup, struct plugin *p);
 /* Returns true if there is an instance of this id, registered or not. */
 bool plugin_exists(struct sup *sup, const char *id);
@@ -28,7 +28,8 @@ bool plugin_exists(struct sup *sup, const char *id);
 const char *plugin_id(const struct plugin *p);
 enum csi_plugin_kind plugin_kind(const struct plugin *p);
 const struct id *plugin_alloc(const struct plugin *p);
-/* Return the last fingerprint of each half; NULL if the instance does not have it. */
+/* Return the last fingerprint of each half; NULL if the instance does not have it. One that has not
+ * answered yet has an info with the cause. */
 const struct csi_info *plugin_controller_info(const struct plugin *p);
 const struct csi_info *plugin_node_info(const struct plugin *p);
 bool plugin_is_healthy(const struct plugin *p);
@@ -36,10 +37,13 @@ bool plugin_is_healthy(const struct plugin *p);
  * for raw_exec. */
 const char *plugin_container_root(const struct plugin *p);
 
-/* For plugin_task.c, which owns the instances. */
+/* Returns the number of the last channel to the instance; a new process gets a new one. */
+uint64_t plugin_channel(const struct plugin *p);
+
+/* For plugin_task.c, which owns the instances, and plugin_watch.c. */
 struct plugin *plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind,
     const struct id *alloc, const char *container_root);
-void plugin_free(struct plugin *p);
+void plugin_free(struct plugin *p); /* deregisters it */
 /* Sets the run that the plugin's socket must belong to. NULL: the task does not run; calls fail and
  * the channel is closed. */
 void plugin_set_run(struct plugin *p, const struct id *run);
@@ -49,6 +53,5 @@ void plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_i
 /* Sets the health, and updates the node if it has changed. Copies description. Returns true if the
  * health has changed. */
 bool plugin_set_health(struct plugin *p, bool healthy, const char *description);
-void plugin_deregister(struct plugin *p);
 
 #endif

@@ -52,6 +52,12 @@ on_node_updated(struct source *s)
 	nomad_node_changed(nomad_of(s));
 }
 
+static void
+on_node_event(struct source *s, const struct node_event *ev)
+{
+	nomad_event_add(nomad_of(s), ev);
+}
+
 /* In a cluster the servers drain a node; an agent that ends stops its allocs by itself. */
 static void
 set_drain(struct source *s, bool on)
@@ -114,6 +120,7 @@ static const struct source_ops nomad_ops = {
 	.collect = nomad_alloc_collect,
 	.collect_oldest = nomad_alloc_collect_oldest,
 	.node_updated = on_node_updated,
+	.node_event = on_node_event,
 	.check = nomad_check,
 	.claim = nomad_claim,
 	.claim_cancel = nomad_claim_cancel,

@@ -55,18 +55,11 @@ on_events_time(void *arg)
 }
 
 void
-nomad_event_add(
-    struct nomad *n, const char *subsystem, const char *message, const char *key, const char *value)
+nomad_event_add(struct nomad *n, const struct node_event *ev)
 {
-	struct node_event *ev;
-
 	if (n->events.n >= EVENTS_MAX)
 		list_remove(node_event, &n->events, 0);
-	ev = list_add(node_event, &n->events);
-	str_set(&ev->subsystem, subsystem);
-	str_set(&ev->message, message);
-	string_map_set(&ev->details, key, value);
-	ev->timestamp = clock_real_ns();
+	node_event_copy(ev, list_add(node_event, &n->events));
 	if (!sup_timer_is_set(&n->events_timer) && !n->events_call)
 		send_later(n);
 }

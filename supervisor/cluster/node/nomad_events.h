@@ -5,10 +5,9 @@
 
 #include "supervisor/cluster/node/nomad.h"
 
-/* Adds an event with one detail, and sends it to the servers within some seconds. The last ten are
- * kept until they can be sent. */
-void nomad_event_add(struct nomad *n, const char *subsystem, const char *message, const char *key,
-    const char *value);
+/* Sends the event to the servers within some seconds. The last ten are kept until they can be sent.
+ */
+void nomad_event_add(struct nomad *n, const struct node_event *ev);
 void nomad_events_free(struct nomad *n);
 
 #endif

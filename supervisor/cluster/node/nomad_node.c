@@ -5,7 +5,6 @@
 
 #include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_claims.h"
-#include "supervisor/cluster/node/nomad_events.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/node/nomad_services.h"
 #include "supervisor/cluster/node/nomad_update.h"
@@ -58,22 +57,6 @@ nomad_node_start(struct nomad *n)
 		nomad_register(n);
 }
 
-/* Emits events for plugins whose health changed since the last registration. */
-static void
-report_plugins(struct nomad *n, const struct node *view)
-{
-	for (size_t i = 0; i < view->csi_node_plugins.n; i++) {
-		const char *id = view->csi_node_plugins.v[i].key;
-		bool healthy = view->csi_node_plugins.v[i].value.healthy;
-		const struct csi_info *old = map_get(csi_info, &n->sent.csi_node_plugins, id);
-
-		if (!old || old->healthy != healthy)
-			nomad_event_add(n, "Storage",
-			    healthy ? "CSI plugin is healthy" : "CSI plugin is not healthy",
-			    "plugin_id", id);
-	}
-}
-
 void
 nomad_node_changed(struct nomad *n)
 {
@@ -87,7 +70,6 @@ nomad_node_changed(struct nomad *n)
 	n->sent.status = view.status;
 	if (model_equal(&node_type, &view, &n->sent))
 		return;
-	report_plugins(n, &view);
 	nomad_register_after(n, due > now + CHANGE_MS ? due - now : CHANGE_MS);
 }
 

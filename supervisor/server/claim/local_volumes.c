@@ -157,7 +157,7 @@ put_info(void *map, const char *node_id, const struct csi_info *info)
 	struct csi_info *slot = map_put(csi_info, map, node_id);
 
 	/* Of several instances of one plugin on one node a healthy one is shown. */
-	if (slot->plugin_id && slot->healthy && !info->healthy)
+	if (slot->plugin_id && (slot->healthy || !info->healthy))
 		return;
 	csi_info_done(slot);
 	csi_info_copy(info, slot);
@@ -168,8 +168,10 @@ add_instance(struct csi_plugin *plugin, const struct csi_info *info, void *map, 
 {
 	if (!info)
 		return;
-	str_set(&plugin->provider, info->provider);
-	str_set(&plugin->version, info->provider_version);
+	if (!plugin->provider) { /* of the newest instance that has answered */
+		str_set(&plugin->provider, info->provider);
+		str_set(&plugin->version, info->provider_version);
+	}
 	plugin->controller_required |= info->requires_controller_plugin;
 	put_info(map, node_id, info);
 }

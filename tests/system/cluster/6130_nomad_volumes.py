@@ -75,8 +75,10 @@ def test_a_volume_is_created_claimed_mounted_and_released():
             servers.wait_alloc(second, ["complete"])
             case.until(lambda: not claims(servers), 20, "the claim to be released")
             case.equal([p["Healthy"] for p in servers.node(me)["CSIControllerPlugins"].values()], [True], "the plugin")
-            told = {"Message": "CSI plugin is healthy", "Subsystem": "Storage", "Details": {"plugin_id": "local"}}
+            told = {"Message": "CSI plugin local became healthy", "Subsystem": "CSI", "Details": {"plugin": "local", "type": "monolith"}}
             case.until(lambda: any({k: e[k] for k in told} == told for e in servers.node(me)["Events"]), 60, "the node's event")
+            case.until(lambda: any((e["Message"], e["Subsystem"], (e["Details"] or {}).get("success")) == ("Mount volume", "Storage", "true")
+                                   for e in servers.node(me)["Events"]), 30, "the event of a mount")
             servers.delete_volume("data")
             case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
 
