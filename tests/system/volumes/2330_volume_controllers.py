@@ -92,7 +92,7 @@ def test_snapshots_are_created_listed_and_deleted():
     case.contains(drover("volume", "snapshot", "list", "-plugin", "other"), "snap-2")
     case.contains(drover("volume", "snapshot", "delete", "other", "nightly"), 'Snapshot "nightly" is deleted')
     for part, words in (("volume not found", ("create", "none")), ("-plugin is missing", ("list",)), ('unknown command "volume snapshot x"', ("x",)),
-                        ("the plugin does not implement it", ("create", "data"))):
+                        ("no capability CREATE_DELETE_SNAPSHOT", ("create", "data"))):
         if part == "volume not found":
             node.refused(404, part, "PUT", "/v1/volumes/snapshot", {"Snapshots": [{"SourceVolumeID": "none"}]})
         else:
