@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "supervisor/volume/call_args.h"
 #include "supervisor/volume/capability_check.h"
+#include "supervisor/volume/capability_gate.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/csi_error.h"
 #include "supervisor/volume/plugin_calls.h"
@@ -44,7 +45,14 @@ call_new(const char *plugin, void *arg)
 static void
 send_call(struct sup *sup, struct controller_call *c, const CsiCallReq *req, plugin_call_cb *cb)
 {
-	(void)plugin_call(sup, c->plugin, CSI_PLUGIN_CONTROLLER, req, CREATE_TIMEOUT_MS, cb, c);
+	struct err e = { 0 };
+	int r = capability_gate(sup, c->plugin, req, &e);
+
+	if (r < 0)
+		cb(sup, c, r, NULL, &e);
+	else
+		(void)plugin_call(
+		    sup, c->plugin, CSI_PLUGIN_CONTROLLER, req, CREATE_TIMEOUT_MS, cb, c);
 }
 
 static int

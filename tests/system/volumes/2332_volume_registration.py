@@ -141,6 +141,25 @@ def test_maps_that_no_request_carries_are_refused():
         forget("a")
 
 
+def test_a_controller_is_asked_only_what_it_has():
+    bare = told.Plugin(node, "bare", controller=())
+    put("a", "bare")
+    before = len(bare.calls())
+    for part, method, path, body in (
+            ("has no controller that creates volumes", "PUT", "/v1/volume/csi/b/create", told.volume("b", "bare")),
+            ("no capability CREATE_DELETE_VOLUME", "DELETE", "/v1/volume/csi/a/delete", None),
+            ("no capability LIST_VOLUMES", "GET", "/v1/volumes/external?plugin_id=bare", None),
+            ("no capability LIST_SNAPSHOTS", "GET", "/v1/volumes/snapshot?plugin_id=bare", None),
+            ("no capability CREATE_DELETE_SNAPSHOT", "PUT", "/v1/volumes/snapshot", {"Snapshots": [{"SourceVolumeID": "a", "Name": "s"}]}),
+            ("no capability CREATE_DELETE_SNAPSHOT", "DELETE", "/v1/volumes/snapshot?plugin_id=bare&snapshot_id=s", None)):
+        node.refused(400, part, method, path, body)
+    case.equal(bare.calls()[before:], [])
+    node.refused(400, "no capability CLONE_VOLUME", "PUT", "/v1/volume/csi/b/create", told.volume("b", "p", CloneID="a"))
+    case.equal([v["ID"] for v in node.ask("/v1/volumes", type="csi")], ["a"])
+    forget("a")
+    bare.purge()
+
+
 def test_no_leaks_are_left():
     plugin.purge()
     case.until(lambda: node.ask("/v1/agent/leaks") == [], 20, "no leaks")
