@@ -206,8 +206,7 @@ volume_get_mounted(
 }
 
 bool
-volume_is_mounted_for(
-    struct sup *s, const char *alloc_id, const char *namespace, const char *id)
+volume_is_mounted_for(struct sup *s, const char *alloc_id, const char *namespace, const char *id)
 {
 	return false;
 }
