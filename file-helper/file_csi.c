@@ -99,15 +99,19 @@ file_on_plugin_dir_remove(struct file *f, const struct file_plugin_dir_remove_re
     struct file_plugin_dir_remove_rep *rep, int *ret_fd, struct err *e)
 {
 	char alloc[ID_UUID_SIZE], root[CSI_ROOT_SIZE];
-	int r;
+	struct err other = { 0 };
+	int r, removed;
 
 	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0)
 		return r;
-	if (req->plugin[0] != '\0' && ((r = csi_root_path(req->kind, req->plugin, root, e)) < 0 ||
-					  (r = remove_root(f, root, e)) < 0))
+	if (req->plugin[0] != '\0' && (r = csi_root_path(req->kind, req->plugin, root, e)) < 0)
 		return r;
+	if (req->plugin[0] != '\0')
+		r = remove_root(f, root, e);
 	CRASH_POINT(FILE_AFTER_PLUGIN_REMOVE);
-	return file_trash_put(f, FILE_ROOT_CSI_SOCK, alloc, e);
+	/* The socket is of no use to anyone, also if the root has to stay. */
+	removed = file_trash_put(f, FILE_ROOT_CSI_SOCK, alloc, r < 0 ? &other : e);
+	return r < 0 ? r : removed;
 }
 
 /* Returns the root of the place's plugin, or a negative errno. */

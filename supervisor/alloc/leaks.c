@@ -20,6 +20,7 @@
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/table/alloc_table.h"
+#include "supervisor/volume/plugin_dirs.h"
 #include "supervisor/volume/volumes.h"
 
 #define LIST_MAX (64u * 1024 * 1024) /* bytes of names from file-helper */
@@ -60,23 +61,32 @@ alloc_explains(struct sup *sup, const char *name)
 	return id_from_uuid(name, &id) && alloc_find(sup, &id);
 }
 
-/* Returns true if an alloc has a task that is this plugin. Its root is "node/hp", of kind and id.
- */
+/* The socket's directory of a plugin's task is removed when the task ends, not with its alloc. */
+static bool
+socket_explains(struct sup *sup, const char *name)
+{
+	struct sup_alloc *sa;
+	struct id id;
+
+	if (!id_from_uuid(name, &id) || !(sa = alloc_find(sup, &id)) ||
+	    alloc_client_terminal(&sa->a))
+		return false;
+	for (size_t i = 0; i < sa->group->tasks.n; i++)
+		if (sa->group->tasks.v[i].csi_plugin)
+			return true;
+	return false;
+}
+
+/* Returns true if this plugin's root is wanted. It is "node/hp", of kind and id. */
 static bool
 plugin_explains(struct sup *sup, const char *kind, size_t kind_len, const char *id, size_t id_len)
 {
-	alloc_foreach(sup, sa)
-	{
-		for (size_t i = 0; i < sa->group->tasks.n; i++) {
-			const struct csi_plugin_block *block = sa->group->tasks.v[i].csi_plugin;
+	cleanup_free char *plugin = mem_printf("%.*s", (int)id_len, id);
 
-			if (block && strlen(str(block->id)) == id_len &&
-			    memcmp(block->id, id, id_len) == 0 &&
-			    strlen(csi_plugin_kind_names[block->type]) == kind_len &&
-			    memcmp(csi_plugin_kind_names[block->type], kind, kind_len) == 0)
-				return true;
-		}
-	}
+	for (int k = CSI_PLUGIN_CONTROLLER; k <= CSI_PLUGIN_MONOLITH; k++)
+		if (strlen(csi_plugin_kind_names[k]) == kind_len &&
+		    memcmp(csi_plugin_kind_names[k], kind, kind_len) == 0)
+			return plugin_root_is_wanted(sup, (enum csi_plugin_kind)k, plugin, NULL);
 	return false;
 }
 
@@ -121,8 +131,8 @@ static const struct place {
 	    alloc_explains },
 	{ FILE_ROOT_LOGS, "logs", "a directory below logs/ of an unknown allocation",
 	    alloc_explains },
-	{ FILE_ROOT_CSI_SOCK, "csi-socket", "a directory below csi/sock/ of an unknown allocation",
-	    alloc_explains },
+	{ FILE_ROOT_CSI_SOCK, "csi-socket", "a directory below csi/sock/ without a plugin's task",
+	    socket_explains },
 	{ FILE_ROOT_CSI, "csi-dir", "a directory below csi/ of an unknown plugin or volume",
 	    csi_explains },
 };
@@ -205,6 +215,12 @@ check_run_files(struct sup *sup, struct leaks *k, int root_fd, const char *path,
 }
 
 static void
+on_unmounted(void *arg, const char *path)
+{
+	add_leak(arg, "volume", path, "a published volume that is not mounted any more");
+}
+
+static void
 check_mounts(struct sup *sup, struct leaks *k)
 {
 	const char *path;
@@ -215,6 +231,9 @@ check_mounts(struct sup *sup, struct leaks *k)
 	for (; r >= 0 && *path; path += strlen(path) + 1)
 		if (!mount_explains(sup, path))
 			add_leak(k, "mount", path, "an unknown mount below the data directory");
+	r = volume_unmounted_each(sup, on_unmounted, k);
+	if (r < 0)
+		add_leak(k, "unknown", "volume", strerror(-r));
 }
 
 static void

@@ -69,6 +69,18 @@ remove_alloc(struct sup *sup, const char *name)
 	return true;
 }
 
+/* Its alloc may be known: only the plugin's task has ended. */
+static bool
+remove_socket_dir(struct sup *sup, const char *name)
+{
+	struct id id;
+
+	if (sup->allocs->n_unreadable > 0 || !id_from_uuid(name, &id))
+		return false;
+	plugin_socket_dir_remove(sup, &id);
+	return true;
+}
+
 /* Removes the root of a plugin, such as "node/hp". mount-helper refuses if it has a volume. */
 static bool
 remove_plugin_root(struct sup *sup, const char *name)
@@ -93,8 +105,9 @@ remove_plugin_root(struct sup *sup, const char *name)
 static void
 remove_one(struct sup *sup, const char *kind, const char *name, const char *detail)
 {
-	static const char *const alloc_kinds[] = { "alloc-dir", "logs", "csi-socket" };
+	static const char *const alloc_kinds[] = { "alloc-dir", "logs" };
 	bool removed = (strcmp(kind, "run") == 0 && reap_run(sup, name)) ||
+		       (strcmp(kind, "csi-socket") == 0 && remove_socket_dir(sup, name)) ||
 		       (strcmp(kind, "csi-dir") == 0 && remove_plugin_root(sup, name));
 
 	for (size_t i = 0; i < ELEMENTSOF(alloc_kinds); i++)

@@ -3,6 +3,7 @@
 #include "supervisor/volume/mount_record.h"
 
 #include <ctype.h>
+#include <sha2.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,31 +43,54 @@ static const struct field mount_record_fields[] = {
 MODEL_TYPE(mount_record, mount_record_fields, .name = "mount");
 #undef S
 
-/*
- * Encodes a volume's id as one path component, so that different ids stay different: letters,
- * digits, '-' and dots after the first byte stay, any other byte becomes '_' and two hex digits.
- * The id of a volume outside of the default namespace follows the namespace and "_2f", an encoded
- * slash.
- */
-static void
-encode_id(const char *namespace, const char *id, char **ret)
+/* Appends the encoded text to buf, which has *n bytes, up to the last byte that fits into max.
+ * Letters, digits, '-' and dots after the first byte stay, any other byte becomes '_' and two hex
+ * digits. Returns whether all fitted. */
+static bool
+encode_text(char *buf, size_t max, size_t *n, const char *text)
 {
-	char buf[512];
-	size_t n = 0;
-	bool other = *namespace && strcmp(namespace, "default") != 0;
+	for (const char *c = text; *c; c++) {
+		bool plain = isalnum((unsigned char)*c) || *c == '-' || (*c == '.' && *n > 0);
+		size_t len = plain ? 1 : 3;
 
-	for (int part = other ? 0 : 1; part < 2; part++) {
-		for (const char *c = part == 0 ? namespace : id; *c && n + 4 < sizeof buf; c++) {
-			if (isalnum((unsigned char)*c) || *c == '-' || (*c == '.' && n > 0))
-				buf[n++] = *c;
-			else
-				n += (size_t)snprintf(buf + n, 4, "_%02x", (unsigned char)*c);
-		}
-		if (part == 0)
-			n += (size_t)snprintf(buf + n, 4, "_2f");
+		if (*n + len > max)
+			return false;
+		(void)snprintf(buf + *n, len + 1, plain ? "%c" : "_%02x", (unsigned char)*c);
+		*n += len;
 	}
-	buf[n] = '\0';
-	str_set(ret, buf);
+	return true;
+}
+
+static bool
+encode_name(char *buf, size_t max, size_t *n, const char *namespace, const char *id)
+{
+	*n = 0;
+	buf[0] = '\0';
+	if (strcmp(namespace, "default") != 0 &&
+	    !(encode_text(buf, max, n, namespace) && encode_text(buf, max, n, "/")))
+		return false;
+	return encode_text(buf, max, n, id);
+}
+
+void
+mount_record_name(char ret[NAME_BYTES_MAX + 1], const char *namespace, const char *id)
+{
+	uint8_t digest[SHA256_DIGEST_LENGTH];
+	SHA2_CTX sha;
+	size_t n;
+
+	namespace = *namespace ? namespace : "default";
+	if (encode_name(ret, NAME_BYTES_MAX, &n, namespace, id))
+		return;
+	SHA256Init(&sha);
+	SHA256Update(&sha, (const uint8_t *)namespace, strlen(namespace) + 1);
+	SHA256Update(&sha, (const uint8_t *)id, strlen(id));
+	SHA256Final(digest, &sha);
+	(void)encode_name(ret, NAME_BYTES_MAX - 2 - 2 * sizeof digest, &n, namespace, id);
+	/* No short name contains "__", because in those '_' begins the code of a byte. */
+	n += (size_t)snprintf(ret + n, 3, "__");
+	for (size_t i = 0; i < sizeof digest; i++)
+		n += (size_t)snprintf(ret + n, 3, "%02x", digest[i]);
 }
 
 void
@@ -74,7 +98,7 @@ mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
     const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p,
     const char *boot_id)
 {
-	char usage[USAGE_SIZE];
+	char usage[USAGE_SIZE], name[NAME_BYTES_MAX + 1];
 
 	csi_usage(usage, request->read_only, request->attachment_mode, request->access_mode,
 	    volume->mount_options, request->mount_options);
@@ -88,7 +112,8 @@ mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
 	str_set(&rec->alias, request->name);
 	str_set(&rec->namespace, volume->namespace);
 	str_set(&rec->volume_id, volume->id);
-	encode_id(str(volume->namespace), str(volume->id), &rec->volume);
+	mount_record_name(name, str(volume->namespace), str(volume->id));
+	str_set(&rec->volume, name);
 	str_set(&rec->external_id, volume->external_id ? volume->external_id : volume->id);
 	str_set(&rec->plugin, plugin_id(p));
 	str_set(&rec->usage, usage);

@@ -31,6 +31,12 @@ struct mount_record {
 };
 MODEL_DECLARE(mount_record);
 
+/*
+ * Encodes the id of a volume, with its namespace unless that is the default one, as one path
+ * component, so that different volumes stay different. An encoding of more than NAME_BYTES_MAX
+ * bytes is shortened and followed by a SHA-256 of both.
+ */
+void mount_record_name(char ret[NAME_BYTES_MAX + 1], const char *namespace, const char *id);
 /* Fills in an empty record, except for step and proof. */
 void mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
     const struct volume_request *request, const struct csi_volume *volume, const struct plugin *p,

@@ -19,25 +19,31 @@ struct removal {
 	char plugin[NAME_BYTES_MAX + 1];
 };
 
-/* Returns true if a task of another alloc is or will be this plugin, or if volumes are mounted by
- * it. The rows decide, because the alloc's runner may be made later. */
-static bool
-root_is_wanted(struct sup *sup, const struct removal *rm)
+/* The rows decide, because the alloc's runner may be made later. */
+bool
+plugin_root_is_wanted(
+    struct sup *sup, enum csi_plugin_kind kind, const char *plugin, const struct id *except)
 {
-	if (plugin_exists(sup, rm->plugin) || volume_plugin_has_mounts(sup, rm->plugin))
+	if (plugin_exists(sup, plugin) || volume_plugin_has_mounts(sup, plugin))
 		return true;
 	alloc_foreach(sup, sa)
 	{
 		for (size_t i = 0; i < sa->group->tasks.n; i++) {
 			const struct csi_plugin_block *other = sa->group->tasks.v[i].csi_plugin;
 
-			if (other && !id_equal(&sa->id, &rm->alloc) &&
-			    !alloc_client_terminal(&sa->a) && str_eq(other->id, rm->plugin) &&
-			    other->type == rm->kind)
+			if (other && !(except && id_equal(&sa->id, except)) &&
+			    !alloc_client_terminal(&sa->a) && str_eq(other->id, plugin) &&
+			    other->type == kind)
 				return true;
 		}
 	}
 	return false;
+}
+
+static bool
+root_is_wanted(struct sup *sup, const struct removal *rm)
+{
+	return plugin_root_is_wanted(sup, rm->kind, rm->plugin, &rm->alloc);
 }
 
 static void
@@ -45,6 +51,14 @@ on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 {
 	if (r < 0)
 		log_warn("%s", e->msg);
+}
+
+void
+plugin_socket_dir_remove(struct sup *sup, const struct id *alloc)
+{
+	const struct file_plugin_dir_remove_req req = { .alloc = *alloc };
+
+	(void)file_call_plugin_dir_remove(sup, &req, on_removed, NULL);
 }
 
 /* Checks again whether the root is needed, because an alloc with this plugin may have come. Its
@@ -57,6 +71,7 @@ on_unmounted(struct sup *sup, void *arg, int r, const void *rep, int fd, const s
 
 	if (r < 0) {
 		on_removed(sup, NULL, r, NULL, -1, e);
+		plugin_socket_dir_remove(sup, &rm->alloc);
 		return;
 	}
 	req.alloc = rm->alloc;

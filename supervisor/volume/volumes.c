@@ -14,6 +14,7 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_turn.h"
+#include "supervisor/node/mounts.h"
 #include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugin_calls.h"
 
@@ -403,4 +404,28 @@ volume_path_is_known(struct sup *sup, const char *path)
 			return true;
 	}
 	return false;
+}
+
+int
+volume_unmounted_each(const struct sup *sup, void (*found)(void *arg, const char *path), void *arg)
+{
+	const struct mount *m;
+	char path[640];
+	int r = 0;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link) {
+		const struct mount_record *rec = &m->rec;
+
+		if (m->step != MOUNT_PUBLISHED || rec->block)
+			continue;
+		(void)snprintf(path, sizeof path, "csi/%s/%s/per-alloc/%s/%s/%s",
+		    csi_plugin_kind_names[rec->kind], rec->plugin, rec->alloc, rec->volume,
+		    rec->usage);
+		r = mounts_has(sup, path);
+		if (r < 0)
+			break;
+		if (r == 0)
+			found(arg, path);
+	}
+	return r < 0 ? r : 0;
 }

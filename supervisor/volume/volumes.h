@@ -124,5 +124,10 @@ void volume_detach(
 /* For leaks: returns true if a row explains this path below <data>/csi ("node/hp/staging/v/rw-…").
  */
 bool volume_path_is_known(struct sup *sup, const char *path);
+/* Calls found() with the path, below the data directory, of each published volume that is not
+ * mounted any more, because someone else unmounted it. A block device may be no mount. Returns 0 or
+ * -errno. */
+int volume_unmounted_each(
+    const struct sup *sup, void (*found)(void *arg, const char *path), void *arg);
 
 #endif

@@ -19,11 +19,11 @@ def user(name, script, driver="exec", attachment="block-device", mode="single-no
         VolumeMounts=[{"Volume": "v", "Destination": "/disks/a"}])
 
 
-def register_volume():
+def create_volume():
     modes = [{"AccessMode": mode, "AttachmentMode": attachment} for attachment in ("block-device", "file-system")
              for mode in ("single-node-writer", "single-node-reader-only")]
-    node.do("PUT", "/v1/volume/csi/disk", {"Volumes": [{"ID": "disk", "Name": "disk", "ExternalID": "disk", "PluginID": "disks",
-                                                        "RequestedCapabilities": modes}]})
+    node.do("PUT", "/v1/volume/csi/disk/create", {"Volumes": [{"ID": "disk", "Name": "disk", "PluginID": "disks",
+                                                               "RequestedCapabilities": modes}]})
 
 
 def finished(name, *args, **kwargs):
@@ -105,5 +105,5 @@ def test_no_leaks_are_left():
 with loop.Loop() as disk, api.Node() as node:
     node.register(plugin())
     case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "a healthy plugin")
-    register_volume()
+    create_volume()
     case.run(globals())
