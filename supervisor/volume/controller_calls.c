@@ -10,7 +10,6 @@
 #include "supervisor/volume/capability_check.h"
 #include "supervisor/volume/capability_gate.h"
 #include "supervisor/volume/controller_calls.h"
-#include "supervisor/volume/csi_error.h"
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volumes.h"
 
@@ -104,7 +103,7 @@ on_created(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struc
 }
 
 static void
-on_deleted(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+on_done(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
 	cleanup_free struct controller_call *c = arg;
 
@@ -151,7 +150,7 @@ volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void
 	req.call_case = CSI_CALL_REQ__CALL_DELETE_VOLUME;
 	req.delete_volume = &delete;
 	c->done = cb;
-	send_call(sup, c, &req, on_deleted);
+	send_call(sup, c, &req, on_done);
 }
 
 /* A plugin answers without an error also if it does not support the capabilities. */
@@ -237,16 +236,6 @@ volume_attach(struct sup *sup, const struct csi_volume *vol, const char *node, b
 	send_call(sup, c, &req, on_attached);
 }
 
-static void
-on_detached(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
-{
-	cleanup_free struct controller_call *c = arg;
-
-	if (r < 0 && rep && rep->grpc_status == GRPC_NOT_FOUND)
-		r = 0;
-	c->done(sup, c->arg, r, e);
-}
-
 void
 volume_detach(
     struct sup *sup, const struct csi_volume *vol, const char *node, volume_cb *cb, void *arg)
@@ -263,7 +252,7 @@ volume_detach(
 	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_UNPUBLISH_VOLUME;
 	req.controller_unpublish_volume = &unpublish;
 	c->done = cb;
-	send_call(sup, c, &req, on_detached);
+	send_call(sup, c, &req, on_done);
 }
 
 static void
@@ -474,7 +463,6 @@ snapshot_delete(struct sup *sup, const char *plugin, const char *id,
 	delete.n_secrets = call_args_map(&args, secrets, &delete.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_DELETE_SNAPSHOT;
 	req.delete_snapshot = &delete;
-	/* on_detached() takes NOT_FOUND as success. */
 	c->done = cb;
-	send_call(sup, c, &req, on_detached);
+	send_call(sup, c, &req, on_done);
 }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* plugin_calls.c: calls to CSI plugins, and their channels. Runs in: supervisor. */
+/*
+ * plugin_calls.c: calls to CSI plugins: their channels and their repetition. A call never closes a
+ * channel that others use: csi-helper says whether it is lost; if it is, the calls on it end by
+ * themselves, and new ones get a new channel. Runs in: supervisor.
+ */
 #include "supervisor/volume/plugin_calls.h"
 
 #include <errno.h>
@@ -8,16 +12,26 @@
 #include <systemd/sd-event.h>
 #include <time.h>
 
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/duration.h"
 #include "common/mem.h"
-#include "supervisor/table/alloc_table.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/table/alloc_table.h"
 #include "supervisor/volume/csi_error.h"
-#include "supervisor/volume/plugin_inst.h"
 #include "supervisor/volume/plugin_retry.h"
+#include "supervisor/volume/plugin_inst.h"
 
 #define CHECK_USEC       1000000 /* interval of checks while calls wait for an instance */
-#define BACKOFF_USEC     100000  /* before a lost call is retried */
 #define PROBE_TIMEOUT_MS 5000
+
+/* An open channel at csi-helper. It is closed when its plugin has another one and its last call has
+ * ended. */
+struct plugin_channel {
+	uint64_t no;
+	uint32_t helper; /* the generation of the csi-helper that has it */
+	unsigned users;  /* the plugin, and each call on it */
+};
 
 /* A call that has not ended. Without an instance it waits for one of that id and half. */
 struct plugin_call {
@@ -28,12 +42,18 @@ struct plugin_call {
 	bool instance;    /* the call is for one instance only */
 	bool waiting;     /* for the instance's channel */
 	bool settling;    /* the channel has been opened, or has failed */
-	unsigned lost;    /* how often the connection was lost during the call */
-	char *id;
+	bool unknown;     /* a try may have taken effect, or may still do so */
+	unsigned tries, failed, pending; /* failed: in a way that may pass */
+	unsigned lost;                   /* the plugin may have ended during the call */
+	char *id, *why;                  /* why: the error of the last try */
 	enum csi_plugin_kind half;
-	uint64_t since_usec, not_before_usec; /* the wait for an instance; the next try */
-	uint64_t call, channel_no;            /* the channel it was sent on */
-	uint32_t helper;                      /* the generation of the csi-helper that got it */
+	uint64_t since_usec;   /* when the wait for an instance began */
+	uint64_t pending_usec; /* when the plugin first said that it is busy with the volume */
+	uint64_t sent_usec;    /* of the first try */
+	struct sup_timer retry;
+	int64_t retry_ns; /* CLOCK_REALTIME of the next try, while the timer is set */
+	uint64_t call;
+	struct plugin_channel *channel; /* the channel it was sent on */
 	unsigned timeout_ms;
 	plugin_call_cb *cb;
 	void *arg;
@@ -67,60 +87,18 @@ check_after(struct sup *sup, uint64_t usec)
 	sup_timer_set(sup, &ps->check, CLOCK_MONOTONIC, usec, on_check, sup);
 }
 
-/* Lets the call wait until an instance of its plugin answers, but at least for after_usec. */
-static void
-wait_for_instance(struct plugin_call *pc, uint64_t after_usec)
-{
-	pc->p = NULL;
-	pc->since_usec = now_usec(pc->sup);
-	pc->not_before_usec = pc->since_usec + after_usec;
-	check_after(pc->sup, after_usec ? after_usec : CHECK_USEC);
-}
-
-/* Cancels the call at the plugin too: otherwise it would work on it until the deadline, and keep
- * the next call for the volume waiting. */
-static void
-abort_call(struct plugin_call *pc)
-{
-	CsiCallCancelEv ev = CSI_CALL_CANCEL_EV__INIT;
-
-	if (!pc->call)
-		return;
-	child_call_cancel(pc->sup, pc->call);
-	ev.call = (uint32_t)pc->call;
-	if (pc->helper == child_generation(pc->sup, IPC_CSI_HELPER))
-		child_tell(pc->sup, IPC_CSI_HELPER, CSI_CALL_CANCEL_EV, &ev.base);
-}
-
 void
-plugin_call_cancel(struct plugin_call *pc)
+plugin_calls_check(struct sup *sup)
 {
-	if (!pc)
-		return;
-	LIST_REMOVE(pc, link);
-	abort_call(pc);
-	free(pc->id);
-	free(pc);
+	check_after(sup, 0);
 }
 
-static void
-call_end(struct plugin_call *pc, int r, const CsiCallRep *rep, const struct err *e)
+/* --- channels --- */
+
+static bool
+channel_is_usable(struct sup *sup, const struct plugin_channel *ch)
 {
-	struct sup *sup = pc->sup;
-	plugin_call_cb *cb = pc->cb;
-	void *arg = pc->arg;
-
-	plugin_call_cancel(pc);
-	cb(sup, arg, r, rep, e);
-}
-
-static void
-call_fail(struct plugin_call *pc, int code, const char *why)
-{
-	struct err e = { 0 };
-
-	(void)err_say(&e, code, "%s of plugin %s: %s", csi_call_name(pc->which), pc->id, why);
-	call_end(pc, code, NULL, &e);
+	return ch && ch->helper == child_generation(sup, IPC_CSI_HELPER);
 }
 
 static void
@@ -129,61 +107,99 @@ on_closed(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	/* The channel is closed also if csi-helper has died. */
 }
 
-void
-plugin_channel_close(struct plugin *p)
+/* Gives up *channel for one of its users. */
+static void
+leave_channel(struct sup *sup, struct plugin_channel **channel)
 {
 	CsiPluginCloseReq req = CSI_PLUGIN_CLOSE_REQ__INIT;
+	struct plugin_channel *ch = steal_ptr(channel);
 
-	child_call_cancel(p->sup, p->opening);
-	p->opening = 0;
-	req.channel = p->channel_no;
-	if (p->channel == CHANNEL_OPEN && p->helper == child_generation(p->sup, IPC_CSI_HELPER))
-		(void)csi_call_plugin_close(p->sup, &req, on_closed, NULL);
-	p->channel = CHANNEL_CLOSED;
-}
-
-static void
-on_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
-{
-	const CsiCallRep *rep = msg;
-	struct plugin_call *pc = arg;
-	struct err why = { 0 };
-
-	pc->call = 0;
-	if (r == -ECONNRESET || (r >= 0 && rep->grpc_status == GRPC_UNAVAILABLE)) {
-		/* A channel that is already being reopened stays: other calls wait for it. */
-		if (pc->p && pc->p->channel == CHANNEL_OPEN && pc->p->channel_no == pc->channel_no)
-			plugin_channel_close(pc->p);
-		switch (plugin_retry_lost(++pc->lost, pc->instance)) {
-		case PLUGIN_RETRY_NOW:
-			try_call(pc);
-			return;
-		case PLUGIN_RETRY_LATER:
-			wait_for_instance(pc, BACKOFF_USEC);
-			return;
-		case PLUGIN_RETRY_NO:
-			break;
-		}
-	}
-	if (r < 0) {
-		call_end(pc, r, NULL, e);
+	if (!ch || --ch->users > 0)
 		return;
+	req.channel = ch->no;
+	if (channel_is_usable(sup, ch))
+		(void)csi_call_plugin_close(sup, &req, on_closed, NULL);
+	free(ch);
+}
+
+static struct plugin_channel *
+use_channel(struct plugin_channel *ch)
+{
+	ch->users++;
+	return ch;
+}
+
+/* --- the end of a call --- */
+
+/* Ends the call at csi-helper and at the plugin, which would work on it until the deadline, and
+ * keep the next call for the volume waiting. */
+static void
+abort_try(struct plugin_call *pc)
+{
+	CsiCallCancelEv ev = CSI_CALL_CANCEL_EV__INIT;
+
+	if (pc->call) {
+		child_call_cancel(pc->sup, pc->call);
+		ev.call = (uint32_t)pc->call;
+		if (channel_is_usable(pc->sup, pc->channel))
+			child_tell(pc->sup, IPC_CSI_HELPER, CSI_CALL_CANCEL_EV, &ev.base);
+		pc->call = 0;
+		pc->unknown = true;
 	}
-	r = csi_error(pc->which, pc->id, rep, &why);
-	call_end(pc, r, rep, r < 0 ? &why : NULL);
+	leave_channel(pc->sup, &pc->channel);
 }
 
 static void
-send_call(struct plugin_call *pc)
+call_free(struct plugin_call *pc)
 {
-	CsiCallReq *req = mem_need(csi_call_req__unpack(NULL, pc->len, pc->packed));
-
-	req->channel = pc->channel_no = pc->p->channel_no;
-	req->timeout_ms = pc->timeout_ms;
-	pc->helper = pc->p->helper;
-	pc->call = csi_call_call(pc->sup, req, on_answer, pc);
-	csi_call_req__free_unpacked(req, NULL);
+	abort_try(pc);
+	sup_timer_cancel(&pc->retry);
+	free(pc->id);
+	free(pc->why);
+	free(pc);
 }
+
+void
+plugin_call_cancel(struct plugin_call *pc)
+{
+	if (!pc)
+		return;
+	LIST_REMOVE(pc, link);
+	call_free(pc);
+}
+
+static void
+call_end(struct plugin_call *pc, int r, const CsiCallRep *rep, const struct err *e)
+{
+	LIST_REMOVE(pc, link);
+	pc->cb(pc->sup, pc->arg, r, rep, e);
+	call_free(pc);
+}
+
+static void
+call_fail(struct plugin_call *pc, const char *why)
+{
+	struct err e = { 0 };
+
+	/* Nothing was sent, or the plugin has ended during the call. */
+	(void)err_say(&e, pc->tries > 0 ? -ECONNRESET : -EHOSTDOWN, "%s of plugin %s: %s",
+	    csi_call_name(pc->which), pc->id, why);
+	call_end(pc, e.code, NULL, &e);
+}
+
+bool
+plugin_call_is_unknown(const struct plugin_call *pc)
+{
+	return pc->unknown || pc->call;
+}
+
+uint64_t
+plugin_call_usec(const struct plugin_call *pc)
+{
+	return pc->sent_usec ? now_usec(pc->sup) - pc->sent_usec : 0;
+}
+
+/* --- tries --- */
 
 static struct plugin_call *
 find_settling(struct plugins *ps)
@@ -196,7 +212,7 @@ find_settling(struct plugins *ps)
 	return NULL;
 }
 
-/* Sends all calls that wait for p's channel, or fails them with *e. The search begins again after
+/* Tries all calls that wait for p's channel, or fails them with *e. The search begins again after
  * each, because a callback may end other calls. New calls wait for the next channel. */
 static void
 settle_calls(struct plugin *p, const struct err *e)
@@ -208,11 +224,10 @@ settle_calls(struct plugin *p, const struct err *e)
 		pc->settling = pc->p == p && pc->waiting;
 	while ((pc = find_settling(ps))) {
 		pc->settling = pc->waiting = false;
-		/* The code in *e is about a socket, not about this call. */
 		if (e)
-			call_fail(pc, pc->lost ? -ECONNRESET : -EHOSTDOWN, e->msg);
+			call_fail(pc, e->msg);
 		else
-			send_call(pc);
+			try_call(pc);
 	}
 }
 
@@ -230,6 +245,125 @@ explain_failure(const struct plugin *p, const char *what, const struct err *e, s
 }
 
 static void
+on_retry(void *arg)
+{
+	struct plugin_call *pc = arg;
+
+	try_call(pc);
+}
+
+static void
+try_after(struct plugin_call *pc, uint64_t usec)
+{
+	if (!pc->instance)
+		pc->p = NULL;
+	pc->since_usec = now_usec(pc->sup);
+	pc->retry_ns = clock_real_ns() + (int64_t)usec * 1000;
+	sup_timer_set(pc->sup, &pc->retry, CLOCK_MONOTONIC, usec, on_retry, pc);
+}
+
+/* Lets the call wait until an instance of its plugin answers. */
+static void
+wait_for_instance(struct plugin_call *pc)
+{
+	pc->p = NULL;
+	pc->since_usec = now_usec(pc->sup);
+	check_after(pc->sup, CHECK_USEC);
+}
+
+/* Takes note of a try that has failed so. Returns after how long the call is tried again; 0: not.
+ */
+static uint64_t
+note_failure(struct plugin_call *pc, const struct csi_outcome *o, const char *why)
+{
+	uint64_t now = now_usec(pc->sup);
+	struct plugin_try_facts f = { .verdict = o->verdict,
+		.once = csi_call_is_once(pc->which),
+		.timeout_usec = (uint64_t)pc->timeout_ms * 1000 };
+
+	str_set(&pc->why, why);
+	pc->unknown |= o->unknown;
+	pc->failed += o->verdict == CSI_RETRY;
+	pc->pending += o->verdict == CSI_PENDING;
+	if (pc->pending == 1 && o->verdict == CSI_PENDING)
+		pc->pending_usec = now;
+	f.failed = pc->failed;
+	f.pending = pc->pending;
+	f.pending_usec = now - pc->pending_usec;
+	return plugin_retry_usec(&f);
+}
+
+/* Lets new calls get another channel, unless they have one already. */
+static void
+retire_channel(struct plugin_call *pc)
+{
+	if (pc->p && pc->p->channel == pc->channel)
+		leave_channel(pc->sup, &pc->p->channel);
+	pc->lost++;
+}
+
+/* Returns after how long a try that csi-helper did not make, or that ended with it, is made again;
+ * 0: the call has ended. */
+static uint64_t
+note_no_answer(struct plugin_call *pc, int r)
+{
+	static const struct csi_outcome lost = { -ECONNRESET, "", CSI_RETRY, true, "" };
+
+	if (r == -ECONNRESET) {
+		retire_channel(pc);
+		return note_failure(pc, &lost, "the connection was lost during the call");
+	}
+	if (r == -EBUSY) { /* csi-helper has as many calls as it can */
+		pc->tries--;
+		return PLUGIN_BACKOFF_USEC;
+	}
+	return 0;
+}
+
+static void
+on_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
+{
+	const CsiCallRep *rep = r < 0 ? NULL : msg;
+	struct plugin_call *pc = arg;
+	struct csi_outcome o;
+	struct err why = { 0 };
+	uint64_t usec = 0;
+
+	pc->call = 0;
+	if (rep) {
+		o = csi_outcome_of(pc->which, rep);
+		if (rep->origin == CSI_CALL_REP__ORIGIN__LOST)
+			retire_channel(pc);
+		r = csi_error(pc->which, pc->id, rep, pc->tries, &why);
+		e = &why;
+		if (r < 0)
+			usec = note_failure(pc, &o, e->msg);
+	} else {
+		usec = note_no_answer(pc, r);
+	}
+	leave_channel(sup, &pc->channel);
+	if (usec > 0)
+		try_after(pc, usec);
+	else
+		call_end(pc, r, rep, r < 0 ? e : NULL);
+}
+
+static void
+send_call(struct plugin_call *pc)
+{
+	CsiCallReq *req = mem_need(csi_call_req__unpack(NULL, pc->len, pc->packed));
+
+	pc->channel = use_channel(pc->p->channel);
+	req->channel = pc->channel->no;
+	req->timeout_ms = pc->timeout_ms;
+	pc->tries++;
+	if (pc->sent_usec == 0)
+		pc->sent_usec = now_usec(pc->sup);
+	pc->call = csi_call_call(pc->sup, req, on_answer, pc);
+	csi_call_req__free_unpacked(req, NULL);
+}
+
+static void
 on_opened(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct plugin *p = arg;
@@ -237,13 +371,15 @@ on_opened(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 
 	p->opening = 0;
 	if (r < 0) {
-		p->channel = CHANNEL_CLOSED;
 		explain_failure(p, "it takes connections, but no gRPC server answers: ", e, &why);
 		settle_calls(p, &why);
 		return;
 	}
-	p->channel = CHANNEL_OPEN;
-	p->helper = child_generation(sup, IPC_CSI_HELPER);
+	leave_channel(sup, &p->channel);
+	p->channel = mem_new(struct plugin_channel);
+	*p->channel = (struct plugin_channel){
+		.no = p->opening_no, .helper = child_generation(sup, IPC_CSI_HELPER), .users = 1
+	};
 	settle_calls(p, NULL);
 }
 
@@ -256,7 +392,6 @@ on_connected(struct sup *sup, void *arg, int r, const void *rep, int fd, const s
 
 	p->opening = 0;
 	if (r < 0) {
-		p->channel = CHANNEL_CLOSED;
 		explain_failure(p,
 		    r == -ENOENT ? "no such file or directory: the plugin does not "
 				   "listen at its CSI_ENDPOINT"
@@ -265,8 +400,7 @@ on_connected(struct sup *sup, void *arg, int r, const void *rep, int fd, const s
 		settle_calls(p, &why);
 		return;
 	}
-	p->channel_no = ++sup->plugins->channel_no;
-	req.channel = p->channel_no;
+	req.channel = p->opening_no = ++sup->plugins->channel_no;
 	req.probe_timeout_ms = PROBE_TIMEOUT_MS;
 	p->opening = csi_call_plugin_open(sup, &req, fd, on_opened, p);
 }
@@ -276,9 +410,8 @@ open_channel(struct plugin *p)
 {
 	struct mnt_plugin_connect_req req = { 0 };
 
-	if (p->channel == CHANNEL_OPENING)
+	if (p->opening)
 		return;
-	p->channel = CHANNEL_OPENING;
 	req.alloc = p->alloc;
 	req.run = p->run;
 	p->opening = mnt_call_plugin_connect(p->sup, &req, on_connected, p);
@@ -299,23 +432,23 @@ try_call(struct plugin_call *pc)
 	struct plugin *p = pc->instance ? pc->p : find_answering(pc);
 
 	if (!p) {
-		wait_for_instance(pc, 0);
+		wait_for_instance(pc);
 		return;
 	}
 	if (!p->runs) {
-		call_fail(pc, -EHOSTDOWN, "it does not run");
+		call_fail(pc, "it does not run");
 		return;
 	}
 	pc->p = p;
-	if (p->channel == CHANNEL_OPEN && p->helper == child_generation(p->sup, IPC_CSI_HELPER)) {
+	if (!channel_is_usable(p->sup, p->channel)) {
+		pc->waiting = true;
+		open_channel(p);
+	} else {
 		send_call(pc);
-		return;
 	}
-	if (p->channel == CHANNEL_OPEN)
-		p->channel = CHANNEL_CLOSED;
-	pc->waiting = true;
-	open_channel(p);
 }
+
+/* --- calls that wait for an instance --- */
 
 /* Returns true if an alloc with this plugin runs or will run on this node. */
 static bool
@@ -354,16 +487,16 @@ on_check(void *arg)
 	const char *why;
 
 	LIST_FOREACH_SAFE (pc, &sup->plugins->calls, link, next) {
-		if (pc->p || pc->call)
+		if (pc->p || pc->call || sup_timer_is_set(&pc->retry))
 			continue;
 		more = true;
 		why = wait_failure(pc, now);
 		if (why) {
-			call_fail(pc, pc->lost ? -ECONNRESET : -EHOSTDOWN, why);
+			call_fail(pc, why);
 			check_after(sup, 0); /* the callback may have ended other calls */
 			return;
 		}
-		if (pc->not_before_usec <= now && find_answering(pc))
+		if (find_answering(pc))
 			try_call(pc);
 	}
 	if (more)
@@ -371,10 +504,51 @@ on_check(void *arg)
 }
 
 void
+plugin_calls_abandon(struct plugin *p)
+{
+	struct plugin_call *pc, *next;
+
+	LIST_FOREACH_SAFE (pc, &p->sup->plugins->calls, link, next) {
+		if (pc->p != p)
+			continue;
+		if (pc->instance) {
+			plugin_call_cancel(pc);
+			continue;
+		}
+		pc->lost += pc->call != 0;
+		abort_try(pc);
+		pc->waiting = false;
+		sup_timer_cancel(&pc->retry);
+		wait_for_instance(pc);
+	}
+	child_call_cancel(p->sup, p->opening);
+	p->opening = 0;
+	leave_channel(p->sup, &p->channel);
+}
+
+/* --- for callers --- */
+
+void
 plugin_call_say(const struct plugin_call *pc, char *buf, size_t size)
 {
-	(void)snprintf(buf, size, "%s of plugin %s%s", csi_call_name(pc->which), pc->id,
-	    pc->call ? " has not been answered yet" : " waits for the plugin to run and answer");
+	const char *call = csi_call_name(pc->which);
+	char tried[32] = "", when[48] = "when the plugin answers";
+	int64_t wait_ns = pc->retry_ns - clock_real_ns();
+
+	if (pc->tries > 1)
+		(void)snprintf(tried, sizeof tried, " (try %u)", pc->tries);
+	if (sup_timer_is_set(&pc->retry))
+		(void)snprintf(
+		    when, sizeof when, "in %.1f s", wait_ns > 0 ? (double)wait_ns / NS_PER_S : 0);
+	if (pc->call)
+		(void)snprintf(
+		    buf, size, "%s of plugin %s%s has not been answered yet", call, pc->id, tried);
+	else if (pc->why)
+		(void)snprintf(buf, size, "%.400s; tried %u time%s, and again %s", pc->why,
+		    pc->tries, pc->tries == 1 ? "" : "s", when);
+	else
+		(void)snprintf(buf, size, "%s of plugin %s waits for the plugin to run and answer",
+		    call, pc->id);
 }
 
 static struct plugin_call *
@@ -420,30 +594,4 @@ plugin_call_instance(
 	pc = call_new(p->sup, p, p->id, CSI_PLUGIN_NONE, req, timeout_ms, cb, arg);
 	try_call(pc);
 	return pc;
-}
-
-void
-plugin_calls_abandon(struct plugin *p)
-{
-	struct plugin_call *pc, *next;
-
-	LIST_FOREACH_SAFE (pc, &p->sup->plugins->calls, link, next) {
-		if (pc->p != p)
-			continue;
-		if (pc->instance) {
-			plugin_call_cancel(pc);
-			continue;
-		}
-		child_call_cancel(p->sup, pc->call);
-		pc->lost += pc->call != 0;
-		pc->call = 0;
-		pc->waiting = false;
-		wait_for_instance(pc, 0);
-	}
-}
-
-void
-plugin_calls_check(struct sup *sup)
-{
-	check_after(sup, 0);
 }

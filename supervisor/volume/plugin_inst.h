@@ -10,7 +10,7 @@
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/volume/plugins.h"
 
-enum channel { CHANNEL_CLOSED, CHANNEL_OPENING, CHANNEL_OPEN };
+struct plugin_channel;
 
 struct plugin {
 	LIST_ENTRY(plugin) link; /* all instances, newest first */
@@ -21,10 +21,9 @@ struct plugin {
 	bool runs, registered, healthy;
 	bool answered; /* its fingerprint is complete since the start of its task */
 	struct csi_info *controller, *node;
-	enum channel channel;
-	uint64_t channel_no;
-	uint32_t helper; /* the generation of the csi-helper that has the channel */
-	uint64_t opening;
+	struct plugin_channel *channel; /* for new calls; NULL: none is open */
+	uint64_t opening;               /* the request of the next one; 0: none */
+	uint64_t opening_no;            /* the number of that channel */
 };
 
 struct plugins {
@@ -32,13 +31,13 @@ struct plugins {
 	LIST_HEAD(, plugin_call) calls;
 	struct sup_timer check; /* set while calls wait for an instance */
 	uint64_t check_usec;    /* when it fires */
-	uint64_t channel_no;
+	uint64_t channel_no;    /* of the last channel */
 };
 
 /* plugin_calls.c: */
-/* Cancels the calls that are for p only; the other ones on p wait for the next instance. */
+/* p's task has ended: cancels the calls that are for p only, lets the others wait for the next
+ * instance, and closes the channel. */
 void plugin_calls_abandon(struct plugin *p);
-void plugin_channel_close(struct plugin *p);
 /* Looks soon for calls that wait for an instance: one has answered. */
 void plugin_calls_check(struct sup *sup);
 

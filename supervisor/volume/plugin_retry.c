@@ -4,12 +4,29 @@
 
 #include <stddef.h>
 
-enum plugin_retry
-plugin_retry_lost(unsigned lost, bool instance)
+/* Returns the wait before the try that follows so many. */
+static uint64_t
+backoff_usec(unsigned tries)
 {
-	if (lost >= PLUGIN_TRIES_MAX)
-		return PLUGIN_RETRY_NO;
-	return instance ? PLUGIN_RETRY_NOW : PLUGIN_RETRY_LATER;
+	uint64_t usec = PLUGIN_BACKOFF_USEC;
+
+	while (--tries > 0 && usec < PLUGIN_BACKOFF_MAX_USEC)
+		usec *= 2;
+	return usec < PLUGIN_BACKOFF_MAX_USEC ? usec : PLUGIN_BACKOFF_MAX_USEC;
+}
+
+uint64_t
+plugin_retry_usec(const struct plugin_try_facts *f)
+{
+	if (f->verdict == CSI_RETRY)
+		return f->failed < (f->once ? PLUGIN_TRIES_ONCE : PLUGIN_TRIES_MAX)
+			   ? backoff_usec(f->failed)
+			   : 0;
+	if (f->verdict == CSI_PENDING && !f->once)
+		return f->pending_usec < PLUGIN_PENDING_TIMEOUTS * f->timeout_usec
+			   ? backoff_usec(f->pending)
+			   : 0;
+	return 0;
 }
 
 const char *

@@ -9,23 +9,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A call is sent at most twice: the plugin's task may end during the call. */
-#define PLUGIN_TRIES_MAX 2
+#include "supervisor/volume/csi_error.h"
+
+/* How often a call is sent at most, a pending one aside. */
+#define PLUGIN_TRIES_MAX 3
+/* A call of a fingerprint is repeated once, because the plugin may have closed the connection. */
+#define PLUGIN_TRIES_ONCE 2
+/* The first wait before a call is repeated, which doubles with each try; and the longest. */
+#define PLUGIN_BACKOFF_USEC     100000
+#define PLUGIN_BACKOFF_MAX_USEC 5000000
+/* A pending call is repeated for so many of its timeouts: the plugin still works on an earlier one,
+ * and has as long for that. */
+#define PLUGIN_PENDING_TIMEOUTS 2
 /* How long a call waits for an instance that answers. */
 #define PLUGIN_WAIT_USEC 60000000
 /* How long a call waits at least, because an instance that has ended may be about to be replaced.
  */
 #define PLUGIN_GRACE_USEC 1000000
 
-enum plugin_retry {
-	PLUGIN_RETRY_NO,    /* the error ends the call */
-	PLUGIN_RETRY_NOW,   /* to the same instance */
-	PLUGIN_RETRY_LATER, /* when an instance answers */
+struct plugin_try_facts {
+	enum csi_verdict verdict; /* of the last try; a lost connection is CSI_RETRY */
+	bool once;                /* csi_call_is_once() */
+	unsigned failed;          /* tries that ended so, including the last */
+	unsigned pending;         /* tries that were answered with CSI_PENDING */
+	uint64_t pending_usec;    /* since the first of them */
+	uint64_t timeout_usec;
 };
 
-/* lost: how often the connection was lost during the call, including now. instance: the call is for
- * one instance only. */
-enum plugin_retry plugin_retry_lost(unsigned lost, bool instance);
+/* Returns after how long the call is sent again; 0 if it has ended. */
+uint64_t plugin_retry_usec(const struct plugin_try_facts *f);
 
 struct plugin_wait_facts {
 	unsigned lost;

@@ -180,7 +180,6 @@ plugin_free(struct plugin *p)
 	sup = p->sup;
 	LIST_REMOVE(p, link);
 	plugin_calls_abandon(p);
-	plugin_channel_close(p);
 	if (p->registered)
 		update_node(sup);
 	csi_info_free(p->controller);
@@ -200,7 +199,6 @@ plugin_set_run(struct plugin *p, const struct id *run)
 		return;
 	}
 	plugin_calls_abandon(p);
-	plugin_channel_close(p);
 }
 
 /* An event of the node: servers and users see it also when the plugin is gone. */

@@ -2,21 +2,28 @@
 /*
  * csi_bad.c: a CSI plugin that misbehaves on command. Runs in: tests.
  *
- * csi_bad SOCKET [connection=MODE] [Method=BEHAVIOUR]...
+ * csi_bad SOCKET [connection=MODE] [log=FILE] [rules=FILE] [mounts=yes] [Method=BEHAVIOUR]...
+ *
+ * log: a line "Method volume" for each call, with " fs=TYPE flags=A,B" if it has a capability.
+ * rules: the rules are read again from this file, before each call. mounts: NodeStageVolume mounts
+ * a tmpfs, NodePublishVolume binds it, and so on; meanwhile other calls for the volume get ABORTED.
  *
  * connection: grpc (default); dead (closes at once); silent (never reads nor writes); full (a
  * backlog that stays full); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
  * goaway (SETTINGS, GOAWAY, open).
  *
- * Behaviour of a method ("NodeStageVolume", or "*" for all); the first match applies:
- *   ok            a correct answer, but nothing is done (the default)
- *   none          an empty message: no name, capability, node id or volume
- *   nothing       status OK without a message
+ * Behaviour of a method ("NodeStageVolume", "NodeStageVolume/volume" or "*" for all); the first
+ * match applies: ok            a correct answer, but nothing is done (the default) none          an
+ * empty message: no name, capability, node id or volume nothing       status OK without a message
  *   hang          no answer ever
  *   die           the process ends
  *   slow:MS       ok, after this time
  *   status:N      gRPC status N
  *   once:N        status N for the first call, ok for the others
+ *   again:N       status N for the first two calls, ok for the others
+ *   late:MS       UNAVAILABLE at once, and the effect after this time
+ *   lost:N        the effect, but status N
+ *   lies          ok, without the effect
  *   noise:N       status N with 3,000 bytes of control characters and invalid UTF-8
  *   long:BYTES    status INTERNAL with a text of so many bytes
  *   drop          the connection is closed during the call
@@ -41,6 +48,7 @@
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -49,8 +57,10 @@
 #include "proto/csi.pb-c.h"
 
 #define STATUS_INVALID_ARGUMENT 3
+#define STATUS_ABORTED          10
 #define STATUS_UNIMPLEMENTED    12
 #define STATUS_INTERNAL         13
+#define STATUS_UNAVAILABLE      14
 #define ANSWER_MAX              (16 * 1024 * 1024)
 #define FIELD_1_LENGTH          0x0a /* the tag of field 1 with a length */
 
@@ -63,6 +73,13 @@ struct answer {
 	size_t len;
 	unsigned delay_ms;
 	bool never;
+	bool late; /* UNAVAILABLE is answered before the delay */
+	int lost;  /* the status after the effect */
+	char volume[256];
+	/* The effect; its paths are empty if there is none. */
+	void (*effect)(const struct answer *a);
+	char staging[1024], target[1024];
+	char options[256]; /* for the log */
 };
 
 struct behaviour {
@@ -70,9 +87,17 @@ struct behaviour {
 	void (*apply)(struct answer *a, unsigned long value, unsigned nth);
 };
 
-static char **rules;
+#define RULES_MAX 64
+
+static char *rules[RULES_MAX];
 static int n_rules;
-static unsigned *n_calls; /* by rule */
+static unsigned n_calls[RULES_MAX]; /* by rule */
+static bool mounts;
+static const char *device; /* CSI_BAD_DEVICE: is published instead of a file system */
+static const char *log_path, *rules_path;
+static char rules_text[8192], *rules_copy;
+static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
+static char busy[64][256]; /* volumes with a call in progress */
 
 static void
 pack(struct answer *a, const ProtobufCMessage *msg)
@@ -295,36 +320,119 @@ empty_answer(struct answer *a, const uint8_t *data, size_t len)
 	a->data = calloc(1, 1);
 }
 
+/* --- mounts --- */
+
+static bool
+is_mounted(const char *path)
+{
+	char parent[1100];
+	struct stat a, b;
+
+	(void)snprintf(parent, sizeof parent, "%s/..", path);
+	return stat(path, &a) == 0 && stat(parent, &b) == 0 && a.st_dev != b.st_dev;
+}
+
 static void
-node_publish(struct answer *a, const uint8_t *data, size_t len)
+mount_staging(const struct answer *a)
+{
+	if (!device && !is_mounted(a->staging))
+		(void)mount("bad", a->staging, "tmpfs", 0, "size=64k");
+}
+
+static void
+mount_target(const struct answer *a)
+{
+	int fd = device ? open(a->target, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	close_p(&fd);
+	if (!device)
+		(void)mkdir(a->target, 0700);
+	if (device || !is_mounted(a->target))
+		(void)mount(device ? device : a->staging, a->target, NULL, MS_BIND, NULL);
+}
+
+static void
+unmount_target(const struct answer *a)
+{
+	(void)umount2(a->target, 0);
+	if (device)
+		(void)unlink(a->target);
+	else
+		(void)rmdir(a->target);
+}
+
+static void
+unmount_staging(const struct answer *a)
+{
+	(void)umount2(a->staging, 0);
+}
+
+static void
+note_options(struct answer *a, const Csi__V1__VolumeCapability *cap)
+{
+	const Csi__V1__VolumeCapability__MountVolume *m =
+	    cap && cap->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT
+		? cap->mount
+		: NULL;
+	size_t n;
+
+	if (!m)
+		return;
+	n = (size_t)snprintf(a->options, sizeof a->options, " fs=%.32s flags=", m->fs_type);
+	for (size_t i = 0; i < m->n_mount_flags && n < sizeof a->options - 64; i++)
+		n += (size_t)snprintf(
+		    a->options + n, 64, "%s%.32s", i > 0 ? "," : "", m->mount_flags[i]);
+}
+
+static void
+stage(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__NodeStageVolumeRequest *req =
+	    csi__v1__node_stage_volume_request__unpack(NULL, len, data);
+
+	a->data = calloc(1, 1);
+	(void)snprintf(a->staging, sizeof a->staging, "%s", req->staging_target_path);
+	note_options(a, req->volume_capability);
+	a->effect = mount_staging;
+	csi__v1__node_stage_volume_request__free_unpacked(req, NULL);
+}
+
+static void
+publish(struct answer *a, const uint8_t *data, size_t len)
 {
 	Csi__V1__NodePublishVolumeRequest *req =
 	    csi__v1__node_publish_volume_request__unpack(NULL, len, data);
-	const char *device = getenv("CSI_BAD_DEVICE");
-	int fd;
 
-	empty_answer(a, data, len);
-	if (!req || !device)
-		return;
-	fd = open(req->target_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0 || mount(device, req->target_path, NULL, MS_BIND, NULL) < 0)
-		a->status = STATUS_INVALID_ARGUMENT;
-	close_p(&fd);
+	a->data = calloc(1, 1);
+	(void)snprintf(a->staging, sizeof a->staging, "%s", req->staging_target_path);
+	(void)snprintf(a->target, sizeof a->target, "%s", req->target_path);
+	note_options(a, req->volume_capability);
+	a->effect = mount_target;
 	csi__v1__node_publish_volume_request__free_unpacked(req, NULL);
 }
 
 static void
-node_unpublish(struct answer *a, const uint8_t *data, size_t len)
+unpublish(struct answer *a, const uint8_t *data, size_t len)
 {
 	Csi__V1__NodeUnpublishVolumeRequest *req =
 	    csi__v1__node_unpublish_volume_request__unpack(NULL, len, data);
 
-	empty_answer(a, data, len);
-	if (!req || !getenv("CSI_BAD_DEVICE"))
-		return;
-	(void)umount(req->target_path);
-	(void)unlink(req->target_path);
+	a->data = calloc(1, 1);
+	(void)snprintf(a->target, sizeof a->target, "%s", req->target_path);
+	a->effect = unmount_target;
 	csi__v1__node_unpublish_volume_request__free_unpacked(req, NULL);
+}
+
+static void
+unstage(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__NodeUnstageVolumeRequest *req =
+	    csi__v1__node_unstage_volume_request__unpack(NULL, len, data);
+
+	a->data = calloc(1, 1);
+	(void)snprintf(a->staging, sizeof a->staging, "%s", req->staging_target_path);
+	a->effect = unmount_staging;
+	csi__v1__node_unstage_volume_request__free_unpacked(req, NULL);
 }
 
 static const struct method {
@@ -339,16 +447,17 @@ static const struct method {
 	{ "ControllerGetCapabilities", controller_get_capabilities },
 	{ "CreateVolume", create_volume },
 	{ "DeleteVolume", empty_answer },
+	{ "ValidateVolumeCapabilities", empty_answer },
 	{ "ControllerExpandVolume", controller_expand },
 	{ "ListVolumes", list_volumes },
 	{ "CreateSnapshot", create_snapshot },
 	{ "DeleteSnapshot", empty_answer },
 	{ "ListSnapshots", list_snapshots },
 	{ "NodeExpandVolume", empty_answer },
-	{ "NodeStageVolume", empty_answer },
-	{ "NodeUnstageVolume", empty_answer },
-	{ "NodePublishVolume", node_publish },
-	{ "NodeUnpublishVolume", node_unpublish },
+	{ "NodeStageVolume", stage },
+	{ "NodeUnstageVolume", unstage },
+	{ "NodePublishVolume", publish },
+	{ "NodeUnpublishVolume", unpublish },
 };
 
 /* --- behaviours: changes to the answers --- */
@@ -408,6 +517,32 @@ do_once(struct answer *a, unsigned long value, unsigned nth)
 {
 	if (nth == 1)
 		do_status(a, value, nth);
+}
+
+static void
+do_again(struct answer *a, unsigned long value, unsigned nth)
+{
+	if (nth <= 2)
+		do_status(a, value, nth);
+}
+
+static void
+do_late(struct answer *a, unsigned long value, unsigned nth)
+{
+	a->late = true;
+	a->delay_ms = (unsigned)value;
+}
+
+static void
+do_lost(struct answer *a, unsigned long value, unsigned nth)
+{
+	a->lost = (int)value;
+}
+
+static void
+do_lies(struct answer *a, unsigned long value, unsigned nth)
+{
+	a->effect = NULL;
 }
 
 static void
@@ -538,6 +673,10 @@ static const struct behaviour behaviours[] = {
 	{ "slow", do_slow },
 	{ "status", do_status },
 	{ "once", do_once },
+	{ "again", do_again },
+	{ "late", do_late },
+	{ "lost", do_lost },
+	{ "lies", do_lies },
 	{ "noise", do_noise },
 	{ "long", do_long },
 	{ "drop", do_drop },
@@ -566,10 +705,55 @@ find_behaviour(const char *rule, unsigned long *ret_value)
 
 /* --- the server --- */
 
+/* Returns the slot of a volume that has a call in progress, or with "" a free one. */
+static char *
+find_busy(const char *volume)
+{
+	for (size_t i = 0; i < ELEMENTSOF(busy); i++)
+		if (strcmp(busy[i], volume) == 0)
+			return busy[i];
+	return NULL;
+}
+
+/* Makes the volume busy. Returns false if it is already. */
+static bool
+begin_effect(const struct answer *a)
+{
+	bool free;
+	char *slot;
+
+	(void)pthread_mutex_lock(&busy_lock);
+	free = !find_busy(a->volume);
+	if (free && (slot = find_busy("")))
+		(void)strcpy(slot, a->volume);
+	(void)pthread_mutex_unlock(&busy_lock);
+	return free;
+}
+
+static void
+end_effect(const struct answer *a)
+{
+	char *slot;
+
+	a->effect(a);
+	(void)pthread_mutex_lock(&busy_lock);
+	slot = find_busy(a->volume);
+	if (slot)
+		slot[0] = '\0';
+	(void)pthread_mutex_unlock(&busy_lock);
+}
+
 static void
 send_answer(struct answer *a)
 {
-	csl_call_answer(a->call, a->status, a->message, a->data, a->len);
+	if (a->effect)
+		end_effect(a);
+	if (a->lost) {
+		a->status = a->lost;
+		a->message = "as commanded";
+	}
+	if (!a->late)
+		csl_call_answer(a->call, a->status, a->message, a->data, a->len);
 	free(a->data);
 	free(a);
 }
@@ -585,12 +769,61 @@ send_later(void *arg)
 }
 
 static bool
-rule_matches(const char *rule, const char *method)
+rule_matches(const char *rule, const char *method, const char *volume)
 {
-	size_t len = strcspn(rule, "=");
+	size_t len = strcspn(rule, "=/");
 
+	if (rule[len] == '/' && strncmp(rule + len + 1, volume, strlen(volume)) != 0)
+		return false;
+	if (rule[len] == '/' && rule[len + 1 + strlen(volume)] != '=')
+		return false;
 	return (len == 1 && rule[0] == '*') ||
 	       (strlen(method) == len && strncmp(rule, method, len) == 0);
+}
+
+/* Reads the rules again if their file has changed. */
+static void
+read_rules(void)
+{
+	static char text[sizeof rules_text];
+	FILE *f = rules_path ? fopen(rules_path, "re") : NULL;
+	size_t n;
+
+	if (!f)
+		return;
+	n = fread(text, 1, sizeof text - 1, f);
+	text[n] = '\0';
+	(void)fclose(f);
+	if (strcmp(text, rules_text) == 0)
+		return;
+	(void)strcpy(rules_text, text);
+	free(rules_copy);
+	rules_copy = strdup(text);
+	n_rules = 0;
+	memset(n_calls, 0, sizeof n_calls);
+	for (char *save = NULL, *word = strtok_r(rules_copy, " \n", &save);
+	     word && n_rules < RULES_MAX; word = strtok_r(NULL, " \n", &save))
+		rules[n_rules++] = word;
+}
+
+/* The volume's id is the first field of all requests about one. */
+static void
+read_volume(struct answer *a, const uint8_t *data, size_t len)
+{
+	if (len > 2 && data[0] == FIELD_1_LENGTH && data[1] < 128 && (size_t)data[1] + 2 <= len)
+		(void)snprintf(
+		    a->volume, sizeof a->volume, "%.*s", data[1], (const char *)data + 2);
+}
+
+static void
+log_call(const char *name, const struct answer *a)
+{
+	FILE *f = log_path ? fopen(log_path, "ae") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "%s %s%s\n", name, a->volume, a->options);
+	(void)fclose(f);
 }
 
 static void
@@ -598,23 +831,40 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 {
 	const char *name = strrchr(path, '/') + 1;
 	struct answer *a = calloc(1, sizeof *a);
+	const struct behaviour *b;
 	unsigned long value;
 	pthread_t thread;
 
 	a->call = call;
 	a->status = STATUS_UNIMPLEMENTED;
+	read_volume(a, data, len);
+	read_rules();
 	for (size_t i = 0; i < ELEMENTSOF(methods); i++)
 		if (strcmp(methods[i].name, name) == 0) {
 			a->status = 0;
 			methods[i].answer(a, data, len);
 		}
+	log_call(name, a);
 	for (int i = 0; i < n_rules; i++)
-		if (rule_matches(rules[i], name)) {
-			find_behaviour(rules[i], &value)->apply(a, value, ++n_calls[i]);
+		if (strchr(rules[i], '=') && rule_matches(rules[i], name, a->volume)) {
+			b = find_behaviour(rules[i], &value);
+			if (b)
+				b->apply(a, value, ++n_calls[i]);
 			break;
 		}
 	if (a->never)
 		return;
+	if (!mounts || a->status != 0)
+		a->effect = NULL;
+	if (a->effect && !begin_effect(a)) {
+		a->effect = NULL;
+		a->delay_ms = 0;
+		a->late = false;
+		a->status = STATUS_ABORTED;
+		a->message = "another call for the volume is in progress";
+	}
+	if (a->late)
+		csl_call_answer(call, STATUS_UNAVAILABLE, "as commanded", NULL, 0);
 	if (a->delay_ms == 0 || pthread_create(&thread, NULL, send_later, a) != 0)
 		send_answer(a);
 	else
@@ -675,18 +925,26 @@ main(int argc, char **argv)
 	unsigned long value;
 
 	(void)signal(SIGPIPE, SIG_IGN);
+	device = getenv("CSI_BAD_DEVICE");
+	mounts = device != NULL;
 	if (argc < 2)
 		return 2;
-	rules = argv + 2;
-	n_rules = argc - 2;
-	n_calls = calloc((size_t)argc, sizeof *n_calls);
-	for (int i = 0; i < n_rules; i++) {
+	for (int i = 2; i < argc; i++) {
 		for (size_t m = 0; m < ELEMENTSOF(modes); m++)
-			if (strncmp(rules[i], "connection=", 11) == 0 &&
-			    strcmp(rules[i] + 11, modes[m]) == 0)
+			if (strncmp(argv[i], "connection=", 11) == 0 &&
+			    strcmp(argv[i] + 11, modes[m]) == 0)
 				serve_raw(argv[1], modes[m]);
-		if (!strchr(rules[i], '=') || !find_behaviour(rules[i], &value)) {
-			fprintf(stderr, "csi_bad: '%s' is no rule\n", rules[i]);
+		if (strncmp(argv[i], "log=", 4) == 0) {
+			log_path = argv[i] + 4;
+		} else if (strncmp(argv[i], "rules=", 6) == 0) {
+			rules_path = argv[i] + 6;
+		} else if (strcmp(argv[i], "mounts=yes") == 0) {
+			mounts = true;
+		} else if (n_rules < RULES_MAX && strchr(argv[i], '=') &&
+			   find_behaviour(argv[i], &value)) {
+			rules[n_rules++] = argv[i];
+		} else {
+			fprintf(stderr, "csi_bad: '%s' is no rule\n", argv[i]);
 			return 2;
 		}
 	}

@@ -3,17 +3,53 @@
 #include "supervisor/volume/plugin_retry.h"
 #include "tests/unit/unit.h"
 
-/* A call is sent at most PLUGIN_TRIES_MAX times; a call for one instance never goes to another. */
-START_TEST(a_lost_call)
-{
-	for (unsigned lost = 1; lost < 5; lost++)
-		for (int instance = 0; instance < 2; instance++) {
-			enum plugin_retry retry = plugin_retry_lost(lost, instance);
+#define MINUTE_USEC 60000000ull
 
-			ck_assert_int_eq(retry == PLUGIN_RETRY_NO, lost >= PLUGIN_TRIES_MAX);
-			if (retry != PLUGIN_RETRY_NO)
-				ck_assert_int_eq(retry == PLUGIN_RETRY_NOW, instance);
+/* A call is sent at most three times, one of a fingerprint twice, with a backoff that doubles. */
+START_TEST(a_call_that_fails_in_a_way_that_may_pass)
+{
+	for (unsigned failed = 1; failed < 5; failed++)
+		for (int once = 0; once < 2; once++) {
+			struct plugin_try_facts f = { .verdict = CSI_RETRY,
+				.once = once,
+				.failed = failed,
+				.timeout_usec = 2 * MINUTE_USEC };
+
+			ck_assert_uint_eq(plugin_retry_usec(&f),
+			    failed >= (once ? 2u : 3u) ? 0 : 100000u << (failed - 1));
 		}
+}
+END_TEST
+
+/* While the plugin works on an earlier call, the call is repeated for two timeouts, every 5 s in
+ * the end. */
+START_TEST(a_call_for_a_busy_volume)
+{
+	struct plugin_try_facts f = { .verdict = CSI_PENDING, .timeout_usec = 2 * MINUTE_USEC };
+	uint64_t usec;
+
+	while ((usec = plugin_retry_usec(&f)) > 0) {
+		ck_assert_uint_le(usec, 5000000);
+		ck_assert_uint_ge(usec, f.pending < 2 ? 100000 : 200000);
+		f.pending_usec += usec;
+		f.pending++;
+	}
+	ck_assert_uint_ge(f.pending_usec, 4 * MINUTE_USEC);
+	ck_assert_uint_lt(f.pending_usec, 5 * MINUTE_USEC);
+	ck_assert_uint_lt(f.pending, 70);
+	f.pending_usec = 0;
+	f.once = true;
+	ck_assert_uint_eq(plugin_retry_usec(&f), 0);
+}
+END_TEST
+
+START_TEST(a_final_answer)
+{
+	struct plugin_try_facts f = { .verdict = CSI_FINAL };
+
+	ck_assert_uint_eq(plugin_retry_usec(&f), 0);
+	f.verdict = CSI_DONE;
+	ck_assert_uint_eq(plugin_retry_usec(&f), 0);
 }
 END_TEST
 
@@ -41,7 +77,9 @@ END_TEST
 static void
 add(TCase *tc)
 {
-	tcase_add_test(tc, a_lost_call);
+	tcase_add_test(tc, a_call_that_fails_in_a_way_that_may_pass);
+	tcase_add_test(tc, a_call_for_a_busy_volume);
+	tcase_add_test(tc, a_final_answer);
 	tcase_add_test(tc, a_call_that_waits);
 }
 
