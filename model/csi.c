@@ -112,28 +112,39 @@ options_equal(const struct mount_options *a, const struct mount_options *b)
 }
 
 void
+mount_options_merge(struct mount_options **volume, const struct mount_options *request)
+{
+	if (!request)
+		return;
+	if (!*volume)
+		*volume = mount_options_new();
+	if (*str(request->fs_type))
+		str_set(&(*volume)->fs_type, request->fs_type);
+	if (!request->mount_flags.v)
+		return;
+	strings_done(&(*volume)->mount_flags);
+	for (size_t i = 0; i < request->mount_flags.n; i++)
+		strings_add(&(*volume)->mount_flags, request->mount_flags.v[i]);
+}
+
+void
 csi_usage(char ret[USAGE_SIZE], bool read_only, enum csi_attachment attachment,
     enum csi_access access, const struct mount_options *volume, const struct mount_options *request)
 {
-	const char *fs_type = volume ? volume->fs_type : NULL;
-	const struct strings *flags = volume ? &volume->mount_flags : NULL;
-	struct mount_options merged = { 0 };
+	struct mount_options *merged = NULL;
 	uint32_t h = FNV_START;
 	size_t i;
 	int n;
 
-	if (request && *str(request->fs_type))
-		fs_type = request->fs_type;
-	if (request && request->mount_flags.v)
-		flags = &request->mount_flags;
-	merged.fs_type = (char *)fs_type;
-	merged.mount_flags = flags ? *flags : (struct strings){ 0 };
+	mount_options_merge(&merged, volume);
+	mount_options_merge(&merged, request);
 	n = snprintf(ret, USAGE_SIZE, "%s-%s-%s", read_only ? "ro" : "rw",
 	    csi_attachment_names[attachment], csi_access_names[access]);
-	if (options_equal(&merged, volume))
-		return;
-	h = digest(h, fs_type);
-	for (i = 0; flags && i < flags->n; i++)
-		h = digest(h, flags->v[i]);
-	(void)snprintf(ret + n, USAGE_SIZE - (size_t)n, "-%08x", h);
+	if (!options_equal(merged, volume)) {
+		h = digest(h, merged->fs_type);
+		for (i = 0; i < merged->mount_flags.n; i++)
+			h = digest(h, merged->mount_flags.v[i]);
+		(void)snprintf(ret + n, USAGE_SIZE - (size_t)n, "-%08x", h);
+	}
+	mount_options_free(merged);
 }

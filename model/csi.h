@@ -63,6 +63,11 @@ MODEL_DECLARE(csi_controller_info);
 MODEL_DECLARE(csi_node_info);
 MODEL_DECLARE(csi_info);
 
+/* Merges the options of a volume request (may be NULL) over those of the volume: the request's
+ * fs_type if it has one, and its mount_flags if it has any. *volume may be NULL before and after.
+ */
+void mount_options_merge(struct mount_options **volume, const struct mount_options *request);
+
 #define USAGE_SIZE 80
 /*
  * Writes a name for this way of using a volume on the node: "rw-file-system-single-node-writer"; if

@@ -156,21 +156,6 @@ on_attached(struct sup *sup, void *arg, int r, const struct string_map *publish_
 	local_claims_step(l, lv);
 }
 
-static void
-merge_options(struct mount_options **to, const struct mount_options *request)
-{
-	if (!request)
-		return;
-	if (!*to)
-		*to = mount_options_new();
-	if (*str(request->fs_type))
-		str_set(&(*to)->fs_type, request->fs_type);
-	if (request->mount_flags.v)
-		strings_done(&(*to)->mount_flags);
-	for (size_t i = 0; i < request->mount_flags.n; i++)
-		strings_add(&(*to)->mount_flags, request->mount_flags.v[i]);
-}
-
 /* Copies the volume with only the capability of this claim. */
 static void
 copy_for_call(
@@ -184,7 +169,7 @@ copy_for_call(
 	cap = list_add(csi_capability, &ret->requested_capabilities);
 	cap->access_mode = vr->access_mode;
 	cap->attachment_mode = vr->attachment_mode;
-	merge_options(&ret->mount_options, vr->mount_options);
+	mount_options_merge(&ret->mount_options, vr->mount_options);
 }
 
 static void
