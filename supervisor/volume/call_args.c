@@ -191,7 +191,7 @@ new_text(struct call_args *a, const char *fmt, ...)
 char *
 call_args_staging(struct call_args *a, const struct mount_record *rec)
 {
-	return new_text(a, "%s/staging/%s/%s", rec->container_root, rec->volume, rec->usage);
+	return new_text(a, "%s/staging/%s/%s", rec->container_root, rec->volume, rec->staging);
 }
 
 char *

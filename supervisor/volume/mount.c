@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mount.c: one mount of a volume: its row, and the steps of mounting and unmounting. Runs in:
+/* mount.c: one mount of a volume: its row, and its turn among the mounts of the volume. Runs in:
  * supervisor. */
 #include "supervisor/volume/mount.h"
 
@@ -9,19 +9,25 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/list.h"
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
-#include "supervisor/node/mounts.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_calls.h"
 
 #define RETRY_USEC     5000000
 #define RETRY_MAX_USEC 60000000
+
+/* How long a call with an unknown effect is waited for: a part of the time that it took, because a
+ * plugin that is slow may also be slow to take effect; at least, and at most. */
+#define SETTLE_PART     4
+#define SETTLE_USEC     2000000
+#define SETTLE_MAX_USEC 15000000
 
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
@@ -40,16 +46,34 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 	return r;
 }
 
+static void
+unindex(struct mount *m)
+{
+	if (!m->indexed)
+		return;
+	hash_remove(&m->sup->volumes->by_volume, &m->by_volume);
+	hash_remove(&m->sup->volumes->by_alloc, &m->by_alloc);
+	m->indexed = false;
+}
+
+static uint64_t
+volume_hash(const struct mount *m)
+{
+	return hash_string(m->rec.plugin) * 31 + hash_string(m->rec.volume);
+}
+
 void
 mount_free(struct mount *m)
 {
 	LIST_REMOVE(m, link);
+	unindex(m);
 	turn_forget_write(m->sup, &m->row);
 	child_call_cancel(m->sup, m->call);
 	plugin_call_cancel(m->plugin_call);
 	sup_timer_cancel(&m->timer);
 	mount_record_done(&m->rec);
 	csi_volume_done(&m->volume);
+	free(m->trouble.error);
 	free(m);
 }
 
@@ -87,6 +111,7 @@ mount_new(struct sup *sup)
 	m->row.point = CRASH_ROW_MOUNT;
 	m->row.written = on_written;
 	m->retry_usec = RETRY_USEC;
+	m->settle_usec = SETTLE_USEC;
 	mount_record_init(&m->rec);
 	csi_volume_init(&m->volume);
 	LIST_INSERT_HEAD(&sup->volumes->mounts, m, link);
@@ -97,7 +122,12 @@ void
 mount_fill_state(struct mount *m)
 {
 	struct mount_record *rec = &m->rec;
+	struct volumes *vs = m->sup->volumes;
 
+	unindex(m);
+	hash_add(&vs->by_volume, &m->by_volume, volume_hash(m));
+	hash_add(&vs->by_alloc, &m->by_alloc, hash_id(&rec->alloc_id));
+	m->indexed = true;
 	m->state.place.kind = (enum plugin_kind)rec->kind;
 	(void)IPC_TEXT_SET(m->state.place.plugin, rec->plugin);
 	(void)IPC_TEXT_SET(m->state.place.volume, rec->volume);
@@ -109,20 +139,44 @@ mount_fill_state(struct mount *m)
 	m->step = (enum mount_step)rec->step;
 }
 
-static bool
-same_volume(const struct mount *a, const struct mount *b)
+struct mount *
+mount_next_of_volume(const struct mount *m, struct mount *at)
 {
-	return str_eq(a->rec.plugin, b->rec.plugin) && str_eq(a->rec.volume, b->rec.volume);
+	struct hash_link *l = at ? hash_next(&at->by_volume)
+				 : hash_first(&m->sup->volumes->by_volume, volume_hash(m));
+
+	for (; l; l = hash_next(l)) {
+		struct mount *o = container_of(l, struct mount, by_volume);
+
+		if (str_eq(o->rec.plugin, m->rec.plugin) && str_eq(o->rec.volume, m->rec.volume))
+			return o;
+	}
+	return NULL;
+}
+
+struct mount *
+mount_next_of_alloc(struct sup *sup, const struct id *alloc, struct mount *at)
+{
+	struct hash_link *l =
+	    at ? hash_next(&at->by_alloc) : hash_first(&sup->volumes->by_alloc, hash_id(alloc));
+
+	for (; l; l = hash_next(l)) {
+		struct mount *o = container_of(l, struct mount, by_alloc);
+
+		if (id_equal(&o->rec.alloc_id, alloc))
+			return o;
+	}
+	return NULL;
 }
 
 /* Returns true if another mount of the volume has a call out: a volume has one call at a time. */
 static bool
 volume_is_busy(const struct mount *m)
 {
-	const struct mount *o;
+	struct mount *o = NULL;
 
-	LIST_FOREACH (o, &m->sup->volumes->mounts, link)
-		if (o != m && o->busy && same_volume(o, m))
+	while ((o = mount_next_of_volume(m, o)))
+		if (o != m && o->busy)
 			return true;
 	return false;
 }
@@ -131,15 +185,43 @@ volume_is_busy(const struct mount *m)
 static void
 wake_next(struct mount *m)
 {
-	struct mount *o;
+	struct mount *o = NULL;
 
-	LIST_FOREACH (o, &m->sup->volumes->mounts, link) {
-		if (!o->waiting || !same_volume(o, m))
+	while ((o = mount_next_of_volume(m, o))) {
+		if (!o->waiting)
 			continue;
 		o->waiting = false;
 		mount_advance(o);
 		return;
 	}
+}
+
+void
+mount_pause(struct mount *m)
+{
+	m->busy = false;
+	wake_next(m);
+}
+
+void
+mount_note_effect(struct mount *m)
+{
+	uint64_t usec;
+
+	if (!m->plugin_call || !plugin_call_is_unknown(m->plugin_call))
+		return;
+	usec = SETTLE_USEC + plugin_call_usec(m->plugin_call) / SETTLE_PART;
+	m->settle_usec = usec < SETTLE_MAX_USEC ? usec : SETTLE_MAX_USEC;
+	m->rec.unsure = true;
+	turn_write(m->sup, &m->row);
+}
+
+void
+mount_cancel_call(struct mount *m)
+{
+	mount_note_effect(m);
+	plugin_call_cancel(m->plugin_call);
+	m->plugin_call = NULL;
 }
 
 static void
@@ -150,9 +232,8 @@ on_retry(void *arg)
 	mount_advance(m);
 }
 
-/* Adds an event of the node, as Nomad's client does. *e is the failure; NULL: it succeeded. */
-static void
-report_to_node(const struct mount *m, const struct err *e)
+void
+mount_report(const struct mount *m, const struct err *e)
 {
 	cleanup_done(node_event) struct node_event ev;
 
@@ -168,230 +249,50 @@ report_to_node(const struct mount *m, const struct err *e)
 }
 
 void
+mount_advance_after(struct mount *m, uint64_t usec)
+{
+	sup_timer_set(m->sup, &m->timer, CLOCK_MONOTONIC, usec, on_retry, m);
+}
+
+/* Keeps what has failed, and when it is tried next, for those who ask. */
+static void
+note_trouble(struct mount *m, const struct err *e)
+{
+	struct volume_trouble *t = &m->trouble;
+
+	str_set(&t->error, e->msg);
+	if (t->tries++ == 0)
+		t->since_ns = clock_real_ns();
+	t->next_ns = clock_real_ns() + (int64_t)m->retry_usec * 1000;
+}
+
+void
 mount_finish(struct mount *m, int r, const struct err *e)
 {
 	volume_cb *cb = m->cb;
 
 	/* Repeated failures of unmounting are the first one's. */
 	if (r < 0 && r != -ECANCELED && (!m->unmounting || m->retry_usec == RETRY_USEC))
-		report_to_node(m, e);
-
+		mount_report(m, e);
 	m->busy = false;
 	m->cb = NULL;
+	if (r >= 0)
+		m->trouble.tries = 0;
 	csi_volume_done(&m->volume);
 	csi_volume_init(&m->volume);
 	if (r < 0 && m->unmounting) {
+		note_trouble(m, e);
 		if (!cb)
 			journal_warn(JOURNAL_VOLUME, ABOUT_MOUNT(m),
-			    "volume %s: %s; retried in %llu s", m->rec.volume, e->msg,
-			    (unsigned long long)m->retry_usec / 1000000);
-		sup_timer_set(m->sup, &m->timer, CLOCK_MONOTONIC, m->retry_usec, on_retry, m);
+			    "volume %s: %s; tried %u times, again in %llu s", m->rec.volume, e->msg,
+			    m->trouble.tries, (unsigned long long)m->retry_usec / 1000000);
+		mount_advance_after(m, m->retry_usec);
 		m->retry_usec =
 		    m->retry_usec * 2 < RETRY_MAX_USEC ? m->retry_usec * 2 : RETRY_MAX_USEC;
 	}
 	wake_next(m);
 	if (cb)
 		cb(m->sup, m->arg, r, e);
-}
-
-/* Returns true if the mount of another alloc uses the same staged volume. */
-static bool
-staging_is_shared(const struct mount *m)
-{
-	const struct mount *o;
-
-	LIST_FOREACH (o, &m->sup->volumes->mounts, link)
-		if (o != m && o->begun && o->step != MOUNT_GONE && same_volume(o, m) &&
-		    str_eq(o->rec.usage, m->rec.usage))
-			return true;
-	return false;
-}
-
-/* One action makes one call, whose callback ends in begin_next() or mount_finish(). */
-struct action {
-	enum mount_step step; /* of the row during the action */
-	bool staging;         /* concerns the staging directory, not the alloc's */
-	void (*begin)(struct mount *m);
-	volume_send *send; /* for call_plugin() */
-};
-
-static void make_dir(struct mount *m), call_plugin(struct mount *m), prove(struct mount *m),
-    remove_dir(struct mount *m);
-
-/* If make_dir() finds something mounted there, the next action, which is the plugin's, is already
- * done and is skipped. */
-static const struct action way_in[] = {
-	{ MOUNT_MOUNTING, true, make_dir, NULL },
-	{ MOUNT_MOUNTING, true, call_plugin, volume_send_stage },
-	{ MOUNT_MOUNTING, false, make_dir, NULL },
-	{ MOUNT_MOUNTING, false, call_plugin, volume_send_publish },
-	{ MOUNT_MOUNTING, false, prove, NULL },
-	{ MOUNT_PUBLISHED, false, NULL, NULL },
-};
-/* After a restart of the agent: checks that the volume is still mounted. */
-static const struct action check_again[] = {
-	{ MOUNT_PUBLISHED, false, prove, NULL },
-	{ MOUNT_PUBLISHED, false, NULL, NULL },
-};
-static const struct action way_out[] = {
-	{ MOUNT_UNPUBLISHING, false, call_plugin, volume_send_unpublish },
-	{ MOUNT_UNPUBLISHING, false, remove_dir, NULL },
-	{ MOUNT_UNSTAGING, true, call_plugin, volume_send_unstage },
-	{ MOUNT_UNSTAGING, true, remove_dir, NULL },
-	{ MOUNT_GONE, false, NULL, NULL },
-};
-static const struct action *const unstaging = &way_out[2], *const gone = &way_out[4];
-
-/* Returns true if the action does not apply: the plugin does not stage, or others use the staged
- * volume. */
-static bool
-is_skipped(const struct mount *m)
-{
-	return m->at->staging && (!m->rec.stages || (m->unmounting && staging_is_shared(m)));
-}
-
-static void
-begin_action(struct mount *m, const struct action *at)
-{
-	m->begun |= !m->unmounting;
-	for (m->at = at; is_skipped(m); m->at++)
-		;
-	if (m->step != m->at->step)
-		mount_set_step(m, m->at->step);
-	if (m->at->begin) {
-		m->at->begin(m);
-		return;
-	}
-	if (m->step == MOUNT_GONE && m->sup->volumes->gone)
-		m->sup->volumes->gone(m->sup, &m->rec.alloc_id, m->rec.alias);
-	if (m->begun && m->at != &check_again[1])
-		report_to_node(m, NULL);
-	mount_finish(m, 0, NULL);
-}
-
-static void
-begin_next(struct mount *m)
-{
-	struct err e = { 0 };
-
-	if (m->cancelled && !m->unmounting)
-		mount_finish(m, err_say(&e, -ECANCELED, "the mount was cancelled"), &e);
-	else
-		begin_action(m, m->at + 1);
-}
-
-static struct volume_place
-place_of(const struct mount *m)
-{
-	struct volume_place place = m->state.place;
-
-	if (m->at->staging)
-		place.alloc = (struct id){ 0 };
-	return place;
-}
-
-static int
-is_mounted(const struct mount *m, struct err *e)
-{
-	const struct mount_record *rec = &m->rec;
-	bool staging = m->at->staging;
-	char path[640];
-	int r;
-
-	(void)snprintf(path, sizeof path, "csi/%s/%s/%s%s/%s/%s", csi_plugin_kind_names[rec->kind],
-	    rec->plugin, staging ? "staging" : "per-alloc/", staging ? "" : rec->alloc, rec->volume,
-	    rec->usage);
-	r = mounts_has(m->sup, path);
-	return r < 0 ? err_set(e, r, "read the mounts of this machine") : r;
-}
-
-static void
-on_dir(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
-{
-	struct mount *m = arg;
-	struct err why = { 0 };
-
-	m->call = 0;
-	if (r >= 0 && !m->unmounting) {
-		r = is_mounted(m, &why);
-		e = &why;
-	}
-	if (r < 0) {
-		mount_finish(m, r, e);
-		return;
-	}
-	m->at += r == 1; /* already mounted */
-	begin_next(m);
-}
-
-static void
-make_dir(struct mount *m)
-{
-	const struct file_volume_dir_make_req req = { .place = place_of(m) };
-
-	m->call = file_call_volume_dir_make(m->sup, &req, on_dir, m);
-}
-
-static void
-remove_dir(struct mount *m)
-{
-	const struct file_volume_dir_remove_req req = { .place = place_of(m) };
-
-	m->call = file_call_volume_dir_remove(m->sup, &req, on_dir, m);
-}
-
-static void
-on_called(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
-{
-	struct mount *m = arg;
-
-	m->plugin_call = NULL;
-	/* For unmounting, a volume that the plugin does not know is unmounted. */
-	if (r < 0 && !(m->unmounting && r == -ENOENT))
-		mount_finish(m, r, e);
-	else
-		begin_next(m);
-}
-
-static void
-call_plugin(struct mount *m)
-{
-	const struct volume_call call = { .sup = m->sup,
-		.rec = &m->rec,
-		.volume = &m->volume,
-		.capability = &m->capability,
-		.cb = on_called,
-		.arg = m };
-
-	m->plugin_call = m->at->send(&call);
-}
-
-static void
-on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
-{
-	const struct mnt_volume_prove_rep *rep = msg;
-	struct mount *m = arg;
-	struct err why = { 0 };
-
-	m->call = 0;
-	if (r < 0) {
-		(void)err_say(&why, r, "plugin %s published volume %s, but %s", m->rec.plugin,
-		    m->rec.volume, e->msg);
-		mount_finish(m, why.code, &why);
-		return;
-	}
-	m->state.proof = rep->proof;
-	mount_record_from_proof(&m->rec, &m->state.proof);
-	turn_write(m->sup, &m->row);
-	begin_next(m);
-}
-
-static void
-prove(struct mount *m)
-{
-	const struct mnt_volume_prove_req req = { .place = m->state.place, .block = m->rec.block };
-
-	m->call = mnt_call_volume_prove(m->sup, &req, on_proven, m);
 }
 
 void
@@ -404,12 +305,7 @@ mount_advance(struct mount *m)
 		return;
 	}
 	m->busy = true;
-	if (m->unmounting)
-		begin_action(m, !m->begun                    ? gone
-				: m->step == MOUNT_UNSTAGING ? unstaging
-							     : way_out);
-	else
-		begin_action(m, m->step == MOUNT_PUBLISHED ? check_again : way_in);
+	mount_begin(m);
 }
 
 void
@@ -417,6 +313,7 @@ mount_undo(struct mount *m)
 {
 	sup_timer_cancel(&m->timer);
 	m->retry_usec = RETRY_USEC;
+	m->settling = false;
 	m->unmounting = true;
 	mount_advance(m);
 }

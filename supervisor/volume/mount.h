@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mount.h: one mount of a volume for an alloc: mount.c mounts and unmounts it at the request of
- * volumes.c. Runs in: supervisor. */
+/* mount.h: one mount of a volume for an alloc, at the request of volumes.c: mount.c has its row and
+ * its turn among the mounts of the volume, mount_steps.c the steps of mounting and unmounting. Runs
+ * in: supervisor. */
 #ifndef DROVER_SUPERVISOR_VOLUME_MOUNT_H
 #define DROVER_SUPERVISOR_VOLUME_MOUNT_H
 
+#include "common/hash.h"
 #include "common/list.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
@@ -22,6 +24,8 @@ enum mount_step {
 
 struct mount {
 	LIST_ENTRY(mount) link;
+	struct hash_link by_volume, by_alloc;
+	bool indexed;
 	struct sup *sup;
 	struct dirty row;
 	struct mount_record rec; /* what is in the row */
@@ -29,23 +33,29 @@ struct mount {
 	struct csi_volume volume; /* while it is being mounted: its secrets are not in the row */
 	struct csi_capability capability;
 	enum mount_step step;
-	const struct action *at; /* the action in progress, while it is busy */
-	bool busy, waiting;      /* has a call out; waits for another mount of the volume */
-	bool growing;            /* the call is that of mount_expand() */
-	bool unmounting;         /* else it is mounting or mounted */
-	bool cancelled;          /* the mounting was cancelled */
-	bool begun;              /* there may be something to undo besides the row */
+	const struct mount_action *at; /* the action in progress, while it is busy */
+	bool busy, waiting;            /* has a call out; waits for another mount of the volume */
+	bool growing;                  /* the call is that of mount_expand() */
+	bool unmounting;               /* else it is mounting or mounted */
+	bool cancelled;                /* the mounting was cancelled */
+	bool begun;                    /* there may be something to undo besides the row */
+	bool settling;                 /* unmounted; checked once more for late mounts */
+	bool detached;                 /* the plugin has said that it is unmounted */
 	uint64_t call;
 	struct plugin_call *plugin_call;
 	struct sup_timer timer;
-	uint64_t retry_usec;
+	uint64_t retry_usec, settle_usec;
+	struct err refused; /* the error of an unpublish, until the directory is known to be free */
+	struct err note;    /* what drover unmounted by itself; code 0: nothing */
+	struct volume_trouble trouble;
 	volume_cb *cb;
 	void *arg;
 };
 
 struct volumes {
 	LIST_HEAD(, mount) mounts; /* newest first */
-	volume_gone_cb *gone;      /* NULL: nothing depends on it */
+	struct hash_table by_volume, by_alloc;
+	volume_gone_cb *gone; /* NULL: nothing depends on it */
 };
 
 /* For journal.h: a line about the mount. */
@@ -60,12 +70,23 @@ void mount_free(struct mount *m);
 /* Fills in, from the record, the step and what requests to the privileged helpers need. */
 void mount_fill_state(struct mount *m);
 void mount_set_step(struct mount *m, enum mount_step step);
+/* Return the next mount of the same volume, or of the alloc: from NULL to NULL. */
+struct mount *mount_next_of_volume(const struct mount *m, struct mount *at);
+struct mount *mount_next_of_alloc(struct sup *sup, const struct id *alloc, struct mount *at);
 
 /* Continues to mount or unmount from the current step, or waits for another call of the volume.
  * mount_finish() is called at the end. */
 void mount_advance(struct mount *m);
+/* Advances the mount after this time. */
+void mount_advance_after(struct mount *m, uint64_t usec);
+/* Lets other mounts of the volume proceed. */
+void mount_pause(struct mount *m);
 /* Unmounts in the background, without a callback. */
 void mount_undo(struct mount *m);
+/* Notes that a call of the mount, which has ended or is to be cancelled, may have taken effect. */
+void mount_note_effect(struct mount *m);
+/* Cancels the call to the plugin that is out, if any. */
+void mount_cancel_call(struct mount *m);
 /* Notifies the plugin of the new size of a published volume. Returns 0, or a negative errno with *e
  * without calling cb. */
 int mount_expand(struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb,
@@ -73,5 +94,11 @@ int mount_expand(struct mount *m, int64_t required_bytes, int64_t limit_bytes, v
 /* Ends the mounting or unmounting: calls the callback with r and *e. A failed unmounting is retried
  * later. */
 void mount_finish(struct mount *m, int r, const struct err *e);
+
+/* Adds an event of the node, as Nomad's client does. *e is the failure; NULL: it succeeded. */
+void mount_report(const struct mount *m, const struct err *e);
+
+/* mount_steps.c: begins the first action of mounting, or of unmounting. */
+void mount_begin(struct mount *m);
 
 #endif

@@ -20,11 +20,15 @@ static const struct field mount_record_fields[] = {
 	F_STRING(external_id, "ExternalID"),
 	F_STRING(plugin, "Plugin"),
 	F_STRING(usage, "Usage"),
+	F_STRING(staging, "Staging"),
+	F_STRING(staged_fs_type, "StagedFsType"),
+	F_ENUM(staged_access, "StagedAccess", csi_access_names),
 	F_STRING(container_root, "ContainerRoot"),
 	F_STRING(boot_id, "BootID"),
 	F_ENUM(kind, "Kind", csi_plugin_kind_names),
 	F_BOOL(stages, "Stages"),
 	F_BOOL(read_only, "ReadOnly"),
+	F_BOOL(unsure, "Unsure"),
 	F_INT(step, "Step"),
 	F_UINT(mnt_id, "MntID"),
 	F_BOOL(mnt_id_unique, "MntIDUnique"),
@@ -117,6 +121,7 @@ mount_record_fill(struct mount_record *rec, const struct sup_alloc *sa,
 	str_set(&rec->external_id, volume->external_id ? volume->external_id : volume->id);
 	str_set(&rec->plugin, plugin_id(p));
 	str_set(&rec->usage, usage);
+	str_set(&rec->staging, usage);
 	str_set(&rec->container_root, plugin_container_root(p));
 	str_set(&rec->boot_id, boot_id);
 }

@@ -18,10 +18,14 @@ struct mount_record {
 	char *volume;                /* namespace and volume_id as one path component */
 	char *external_id;           /* the plugin's */
 	char *plugin, *usage, *container_root;
+	char *staging; /* the usage that names the staging directory: that of its first user */
+	char *staged_fs_type; /* what it was staged with, as far as other users depend on it */
+	enum csi_access staged_access;
 	char *boot_id; /* the boot in which it was mounted */
 	enum csi_plugin_kind kind;
 	bool stages, read_only;
-	bool block; /* a block device, else a file system; also mount_proof.is_block */
+	bool block;  /* a block device, else a file system; also mount_proof.is_block */
+	bool unsure; /* a call that failed may have taken effect, or may still do so */
 	int64_t step;
 	/* struct mount_proof */
 	uint64_t mnt_id, dev_major, dev_minor, ino, btime_nsec, fs_type, fs_id, fs_flags,

@@ -5,7 +5,8 @@
 
 #include "supervisor/volume/call_args.h"
 
-#define CALL_TIMEOUT_MS 120000 /* as in Nomad's clients */
+#define CALL_TIMEOUT_MS  120000 /* as in Nomad's clients */
+#define PROBE_TIMEOUT_MS 5000
 
 static struct plugin_call *
 send_call(const struct volume_call *c, const CsiCallReq *req)
@@ -103,4 +104,16 @@ volume_send_expand(const struct volume_call *c, int64_t required_bytes, int64_t 
 	req.call_case = CSI_CALL_REQ__CALL_NODE_EXPAND_VOLUME;
 	req.node_expand_volume = &expand;
 	return send_call(c, &req);
+}
+
+struct plugin_call *
+volume_send_probe(const struct volume_call *c)
+{
+	Csi__V1__ProbeRequest probe = CSI__V1__PROBE_REQUEST__INIT;
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	req.call_case = CSI_CALL_REQ__CALL_PROBE;
+	req.probe = &probe;
+	return plugin_call(
+	    c->sup, c->rec->plugin, CSI_PLUGIN_NODE, &req, PROBE_TIMEOUT_MS, c->cb, c->arg);
 }

@@ -18,9 +18,12 @@ struct volume_call {
 	void *arg;
 };
 
-/* Each returns a handle for plugin_call_cancel(). The calls time out after two minutes. */
+/* Each returns a handle for plugin_call_cancel(). Each try of a call times out after two
+ * minutes, that of a Probe after five seconds. */
 typedef struct plugin_call *volume_send(const struct volume_call *c);
 volume_send volume_send_stage, volume_send_publish, volume_send_unpublish, volume_send_unstage;
+/* A Probe: what was sent before has reached the plugin when it is answered. */
+volume_send volume_send_probe;
 /* limit_bytes 0: no limit. */
 struct plugin_call *volume_send_expand(
     const struct volume_call *c, int64_t required_bytes, int64_t limit_bytes);

@@ -9,6 +9,8 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/duration.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
@@ -36,6 +38,11 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	/* Nothing is mounted after a reboot; the same steps mount it again. */
 	if (!str_eq(m->rec.boot_id, sup->boot_id) && m->rec.step == MOUNT_PUBLISHED)
 		m->rec.step = MOUNT_MOUNTING;
+	/* A call may have been out when the agent ended. */
+	if (m->rec.step != MOUNT_PUBLISHED)
+		m->rec.unsure |= str_eq(m->rec.boot_id, sup->boot_id);
+	if (!m->rec.staging)
+		str_set(&m->rec.staging, m->rec.usage);
 	str_set(&m->rec.boot_id, sup->boot_id);
 	mount_fill_state(m);
 	m->begun = true;
@@ -56,17 +63,18 @@ volumes_free(struct sup *sup)
 		return;
 	while (!LIST_EMPTY(&sup->volumes->mounts))
 		mount_free(LIST_FIRST(&sup->volumes->mounts));
+	hash_done(&sup->volumes->by_volume);
+	hash_done(&sup->volumes->by_alloc);
 	free_p(&sup->volumes);
 }
 
 static struct mount *
 find_mount(struct sup *sup, const struct sup_alloc *sa, const char *alias)
 {
-	struct mount *m;
+	struct mount *m = NULL;
 
-	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (m->step != MOUNT_GONE && id_equal(&m->rec.alloc_id, &sa->id) &&
-		    str_eq(m->rec.alias, alias))
+	while ((m = mount_next_of_alloc(sup, &sa->id, m)))
+		if (m->step != MOUNT_GONE && str_eq(m->rec.alias, alias))
 			return m;
 	return NULL;
 }
@@ -150,8 +158,8 @@ volume_retry_unmounts(struct sup *sup, const char *namespace, const char *id)
 	struct mount *m;
 
 	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (sup_timer_is_set(&m->timer) && str_eq(m->rec.namespace, namespace) &&
-		    str_eq(m->rec.volume_id, id))
+		if (sup_timer_is_set(&m->timer) && !m->settling &&
+		    str_eq(m->rec.namespace, namespace) && str_eq(m->rec.volume_id, id))
 			mount_undo(m);
 }
 
@@ -221,6 +229,7 @@ volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request 
 	sup_timer_cancel(&m->timer);
 	csi_volume_done(&m->volume);
 	csi_volume_copy(volume, &m->volume);
+	mount_options_merge(&m->volume.mount_options, request->mount_options);
 	m->capability = (struct csi_capability){ .attachment_mode = request->attachment_mode,
 		.access_mode = request->access_mode };
 	m->unmounting = m->cancelled = false;
@@ -260,8 +269,7 @@ volume_mount_cancel(struct sup *sup, const struct sup_alloc *sa, const char *ali
 	if (m->growing || (!m->waiting && !m->plugin_call))
 		return;
 	m->waiting = false;
-	plugin_call_cancel(m->plugin_call);
-	m->plugin_call = NULL;
+	mount_cancel_call(m);
 	mount_finish(m, err_say(&e, -ECANCELED, "the mount was cancelled"), &e);
 }
 
@@ -277,11 +285,10 @@ volume_unmount_leave(struct sup *sup, const struct sup_alloc *sa, const char *al
 static struct mount *
 find_published(struct sup *sup, const struct sup_alloc *sa, const char *volume)
 {
-	struct mount *m;
+	struct mount *m = NULL;
 
-	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (m->step == MOUNT_PUBLISHED && id_equal(&m->rec.alloc_id, &sa->id) &&
-		    str_eq(m->rec.volume_id, volume))
+	while ((m = mount_next_of_alloc(sup, &sa->id, m)))
+		if (m->step == MOUNT_PUBLISHED && str_eq(m->rec.volume_id, volume))
 			return m;
 	return NULL;
 }
@@ -302,17 +309,50 @@ volume_expand_here(struct sup *sup, const struct sup_alloc *sa, const char *volu
 		cb(sup, arg, r, 0, &e);
 }
 
+const struct volume_trouble *
+volume_trouble_of(struct sup *sup, const char *namespace, const char *id, const char **ret_alloc)
+{
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link) {
+		if (m->step == MOUNT_GONE || m->trouble.tries == 0 ||
+		    !str_eq(m->rec.namespace, namespace) || !str_eq(m->rec.volume_id, id))
+			continue;
+		*ret_alloc = m->rec.alloc;
+		return &m->trouble;
+	}
+	return NULL;
+}
+
+/* Writes what has failed, how often, since when, and when it is tried next. */
+static void
+say_trouble(const struct volume_trouble *t, char *buf, size_t size)
+{
+	int64_t now = clock_real_ns(), next = t->next_ns > now ? t->next_ns - now : 0;
+
+	(void)snprintf(buf, size, "%.380s; tried %u time%s in %lld s, and again in %lld s",
+	    t->error, t->tries, t->tries == 1 ? "" : "s",
+	    (long long)((now - t->since_ns) / NS_PER_S),
+	    (long long)((next + NS_PER_S - 1) / NS_PER_S));
+}
+
 bool
 volume_say_pending(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size)
 {
 	const struct mount *m = find_mount(sup, sa, alias);
-	char what[256];
+	char what[ERR_MSG_SIZE];
 
-	if (!m || (!m->busy && !m->waiting))
+	if (!m || (!m->busy && !m->waiting && !sup_timer_is_set(&m->timer)))
 		return false;
 	if (m->plugin_call)
 		plugin_call_say(m->plugin_call, what, sizeof what);
+	else if (m->settling)
+		(void)snprintf(what, sizeof what,
+		    "unmounted, and checked again after a few seconds, because an earlier call may "
+		    "still take effect");
+	else if (sup_timer_is_set(&m->timer))
+		say_trouble(&m->trouble, what, sizeof what);
 	else
 		(void)snprintf(what, sizeof what, "%s",
 		    m->waiting ? "waits for the call of another allocation"
@@ -324,10 +364,10 @@ volume_say_pending(
 bool
 volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa)
 {
-	struct mount *m;
+	struct mount *m = NULL;
 
-	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (m->step != MOUNT_GONE && id_equal(&m->rec.alloc_id, &sa->id))
+	while ((m = mount_next_of_alloc(sup, &sa->id, m)))
+		if (m->step != MOUNT_GONE)
 			return true;
 	return false;
 }
@@ -359,7 +399,7 @@ volumes_plugin_answers(struct sup *sup, const char *plugin)
 	struct mount *m;
 
 	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (sup_timer_is_set(&m->timer) && str_eq(m->rec.plugin, plugin))
+		if (sup_timer_is_set(&m->timer) && !m->settling && str_eq(m->rec.plugin, plugin))
 			mount_undo(m);
 }
 
@@ -397,7 +437,7 @@ volume_path_is_known(struct sup *sup, const char *path)
 		const char *kind = csi_plugin_kind_names[r->kind];
 
 		(void)snprintf(staging, sizeof staging, "%s/%s/staging/%s/%s", kind, r->plugin,
-		    r->volume, r->usage);
+		    r->volume, r->staging);
 		(void)snprintf(publish, sizeof publish, "%s/%s/per-alloc/%s/%s/%s", kind, r->plugin,
 		    r->alloc, r->volume, r->usage);
 		if (leads_to(path, staging) || leads_to(path, publish))

@@ -17,6 +17,7 @@
 int volumes_new(struct sup *sup, struct err *e); /* reads the rows */
 void volumes_free(struct sup *sup);
 
+/* With r >= 0, e is NULL or says what drover had to do by itself. */
 typedef void volume_cb(struct sup *sup, void *arg, int r, const struct err *e);
 
 /* What a start request needs of one published volume. */
@@ -25,6 +26,18 @@ struct volume_mount_state {
 	struct mount_proof proof;
 	bool published, read_only;
 };
+
+/* What has gone wrong with a mount, and when it is tried next. */
+struct volume_trouble {
+	char *error;      /* of the last try */
+	unsigned tries;   /* 0: nothing has gone wrong, the rest means nothing */
+	int64_t since_ns; /* CLOCK_REALTIME of the first failure, and of the next try */
+	int64_t next_ns;
+};
+/* Returns the trouble with unmounting the volume from any alloc, whose id is *ret_alloc; NULL if
+ * there is none. Valid until the next turn. */
+const struct volume_trouble *volume_trouble_of(
+    struct sup *sup, const char *namespace, const char *id, const char **ret_alloc);
 
 /*
  * Writes the row of a mount that will follow, so that the commit that takes the claim is also the
@@ -51,15 +64,18 @@ void volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_req
 void volume_mount_cancel(struct sup *sup, const struct sup_alloc *sa, const char *alias);
 /*
  * Unpublishes the volume, removes the directories, unstages it after the last user, and reports
- * that it is gone. A volume that the plugin does not know counts as unmounted. After a failure the
- * row is kept and unmounting is retried in the background until it succeeds.
+ * that it is gone. A volume that the plugin does not know counts as unmounted. What the plugin
+ * leaves mounted is unmounted without it. After a call whose effect is unknown, checks a few
+ * seconds later whether a mount has appeared. After a failure the row is kept and unmounting is
+ * retried in the background until it succeeds.
  */
 void volume_unmount(struct sup *sup, struct sup_alloc *sa, const struct volume_request *request,
     volume_cb *cb, void *arg);
 /* Lets volume_unmount() go on without its callback. */
 void volume_unmount_leave(struct sup *sup, const struct sup_alloc *sa, const char *alias);
 /* Writes what the mount waits for, as a sentence: "volume data: NodeStageVolume of plugin local has
- * not been answered yet". Returns false if it does not wait. */
+ * not been answered yet", or what has failed, how often, and when it is tried next. Returns false
+ * if it does not wait. */
 bool volume_say_pending(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size);
 /*

@@ -210,10 +210,10 @@ def test_a_plugin_with_wrong_capabilities_creates_no_volume():
 
 def test_a_failed_creation_has_an_error_message_and_can_be_repeated():
     cases = {
-        "refuses": ("CreateVolume=status:3", 400, "the plugin refused the request: as commanded"),
+        "refuses": ("CreateVolume=status:3", 400, "a source that it cannot copy: rpc error: code = InvalidArgument desc = as commanded"),
         "exists": ("CreateVolume=status:6", 500, "exists or is in use in an incompatible way"),
         "no-room": ("CreateVolume=status:8", 500, "no space"),
-        "busy": ("CreateVolume=status:10", 500, "busy with this volume"),
+        "unknown": ("CreateVolume=status:2", 500, "does not say how"),
         "internal": ("CreateVolume=noise:13", 500, "see the logs of the plugin's allocation"),
         "gone": ("CreateVolume=status:14", 500, "the plugin cannot be reached"),
         "no-id": ("CreateVolume=none", 500, "the plugin gave the volume no id"),
@@ -251,7 +251,7 @@ def test_a_hanging_creation_is_completed_by_the_next_instance():
 
 def test_a_failed_deletion_has_an_error_message_and_can_be_repeated():
     cases = {
-        "hangs": ("DeleteVolume=status:9", "the volume is in use: as commanded"),
+        "hangs": ("DeleteVolume=status:9", "the volume is in use, or has snapshots: rpc error: code = FailedPrecondition"),
         "del-dies": ("DeleteVolume=die", "the plugin's task ended during the call and is not started again"),
         "del-bytes": ("DeleteVolume=garbage", "the plugin's answer cannot be used"),
     }
@@ -270,10 +270,10 @@ def test_a_failed_deletion_has_an_error_message_and_can_be_repeated():
 def test_a_failed_mount_fails_the_alloc_with_an_error_message():
     cases = {
         "stage-13": ("NodeStageVolume=status:13", "node plugin internal error"),
-        "stage-14": ("NodeStageVolume=status:14", "the plugin cannot be reached"),
+        "stage-14": ("NodeStageVolume=status:14", "(tried 3 times): the plugin cannot be reached"),
         "stage-bytes": ("NodeStageVolume=garbage", "the plugin's answer cannot be used"),
         "stage-dies": ("NodeStageVolume=die", "the plugin's task ended during the call and is not started again"),
-        "publish-9": ("NodePublishVolume=status:9", "the volume is in use"),
+        "publish-9": ("NodePublishVolume=status:9", "or is in use, or is not staged: rpc error: code = FailedPrecondition"),
         "publish-none": ("NodePublishVolume=nothing", "the plugin's answer cannot be used: it is empty"),
         "publish-dies": ("NodePublishVolume=die", "the plugin's task ended during the call and is not started again"),
         # The plugin reports success without a mount.
@@ -314,8 +314,8 @@ def test_a_volume_that_is_already_staged_is_not_staged_again():
     user("staged")
     wait_failed("staged", "said that it is mounted, but the path does not exist on the host")  # NodeStageVolume was not called
     stop("staged")
-    helper.umount(place)
-    gone("staged")
+    gone("staged")  # the plugin says that it has unstaged the volume; drover unmounts it
+    case.equal(os.path.exists(place), False, "whether the staging directory exists")
     good("staged")
     deleted("staged")
     purge_plugins("staged")
@@ -352,8 +352,7 @@ def test_a_failed_unmount_keeps_the_claim_until_it_succeeds():
     cases = {
         "unpublish-13": ("NodeUnpublishVolume=status:13", "node plugin internal error"),
         "unpublish-dies": ("NodeUnpublishVolume=die", "the plugin's task ended during the call and is not started again"),
-        "unpublish-lies": ("NodeUnpublishVolume=ok", "is still mounted"),
-        "unstage-9": ("NodeUnpublishVolume=status:5 NodeUnstageVolume=status:9", "still mounted"),
+        "unstage-9": ("NodeUnpublishVolume=status:5 NodeUnstageVolume=status:9", "NodeUnstageVolume of plugin unstage-9: the volume is in use: "),
     }
     good(*cases)
     created(*cases)
