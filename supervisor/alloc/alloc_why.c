@@ -12,6 +12,7 @@
 #include "supervisor/alloc/task_history.h"
 #include "supervisor/alloc/task_why.h"
 #include "supervisor/source/source.h"
+#include "supervisor/volume/volumes.h"
 
 /* --- the present state --- */
 
@@ -188,6 +189,17 @@ say_canary(const struct alloc *a, struct causes *c)
 		    healthy == OPT_UNSET ? "has not been found healthy yet" : "is not healthy");
 }
 
+/* Adds what its volumes wait for: a call, or the next try of one that has failed. */
+static void
+say_volumes(struct sup *sup, const struct sup_alloc *sa, struct causes *c)
+{
+	char what[ERR_MSG_SIZE + 64];
+
+	for (size_t i = 0; i < sa->group->volumes.n; i++)
+		if (volume_say_pending(sup, sa, sa->group->volumes.v[i].key, what, sizeof what))
+			causes_add(c, 0, "", "V%s.", what + 1);
+}
+
 /* Without an answer of the source, adds what the servers plan. */
 static void
 say_successor(struct sup *sup, struct sup_alloc *sa, struct causes *c)
@@ -226,6 +238,7 @@ alloc_why(struct sup *sup, struct sup_alloc *sa, struct causes *ret, struct err 
 	say_canary(&sa->a, ret);
 	if (sa->runner)
 		say_runner(sa->runner, ret);
+	say_volumes(sup, sa, ret);
 	for (size_t i = 0; r >= 0 && i < sa->group->tasks.n; i++) {
 		cleanup_done(task_state) struct task_state past;
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_csi.c: claims the CSI volumes of an alloc at the source and mounts them, one after the
- * other. After the tasks it unmounts and releases all of them; a failure does not stop it. Runs in:
+ * hook_csi.c: claims the CSI volumes of an alloc at the source and mounts them, all at the same
+ * time. After the tasks it unmounts and releases all of them; a failure does not stop it. Runs in:
  * supervisor.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/list.h"
+#include "common/mem.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_events.h"
@@ -26,14 +29,22 @@
 #define TELL_USEC  5000000
 #define LEAVE_USEC 10000000
 
+/* What one volume of the group is doing before the tasks start. */
+struct csi_step {
+	struct alloc_runner *ar;
+	const struct volume_request *request;
+	enum { STEP_ENDED, STEP_CLAIM, STEP_PLUGIN, STEP_MOUNT } step;
+};
+
 struct csi {
 	struct alloc_runner *ar;
 	struct sup_timer late;        /* reports that the hook waits, or ends the wait */
 	struct sup_timer waited;      /* ends the wait for plugins; NULL: not waiting */
 	struct changed_watch plugins; /* watches while the hook waits for a plugin */
 	bool plugins_late;            /* PLUGINS_USEC have passed */
-	unsigned at;                  /* index of the volume that is being mounted */
-	unsigned left;                /* pending unmounts */
+	struct csi_step *steps;       /* of each volume of the group */
+	struct err failed;            /* the first failure; the other mounts are then cancelled */
+	unsigned left;                /* pending mounts or unmounts */
 	bool destroy_waits;           /* destroy waits for the last unmount */
 };
 
@@ -70,49 +81,96 @@ end_step(struct alloc_runner *ar, int r, const struct err *e)
 
 /* --- before the tasks --- */
 
-/* Returns the CSI volume that is to be mounted next; NULL: all are mounted. */
-static const struct volume_request *
-next_request(struct alloc_runner *ar)
+/* Calls fn for each volume in this step. A callback may end others meanwhile. */
+static void
+for_each_in(struct alloc_runner *ar, int step, void (*fn)(struct csi_step *s))
 {
-	const struct task_group *g = ar->sa->group;
+	struct csi *c = state_of(ar);
 
-	for (struct csi *c = state_of(ar); c->at < g->volumes.n; c->at++)
-		if (g->volumes.v[c->at].value.type == VOLUME_CSI)
-			return &g->volumes.v[c->at].value;
-	return NULL;
+	for (size_t i = 0; c->steps && i < ar->sa->group->volumes.n; i++)
+		if ((int)c->steps[i].step == step)
+			fn(&c->steps[i]);
 }
 
-static void mount_next(struct alloc_runner *ar);
+/* Each cancellation ends one claim of the alloc. */
+static void
+cancel_claims(struct alloc_runner *ar)
+{
+	const struct source_ops *ops = ar->sup->source->ops;
+
+	for (size_t i = 0; ops->claim_cancel && i < ar->sa->group->volumes.n; i++)
+		ops->claim_cancel(ar->sup->source, ar->sa);
+}
+
+static void
+cancel_mount(struct csi_step *s)
+{
+	volume_mount_cancel(s->ar->sup, s->ar->sa, str(s->request->name));
+}
+
+static void end_waiting(struct csi_step *s);
+
+/* Ends the mounting of one volume, and after the last one the step of the hook. */
+static void
+end_volume(struct csi_step *s, int r, const struct err *e)
+{
+	struct alloc_runner *ar = s->ar;
+	struct csi *c = state_of(ar);
+	bool first = r < 0 && c->failed.code == 0;
+
+	s->step = STEP_ENDED;
+	if (first)
+		c->failed = *e;
+	c->left++; /* until the others are cancelled */
+	if (first) {
+		cancel_claims(ar);
+		for_each_in(ar, STEP_PLUGIN, end_waiting);
+		for_each_in(ar, STEP_MOUNT, cancel_mount);
+	}
+	c->left--;
+	if (--c->left > 0)
+		return;
+	changed_unwatch(ar->sup, &c->plugins);
+	if (ar->stopping) /* postrun undoes the mounts */
+		end_step(ar, 0, NULL);
+	else
+		end_step(ar, c->failed.code, &c->failed);
+}
 
 static void
 on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 {
-	struct alloc_runner *ar = arg;
+	struct csi_step *s = arg;
 	struct err why = { 0 };
 
-	if (r < 0 && ar->stopping) {
-		end_step(ar, 0, NULL); /* postrun undoes the mounts */
-		return;
-	}
 	if (r < 0) {
-		const char *volume = str(next_request(ar)->source);
+		const char *volume = str(s->request->source);
 
-		journal_warn(JOURNAL_VOLUME, ABOUT_VOLUME(ar->sa, volume),
-		    "allocation %.8s: mount volume %s: %s", ar->sa->a.id, volume, e->msg);
-		end_step(ar, err_say(&why, r, "mounting volumes: %s", e->msg), &why);
-		return;
+		if (r != -ECANCELED)
+			journal_warn(JOURNAL_VOLUME, ABOUT_VOLUME(s->ar->sa, volume),
+			    "allocation %.8s: mount volume %s: %s", s->ar->sa->a.id, volume,
+			    e->msg);
+		r = err_say(&why, r, "mounting volumes: %s", e->msg);
 	}
-	state_of(ar)->at++;
-	mount_next(ar);
+	end_volume(s, r, &why);
+}
+
+static void claim_volume(struct csi_step *s);
+
+static void
+end_waiting(struct csi_step *s)
+{
+	end_volume(s, 0, NULL);
 }
 
 static void
 on_plugin_changed(struct sup *sup, struct changed_watch *w)
 {
 	struct csi *c = container_of(w, struct csi, plugins);
+	bool ends = c->ar->stopping || c->failed.code < 0;
 
 	changed_unwatch(sup, w);
-	mount_next(c->ar);
+	for_each_in(c->ar, STEP_PLUGIN, ends ? end_waiting : claim_volume);
 }
 
 static void
@@ -129,12 +187,14 @@ on_plugins_late(void *arg)
 /* After a restart of the agent, a plugin may answer later than the allocs with its volumes start.
  */
 static bool
-wait_for_plugin(struct alloc_runner *ar)
+wait_for_plugin(struct csi_step *s)
 {
+	struct alloc_runner *ar = s->ar;
 	struct csi *c = state_of(ar);
 
 	if (c->plugins_late)
 		return false;
+	s->step = STEP_PLUGIN;
 	if (!sup_timer_is_set(&c->waited))
 		sup_timer_set(
 		    ar->sup, &c->waited, CLOCK_MONOTONIC, PLUGINS_USEC, on_plugins_late, ar);
@@ -145,78 +205,88 @@ wait_for_plugin(struct alloc_runner *ar)
 static void
 on_claimed(struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e)
 {
-	struct alloc_runner *ar = arg;
+	struct csi_step *s = arg;
+	struct alloc_runner *ar = s->ar;
 	struct err why = { 0 };
 
-	if (r < 0 && ar->stopping) {
-		end_step(ar, 0, NULL);
-		return;
-	}
 	if (r < 0) {
-		end_step(ar, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
+		end_volume(s, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
 		return;
 	}
-	if (!volume_can_mount(sup, ar->sa, next_request(ar), volume) && wait_for_plugin(ar))
+	if (ar->stopping || state_of(ar)->failed.code < 0) {
+		end_volume(s, 0, NULL);
 		return;
-	volume_mount(sup, ar->sa, next_request(ar), volume, on_mounted, ar);
+	}
+	if (!volume_can_mount(sup, ar->sa, s->request, volume) && wait_for_plugin(s))
+		return;
+	s->step = STEP_MOUNT;
+	volume_mount(sup, ar->sa, s->request, volume, on_mounted, s);
 }
 
 static void
-mount_next(struct alloc_runner *ar)
+claim_volume(struct csi_step *s)
 {
-	const struct volume_request *request = next_request(ar);
+	struct source *source = s->ar->sup->source;
 
-	if (!request || ar->stopping) {
-		end_step(ar, 0, NULL);
-		return;
-	}
-	ar->sup->source->ops->claim(ar->sup->source, ar->sa, request, on_claimed, ar);
+	s->step = STEP_CLAIM;
+	source->ops->claim(source, s->ar->sa, s->request, on_claimed, s);
+}
+
+static void
+tell_plugin(struct csi_step *s)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof text,
+	    "csi_hook: volume %.128s: its plugin does not answer on this node yet",
+	    str(s->request->source));
+	alloc_tell_tasks(s->ar, EVENT_HOOK_MESSAGE, text);
 }
 
 static void
 on_mount_late(void *arg)
 {
 	struct alloc_runner *ar = arg;
-	const struct volume_request *request = next_request(ar);
-	char text[256];
 
 	tell_pending(ar, "the call may take two minutes");
-	if (request && state_of(ar)->plugins.on) {
-		(void)snprintf(text, sizeof text,
-		    "csi_hook: volume %.128s: its plugin does not answer on this node yet",
-		    str(request->source));
-		alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
-	}
+	for_each_in(ar, STEP_PLUGIN, tell_plugin);
 }
 
 static void
 begin_mounts(struct alloc_runner *ar)
 {
+	const struct task_group *g = ar->sa->group;
 	struct csi *c = state_of(ar);
+	struct csi_step *all;
 
-	c->at = 0;
+	free(c->steps);
+	all = c->steps = mem_zeroed(g->volumes.n, sizeof *all);
+	c->failed.code = 0;
 	c->plugins_late = false;
+	c->left = 1; /* until all have begun */
 	sup_timer_set(ar->sup, &c->late, CLOCK_MONOTONIC, TELL_USEC, on_mount_late, ar);
-	mount_next(ar);
+	for (size_t i = 0; i < g->volumes.n; i++) {
+		all[i] = (struct csi_step){ .ar = ar, .request = &g->volumes.v[i].value };
+		if (all[i].request->type != VOLUME_CSI || ar->stopping || c->failed.code < 0)
+			continue;
+		c->left++;
+		claim_volume(&all[i]);
+	}
+	if (--c->left == 0)
+		end_step(ar, ar->stopping ? 0 : c->failed.code, &c->failed);
 }
 
 static void
 stop_mounts(struct alloc_runner *ar)
 {
-	const struct volume_request *request = next_request(ar);
-	const struct source_ops *ops = ar->sup->source->ops;
 	struct csi *c = state_of(ar);
 
-	if (ops->claim_cancel)
-		ops->claim_cancel(ar->sup->source, ar->sa);
-	if (!alloc_hooks_busy(ar))
-		return;
-	if (c->plugins.on) {
-		changed_unwatch(ar->sup, &c->plugins);
+	c->left++; /* until all are cancelled */
+	cancel_claims(ar);
+	for_each_in(ar, STEP_PLUGIN, end_waiting);
+	for_each_in(ar, STEP_MOUNT, cancel_mount);
+	if (--c->left == 0 && alloc_hooks_busy(ar))
 		end_step(ar, 0, NULL);
-	} else if (request) {
-		volume_mount_cancel(ar->sup, ar->sa, str(request->name));
-	}
 }
 
 /* --- after the tasks --- */
@@ -234,6 +304,9 @@ on_unmounted(struct sup *sup, void *arg, int r, const struct err *e)
 		    "%s; the volume stays claimed, and drover retries until it is unmounted",
 		    e->msg);
 		alloc_hook_note(ar, text);
+	} else if (e) {
+		(void)snprintf(text, sizeof text, "csi_hook: %s", e->msg);
+		alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
 	}
 	if (--state_of(ar)->left == 0)
 		end_step(ar, 0, NULL);
@@ -338,6 +411,7 @@ free_csi(struct alloc_runner *ar)
 	changed_unwatch(ar->sup, &c->plugins);
 	sup_timer_cancel(&c->waited);
 	sup_timer_cancel(&c->late);
+	free(c->steps);
 }
 
 ALLOC_HOOK(csi, "csi_hook", sizeof(struct csi), .start = watch_volumes, .init = init_csi,
