@@ -237,8 +237,36 @@ def bench_csi_on(kind, tries):
     row("our share of a CSI stage and publish, %s (plugin: %.2f ms)" % (kind, own / 1000), "%.2f" % share, "ms", "<= 2", share <= 2)
 
 
+def bench_volumes(n=100, call_ms=50):
+    """Many volumes at once, of a plugin that takes 50 ms for each call."""
+    with fresh_directory() as base, Bench(base) as node:
+        rules = ["%s=slow:%d" % (call, call_ms) for call in ("NodeStageVolume", "NodePublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume")]
+        script = 'exec %s "${CSI_ENDPOINT#unix://}" "$@"'.replace("${", "$${") % os.path.join(build_dir(), "tests", "csi_bad")
+        node.register(api.job("plugin", "/bin/sh", ["-c", script, "csi_bad", "mounts=yes"] + rules, CSIPluginConfig={
+            "ID": "bad", "Type": "monolith", "MountDir": "/csi"}))
+        case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin to be healthy")
+        mode = {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
+        for i in range(n):
+            node.do("PUT", "/v1/volume/csi/v%d/create" % i, {"Volumes": [
+                {"ID": "v%d" % i, "Name": "v%d" % i, "PluginID": "bad", "RequestedCapabilities": [mode]}]})
+        took = {}
+        for name in ("plain", "mounted"):
+            made = job(name, "exec", 1)
+            group, = made["Job"]["TaskGroups"]
+            made["Job"]["TaskGroups"] = [{**group, "Name": "g%d" % i, **({"Volumes": {"v": {
+                "Name": "v", "Type": "csi", "Source": "v%d" % i, **mode}}} if name == "mounted" else {})} for i in range(n)]
+            node.register(made)
+            allocs = node.wait_running(name, n, seconds=120)
+            times = [{e["Type"]: e["Time"] for e in node.ask("/v1/allocation/" + a["ID"])["TaskStates"]["t"]["Events"]} for a in allocs]
+            took[name] = (max(t["Task Setup"] for t in times) - min(t["Received"] for t in times)) / 1e6
+            node.purge(name)
+        own, whole = 2 * call_ms, took["mounted"] - took["plain"]
+        budget = 1.2 * own + 2 * n
+        row("%d volumes staged and published at once (plugin: %d ms)" % (n, own), "%.0f" % whole, "ms", "<= %.0f" % budget, whole <= budget)
+
+
 PARTS = {"begin": bench_begin, "rates": bench_rates, "running": bench_running, "lease": bench_lease,
-         "idle": bench_idle, "csi": bench_csi, **bench_life.PARTS, **bench_many.PARTS, **bench_pending.PARTS, **bench_checks.PARTS, **bench_link.PARTS}
+         "idle": bench_idle, "csi": bench_csi, "volumes": bench_volumes, **bench_life.PARTS, **bench_many.PARTS, **bench_pending.PARTS, **bench_checks.PARTS, **bench_link.PARTS}
 
 
 def main():
