@@ -375,6 +375,7 @@ on_opened(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 		settle_calls(p, &why);
 		return;
 	}
+	p->channel_opened = p->opening_no;
 	leave_channel(sup, &p->channel);
 	p->channel = mem_new(struct plugin_channel);
 	*p->channel = (struct plugin_channel){

@@ -24,6 +24,7 @@ struct plugin {
 	struct plugin_channel *channel; /* for new calls; NULL: none is open */
 	uint64_t opening;               /* the request of the next one; 0: none */
 	uint64_t opening_no;            /* the number of that channel */
+	uint64_t channel_opened;        /* the number of the last one that was opened */
 };
 
 struct plugins {

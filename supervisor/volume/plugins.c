@@ -118,7 +118,7 @@ plugin_container_root(const struct plugin *p)
 uint64_t
 plugin_channel(const struct plugin *p)
 {
-	return p->channel_no;
+	return p->channel_opened;
 }
 
 static struct csi_info *
