@@ -51,6 +51,15 @@ static const struct method {
 	METHOD(DELETE_SNAPSHOT, "Controller", "DeleteSnapshot"),
 	METHOD(LIST_SNAPSHOTS, "Controller", "ListSnapshots"),
 	METHOD(NODE_EXPAND_VOLUME, "Node", "NodeExpandVolume"),
+	METHOD(GET_CAPACITY, "Controller", "GetCapacity"),
+	METHOD(CONTROLLER_GET_VOLUME, "Controller", "ControllerGetVolume"),
+	METHOD(CONTROLLER_MODIFY_VOLUME, "Controller", "ControllerModifyVolume"),
+	METHOD(NODE_GET_VOLUME_STATS, "Node", "NodeGetVolumeStats"),
+	METHOD(
+	    GROUP_CONTROLLER_GET_CAPABILITIES, "GroupController", "GroupControllerGetCapabilities"),
+	METHOD(CREATE_VOLUME_GROUP_SNAPSHOT, "GroupController", "CreateVolumeGroupSnapshot"),
+	METHOD(DELETE_VOLUME_GROUP_SNAPSHOT, "GroupController", "DeleteVolumeGroupSnapshot"),
+	METHOD(GET_VOLUME_GROUP_SNAPSHOT, "GroupController", "GetVolumeGroupSnapshot"),
 #undef METHOD
 };
 

@@ -60,12 +60,17 @@ csl_secret_check(struct csl_op *op, const ProtobufCMessage *req)
 	const ProtobufCFieldDescriptor *field =
 	    protobuf_c_message_descriptor_get_field_by_name(req->descriptor, "secrets");
 	const char *at = (const char *)req, *value;
+	size_t n;
 
 	if (!field)
 		return GRPC_STATUS_OK;
+	n = *(const size_t *)(at + field->quantifier_offset);
+	/* Most callers have no secrets for this call. */
+	if (n == 0 && req->descriptor == &csi__v1__node_expand_volume_request__descriptor)
+		return GRPC_STATUS_OK;
 	for (const struct csl_secrets *s = op->csl->secrets; s; s = s->next) {
-		value = csl_pairs_get(*(Csi__V1__StringEntry *const *const *)(at + field->offset),
-		    *(const size_t *)(at + field->quantifier_offset), s->key);
+		value = csl_pairs_get(
+		    *(Csi__V1__StringEntry *const *const *)(at + field->offset), n, s->key);
 		if (!value)
 			return csl_fail(op, GRPC_STATUS_UNAUTHENTICATED,
 			    "the secret '%.64s' is missing", s->key);

@@ -83,11 +83,11 @@ def bad(*rules):
                   base + "/log")
 
 
-def local(base, node_id="node-1", wrap=()):
+def local(base, node_id="node-1", wrap=(), flags=(), socket_name="csi.sock"):
     """Starts drover-csi-local with its volumes and its socket below base."""
-    path = base + "/csi.sock"
+    path = base + "/" + socket_name
     argv = list(wrap) + [binary("csi-local"), "-root", base + "/volumes", "-endpoint", "unix://" + path, "-node-id", node_id]
-    return Plugin(argv, path, base + "/plugin.log")
+    return Plugin(argv + list(flags), path, base + "/plugin.log")
 
 
 def send_open(h, plugin, channel, timeout_ms=60000):
