@@ -125,7 +125,7 @@ def test_requests_of_servers_to_controllers():
         case.until(lambda: "other" in (servers.node(me)["CSIControllerPlugins"] or {}), 30, "the other plugin to be healthy")
         info = servers.node(me)["CSIControllerPlugins"]
         case.equal([info[p]["ControllerInfo"]["SupportsExpand"] for p in ("local", "other")], [True, True])
-        case.equal([info[p]["ControllerInfo"]["SupportsListSnapshots"] for p in ("local", "other")], [False, True])
+        case.equal([info[p]["ControllerInfo"]["SupportsListSnapshots"] for p in ("local", "other")], [True, True])
         create_volume(servers)
         external = servers.volume("data")["ExternalID"]
 
@@ -148,16 +148,16 @@ def test_requests_of_servers_to_controllers():
         second = ask("CSI.ControllerListSnapshots", "other", MaxEntries=1, StartingToken=first["NextToken"])
         case.equal([s["ID"] for s in first["Entries"] + second["Entries"]], ["snap-1", "snap-2"])
         ask("CSI.ControllerDeleteSnapshot", "other", ID="one")
-        # A mounted volume is expanded by the node part of its plugin, which this plugin does not need.
+        # A mounted volume is expanded by the node part of its plugin.
         alloc = servers.run_job(writer("one"), me)[0]
         servers.wait_alloc(alloc, ["running"])
         request = {"PluginID": "local", "VolumeID": "data", "ExternalID": external,
                    "Capacity": {"RequiredBytes": 2 << 20, "LimitBytes": 0}, "Claim": {"AllocationID": alloc}}
+        case.equal(servers.call_node(me, "CSI.NodeExpandVolume", request)["CapacityBytes"], 2 << 20, "the size on the node")
         for method, wanted, text in (
-                ("CSI.NodeExpandVolume", request, "NodeExpandVolume of plugin local: the plugin does not implement it"),
                 ("CSI.NodeExpandVolume", {**request, "VolumeID": "none"}, "volume none is not mounted"),
                 ("CSI.ControllerCreateSnapshot", {"PluginID": "local", "ControllerNodeID": me, "Name": "x",
-                                                  "ExternalSourceVolumeID": external}, "the plugin does not implement it"),
+                                                  "ExternalSourceVolumeID": "none"}, "rpc error: code = NotFound"),
                 ("CSI.ControllerExpandVolume", {"PluginID": "local", "ControllerNodeID": me, "ExternalVolumeID": external,
                                                 "CapacityRange": {"RequiredBytes": 0, "LimitBytes": 1}}, "cannot shrink"),
                 ("CSI.ControllerListVolumes", {"PluginID": "none", "ControllerNodeID": me},
