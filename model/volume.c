@@ -68,6 +68,9 @@ static const struct field csi_volume_fields[] = {
 	F_INT(capacity, "Capacity"),
 	F_INT(requested_capacity_min, "RequestedCapacityMin"),
 	F_INT(requested_capacity_max, "RequestedCapacityMax"),
+	F_INT(node_expansion, "NodeExpansion", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_STRING(
+	    node_expansion_error, "NodeExpansionError", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 	F_LIST(requested_capabilities, "RequestedCapabilities", csi_capability),
 	F_STRING(clone_id, "CloneID"),
 	F_STRING(snapshot_id, "SnapshotID"),
@@ -129,6 +132,9 @@ static const struct field csi_volume_view_fields[] = {
 	F_INT(capacity, "Capacity"),
 	F_INT(requested_capacity_min, "RequestedCapacityMin"),
 	F_INT(requested_capacity_max, "RequestedCapacityMax"),
+	F_INT(node_expansion, "NodeExpansion", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_STRING(
+	    node_expansion_error, "NodeExpansionError", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 	F_LIST(requested_capabilities, "RequestedCapabilities", csi_capability),
 	F_STRING(clone_id, "CloneID"),
 	F_STRING(snapshot_id, "SnapshotID"),

@@ -60,6 +60,10 @@ struct csi_volume {
 	struct string_map secrets, parameters, context;
 	struct string_map publish_context; /* of a claim: the controller's data for the node */
 	int64_t capacity, requested_capacity_min, requested_capacity_max; /* bytes */
+	/* The size that nodes still have to learn, in bytes, 0 if they all know it; and why the
+	 * last try failed. */
+	int64_t node_expansion;
+	char *node_expansion_error;
 	MODEL_LIST(struct csi_capability) requested_capabilities;
 	char *clone_id, *snapshot_id;
 	/* By alloc id. Never shown by the API. */

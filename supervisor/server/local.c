@@ -10,6 +10,7 @@
 #include "supervisor/server/claim/local_attach.h"
 #include "supervisor/server/claim/local_claims.h"
 #include "supervisor/server/claim/local_release.h"
+#include "supervisor/server/claim/local_expand.h"
 #include "supervisor/server/claim/local_services.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/drive/local_age.h"
@@ -68,6 +69,7 @@ load_parts(struct source *s, struct err *e)
 	    (r = local_periodic_load(l, e)) < 0 || (r = local_volumes_load(l, e)) < 0)
 		return r;
 	local_claims_load(l);
+	local_expand_resume(l);
 	return 0;
 }
 

@@ -20,6 +20,14 @@
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_calls.h"
 
+/* A request of mount_expand(). */
+struct growth {
+	STAILQ_ENTRY(growth) next;
+	int64_t required_bytes, limit_bytes;
+	volume_size_cb *cb;
+	void *arg;
+};
+
 #define RETRY_USEC     5000000
 #define RETRY_MAX_USEC 60000000
 
@@ -65,12 +73,18 @@ volume_hash(const struct mount *m)
 void
 mount_free(struct mount *m)
 {
+	struct growth *g;
+
 	LIST_REMOVE(m, link);
 	unindex(m);
 	turn_forget_write(m->sup, &m->row);
 	child_call_cancel(m->sup, m->call);
 	plugin_call_cancel(m->plugin_call);
 	sup_timer_cancel(&m->timer);
+	while ((g = STAILQ_FIRST(&m->growths))) {
+		STAILQ_REMOVE_HEAD(&m->growths, next);
+		free(g);
+	}
 	mount_record_done(&m->rec);
 	csi_volume_done(&m->volume);
 	free(m->trouble.error);
@@ -114,6 +128,7 @@ mount_new(struct sup *sup)
 	m->settle_usec = SETTLE_USEC;
 	mount_record_init(&m->rec);
 	csi_volume_init(&m->volume);
+	STAILQ_INIT(&m->growths);
 	LIST_INSERT_HEAD(&sup->volumes->mounts, m, link);
 	return m;
 }
@@ -290,9 +305,55 @@ mount_finish(struct mount *m, int r, const struct err *e)
 		m->retry_usec =
 		    m->retry_usec * 2 < RETRY_MAX_USEC ? m->retry_usec * 2 : RETRY_MAX_USEC;
 	}
+	m->waiting = !STAILQ_EMPTY(&m->growths);
 	wake_next(m);
 	if (cb)
 		cb(m->sup, m->arg, r, e);
+}
+
+/* A request that came during the call (to mount again, to unmount) begins now. */
+static void
+on_grown(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	struct mount *m = arg;
+	cleanup_free struct growth *g = STAILQ_FIRST(&m->growths);
+	int64_t capacity = 0;
+
+	STAILQ_REMOVE_HEAD(&m->growths, next);
+	m->plugin_call = NULL;
+	m->busy = m->growing = false;
+	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_NODE_EXPAND_VOLUME)
+		capacity = rep->node_expand_volume->capacity_bytes;
+	if (m->unmounting || m->cb || !STAILQ_EMPTY(&m->growths))
+		mount_advance(m);
+	else
+		wake_next(m);
+	g->cb(sup, g->arg, r, capacity, e);
+}
+
+static void
+send_growth(struct mount *m)
+{
+	const struct volume_call call = { .sup = m->sup, .rec = &m->rec, .cb = on_grown, .arg = m };
+	const struct growth *g = STAILQ_FIRST(&m->growths);
+
+	m->growing = true;
+	m->plugin_call = volume_send_expand(&call, g->required_bytes, g->limit_bytes);
+}
+
+/* The mount is to go, so what waited for its turn is over. */
+static void
+end_growths(struct mount *m)
+{
+	struct err e = { 0 };
+	struct growth *g;
+	int r = err_say(&e, -ENOTCONN, "volume %s is being unmounted", m->rec.volume_id);
+
+	while ((g = STAILQ_FIRST(&m->growths))) {
+		STAILQ_REMOVE_HEAD(&m->growths, next);
+		g->cb(m->sup, g->arg, r, 0, &e);
+		free(g);
+	}
 }
 
 void
@@ -300,12 +361,17 @@ mount_advance(struct mount *m)
 {
 	if (m->busy || m->step == MOUNT_GONE)
 		return;
+	if (m->unmounting)
+		end_growths(m);
 	if (volume_is_busy(m)) {
 		m->waiting = true;
 		return;
 	}
 	m->busy = true;
-	mount_begin(m);
+	if (!m->unmounting && !m->cb && !STAILQ_EMPTY(&m->growths))
+		send_growth(m);
+	else
+		mount_begin(m);
 }
 
 void
@@ -318,46 +384,15 @@ mount_undo(struct mount *m)
 	mount_advance(m);
 }
 
-struct expansion {
-	struct mount *m;
-	volume_size_cb *cb;
-	void *arg;
-};
-
-/* A request that came during the call (to mount again, to unmount) begins now. */
-static void
-on_expanded(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+void
+mount_expand(
+    struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg)
 {
-	cleanup_free struct expansion *x = arg;
-	struct mount *m = x->m;
-	int64_t capacity = 0;
+	struct growth *g = mem_new(struct growth);
 
-	m->plugin_call = NULL;
-	m->busy = m->growing = false;
-	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_NODE_EXPAND_VOLUME)
-		capacity = rep->node_expand_volume->capacity_bytes;
-	if (m->unmounting || m->cb)
-		mount_advance(m);
-	else
-		wake_next(m);
-	x->cb(sup, x->arg, r, capacity, e);
-}
-
-int
-mount_expand(struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb,
-    void *arg, struct err *e)
-{
-	struct volume_call call = { .sup = m->sup, .rec = &m->rec, .cb = on_expanded };
-	struct expansion *x;
-
-	if (m->busy || m->unmounting || volume_is_busy(m))
-		return err_say(e, -EAGAIN,
-		    "CSI client error (retryable): another call for volume %s has not ended yet",
-		    m->rec.volume_id);
-	x = mem_new(struct expansion);
-	*x = (struct expansion){ .m = m, .cb = cb, .arg = arg };
-	m->busy = m->growing = true;
-	call.arg = x;
-	m->plugin_call = volume_send_expand(&call, required_bytes, limit_bytes);
-	return 0;
+	*g = (struct growth){
+		.required_bytes = required_bytes, .limit_bytes = limit_bytes, .cb = cb, .arg = arg
+	};
+	STAILQ_INSERT_TAIL(&m->growths, g, next);
+	mount_advance(m);
 }

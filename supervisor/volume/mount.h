@@ -35,7 +35,8 @@ struct mount {
 	enum mount_step step;
 	const struct mount_action *at; /* the action in progress, while it is busy */
 	bool busy, waiting;            /* has a call out; waits for another mount of the volume */
-	bool growing;                  /* the call is that of mount_expand() */
+	bool growing;                  /* the call is that of the first of growths */
+	STAILQ_HEAD(, growth) growths; /* what mount_expand() was asked for */
 	bool unmounting;               /* else it is mounting or mounted */
 	bool cancelled;                /* the mounting was cancelled */
 	bool begun;                    /* there may be something to undo besides the row */
@@ -55,7 +56,8 @@ struct mount {
 struct volumes {
 	LIST_HEAD(, mount) mounts; /* newest first */
 	struct hash_table by_volume, by_alloc;
-	volume_gone_cb *gone; /* NULL: nothing depends on it */
+	volume_gone_cb *gone;   /* NULL: nothing depends on it */
+	volume_grown_cb *grown; /* as gone */
 };
 
 /* For journal.h: a line about the mount. */
@@ -87,10 +89,10 @@ void mount_undo(struct mount *m);
 void mount_note_effect(struct mount *m);
 /* Cancels the call to the plugin that is out, if any. */
 void mount_cancel_call(struct mount *m);
-/* Notifies the plugin of the new size of a published volume. Returns 0, or a negative errno with *e
- * without calling cb. */
-int mount_expand(struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb,
-    void *arg, struct err *e);
+/* Notifies the plugin of the new size of a published volume, after the volume's other calls. The
+ * callback may come within the call. */
+void mount_expand(
+    struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg);
 /* Ends the mounting or unmounting: calls the callback with r and *e. A failed unmounting is retried
  * later. */
 void mount_finish(struct mount *m, int r, const struct err *e);

@@ -26,7 +26,8 @@ struct mount_action {
 };
 
 static void make_dir(struct mount *m), call_plugin(struct mount *m), prove(struct mount *m),
-    probe(struct mount *m), remove_dir(struct mount *m), settle(struct mount *m);
+    probe(struct mount *m), remove_dir(struct mount *m), settle(struct mount *m),
+    expand(struct mount *m);
 
 /* If make_dir() finds something mounted there, the next action, which is the plugin's, is already
  * done and is skipped. */
@@ -36,6 +37,7 @@ static const struct mount_action way_in[] = {
 	{ MOUNT_MOUNTING, false, make_dir, NULL },
 	{ MOUNT_MOUNTING, false, call_plugin, volume_send_publish },
 	{ MOUNT_MOUNTING, false, prove, NULL },
+	{ MOUNT_MOUNTING, false, expand, NULL },
 	{ MOUNT_PUBLISHED, false, NULL, NULL },
 };
 /* After a restart of the agent: checks that the volume is still mounted. */
@@ -357,6 +359,28 @@ probe(struct mount *m)
 {
 	if (m->rec.unsure)
 		send_call(m, volume_send_probe, on_probed);
+	else
+		begin_next(m);
+}
+
+/* The volume can be used with its old size, too. */
+static void
+on_expanded(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	struct mount *m = arg;
+
+	m->plugin_call = NULL;
+	if (sup->volumes->grown)
+		sup->volumes->grown(sup, m->rec.namespace, m->rec.volume_id, r, e);
+	begin_next(m);
+}
+
+/* Expands a volume whose new size the node does not know yet. */
+static void
+expand(struct mount *m)
+{
+	if (m->volume.node_expansion)
+		send_call(m, volume_send_due_expand, on_expanded);
 	else
 		begin_next(m);
 }

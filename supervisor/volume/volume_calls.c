@@ -117,3 +117,9 @@ volume_send_probe(const struct volume_call *c)
 	return plugin_call(
 	    c->sup, c->rec->plugin, CSI_PLUGIN_NODE, &req, PROBE_TIMEOUT_MS, c->cb, c->arg);
 }
+
+struct plugin_call *
+volume_send_due_expand(const struct volume_call *c)
+{
+	return volume_send_expand(c, c->volume->node_expansion, 0);
+}

@@ -24,6 +24,8 @@ typedef struct plugin_call *volume_send(const struct volume_call *c);
 volume_send volume_send_stage, volume_send_publish, volume_send_unpublish, volume_send_unstage;
 /* A Probe: what was sent before has reached the plugin when it is answered. */
 volume_send volume_send_probe;
+/* Expands it to the size that c->volume has at its plugin. */
+volume_send volume_send_due_expand;
 /* limit_bytes 0: no limit. */
 struct plugin_call *volume_send_expand(
     const struct volume_call *c, int64_t required_bytes, int64_t limit_bytes);

@@ -299,14 +299,13 @@ volume_expand_here(struct sup *sup, const struct sup_alloc *sa, const char *volu
 {
 	struct mount *m = sa ? find_published(sup, sa, volume) : NULL;
 	struct err e = { 0 };
-	int r;
 
-	if (m)
-		r = mount_expand(m, required_bytes, limit_bytes, cb, arg, &e);
-	else
-		r = err_say(&e, -ENOENT, "volume %s is not mounted for that allocation", volume);
-	if (r < 0)
-		cb(sup, arg, r, 0, &e);
+	if (m) {
+		mount_expand(m, required_bytes, limit_bytes, cb, arg);
+		return;
+	}
+	(void)err_say(&e, -ENOTCONN, "volume %s is not mounted for that allocation", volume);
+	cb(sup, arg, e.code, 0, &e);
 }
 
 const struct volume_trouble *
@@ -376,6 +375,12 @@ void
 volumes_report_gone(struct sup *sup, volume_gone_cb *cb)
 {
 	sup->volumes->gone = cb;
+}
+
+void
+volumes_report_grown(struct sup *sup, volume_grown_cb *cb)
+{
+	sup->volumes->grown = cb;
 }
 
 void

@@ -79,9 +79,10 @@ void volume_unmount_leave(struct sup *sup, const struct sup_alloc *sa, const cha
 bool volume_say_pending(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size);
 /*
- * Makes the volume that sa has mounted take the new size that it has at its plugin. The callback
- * gets -ENOENT if it is not mounted (sa may be NULL), -EAGAIN while another call for the volume is
- * in progress. It may come within the call.
+ * Makes the volume that sa has mounted take the new size that it has at its plugin, after the other
+ * calls for the volume. The callback gets -ENOTCONN if it is not mounted (sa may be NULL). It may
+ * come within the call. A volume with a node_expansion gets it when it is mounted, which
+ * volumes_report_grown() reports; without it the mount is used as it is.
  */
 typedef void volume_size_cb(
     struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e);
@@ -111,6 +112,9 @@ int volume_refuse_mounted(
  * in this turn, which is synced. There is one callback for all volumes. */
 typedef void volume_gone_cb(struct sup *sup, const struct id *alloc, const char *alias);
 void volumes_report_gone(struct sup *sup, volume_gone_cb *cb);
+typedef void volume_grown_cb(
+    struct sup *sup, const char *namespace, const char *id, int r, const struct err *e);
+void volumes_report_grown(struct sup *sup, volume_grown_cb *cb);
 /* After a restart: undoes the mounts of allocs that no hook will unmount. has_hooks() gets NULL for
  * an alloc that does not exist. */
 void volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa));

@@ -86,9 +86,11 @@ int local_api_check_external(const struct local *l, const struct csi_volume *vol
 /* Replaces the contents of lv by those of *vol, which is emptied. */
 void local_api_replace_volume(struct local *l, struct local_volume *lv, struct csi_volume *vol);
 
-/* local_api_controller.c */
+/* local_api_expand.c */
 /* Expands lv to the size of vol, also where it is mounted, and answers. */
 void local_api_expand_volume(
     struct sup *sup, struct api_req *req, struct local_volume *lv, const struct csi_volume *vol);
+/* Expands lv, which has a node_expansion, where it is mounted, and answers. */
+void local_api_resume_expansion(struct sup *sup, struct api_req *req, struct local_volume *lv);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_api_controller.c: calls of plugins' controllers over the API: expands volumes, lists a
+/* local_api_controller.c: calls of plugins' controllers over the API: lists a
  * plugin's volumes, makes and deletes snapshots. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,107 +11,6 @@
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/server/job/local_marks.h"
-
-struct expansion {
-	struct api_req *req;
-	struct local_volume *lv;
-	int64_t min, max;
-	unsigned waits; /* for this many allocs that use the volume */
-	int r;
-	struct err why; /* the first failure */
-};
-
-static void
-end_expansion(struct sup *sup, struct expansion *x)
-{
-	struct local *l = local_of_sup(sup);
-
-	x->lv->busy = NULL;
-	local_volume_changed(l, x->lv);
-	local_mark_node(l);
-	if (x->r < 0)
-		api_reply_error(x->req, local_api_volume_status(x->r), "expand volume \"%s\": %s",
-		    x->lv->vol.id, x->why.msg);
-	else
-		local_api_reply_volume(sup, x->req, x->lv);
-	free(x);
-}
-
-static void
-on_expanded_here(struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e)
-{
-	struct expansion *x = arg;
-
-	/* -ENOENT: the alloc does not have it mounted any more, or not yet. */
-	if (r < 0 && r != -ENOENT && x->r == 0) {
-		x->r = r;
-		x->why = *e;
-	}
-	if (--x->waits == 0)
-		end_expansion(sup, x);
-}
-
-static void
-expand_here(struct sup *sup, struct expansion *x)
-{
-	const struct csi_volume *vol = &x->lv->vol;
-
-	x->waits = 1; /* callbacks may come within the calls */
-	alloc_foreach(sup, sa)
-	{
-		if (!map_get(csi_claim, &vol->write_claims, sa->a.id) &&
-		    !map_get(csi_claim, &vol->read_claims, sa->a.id))
-			continue;
-		x->waits++;
-		volume_expand_here(sup, sa, vol->id, x->min, x->max, on_expanded_here, x);
-	}
-	if (--x->waits == 0)
-		end_expansion(sup, x);
-}
-
-static void
-on_expanded(
-    struct sup *sup, void *arg, int r, int64_t capacity_bytes, bool on_nodes, const struct err *e)
-{
-	struct expansion *x = arg;
-
-	if (r < 0) {
-		x->r = r;
-		x->why = *e;
-	} else {
-		x->lv->vol.capacity = capacity_bytes;
-		x->lv->vol.requested_capacity_min = x->min;
-		x->lv->vol.requested_capacity_max = x->max;
-	}
-	if (r >= 0 && on_nodes)
-		expand_here(sup, x);
-	else
-		end_expansion(sup, x);
-}
-
-void
-local_api_expand_volume(
-    struct sup *sup, struct api_req *req, struct local_volume *lv, const struct csi_volume *vol)
-{
-	struct plugin *p = plugin_find(sup, str(lv->vol.plugin_id), CSI_PLUGIN_CONTROLLER);
-	const struct csi_info *info = p ? plugin_controller_info(p) : NULL;
-	struct expansion *x;
-
-	if (!info || !info->controller_info || !info->controller_info->supports_expand) {
-		api_reply_error(req, 409,
-		    "volume \"%s\" exists already with a smaller size, and plugin \"%s\" %s",
-		    lv->vol.id, str(lv->vol.plugin_id),
-		    info ? "does not expand volumes" : "does not run on this node");
-		return;
-	}
-	x = mem_new(struct expansion);
-	*x = (struct expansion){ .req = req,
-		.lv = lv,
-		.min = vol->requested_capacity_min,
-		.max = vol->requested_capacity_max };
-	lv->busy = "expanded";
-	volume_expand(sup, &lv->vol, x->min, x->max, on_expanded, x);
-}
 
 /* Returns the query's plugin, if its controller runs here; otherwise answers and returns NULL. */
 static const char *

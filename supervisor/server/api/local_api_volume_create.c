@@ -55,8 +55,8 @@ on_created(struct sup *sup, void *arg, int r, const struct err *e)
 		local_api_reply_volume(sup, op->req, lv);
 		return;
 	}
-	api_reply_error(op->req, r == -EINVAL ? 400 : 500, "create volume \"%s\": %s", lv->vol.id,
-	    r < 0 ? e->msg : "the plugin returned no id");
+	api_reply_error(op->req, r == -EINVAL || r == -EOPNOTSUPP ? 400 : 500,
+	    "create volume \"%s\": %s", lv->vol.id, r < 0 ? e->msg : "the plugin returned no id");
 	/* If it is not known whether the plugin made the volume, the row stays, so that the volume
 	 * can be created again or deleted. */
 	if (op->was_new && (is_refused(r) || is_uncalled(r)))
@@ -174,7 +174,10 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 	}
 	if (r >= 0 && lv && *str(lv->vol.external_id)) {
 		take_secrets(l, lv, &vol);
-		local_api_reply_volume(sup, req, lv); /* its answer may have been lost */
+		if (lv->vol.node_expansion)
+			local_api_resume_expansion(sup, req, lv);
+		else
+			local_api_reply_volume(sup, req, lv); /* its answer may have been lost */
 		return;
 	}
 	if (r >= 0)
@@ -196,7 +199,8 @@ on_deleted(struct sup *sup, void *arg, int r, const struct err *e)
 
 	lv->busy = NULL;
 	if (r < 0) {
-		api_reply_error(op->req, 500, "delete volume \"%s\": %s", lv->vol.id, e->msg);
+		api_reply_error(op->req, r == -EOPNOTSUPP ? 400 : 500, "delete volume \"%s\": %s",
+		    lv->vol.id, e->msg);
 		local_mark_node(l);
 		return;
 	}

@@ -270,6 +270,8 @@ put_volumes(struct sup *sup, struct registration *reg, struct csi_volume *volume
 
 	if (grows(lv, &volumes[0])) {
 		put_larger(sup, reg, &volumes[0]);
+	} else if (reg->n == 1 && lv && lv->vol.node_expansion) {
+		local_api_resume_expansion(sup, reg->req, put_volume(l, &volumes[0]));
 	} else {
 		list = json_array();
 		for (size_t i = 0; i < reg->n; i++)

@@ -118,6 +118,7 @@ local_api_volume_status(int r)
 {
 	switch (r) {
 	case -EINVAL:
+	case -EOPNOTSUPP:
 		return 400;
 	case -ENOENT:
 		return 404;

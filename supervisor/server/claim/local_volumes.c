@@ -14,6 +14,7 @@
 #include "supervisor/server/claim/local_attach.h"
 #include "supervisor/server/claim/local_release.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/server/claim/local_expand.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/volume/plugins.h"
@@ -48,6 +49,7 @@ free_volume(struct local_volume *lv)
 	local_attach_drop(lv);
 	local_release_drop(lv);
 	free(lv->work.calling);
+	local_expand_drop(lv);
 	csi_volume_done(&lv->vol);
 	free(lv->name);
 	free(lv);

@@ -29,6 +29,7 @@ struct local_volume {
 	const char *busy; /* "created", "deleted", …: the plugin is being called; or NULL */
 	bool gone;        /* the row is being deleted; then this is freed */
 	struct local_claim_work work;
+	struct local_expansion *expansion; /* local_expand.c; NULL: there is none */
 };
 
 void local_volumes_init(struct local *l);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_api_expand.c: expands volumes over the API: at the plugin's controller, and then where they
+ * are mounted. Runs in: supervisor. */
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "supervisor/server/api/local_api.h"
+#include "supervisor/server/claim/local_expand.h"
+#include "supervisor/server/job/local_marks.h"
+#include "supervisor/volume/controller_calls.h"
+#include "supervisor/volume/plugins.h"
+
+struct expansion {
+	struct api_req *req;
+	struct local_volume *lv;
+	int64_t min, max;
+};
+
+static void
+end_expansion(struct sup *sup, struct expansion *x)
+{
+	x->lv->busy = NULL;
+	local_volume_changed(local_of_sup(sup), x->lv);
+	local_mark_node(local_of_sup(sup));
+	free(x);
+}
+
+static void
+on_expanded_here(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	struct expansion *x = arg;
+
+	if (r < 0)
+		api_reply_error(x->req, 500,
+		    "expand volume \"%s\": it has %lld bytes at its plugin, but not yet where it "
+		    "is "
+		    "mounted, which is tried again: %s",
+		    x->lv->vol.id, (long long)x->lv->vol.capacity, e->msg);
+	else
+		local_api_reply_volume(sup, x->req, x->lv);
+	end_expansion(sup, x);
+}
+
+/* The volume has its new size; the row says so before a node is asked. */
+static void
+take_size(struct sup *sup, struct expansion *x, int64_t capacity_bytes, bool on_nodes)
+{
+	struct csi_volume *vol = &x->lv->vol;
+
+	vol->capacity = capacity_bytes;
+	vol->requested_capacity_min = x->min;
+	vol->requested_capacity_max = x->max;
+	if (on_nodes)
+		vol->node_expansion = capacity_bytes;
+	local_volume_changed(local_of_sup(sup), x->lv);
+	if (vol->node_expansion)
+		local_expand_here(local_of_sup(sup), x->lv, on_expanded_here, x);
+	else
+		on_expanded_here(sup, x, 0, NULL);
+}
+
+static void
+on_expanded(
+    struct sup *sup, void *arg, int r, int64_t capacity_bytes, bool on_nodes, const struct err *e)
+{
+	struct expansion *x = arg;
+
+	if (r >= 0) {
+		take_size(sup, x, capacity_bytes, on_nodes);
+		return;
+	}
+	api_reply_error(
+	    x->req, local_api_volume_status(r), "expand volume \"%s\": %s", x->lv->vol.id, e->msg);
+	end_expansion(sup, x);
+}
+
+/* Finds which halves of the plugin expand volumes. Returns false if it does not run. */
+static bool
+find_halves(struct sup *sup, const char *id, bool *ret_controller, bool *ret_node)
+{
+	struct plugin *controller = plugin_find(sup, id, CSI_PLUGIN_CONTROLLER);
+	struct plugin *node = plugin_find(sup, id, CSI_PLUGIN_NODE);
+	const struct csi_info *c = controller ? plugin_controller_info(controller) : NULL;
+	const struct csi_info *n = node ? plugin_node_info(node) : NULL;
+
+	*ret_controller = c && c->controller_info && c->controller_info->supports_expand;
+	*ret_node = n && n->node_info && n->node_info->supports_expand;
+	return controller || node;
+}
+
+void
+local_api_expand_volume(
+    struct sup *sup, struct api_req *req, struct local_volume *lv, const struct csi_volume *vol)
+{
+	bool controller, node, runs = find_halves(sup, str(lv->vol.plugin_id), &controller, &node);
+	struct expansion *x;
+
+	if (!controller && !node) {
+		api_reply_error(req, 409,
+		    "volume \"%s\" exists already with a smaller size, and plugin \"%s\" %s",
+		    lv->vol.id, str(lv->vol.plugin_id),
+		    runs ? "does not expand volumes" : "does not run on this node");
+		return;
+	}
+	x = mem_new(struct expansion);
+	*x = (struct expansion){ .req = req,
+		.lv = lv,
+		.min = vol->requested_capacity_min,
+		.max = vol->requested_capacity_max };
+	lv->busy = "expanded";
+	if (controller)
+		volume_expand(sup, &lv->vol, x->min, x->max, on_expanded, x);
+	else
+		take_size(sup, x, x->min, true);
+}
+
+void
+local_api_resume_expansion(struct sup *sup, struct api_req *req, struct local_volume *lv)
+{
+	struct expansion *x = mem_new(struct expansion);
+
+	*x = (struct expansion){ .req = req, .lv = lv };
+	lv->busy = "expanded";
+	local_expand_here(local_of_sup(sup), lv, on_expanded_here, x);
+}
