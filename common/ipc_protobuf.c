@@ -4,7 +4,13 @@
 #include "common/ipc_protobuf.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/mem.h"
 
 #include "proto/check_helper.pb-c.h"
 #include "proto/csi_helper.pb-c.h"
@@ -126,23 +132,106 @@ compare_append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
 	c->left -= len;
 }
 
+/* Sets *ret, which may be NULL after an error too. Returns NULL, or what is wrong with the bytes.
+ */
 static const char *
-unpack_message(struct ipc_packet *p, const uint8_t *buf, size_t len)
+unpack_strictly(const ProtobufCMessageDescriptor *desc, ProtobufCAllocator *memory,
+    const uint8_t *buf, size_t len, ProtobufCMessage **ret)
 {
-	ProtobufCAllocator arena = {
-		.alloc = arena_alloc, .free = arena_free, .allocator_data = p
-	};
 	struct comparing again = { .base.append = compare_append, .want = buf, .left = len };
-	const ProtobufCMessage *msg;
+	const ProtobufCMessage *msg = *ret = protobuf_c_message_unpack(desc, memory, len, buf);
 
-	p->arena_used = 0;
-	p->msg = msg = protobuf_c_message_unpack(ipc_protobuf_desc(p->type), &arena, len, buf);
 	if (!msg)
 		return "that does not decode";
 	if (check_known(msg) < 0)
 		return "with unknown fields";
 	(void)protobuf_c_message_pack_to_buffer(msg, &again.base);
 	return again.differs || again.left != 0 ? "in a form that is not the canonical one" : NULL;
+}
+
+static const char *
+unpack_message(struct ipc_packet *p, const uint8_t *buf, size_t len)
+{
+	ProtobufCAllocator arena = {
+		.alloc = arena_alloc, .free = arena_free, .allocator_data = p
+	};
+	ProtobufCMessage *msg;
+	const char *wrong;
+
+	p->arena_used = 0;
+	wrong = unpack_strictly(ipc_protobuf_desc(p->type), &arena, buf, len, &msg);
+	p->msg = msg;
+	return wrong;
+}
+
+int
+ipc_protobuf_put(const ProtobufCMessage *msg, size_t max, struct err *e)
+{
+	size_t size = protobuf_c_message_get_packed_size(msg);
+	cleanup_free uint8_t *bytes = NULL;
+	int fd;
+
+	if (size > max)
+		return err_say(e, -EMSGSIZE, "%s would have %zu bytes, %zu are allowed",
+		    msg->descriptor->short_name, size, max);
+	bytes = mem_zeroed(1, size + 1);
+	(void)protobuf_c_message_pack(msg, bytes);
+	fd = fd_memfd_sealed(msg->descriptor->short_name, bytes, size);
+	explicit_bzero(bytes, size);
+	return fd < 0 ? err_set(e, fd, "put %s into a memfd", msg->descriptor->short_name) : fd;
+}
+
+static void *
+limited_alloc(void *data, size_t size)
+{
+	struct ipc_protobuf_memory *m = data;
+
+	if (size > m->left)
+		return NULL;
+	m->left -= size;
+	return malloc(size);
+}
+
+static void
+limited_free(void *data, void *pointer)
+{
+	(void)data;
+	free(pointer);
+}
+
+void
+ipc_protobuf_limit(struct ipc_protobuf_memory *m, size_t bytes)
+{
+	m->base = (ProtobufCAllocator){
+		.alloc = limited_alloc, .free = limited_free, .allocator_data = m
+	};
+	m->left = bytes;
+}
+
+ProtobufCMessage *
+ipc_protobuf_take(const ProtobufCMessageDescriptor *desc, int fd, size_t max, struct err *e)
+{
+	struct ipc_protobuf_memory memory;
+	ProtobufCMessage *msg = NULL;
+	const char *wrong;
+	const void *map;
+	size_t len;
+	int r = fd_memfd_map(fd, max, &map, &len);
+
+	if (r < 0) {
+		(void)err_set(e, r, "map the memfd of %s", desc->short_name);
+		return NULL;
+	}
+	ipc_protobuf_limit(&memory, IPC_PROTOBUF_MEMORY(max));
+	wrong = unpack_strictly(desc, &memory.base, map, len, &msg);
+	if (map)
+		(void)munmap((void *)(uintptr_t)map, len);
+	if (!wrong)
+		return msg;
+	(void)err_say(e, -EPROTO, "%s in a memfd %s", desc->short_name, wrong);
+	if (msg)
+		protobuf_c_message_free_unpacked(msg, NULL);
+	return NULL;
 }
 
 const struct ipc_codec ipc_protobuf = { .pack = pack, .unpack = unpack_message };

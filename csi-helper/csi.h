@@ -25,7 +25,6 @@ struct csi {
 	struct csi_grpc grpc;
 	struct csi_open_plugin plugins[CSI_CHANNELS_MAX];
 	struct csi_call *calls[CSI_CALLS_MAX]; /* calls in progress */
-	struct csi_answer answer;              /* the answer that is being sent */
 	/* Since when a call is late and no call has ended; 0: none is late. A single late check is
 	 * not enough, because this process itself may have been stopped. */
 	uint64_t late_since_ms;

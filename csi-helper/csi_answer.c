@@ -3,6 +3,7 @@
 #include "csi-helper/csi_answer.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/utf8.h"
@@ -107,25 +108,6 @@ check_wire(const ProtobufCMessageDescriptor *desc, struct wire w, struct err *e)
 	return 0;
 }
 
-static void *
-allocate(void *data, size_t size)
-{
-	struct csi_answer *a = data;
-	size_t at = (a->used + 15) & ~(size_t)15;
-
-	if (size > sizeof a->space || at > sizeof a->space - size)
-		return NULL;
-	a->used = at + size;
-	return a->space + at;
-}
-
-static void
-keep_memory(void *data, void *pointer)
-{
-	(void)data;
-	(void)pointer;
-}
-
 static void drop_unknown(ProtobufCMessage *msg);
 
 static void
@@ -155,10 +137,13 @@ drop_unknown_below(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *
 }
 
 /* Drops unknown fields, which a newer plugin may send: the message to the supervisor may have none.
- * Their memory belongs to the answer. */
+ */
 static void
 drop_unknown(ProtobufCMessage *msg)
 {
+	for (unsigned i = 0; i < msg->n_unknown_fields; i++)
+		free(msg->unknown_fields[i].data);
+	free(msg->unknown_fields);
 	msg->n_unknown_fields = 0;
 	msg->unknown_fields = NULL;
 	for (unsigned i = 0; i < msg->descriptor->n_fields; i++)
@@ -170,17 +155,26 @@ int
 csi_answer_decode(const ProtobufCMessageDescriptor *desc, const uint8_t *data, size_t len,
     struct csi_answer *ret, struct err *e)
 {
-	ProtobufCAllocator own = { .alloc = allocate, .free = keep_memory, .allocator_data = ret };
+	struct ipc_protobuf_memory memory;
 	int r;
 
-	ret->msg = NULL;
-	ret->used = 0;
+	*ret = (struct csi_answer){ 0 };
 	r = check_wire(desc, (struct wire){ .at = data, .left = len }, e);
 	if (r < 0)
 		return r;
-	ret->msg = protobuf_c_message_unpack(desc, &own, len, data);
+	ipc_protobuf_limit(&memory, CSI_ANSWER_MEMORY);
+	ret->msg = protobuf_c_message_unpack(desc, &memory.base, len, data);
 	if (!ret->msg)
 		return err_say(e, -EPROTO, "%s does not decode or is too large", desc->short_name);
+	ret->used = CSI_ANSWER_MEMORY - memory.left;
 	drop_unknown(ret->msg);
 	return 0;
+}
+
+void
+csi_answer_done(struct csi_answer *a)
+{
+	if (a->msg)
+		protobuf_c_message_free_unpacked(a->msg, NULL);
+	*a = (struct csi_answer){ 0 };
 }

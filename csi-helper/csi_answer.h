@@ -8,23 +8,27 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/ipc.h"
+#include "common/ipc_protobuf.h"
+#include "proto/csi_limits.h"
 
-/* Memory limit of a decoded answer: slightly less than the supervisor's limit for the whole packet,
- * so that a plugin cannot make csi-helper send a packet that the supervisor refuses. */
-#define CSI_ANSWER_SPACE (IPC_ARENA_SIZE - 4096)
+/* Limit of the memory of a decoded answer, below the supervisor's, so that a plugin cannot make
+ * csi-helper send a message that the supervisor refuses. */
+#define CSI_ANSWER_MEMORY (IPC_PROTOBUF_MEMORY(CSI_REP_BYTES_MAX) - 32768)
+/* Up to here a packet can be decoded in the supervisor's arena for packets. */
+#define CSI_ANSWER_INLINE (IPC_ARENA_SIZE / 2)
 
-/* A decoded answer. msg lies in space and is valid as long as this struct. */
+/* A decoded answer; used is its memory. */
 struct csi_answer {
 	ProtobufCMessage *msg;
 	size_t used;
-	_Alignas(16) uint8_t space[CSI_ANSWER_SPACE];
 };
 
 /* Decodes a message of type desc. Strings must be UTF-8 without NUL, no single field may be
- * repeated, and the message must fit into *ret; unknown fields are dropped. Returns 0, or -EPROTO
- * with *e. */
+ * repeated, and the message may take CSI_ANSWER_MEMORY; unknown fields are dropped. Returns 0, or
+ * -EPROTO with *e. csi_answer_done() frees it. */
 int csi_answer_decode(const ProtobufCMessageDescriptor *desc, const uint8_t *data, size_t len,
     struct csi_answer *ret, struct err *e);
+void csi_answer_done(struct csi_answer *a);
+#define cleanup_csi_answer __attribute__((__cleanup__(csi_answer_done)))
 
 #endif

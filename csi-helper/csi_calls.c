@@ -194,7 +194,7 @@ embedded(ProtobufCMessage *msg, uint32_t number, const ProtobufCMessageDescripto
 int
 csi_on_call(struct csi *csi, const struct ipc_packet *p, const CsiCallReq *req, struct err *e)
 {
-	ProtobufCMessage *msg = (ProtobufCMessage *)(uintptr_t)p->msg;
+	ProtobufCMessage *msg = (ProtobufCMessage *)(uintptr_t)req;
 	struct csi_open_plugin *plugin = req->channel ? find_plugin(csi, req->channel) : NULL;
 	int r;
 
@@ -217,7 +217,8 @@ csi_on_call_cancel(struct csi *csi, const CsiCallCancelEv *ev)
 	for (size_t i = 0; i < ELEMENTSOF(csi->calls); i++) {
 		struct csi_call *call = csi->calls[i];
 
-		if (call && call->type == CSI_CALL_REQ && call->serial == ev->call)
+		if (call && call->type != CSI_PLUGIN_OPEN_REQ && ev->call != 0 &&
+		    call->serial == ev->call)
 			csi_call_cancel(call);
 	}
 }
@@ -267,44 +268,69 @@ say_status(const struct csi_call *call, CsiCallRep__Origin origin, char message[
 	}
 }
 
+static void
+refuse_answer(
+    CsiCallRep *rep, CsiCallRep__Origin origin, const char *why, char message[CSI_MESSAGE_SIZE])
+{
+	csi_call_rep__init(rep);
+	rep->grpc_status = GRPC_STATUS_INTERNAL;
+	rep->origin = origin;
+	(void)snprintf(message, CSI_MESSAGE_SIZE, "the plugin's answer cannot be used: %s", why);
+	rep->grpc_message = message;
+}
+
 /* Puts the call's answer into rep, or the status INTERNAL with the reason if the answer is invalid.
  */
 static void
-fill_answer(
-    struct csi *csi, const struct csi_call *call, CsiCallRep *rep, char message[CSI_MESSAGE_SIZE])
+fill_answer(const struct csi_call *call, struct csi_answer *answer, CsiCallRep *rep,
+    char message[CSI_MESSAGE_SIZE])
 {
 	const ProtobufCMessageDescriptor *desc;
 	ProtobufCMessage **at = embedded(&rep->base, call->method, &desc);
 	struct err e = { 0 };
 
-	if (!call->result.data)
-		(void)err_say(&e, -EPROTO, "it is empty");
-	else if (csi_answer_decode(desc, call->result.data, call->result.len, &csi->answer, &e) ==
-		 0) {
-		rep->answer_case = (CsiCallRep__AnswerCase)call->method;
-		*at = csi->answer.msg;
-		if (protobuf_c_message_get_packed_size(&rep->base) <=
-		    ipc_msg_info(CSI_CALL_REP)->max_bytes)
-			return;
-		(void)err_say(&e, -EMSGSIZE, "%s is larger than %u bytes", desc->short_name,
-		    ipc_msg_info(CSI_CALL_REP)->max_bytes);
+	if (!call->result.data) {
+		refuse_answer(rep, CSI_CALL_REP__ORIGIN__INVALID, "it is empty", message);
+		return;
 	}
-	csi_call_rep__init(rep);
-	rep->grpc_status = GRPC_STATUS_INTERNAL;
-	rep->origin =
-	    e.code == -EMSGSIZE ? CSI_CALL_REP__ORIGIN__TOO_LARGE : CSI_CALL_REP__ORIGIN__INVALID;
-	(void)snprintf(message, CSI_MESSAGE_SIZE, "the plugin's answer cannot be used: %s", e.msg);
-	rep->grpc_message = message;
+	if (csi_answer_decode(desc, call->result.data, call->result.len, answer, &e) < 0) {
+		refuse_answer(rep, CSI_CALL_REP__ORIGIN__INVALID, e.msg, message);
+		return;
+	}
+	rep->answer_case = (CsiCallRep__AnswerCase)call->method;
+	*at = answer->msg;
+}
+
+/* Sends the end of a call, in a memfd if it is too large for a packet. */
+static int
+send_rep(
+    const struct csi_call *call, const struct csi_answer *answer, CsiCallRep *rep, struct err *e)
+{
+	CsiCallBigRep big = CSI_CALL_BIG_REP__INIT;
+	char message[CSI_MESSAGE_SIZE];
+	cleanup_close int fd = -1;
+	struct err why = { 0 };
+
+	if (answer->used > CSI_ANSWER_INLINE ||
+	    protobuf_c_message_get_packed_size(&rep->base) > CSI_INLINE_BYTES_MAX) {
+		fd = ipc_protobuf_put(&rep->base, CSI_REP_BYTES_MAX, &why);
+		if (fd >= 0)
+			return proc_answer(
+			    &csi_helper, CSI_CALL_BIG_REQ, call->serial, 0, &big.base, fd, NULL, e);
+		refuse_answer(rep, CSI_CALL_REP__ORIGIN__TOO_LARGE, why.msg, message);
+	}
+	return proc_answer(&csi_helper, CSI_CALL_REQ, call->serial, 0, &rep->base, -1, NULL, e);
 }
 
 static int
-answer_call(struct csi *csi, struct csi_call *call, bool lost, struct err *e)
+answer_call(const struct csi_call *call, bool lost, struct err *e)
 {
+	cleanup_csi_answer struct csi_answer answer = { 0 };
 	char message[CSI_MESSAGE_SIZE] = "";
 	CsiCallRep rep = CSI_CALL_REP__INIT;
 
 	if (call->result.status == GRPC_STATUS_OK) {
-		fill_answer(csi, call, &rep, message);
+		fill_answer(call, &answer, &rep, message);
 	} else {
 		rep.origin = lost ? CSI_CALL_REP__ORIGIN__LOST : find_origin(call);
 		/* RESOURCE_EXHAUSTED would say that the plugin has no space. */
@@ -317,7 +343,7 @@ answer_call(struct csi *csi, struct csi_call *call, bool lost, struct err *e)
 	if (rep.grpc_status != GRPC_STATUS_OK)
 		log_debug("%s: %s: %s", find_method(call->method)->name,
 		    csi_status_name((int)rep.grpc_status), message);
-	return proc_answer(&csi_helper, call->type, call->serial, 0, &rep.base, -1, NULL, e);
+	return send_rep(call, &answer, &rep, e);
 }
 
 static int
@@ -345,6 +371,7 @@ answer_open(struct csi *csi, struct csi_call *call, struct err *e)
 {
 	CsiPluginOpenRep rep = CSI_PLUGIN_OPEN_REP__INIT;
 	struct csi_open_plugin *plugin = find_plugin(csi, call->channel);
+	cleanup_csi_answer struct csi_answer answer = { 0 };
 	const Csi__V1__ProbeResponse *probe;
 	struct err why = { 0 };
 	int r;
@@ -352,13 +379,13 @@ answer_open(struct csi *csi, struct csi_call *call, struct err *e)
 	if (call->result.status != GRPC_STATUS_OK)
 		r = open_failed(call, &why);
 	else if (csi_answer_decode(&csi__v1__probe_response__descriptor, call->result.data,
-		     call->result.len, &csi->answer, &why) < 0)
+		     call->result.len, &answer, &why) < 0)
 		r = err_prefix(&why, "probe the plugin");
 	else
 		r = 0;
 	csi_grpc_trim();
 	if (r == 0) {
-		probe = (const Csi__V1__ProbeResponse *)(const void *)csi->answer.msg;
+		probe = (const Csi__V1__ProbeResponse *)(const void *)answer.msg;
 		rep.ready = !probe->ready || probe->ready->value;
 	} else if (plugin) {
 		close_plugin(csi, plugin);
@@ -395,7 +422,7 @@ finish_call(struct csi *csi, struct csi_call **slot, struct csi_call *call, stru
 		return 0;
 	} else {
 		CRASH_POINT(CSI_AFTER_CALL);
-		r = answer_call(csi, about ?: call, unavailable || (about && call->cancelled), e);
+		r = answer_call(about ?: call, unavailable || (about && call->cancelled), e);
 	}
 	if (about)
 		csi_call_free(about);

@@ -12,10 +12,11 @@
 
 #include "common/err.h"
 #include "common/list.h"
+#include "proto/csi_limits.h"
 
 /* Limits of an answer's message and of its metadata, which has the text of a status with three
  * bytes for each special one. gRPC itself ends a call beyond them with RESOURCE_EXHAUSTED. */
-#define CSI_ANSWER_BYTES_MAX   (4 * 1024 * 1024)
+#define CSI_ANSWER_BYTES_MAX   CSI_REP_BYTES_MAX
 #define CSI_METADATA_BYTES_MAX (256 * 1024)
 
 struct csi_channel;

@@ -11,6 +11,20 @@
 static struct csi only;
 
 static int
+on_big_call(struct csi *csi, const struct ipc_packet *p, struct err *e)
+{
+	ProtobufCMessage *msg =
+	    ipc_protobuf_take(&csi_call_req__descriptor, p->fds[0], CSI_REQ_BYTES_MAX, e);
+	int r;
+
+	if (!msg)
+		return e->code;
+	r = csi_on_call(csi, p, (const CsiCallReq *)(const void *)msg, e);
+	protobuf_c_message_free_unpacked(msg, NULL);
+	return r;
+}
+
+static int
 handle_message(void *state, struct ipc_packet *p, struct err *e)
 {
 	CsiPluginCloseRep closed = CSI_PLUGIN_CLOSE_REP__INIT;
@@ -29,6 +43,9 @@ handle_message(void *state, struct ipc_packet *p, struct err *e)
 		break;
 	case CSI_CALL_REQ:
 		r = csi_on_call(state, p, p->msg, &why);
+		break;
+	case CSI_CALL_BIG_REQ:
+		r = on_big_call(state, p, &why);
 		break;
 	default:
 		return err_say(e, -EPROTO, "%s has no handler", ipc_msg_info(p->type)->name);

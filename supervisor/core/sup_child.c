@@ -11,9 +11,12 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/fd.h"
+#include "common/ipc_protobuf.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "proto/csi_helper.pb-c.h"
+#include "proto/csi_limits.h"
 #include "proto/heartbeat.pb-c.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/journal.h"
@@ -315,12 +318,15 @@ on_beat(struct child *ch, const struct ipc_packet *p)
 	turn_defer(ch->sup, &b->send);
 }
 
-/* If the body is too large for a packet, HB_CALL_REP becomes HB_CALL_BIG_REP. */
+/* If the body is too large for a packet, HB_CALL_REP becomes HB_CALL_BIG_REP, and CSI_CALL_REP
+ * becomes CSI_CALL_BIG_REP. */
 static bool
 is_answer(unsigned type, unsigned request)
 {
 	if (request == HB_CALL_REQ || request == HB_CALL_BIG_REQ)
 		return type == HB_CALL_REP || type == HB_CALL_BIG_REP || type == IPC_ERROR_REP;
+	if (request == CSI_CALL_REQ)
+		return type == CSI_CALL_REP || type == CSI_CALL_BIG_REP || type == IPC_ERROR_REP;
 	return type == request + 1 || type == IPC_ERROR_REP;
 }
 
@@ -330,6 +336,24 @@ is_event(unsigned type)
 	const char *name = ipc_msg_info(type)->name;
 
 	return strcmp(name + strlen(name) - 3, "_EV") == 0;
+}
+
+/* Ends a call with the answer in a memfd. -EPROTO if it is not valid. */
+static int
+end_with_memfd(struct child *ch, struct call *c, int fd)
+{
+	struct err e = { 0 };
+	ProtobufCMessage *rep =
+	    ipc_protobuf_take(&csi_call_rep__descriptor, fd, CSI_REP_BYTES_MAX, &e);
+
+	if (!rep) {
+		call_fail(ch, c, -EPROTO, "sent an answer that cannot be read");
+		log_error("%s", e.msg);
+		return -EPROTO;
+	}
+	call_end(ch->sup, c, 0, rep, -1, NULL);
+	protobuf_c_message_free_unpacked(rep, NULL);
+	return 0;
 }
 
 /* Handles one packet of a helper. -EPROTO if it violates the protocol. */
@@ -357,6 +381,8 @@ on_packet(struct child *ch, struct ipc_packet *p)
 		/* The late answer of a call that timed out or was cancelled is dropped. */
 		return !c && is_concurrent(ch) ? 0 : -EPROTO;
 	}
+	if (p->type == CSI_CALL_BIG_REP)
+		return end_with_memfd(ch, c, p->fds[0]);
 	if (p->n_fds > 0)
 		fd = steal_fd(&p->fds[0]);
 	if (p->type == IPC_ERROR_REP) {
@@ -520,6 +546,27 @@ children_free(struct sup *sup)
 	free_p(&sup->children);
 }
 
+/* Encodes a request. If it is too large for a packet and its type permits, *ret_fd becomes a memfd
+ * with the message. */
+static ssize_t
+encode_call(const struct child *ch, unsigned type, const void *msg, uint8_t *packet, int *ret_fd,
+    struct err *e)
+{
+	ssize_t len = ipc_encode(IPC_SUPERVISOR, ch->peer, type, ch->serial, msg, packet, e);
+	CsiCallBigReq big = CSI_CALL_BIG_REQ__INIT;
+	const CsiCallReq *call = msg;
+	int fd;
+
+	if (len != -EMSGSIZE || type != CSI_CALL_REQ)
+		return len;
+	big.timeout_ms = call->timeout_ms;
+	fd = ipc_protobuf_put(&call->base, CSI_REQ_BYTES_MAX, e);
+	if (fd < 0)
+		return len;
+	*ret_fd = fd;
+	return ipc_encode(IPC_SUPERVISOR, ch->peer, CSI_CALL_BIG_REQ, ch->serial, &big, packet, e);
+}
+
 uint64_t
 child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, int fd,
     unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg)
@@ -532,7 +579,7 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, in
 
 	if (++ch->serial == 0) /* 0 is the serial number of HELLO */
 		ch->serial = 1;
-	len = ipc_encode(IPC_SUPERVISOR, to, type, ch->serial, msg, packet, &e);
+	len = encode_call(ch, type, msg, packet, &fd, &e);
 	if (len == -EMSGSIZE) { /* the size depends on an operator's input, so this is no bug:
 				   send_ready() fails the call */
 		log_error("%s", e.msg);

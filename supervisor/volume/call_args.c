@@ -3,13 +3,22 @@
  * supervisor. */
 #include "supervisor/volume/call_args.h"
 
+#include <errno.h>
 #include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
+#include "proto/csi_limits.h"
+
+/* Limit of the maps of a volume together; the rest is for ids, paths, capabilities and topologies.
+ */
+#define MAPS_BYTES_MAX (CSI_REQ_BYTES_MAX - 64 * 1024)
+/* Tags and lengths of an entry of a map in a request. */
+#define ENTRY_BYTES 16
 
 struct call_part {
 	struct call_part *next;
@@ -36,6 +45,31 @@ call_args_done(struct call_args *a)
 		a->parts = part->next;
 		free(part);
 	}
+}
+
+static size_t
+map_bytes(const struct string_map *m)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		bytes += ENTRY_BYTES + strlen(str(m->v[i].key)) + strlen(str(m->v[i].value));
+	return bytes;
+}
+
+int
+call_args_check(const struct csi_volume *vol, struct err *e)
+{
+	size_t bytes = map_bytes(&vol->secrets) + map_bytes(&vol->parameters) +
+		       map_bytes(&vol->context) + map_bytes(&vol->publish_context);
+
+	if (bytes <= MAPS_BYTES_MAX)
+		return 0;
+	return err_say(e, -EINVAL,
+	    "volume \"%.140s\": its secrets, parameters and contexts have %zu bytes together, and "
+	    "a "
+	    "request to a plugin can have %d of them",
+	    str(vol->id), bytes, MAPS_BYTES_MAX);
 }
 
 size_t

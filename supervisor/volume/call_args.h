@@ -13,6 +13,10 @@
 
 struct call_part;
 
+/* Checks that every request about the volume can have all its secrets, parameters and contexts.
+ * Returns 0, or -EINVAL with *e. */
+int call_args_check(const struct csi_volume *vol, struct err *e);
+
 /* `cleanup_call_args struct call_args args = { 0 };` */
 struct call_args {
 	struct call_part *parts;

@@ -17,6 +17,7 @@
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/node/mounts.h"
+#include "supervisor/volume/call_args.h"
 #include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugin_calls.h"
 
@@ -220,8 +221,10 @@ volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request 
     const struct csi_volume *volume, volume_cb *cb, void *arg)
 {
 	struct err e = { 0 };
-	struct mount *m = make_mount(sup, sa, request, volume, &e);
+	struct mount *m = NULL;
 
+	if (call_args_check(volume, &e) == 0)
+		m = make_mount(sup, sa, request, volume, &e);
 	if (!m) {
 		cb(sup, arg, e.code, &e);
 		return;

@@ -9,12 +9,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* The cases of CsiCallRep's oneof begin at 10. */
+#define ANSWERS (CSI_CALL_REP__ANSWER_NODE_EXPAND_VOLUME - 10 + 1)
+
 /* The first byte chooses the method. An answer that is accepted and fits into a packet must be
  * accepted by the supervisor too. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct csi_answer answer;
+	cleanup_csi_answer struct csi_answer answer = { 0 };
 	static struct ipc_packet packet;
 	static uint8_t buf[IPC_PACKET_MAX];
 	CsiCallRep rep = CSI_CALL_REP__INIT;
@@ -25,7 +28,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1)
 		return 0;
-	f = protobuf_c_message_descriptor_get_field(rep.base.descriptor, 10 + data[0] % 12);
+	f = protobuf_c_message_descriptor_get_field(rep.base.descriptor, 10 + data[0] % ANSWERS);
 	ipc_use_codec(&ipc_protobuf);
 	r = csi_answer_decode(f->descriptor, data + 1, size - 1, &answer, &e);
 	if (r < 0) {
@@ -35,6 +38,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	rep.answer_case = (CsiCallRep__AnswerCase)f->id;
 	memcpy((uint8_t *)&rep + f->offset, &answer.msg, sizeof answer.msg);
+	if (answer.used > CSI_ANSWER_INLINE)
+		return 0;
 	len = ipc_encode(IPC_CSI_HELPER, IPC_SUPERVISOR, CSI_CALL_REP, 1, &rep.base, buf, &e);
 	if (len < 0)
 		return 0;

@@ -2,10 +2,11 @@
 /*
  * csi_bad.c: a CSI plugin that misbehaves on command. Runs in: tests.
  *
- * csi_bad SOCKET [connection=MODE] [log=FILE] [rules=FILE] [mounts=yes] [attach=FILE]
- *     [Method=BEHAVIOUR]...
+ * csi_bad SOCKET [connection=MODE] [log=FILE] [requests=FILE] [rules=FILE] [mounts=yes]
+ *     [attach=FILE] [Method=BEHAVIOUR]...
  *
  * log: a line "Method volume" for each call, with " fs=TYPE flags=A,B" if it has a capability.
+ * requests: a line for each call: the method and its whole request in hexadecimal.
  * rules: the rules are read again from this file, before each call. mounts: NodeStageVolume mounts
  * a tmpfs, NodePublishVolume binds it, and so on; meanwhile other calls for the volume get ABORTED.
  * attach: the controller also attaches volumes, also read-only, and appends these calls to FILE,
@@ -98,7 +99,7 @@ static int n_rules;
 static unsigned n_calls[RULES_MAX]; /* by rule */
 static bool mounts;
 static const char *device; /* CSI_BAD_DEVICE: is published instead of a file system */
-static const char *log_path, *rules_path;
+static const char *log_path, *requests_path, *rules_path;
 static char rules_text[8192], *rules_copy;
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
 static char busy[64][256]; /* volumes with a call in progress */
@@ -197,7 +198,7 @@ controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 	pack(a, &rep.base);
 }
 
-/* The volume's id is its name. */
+/* The volume's id is its name, and its context are the parameters. */
 static void
 create_volume(struct answer *a, const uint8_t *data, size_t len)
 {
@@ -210,6 +211,8 @@ create_volume(struct answer *a, const uint8_t *data, size_t len)
 		return;
 	}
 	volume.volume_id = req->name;
+	volume.n_volume_context = req->n_parameters;
+	volume.volume_context = req->parameters;
 	rep.volume = &volume;
 	pack(a, &rep.base);
 	csi__v1__create_volume_request__free_unpacked(req, NULL);
@@ -328,7 +331,26 @@ log_map(FILE *f, const char *what, Csi__V1__StringEntry **map, size_t n)
 		fprintf(f, " %s.%s=%s", what, map[i]->key, map[i]->value);
 }
 
-/* The context names the volume and the node. */
+/* The publish context is the volume context. */
+static void
+echo_context(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__ControllerPublishVolumeRequest *req =
+	    csi__v1__controller_publish_volume_request__unpack(NULL, len, data);
+	Csi__V1__ControllerPublishVolumeResponse rep =
+	    CSI__V1__CONTROLLER_PUBLISH_VOLUME_RESPONSE__INIT;
+
+	if (!req) {
+		a->status = STATUS_INVALID_ARGUMENT;
+		return;
+	}
+	rep.n_publish_context = req->n_volume_context;
+	rep.publish_context = req->volume_context;
+	pack(a, &rep.base);
+	csi__v1__controller_publish_volume_request__free_unpacked(req, NULL);
+}
+
+/* With attach=FILE: the context names the volume and the node. */
 static void
 controller_publish(struct answer *a, const uint8_t *data, size_t len)
 {
@@ -338,8 +360,14 @@ controller_publish(struct answer *a, const uint8_t *data, size_t len)
 	    CSI__V1__CONTROLLER_PUBLISH_VOLUME_RESPONSE__INIT;
 	Csi__V1__StringEntry entry = CSI__V1__STRING_ENTRY__INIT, *entries[] = { &entry };
 	char key[] = "device", value[512];
-	FILE *f = attach_log ? fopen(attach_log, "a") : NULL;
+	FILE *f;
 
+	if (!attach_log) {
+		echo_context(a, data, len);
+		csi__v1__controller_publish_volume_request__free_unpacked(req, NULL);
+		return;
+	}
+	f = fopen(attach_log, "a");
 	if (!req || !f) {
 		a->status = STATUS_UNIMPLEMENTED;
 		return;
@@ -921,6 +949,20 @@ log_call(const char *name, const struct answer *a)
 }
 
 static void
+log_request(const char *name, const uint8_t *data, size_t len)
+{
+	FILE *f = requests_path ? fopen(requests_path, "ae") : NULL;
+
+	if (!f)
+		return;
+	(void)fprintf(f, "%s ", name);
+	for (size_t i = 0; i < len; i++)
+		(void)fprintf(f, "%02x", data[i]);
+	(void)fputc('\n', f);
+	(void)fclose(f);
+}
+
+static void
 on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data, size_t len)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -929,6 +971,7 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 	unsigned long value;
 	pthread_t thread;
 
+	log_request(name, data, len);
 	a->call = call;
 	a->status = STATUS_UNIMPLEMENTED;
 	read_volume(a, data, len);
@@ -1030,6 +1073,8 @@ main(int argc, char **argv)
 				serve_raw(argv[1], modes[m]);
 		if (strncmp(argv[i], "log=", 4) == 0) {
 			log_path = argv[i] + 4;
+		} else if (strncmp(argv[i], "requests=", 9) == 0) {
+			requests_path = argv[i] + 9;
 		} else if (strncmp(argv[i], "rules=", 6) == 0) {
 			rules_path = argv[i] + 6;
 		} else if (strncmp(argv[i], "attach=", 7) == 0) {

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/cleanup.h"
+#include "common/fd.h"
 #include "common/ipc_protobuf.h"
 #include "csi-helper/csi_answer.h"
 #include "proto/csi_helper.pb-c.h"
@@ -20,7 +22,10 @@ static int
 decode(const ProtobufCMessageDescriptor *desc, const char *bytes, size_t len)
 {
 	struct err e = { 0 };
-	int r = csi_answer_decode(desc, (const uint8_t *)bytes, len, &answer, &e);
+	int r;
+
+	csi_answer_done(&answer);
+	r = csi_answer_decode(desc, (const uint8_t *)bytes, len, &answer, &e);
 
 	ck_assert(r == 0 || (r == e.code && e.msg[0] != '\0'));
 	return r;
@@ -88,21 +93,50 @@ END_TEST
  * supervisor. */
 START_TEST(what_is_decoded_can_be_sent_on_and_decoded_there)
 {
-	static struct ipc_packet packet;
-	static uint8_t buf[IPC_PACKET_MAX];
-	size_t accepted = 0, max = 30000;
+	size_t accepted = 0, max = CSI_REP_BYTES_MAX / 2;
 	char *bytes = malloc(2 * max);
 
 	for (size_t i = 0; i < max; i++)
 		memcpy(bytes + 2 * i, "\x0a", 2);
-	for (size_t n = 1; n <= max; n += 1 + n / 16) {
+	for (size_t n = 1; n <= max; n += 1 + n / 4) {
 		CsiCallRep rep = CSI_CALL_REP__INIT;
+		cleanup_close int fd = -1;
+		ProtobufCMessage *taken;
 		struct err e = { 0 };
-		ssize_t len;
 
 		if (decode(CAPS, bytes, 2 * n) < 0)
 			break;
 		accepted = n;
+		rep.answer_case = CSI_CALL_REP__ANSWER_CONTROLLER_GET_CAPABILITIES;
+		rep.controller_get_capabilities = (void *)answer.msg;
+		fd = ipc_protobuf_put(&rep.base, CSI_REP_BYTES_MAX, &e);
+		ck_assert_msg(fd >= 0, "%s", e.msg);
+		taken = ipc_protobuf_take(&csi_call_rep__descriptor, fd, CSI_REP_BYTES_MAX, &e);
+		ck_assert_msg(taken != NULL, "%zu: %s", n, e.msg);
+		protobuf_c_message_free_unpacked(taken, NULL);
+	}
+	ck_assert_uint_gt(accepted, 50000);
+	ck_assert_uint_lt(accepted, max / 2);
+	free(bytes);
+}
+END_TEST
+
+/* As above, but each answer that is small enough goes in a packet. */
+START_TEST(a_packet_takes_what_is_not_put_into_a_memfd)
+{
+	static struct ipc_packet packet;
+	static uint8_t buf[IPC_PACKET_MAX];
+	char *bytes = malloc(CSI_INLINE_BYTES_MAX);
+	size_t n = 1;
+
+	for (size_t i = 0; i < CSI_INLINE_BYTES_MAX / 2; i++)
+		memcpy(bytes + 2 * i, "\x0a", 2);
+	for (; decode(CAPS, bytes, 2 * n) == 0 && answer.used <= CSI_ANSWER_INLINE;
+	     n += 1 + n / 64) {
+		CsiCallRep rep = CSI_CALL_REP__INIT;
+		struct err e = { 0 };
+		ssize_t len;
+
 		rep.answer_case = CSI_CALL_REP__ANSWER_CONTROLLER_GET_CAPABILITIES;
 		rep.controller_get_capabilities = (void *)answer.msg;
 		len =
@@ -112,9 +146,36 @@ START_TEST(what_is_decoded_can_be_sent_on_and_decoded_there)
 				  &packet, &e) == 0,
 		    "%zu: %s", n, e.msg);
 	}
-	ck_assert_uint_gt(accepted, 500);
-	ck_assert_uint_lt(accepted, max / 2);
+	ck_assert_uint_gt(n, 500);
 	free(bytes);
+}
+END_TEST
+
+START_TEST(a_memfd_is_checked_as_a_packet_is)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} bad[] = { { "\x08", 1 }, { "\x08\x00", 2 }, { "\x08\x01\x08\x01", 4 },
+		{ "\xf8\x7f\x01", 3 },
+		{ "\x12\x03"
+		  "a\0b",
+		    5 } };
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+		cleanup_close int fd = fd_memfd_sealed("bad", bad[i].bytes, bad[i].len);
+
+		ck_assert_ptr_null(ipc_protobuf_take(&csi_call_rep__descriptor, fd, 100, &e));
+		ck_assert_int_eq(e.code, -EPROTO);
+	}
+	for (int sealed = 0; sealed < 2; sealed++) {
+		cleanup_close int fd = sealed ? fd_memfd_sealed("large", "\x08\x01", 2)
+					      : memfd_create("unsealed", MFD_CLOEXEC);
+
+		ck_assert_ptr_null(ipc_protobuf_take(&csi_call_rep__descriptor, fd, 1, &e));
+		ck_assert_int_eq(e.code, sealed ? -EFBIG : -EPERM);
+	}
 }
 END_TEST
 
@@ -125,6 +186,8 @@ add(TCase *tc)
 	tcase_add_test(tc, unknown_fields_are_dropped_at_every_depth);
 	tcase_add_test(tc, what_is_no_answer_is_refused);
 	tcase_add_test(tc, what_is_decoded_can_be_sent_on_and_decoded_there);
+	tcase_add_test(tc, a_packet_takes_what_is_not_put_into_a_memfd);
+	tcase_add_test(tc, a_memfd_is_checked_as_a_packet_is);
 }
 
 int

@@ -6,42 +6,13 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/ipc.h"
 #include "common/mem.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/claim/volume_merge.h"
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/server/job/local_namespaces.h"
+#include "supervisor/volume/call_args.h"
 #include "supervisor/volume/volumes.h"
-
-/* What a CSI request has besides a volume's maps: ids, paths, capabilities, the publish context. */
-#define REQUEST_REST_BYTES (24 * 1024)
-#define ENTRY_BYTES        12 /* tags and lengths of one entry, at most */
-
-static size_t
-map_bytes(const struct string_map *m)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->n; i++)
-		n += strlen(m->v[i].key) + strlen(str(m->v[i].value)) + ENTRY_BYTES;
-	return n;
-}
-
-/* A volume whose maps do not fit into one request could be stored, but never used. */
-static void
-check_maps(const struct csi_volume *vol, struct problems *p)
-{
-	size_t max = ipc_msg_info(CSI_CALL_REQ)->max_bytes - REQUEST_REST_BYTES;
-	size_t n =
-	    map_bytes(&vol->secrets) + map_bytes(&vol->context) + map_bytes(&vol->parameters);
-
-	if (n > max)
-		model_problem(p,
-		    "volume \"%s\": its Secrets, Context and Parameters have %zu bytes together, "
-		    "and a request to a plugin carries %zu",
-		    str(vol->id), n, max);
-}
 
 static int
 check_volume(struct local *l, const struct csi_volume *vol, struct err *e)
@@ -55,10 +26,9 @@ check_volume(struct local *l, const struct csi_volume *vol, struct err *e)
 	if (*str(vol->plugin_id) && !name_is_component(vol->plugin_id))
 		model_problem(&p, "plugin id \"%.140s\" is not a name", vol->plugin_id);
 	csi_volume_validate(vol, &p);
-	check_maps(vol, &p);
 	r = problems_err(&p, e);
 	problems_done(&p);
-	return r;
+	return r < 0 ? r : call_args_check(vol, e);
 }
 
 static const json_t *

@@ -4,15 +4,18 @@
     with csi.bad("Probe=hang") as plugin, helper.Helper("csi-helper", places) as h:
         csi.open_channel(h, plugin, 1)
 """
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 
-from . import binary, build_dir, case
+from . import binary, build_dir, case, ipc
 
 OK, CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS = 0, 1, 3, 4, 5, 6
 RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 8, 9, 10, 11, 12, 13, 14
+
+INLINE_BYTES = 61440  # CSI_INLINE_BYTES_MAX
 
 # CsiCallRep.Origin
 PLUGIN, TOO_LARGE, INVALID, LOST, RESET, DEADLINE, CALL_CANCELLED = range(7)
@@ -83,6 +86,20 @@ def bad(*rules):
                   base + "/log")
 
 
+def calls(path, method):
+    """Returns the requests of this method that csi_bad logged to the file (requests=FILE)."""
+    with open(path, encoding="ascii") as f:
+        found = [line.rstrip("\n").split(" ", 1) for line in f if line.endswith("\n")]
+    return [ipc.decode("csi.v1.%sRequest" % method, bytes.fromhex(data)) for name, data in found if name == method]
+
+
+def entries(found):
+    """Returns the dict of a map<string, string>. AssertionError if a key is there twice."""
+    made = {e["key"]: e["value"] for e in found}
+    case.equal(len(made), len(found), "entries with the same key")
+    return made
+
+
 def local(base, node_id="node-1", wrap=(), flags=(), socket_name="csi.sock"):
     """Starts drover-csi-local with its volumes and its socket below base."""
     path = base + "/" + socket_name
@@ -102,17 +119,38 @@ def open_channel(h, plugin, channel, timeout_ms=60000):
 
 
 def send_call(h, channel, method, request=None, timeout_ms=60000):
-    """Sends CSI_CALL_REQ. Returns the serial."""
-    return h.ipc.send("CSI_CALL_REQ", {"channel": channel, "timeout_ms": timeout_ms, method: request or {}})
+    """Sends CSI_CALL_REQ, or CSI_CALL_BIG_REQ if it is too large for a packet. Returns the serial."""
+    fields = {"channel": channel, "timeout_ms": timeout_ms, method: request or {}}
+    body = ipc.encode("CsiCallReq", fields)
+    if len(body) <= INLINE_BYTES:
+        return h.ipc.send("CSI_CALL_REQ", fields)
+    fd = os.memfd_create("CsiCallReq", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.truncate(fd, len(body))
+        os.pwrite(fd, body, 0)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+        return h.ipc.send("CSI_CALL_BIG_REQ", {"timeout_ms": timeout_ms}, [fd])
+    finally:
+        os.close(fd)
+
+
+def reply(h, serial, timeout_s):
+    """Returns the fields of a call's end, also of one in a memfd."""
+    packet = h.ipc.answer(serial, timeout_s)
+    if packet.name != "CSI_CALL_BIG_REP":
+        return packet.fields
+    with os.fdopen(packet.take_fd(), "rb") as f:
+        f.seek(0)
+        return ipc.decode("CsiCallRep", f.read())
 
 
 def origin(h, channel, method, request=None, timeout_ms=60000):
     """Makes one call. Returns (origin, status, message)."""
-    reply = h.ipc.answer(send_call(h, channel, method, request, timeout_ms), timeout_ms / 1000 + 30)
-    return reply["origin"], reply["grpc_status"], reply["grpc_message"]
+    end = reply(h, send_call(h, channel, method, request, timeout_ms), timeout_ms / 1000 + 30)
+    return end["origin"], end["grpc_status"], end["grpc_message"]
 
 
 def call(h, channel, method, request=None, timeout_ms=60000):
     """Makes one call. Returns (status, message, answer)."""
-    reply = h.ipc.answer(send_call(h, channel, method, request, timeout_ms), timeout_ms / 1000 + 30)
-    return reply["grpc_status"], reply["grpc_message"], reply[method]
+    end = reply(h, send_call(h, channel, method, request, timeout_ms), timeout_ms / 1000 + 30)
+    return end["grpc_status"], end["grpc_message"], end[method]

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* csi_limits.h: the largest messages between the supervisor and csi-helper. */
+#ifndef DROVER_PROTO_CSI_LIMITS_H
+#define DROVER_PROTO_CSI_LIMITS_H
+
+/* In bytes. A request consists mainly of a volume's secrets, parameters and contexts. An answer may
+ * be a list of volumes; 4 MiB is also the limit of plugins' own gRPC libraries. */
+#define CSI_REQ_BYTES_MAX (1024 * 1024)
+#define CSI_REP_BYTES_MAX (4 * 1024 * 1024)
+/* Above this, a message goes in a memfd. */
+#define CSI_INLINE_BYTES_MAX 61440
+
+#endif
