@@ -198,6 +198,10 @@ prepare(struct local *l, const struct registration *reg, size_t i, struct csi_vo
 		    asked->id);
 	if (lv)
 		r = volume_merge(&lv->vol, ret, e);
+	else if (ret->topologies.n == 0 && ret->requested_topologies)
+		for (size_t k = 0; k < ret->requested_topologies->required.n; k++)
+			csi_topology_copy(&ret->requested_topologies->required.v[k],
+			    list_add(csi_topology, &ret->topologies));
 	for (size_t k = 0; r == 0 && k < i; k++)
 		if (str_eq(reg->volumes[k].plugin_id, ret->plugin_id) &&
 		    str_eq(reg->volumes[k].external_id, ret->external_id))

@@ -10,6 +10,7 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/claim/claims.h"
+#include "supervisor/server/claim/local_reach.h"
 #include "supervisor/server/claim/local_attach.h"
 #include "supervisor/server/claim/local_release.h"
 #include "supervisor/server/job/local_allocs.h"
@@ -75,6 +76,8 @@ local_claim_check(struct local *l, const char *namespace, int64_t index,
 	if (!info->healthy)
 		return err_say(e, -EAGAIN, "CSI plugin %s of volume %s is unhealthy: %s",
 		    str(lv->vol.plugin_id), lv->vol.id, str(info->health_description));
+	if (info->node_info && local_reach_check(l, &lv->vol, info->node_info, e) < 0)
+		return e->code;
 	fill_claim(l, "", &lv->vol, vr, &claim);
 	if (volume_claim_check(&lv->vol, &claim, e) < 0)
 		return e->code;
