@@ -235,6 +235,12 @@ volume_detach(
 }
 
 void
+volume_expand_here(struct sup *s, const struct sup_alloc *sa, const char *volume,
+    int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg)
+{
+}
+
+void
 changed_watch(struct sup *s, enum changed what, struct changed_watch *w)
 {
 }
