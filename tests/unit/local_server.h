@@ -241,6 +241,11 @@ volume_expand_here(struct sup *s, const struct sup_alloc *sa, const char *volume
 }
 
 void
+volumes_report_grown(struct sup *s, volume_grown_cb *cb)
+{
+}
+
+void
 changed_watch(struct sup *s, enum changed what, struct changed_watch *w)
 {
 }
