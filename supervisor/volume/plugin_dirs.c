@@ -24,7 +24,7 @@ bool
 plugin_root_is_wanted(
     struct sup *sup, enum csi_plugin_kind kind, const char *plugin, const struct id *except)
 {
-	if (plugin_exists(sup, plugin) || volume_plugin_has_mounts(sup, plugin))
+	if (plugin_exists(sup, plugin, kind) || volume_plugin_has_mounts(sup, plugin, kind))
 		return true;
 	alloc_foreach(sup, sa)
 	{

@@ -63,12 +63,12 @@ plugin_next(struct sup *sup, struct plugin *p)
 }
 
 bool
-plugin_exists(struct sup *sup, const char *id)
+plugin_exists(struct sup *sup, const char *id, enum csi_plugin_kind kind)
 {
 	struct plugin *p;
 
 	LIST_FOREACH (p, &sup->plugins->instances, link)
-		if (strcmp(p->id, id) == 0)
+		if (p->kind == kind && strcmp(p->id, id) == 0)
 			return true;
 	return false;
 }

@@ -22,8 +22,8 @@ void plugins_free(struct sup *sup);
 struct plugin *plugin_find(struct sup *sup, const char *id, enum csi_plugin_kind half);
 /* Returns the instance after p, newest first, registered or not: from NULL to NULL. */
 struct plugin *plugin_next(struct sup *sup, struct plugin *p);
-/* Returns true if there is an instance of this id, registered or not. */
-bool plugin_exists(struct sup *sup, const char *id);
+/* Returns true if there is an instance of this id and kind, registered or not. */
+bool plugin_exists(struct sup *sup, const char *id, enum csi_plugin_kind kind);
 
 const char *plugin_id(const struct plugin *p);
 enum csi_plugin_kind plugin_kind(const struct plugin *p);

@@ -103,12 +103,12 @@ volume_get_mounted(
 }
 
 bool
-volume_plugin_has_mounts(struct sup *sup, const char *plugin)
+volume_plugin_has_mounts(struct sup *sup, const char *plugin, enum csi_plugin_kind kind)
 {
 	struct mount *m;
 
 	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (m->step != MOUNT_GONE && str_eq(m->rec.plugin, plugin))
+		if (m->step != MOUNT_GONE && m->rec.kind == kind && str_eq(m->rec.plugin, plugin))
 			return true;
 	return false;
 }

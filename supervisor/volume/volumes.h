@@ -93,8 +93,8 @@ const struct volume_mount_state *volume_find(
 /* Fills in the ids and the plugin of a published volume. Returns false if it is not published. */
 bool volume_get_mounted(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, struct csi_volume *ret);
-/* Return true if there is any mount: by this plugin, of this alloc, of this volume. */
-bool volume_plugin_has_mounts(struct sup *sup, const char *plugin);
+/* Return true if there is any mount: by this plugin of this kind, of this alloc, of this volume. */
+bool volume_plugin_has_mounts(struct sup *sup, const char *plugin, enum csi_plugin_kind kind);
 bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
 bool volume_has_mounts(struct sup *sup, const char *namespace, const char *id);
 /* Returns true if this volume is mounted, or will be, for the alloc of this id (a UUID). */
