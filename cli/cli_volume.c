@@ -149,6 +149,8 @@ end_volume(struct cli *cli, const char *wanted, const char *fmt, const char *sai
 	if (r < 0)
 		return cli_fail(cli, &e);
 	cli_say(cli, "Volume \"%s\" is %s", id, said);
+	if (*cli_json_str(answer, "Warnings"))
+		cli_say(cli, "Warnings: %s", cli_json_str(answer, "Warnings"));
 	return CLI_OK;
 }
 

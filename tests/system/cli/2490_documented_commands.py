@@ -78,6 +78,7 @@ RUNS = (
     ("node eligibility", "node eligibility -enable"), ("node meta apply", "node meta apply rack=r1"), ("node meta read", "node meta read"),
     ("server members", (1, "server members")), ("plugin status", "plugin status", "plugin status local"),
     ("volume create", "volume create {volume}"), ("volume status", "volume status", "volume status demo"),
+    ("volume claims", "volume claims", "volume claims demo"),
     ("volume snapshot create", (1, "volume snapshot create demo")), ("volume snapshot list", (1, "volume snapshot list -plugin local")),
     ("volume snapshot delete", (1, "volume snapshot delete local none")), ("volume deregister", "volume deregister -yes demo"),
     ("volume init", "volume init {dir}/made.volume.hcl"), ("volume detach", (1, "volume detach demo 00000000")),
