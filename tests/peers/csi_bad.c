@@ -2,11 +2,14 @@
 /*
  * csi_bad.c: a CSI plugin that misbehaves on command. Runs in: tests.
  *
- * csi_bad SOCKET [connection=MODE] [log=FILE] [rules=FILE] [mounts=yes] [Method=BEHAVIOUR]...
+ * csi_bad SOCKET [connection=MODE] [attach=FILE] [log=FILE] [rules=FILE] [mounts=yes]
+ * [Method=BEHAVIOUR]...
  *
  * log: a line "Method volume" for each call, with " fs=TYPE flags=A,B" if it has a capability.
  * rules: the rules are read again from this file, before each call. mounts: NodeStageVolume mounts
  * a tmpfs, NodePublishVolume binds it, and so on; meanwhile other calls for the volume get ABORTED.
+ * attach: the controller also attaches volumes, also read-only, and appends these calls to FILE,
+ * one a line.
  *
  * connection: grpc (default); dead (closes at once); silent (never reads nor writes); full (a
  * backlog that stays full); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
@@ -89,6 +92,7 @@ struct behaviour {
 
 #define RULES_MAX 64
 
+static const char *attach_log; /* NULL: the controller does not attach */
 static char *rules[RULES_MAX];
 static int n_rules;
 static unsigned n_calls[RULES_MAX]; /* by rule */
@@ -171,6 +175,9 @@ controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_SNAPSHOT,
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_SNAPSHOTS,
+		/* With attach=FILE. */
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_UNPUBLISH_VOLUME,
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_READONLY,
 	};
 	Csi__V1__ControllerServiceCapability__RPC rpcs[ELEMENTSOF(types)];
 	Csi__V1__ControllerServiceCapability caps[ELEMENTSOF(types)], *list[ELEMENTSOF(types)];
@@ -185,7 +192,7 @@ controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 		caps[i].rpc = &rpcs[i];
 		list[i] = &caps[i];
 	}
-	rep.n_capabilities = ELEMENTSOF(list);
+	rep.n_capabilities = ELEMENTSOF(list) - (attach_log ? 0 : 2);
 	rep.capabilities = list;
 	pack(a, &rep.base);
 }
@@ -312,6 +319,70 @@ list_volumes(struct answer *a, const uint8_t *data, size_t len)
 	rep.entries = entries;
 	rep.n_entries = 1;
 	pack(a, &rep.base);
+}
+
+static void
+log_map(FILE *f, const char *what, Csi__V1__StringEntry **map, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, " %s.%s=%s", what, map[i]->key, map[i]->value);
+}
+
+/* The context names the volume and the node. */
+static void
+controller_publish(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__ControllerPublishVolumeRequest *req =
+	    csi__v1__controller_publish_volume_request__unpack(NULL, len, data);
+	Csi__V1__ControllerPublishVolumeResponse rep =
+	    CSI__V1__CONTROLLER_PUBLISH_VOLUME_RESPONSE__INIT;
+	Csi__V1__StringEntry entry = CSI__V1__STRING_ENTRY__INIT, *entries[] = { &entry };
+	char key[] = "device", value[512];
+	FILE *f = attach_log ? fopen(attach_log, "a") : NULL;
+
+	if (!req || !f) {
+		a->status = STATUS_UNIMPLEMENTED;
+		return;
+	}
+	fprintf(f, "attach %s to %s %s mode=%d", req->volume_id, req->node_id,
+	    req->readonly ? "read-only" : "writable",
+	    req->volume_capability && req->volume_capability->access_mode
+		? (int)req->volume_capability->access_mode->mode
+		: -1);
+	log_map(f, "secret", req->secrets, req->n_secrets);
+	log_map(f, "context", req->volume_context, req->n_volume_context);
+	if (req->volume_capability && req->volume_capability->access_type_case ==
+					  CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
+		for (size_t i = 0; i < req->volume_capability->mount->n_mount_flags; i++)
+			fprintf(f, " flag=%s", req->volume_capability->mount->mount_flags[i]);
+	fputc('\n', f);
+	(void)fclose(f);
+	(void)snprintf(value, sizeof value, "%s@%s", req->volume_id, req->node_id);
+	entry.key = key;
+	entry.value = value;
+	rep.n_publish_context = 1;
+	rep.publish_context = entries;
+	pack(a, &rep.base);
+	csi__v1__controller_publish_volume_request__free_unpacked(req, NULL);
+}
+
+static void
+controller_unpublish(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__ControllerUnpublishVolumeRequest *req =
+	    csi__v1__controller_unpublish_volume_request__unpack(NULL, len, data);
+	FILE *f = attach_log ? fopen(attach_log, "a") : NULL;
+
+	if (!req || !f) {
+		a->status = STATUS_UNIMPLEMENTED;
+		return;
+	}
+	fprintf(f, "detach %s from %s", req->volume_id, req->node_id);
+	log_map(f, "secret", req->secrets, req->n_secrets);
+	fputc('\n', f);
+	(void)fclose(f);
+	a->data = calloc(1, 1);
+	csi__v1__controller_unpublish_volume_request__free_unpacked(req, NULL);
 }
 
 static void
@@ -449,6 +520,8 @@ static const struct method {
 	{ "DeleteVolume", empty_answer },
 	{ "ValidateVolumeCapabilities", empty_answer },
 	{ "ControllerExpandVolume", controller_expand },
+	{ "ControllerPublishVolume", controller_publish },
+	{ "ControllerUnpublishVolume", controller_unpublish },
 	{ "ListVolumes", list_volumes },
 	{ "CreateSnapshot", create_snapshot },
 	{ "DeleteSnapshot", empty_answer },
@@ -936,6 +1009,8 @@ main(int argc, char **argv)
 				serve_raw(argv[1], modes[m]);
 		if (strncmp(argv[i], "log=", 4) == 0) {
 			log_path = argv[i] + 4;
+		} else if (strncmp(argv[i], "attach=", 7) == 0) {
+			attach_log = argv[i] + 7;
 		} else if (strncmp(argv[i], "rules=", 6) == 0) {
 			rules_path = argv[i] + 6;
 		} else if (strcmp(argv[i], "mounts=yes") == 0) {

@@ -202,6 +202,7 @@ void
 local_volume_refresh(struct local *l, struct csi_volume *vol)
 {
 	cleanup_done(csi_plugin) struct csi_plugin plugin;
+	bool attaches;
 
 	if (local_plugin_get(l, str(vol->plugin_id), &plugin)) {
 		str_set(&vol->provider, plugin.provider);
@@ -212,8 +213,11 @@ local_volume_refresh(struct local *l, struct csi_volume *vol)
 	vol->controllers_expected = plugin.controllers_expected;
 	vol->nodes_healthy = plugin.nodes_healthy;
 	vol->nodes_expected = plugin.nodes_expected;
+	/* Without a controller it is not known whether volumes must be attached. */
+	attaches = csi_plugin_needs_attach(&plugin) ||
+		   (plugin.controller_required && plugin.controllers.n == 0);
 	vol->schedulable = *str(vol->external_id) && vol->nodes_healthy > 0 &&
-			   (!csi_plugin_needs_attach(&plugin) || vol->controllers_healthy > 0);
+			   (!attaches || vol->controllers_healthy > 0);
 }
 
 static int
