@@ -381,7 +381,8 @@ controller_publish(struct answer *a, const uint8_t *data, size_t len)
 	log_map(f, "context", req->volume_context, req->n_volume_context);
 	if (req->volume_capability && req->volume_capability->access_type_case ==
 					  CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
-		fprintf(f, " fs=%s", req->volume_capability->mount->fs_type);
+		for (size_t i = 0; i < req->volume_capability->mount->n_mount_flags; i++)
+			fprintf(f, " flag=%s", req->volume_capability->mount->mount_flags[i]);
 	fputc('\n', f);
 	(void)fclose(f);
 	(void)snprintf(value, sizeof value, "%s@%s", req->volume_id, req->node_id);

@@ -218,9 +218,9 @@ def test_a_failed_creation_has_an_error_message_and_can_be_repeated():
         "gone": ("CreateVolume=status:14", 500, "the plugin cannot be reached"),
         "no-id": ("CreateVolume=none", 500, "the plugin gave the volume no id"),
         "nothing": ("CreateVolume=nothing", 500, "the plugin's answer cannot be used: it is empty"),
-        "bytes": ("CreateVolume=garbage", 500, "the plugin's answer cannot be used"),
-        "no-text": ("CreateVolume=nul", 500, "the plugin's answer cannot be used"),
-        "large": ("CreateVolume=huge:100000", 500, "the plugin's answer cannot be used"),
+        "bytes": ("CreateVolume=garbage", 500, "the plugin gave the volume no id"),
+        "no-text": ("CreateVolume=nul", 500, "the plugin gave the volume no id"),
+        "large": ("CreateVolume=huge:100000", 500, "the plugin gave the volume no id"),
         "dies": ("CreateVolume=die", 500, "the plugin's task ended during the call and is not started again"),
     }
     bad({name: rule for name, (rule, _, _) in cases.items()})
@@ -253,7 +253,7 @@ def test_a_failed_deletion_has_an_error_message_and_can_be_repeated():
     cases = {
         "hangs": ("DeleteVolume=status:9", "the volume is in use, or has snapshots: rpc error: code = FailedPrecondition"),
         "del-dies": ("DeleteVolume=die", "the plugin's task ended during the call and is not started again"),
-        "del-bytes": ("DeleteVolume=garbage", "the plugin's answer cannot be used"),
+        "del-bytes": ("DeleteVolume=garbage", "the plugin gave the volume no id"),
     }
     good(*cases)
     created("del-dies", "del-bytes")
@@ -271,7 +271,7 @@ def test_a_failed_mount_fails_the_alloc_with_an_error_message():
     cases = {
         "stage-13": ("NodeStageVolume=status:13", "node plugin internal error"),
         "stage-14": ("NodeStageVolume=status:14", "(tried 3 times): the plugin cannot be reached"),
-        "stage-bytes": ("NodeStageVolume=garbage", "the plugin's answer cannot be used"),
+        "stage-bytes": ("NodeStageVolume=garbage", "the plugin gave the volume no id"),
         "stage-dies": ("NodeStageVolume=die", "the plugin's task ended during the call and is not started again"),
         "publish-9": ("NodePublishVolume=status:9", "or is in use, or is not staged: rpc error: code = FailedPrecondition"),
         "publish-none": ("NodePublishVolume=nothing", "the plugin's answer cannot be used: it is empty"),

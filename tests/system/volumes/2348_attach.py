@@ -6,6 +6,7 @@
 ends in between. The controller and the node half of the plugin are two jobs."""
 import json
 import os
+import re
 
 from lib import api, binary, build_dir, case, volumes
 
@@ -82,8 +83,8 @@ def forget_calls():
         pass
 
 
-def attach(volume, how="writable", mode=MULTI_NODE_MULTI_WRITER, fs=""):
-    return "attach %s to provider-node %s mode=%d secret.key=s3cr3t context.pool=fast fs=%s" % (made[volume], how, mode, fs)
+def attach(volume, how="writable", mode=MULTI_NODE_MULTI_WRITER, flags=""):
+    return "attach %s to provider-node %s mode=%d secret.key=s3cr3t context.pool=fast%s" % (made[volume], how, mode, flags)
 
 
 def detach(volume):
@@ -101,10 +102,10 @@ def free(volume, seconds=60):
 
 def test_a_volume_is_attached_before_and_detached_after():
     made_job = job("user", "one")
-    made_job["Job"]["TaskGroups"][0]["Volumes"]["data"]["MountOptions"] = {"FSType": "ext4"}
+    made_job["Job"]["TaskGroups"][0]["Volumes"]["data"]["MountOptions"] = {"MountFlags": ["noatime"]}
     node.register(made_job)
     alloc = node.wait_running("user")[0]["ID"]
-    case.equal(calls(), [attach("one", mode=SINGLE_NODE_WRITER, fs="ext4")])
+    case.equal(calls(), [attach("one", mode=SINGLE_NODE_WRITER, flags=" flag=noatime")])
     claim, = claims("one")
     case.equal({key: claim[key] for key in ("AllocationID", "NodeID", "ExternalNodeID", "Mode", "AccessMode", "State", "Attached", "Tries")}, {
         "AllocationID": alloc, "NodeID": node.ask("/v1/nodes")[0]["ID"], "ExternalNodeID": "provider-node", "Mode": "write",
@@ -117,7 +118,7 @@ def test_a_volume_is_attached_before_and_detached_after():
     case.equal([word for word in ("provider-node@", made["one"] + "@", "s3cr3t") if word in shown], [])
     node.purge("user")
     free("one")
-    case.equal(calls(), [attach("one", mode=SINGLE_NODE_WRITER, fs="ext4"), detach("one")])
+    case.equal(calls(), [attach("one", mode=SINGLE_NODE_WRITER, flags=" flag=noatime"), detach("one")])
     case.equal(node.drover("volume", "claims", "one").out, "No claims\n")
 
 
@@ -248,6 +249,32 @@ def test_deregistering_by_force_says_what_is_forgotten():
     out = node.drover("volume", "deregister", "-force", "many").out
     case.contains(out, "it may still be attached to node provider-node: the controller of plugin split is not asked to detach it")
     start_controller()
+
+
+def test_the_context_of_the_attachment_reaches_the_node_calls():
+    """This plugin stages and publishes only with the context that its controller gave for this node."""
+    said = base + "/said"
+    node.register(api.job("plugin-whole", binary("csi-local"), ["-root", base + "/whole", "-attach", "-log-calls", said], CSIPluginConfig=dict(
+        LOCAL, ID="whole", Type="monolith")))
+    case.until(lambda: halves("whole")["ControllersHealthy"] == 1, 30, "the plugin")
+    node.do("PUT", "/v1/volume/csi/kept/create", {"Volumes": [{
+        "ID": "kept", "Name": "kept", "PluginID": "whole", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
+            {"AccessMode": "multi-node-multi-writer", "AttachmentMode": "file-system"}]}]})
+    for name in ("first", "second"):
+        node.register(job(name, "kept"))
+        node.wait_running(name)
+    node.kill("supervisor")
+    node.wait_ready()
+    for name in ("first", "second"):
+        case.equal([a["ClientStatus"] for a in node.allocs(name)], ["running"], name)
+        node.purge(name)
+    free("kept")
+    with open(said, encoding="utf-8") as f:
+        order = re.findall("ControllerPublishVolume|ControllerUnpublishVolume|Node(?:Uns|S)tageVolume|Node(?:Unp|P)ublishVolume", f.read())
+    case.equal(order, ["ControllerPublishVolume", "NodeStageVolume", "NodePublishVolume", "NodePublishVolume",
+                       "NodeUnpublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume", "ControllerUnpublishVolume"])
+    node.do("DELETE", "/v1/volume/csi/kept/delete")
+    node.purge("plugin-whole")
 
 
 def test_no_leaks_are_left():
