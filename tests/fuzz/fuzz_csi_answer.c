@@ -10,7 +10,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The cases of CsiCallRep's oneof begin at 10. */
-#define ANSWERS (CSI_CALL_REP__ANSWER_NODE_EXPAND_VOLUME - 10 + 1)
+#define ANSWERS (CSI_CALL_REP__ANSWER_GET_VOLUME_GROUP_SNAPSHOT - 10 + 1)
 
 /* The first byte chooses the method. An answer that is accepted and fits into a packet must be
  * accepted by the supervisor too. */

@@ -30,6 +30,7 @@
  *   lies          ok, without the effect
  *   noise:N       status N with 3,000 bytes of control characters and invalid UTF-8
  *   long:BYTES    status INTERNAL with a text of so many bytes
+ *   at:K:…        a behaviour for the Kth call only; another rule may follow for the others
  *   drop          the connection is closed during the call
  *   garbage       random bytes instead of a message
  *   huge:BYTES    a message whose first field is a string of so many bytes
@@ -573,6 +574,14 @@ static const struct method {
 	{ "ControllerUnpublishVolume", controller_unpublish },
 	{ "ValidateVolumeCapabilities", validate_capabilities },
 	{ "ListVolumes", list_volumes },
+	{ "GetCapacity", empty_answer },
+	{ "ControllerGetVolume", empty_answer },
+	{ "ControllerModifyVolume", empty_answer },
+	{ "NodeGetVolumeStats", empty_answer },
+	{ "GroupControllerGetCapabilities", empty_answer },
+	{ "CreateVolumeGroupSnapshot", empty_answer },
+	{ "DeleteVolumeGroupSnapshot", empty_answer },
+	{ "GetVolumeGroupSnapshot", empty_answer },
 	{ "CreateSnapshot", create_snapshot },
 	{ "DeleteSnapshot", empty_answer },
 	{ "ListSnapshots", list_snapshots },
@@ -812,11 +821,23 @@ static const struct behaviour behaviours[] = {
 	{ "unknown", do_unknown },
 };
 
+/* *ret_nth is the call that the behaviour is for; 0: all. */
 static const struct behaviour *
-find_behaviour(const char *rule, unsigned long *ret_value)
+find_behaviour(const char *rule, unsigned long *ret_value, unsigned long *ret_nth)
 {
-	const char *name = strchr(rule, '=') + 1, *colon = strchr(name, ':');
-	size_t len = colon ? (size_t)(colon - name) : strlen(name);
+	const char *name = strchr(rule, '=') + 1, *colon;
+	char *end;
+	size_t len;
+
+	*ret_nth = 0;
+	if (strncmp(name, "at:", 3) == 0) {
+		*ret_nth = strtoul(name + 3, &end, 10);
+		if (*ret_nth == 0 || *end != ':')
+			return NULL;
+		name = end + 1;
+	}
+	colon = strchr(name, ':');
+	len = colon ? (size_t)(colon - name) : strlen(name);
 
 	*ret_value = colon ? strtoul(colon + 1, NULL, 10) : 0;
 	for (size_t i = 0; i < ELEMENTSOF(behaviours); i++)
@@ -969,7 +990,7 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 	const char *name = strrchr(path, '/') + 1;
 	struct answer *a = calloc(1, sizeof *a);
 	const struct behaviour *b;
-	unsigned long value;
+	unsigned long value, nth;
 	pthread_t thread;
 
 	log_request(name, data, len);
@@ -985,9 +1006,12 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 	log_call(name, a);
 	for (int i = 0; i < n_rules; i++)
 		if (strchr(rules[i], '=') && rule_matches(rules[i], name, a->volume)) {
-			b = find_behaviour(rules[i], &value);
+			b = find_behaviour(rules[i], &value, &nth);
+			n_calls[i]++;
+			if (nth != 0 && nth != n_calls[i])
+				continue;
 			if (b)
-				b->apply(a, value, ++n_calls[i]);
+				b->apply(a, value, n_calls[i]);
 			break;
 		}
 	if (a->never)
@@ -1060,7 +1084,7 @@ main(int argc, char **argv)
 		"goaway" };
 	struct csl_server *server;
 	struct err e = { 0 };
-	unsigned long value;
+	unsigned long value, nth;
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	device = getenv("CSI_BAD_DEVICE");
@@ -1083,7 +1107,7 @@ main(int argc, char **argv)
 		} else if (strcmp(argv[i], "mounts=yes") == 0) {
 			mounts = true;
 		} else if (n_rules < RULES_MAX && strchr(argv[i], '=') &&
-			   find_behaviour(argv[i], &value)) {
+			   find_behaviour(argv[i], &value, &nth)) {
 			rules[n_rules++] = argv[i];
 		} else {
 			fprintf(stderr, "csi_bad: '%s' is no rule\n", argv[i]);

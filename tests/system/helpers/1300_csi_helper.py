@@ -113,6 +113,12 @@ def test_the_origin_tells_the_plugins_statuses_from_other_ends_of_a_call():
                 h.ipc.call("CSI_PLUGIN_CLOSE_REQ", {"channel": 1})
 
 
+def test_any_call_can_end_with_any_code():
+    with csi.bad("NodeStageVolume=at:3:status:14", "NodeStageVolume=at:2:status:13") as plugin, start() as h:
+        csi.open_channel(h, plugin, 1)
+        case.equal([csi.origin(h, 1, "node_stage_volume")[1] for _ in range(4)], [csi.OK, csi.INTERNAL, csi.UNAVAILABLE, csi.OK], "status")
+
+
 def test_an_unavailable_volume_disturbs_no_other_call():
     with csi.bad("NodeStageVolume=status:14", "NodePublishVolume=slow:1500") as plugin, start() as h:
         csi.open_channel(h, plugin, 1)

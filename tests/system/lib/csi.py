@@ -23,7 +23,9 @@ PLUGIN, TOO_LARGE, INVALID, LOST, RESET, DEADLINE, CALL_CANCELLED = range(7)
 METHODS = ("probe", "get_plugin_info", "get_plugin_capabilities", "node_get_info", "node_get_capabilities",
            "controller_get_capabilities", "node_stage_volume", "node_unstage_volume", "node_publish_volume",
            "node_unpublish_volume", "create_volume", "delete_volume", "controller_expand_volume", "list_volumes",
-           "create_snapshot", "delete_snapshot", "list_snapshots", "node_expand_volume")
+           "create_snapshot", "delete_snapshot", "list_snapshots", "node_expand_volume", "get_capacity", "controller_get_volume",
+           "controller_modify_volume", "node_get_volume_stats", "group_controller_get_capabilities", "create_volume_group_snapshot",
+           "delete_volume_group_snapshot", "get_volume_group_snapshot")
 
 
 class Plugin:
