@@ -122,6 +122,7 @@ make_schema(struct store *s, int64_t from, struct err *e)
 	    (from < 1 && (r = run_sql(s, store_schema, "make", e)) < 0) ||
 	    (from < 2 && (r = run_sql(s, store_schema_2, "make", e)) < 0) ||
 	    (from < 3 && (r = run_sql(s, store_schema_3, "make", e)) < 0) ||
+	    (from < 4 && (r = run_sql(s, store_schema_4, "make", e)) < 0) ||
 	    (r = run_sql(s, stamp, "make", e)) < 0)
 		return r;
 	return run_sql(s, "COMMIT", "make", e);

@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 3
+#define STORE_SCHEMA_VERSION 4
 /* "drvr": a file with another id was made by another program and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -33,5 +33,8 @@ static const char store_schema_2[] =
 
 static const char store_schema_3[] =
     "CREATE TABLE deployment(id TEXT PRIMARY KEY, json TEXT NOT NULL);";
+
+static const char store_schema_4[] =
+    "CREATE TABLE acked(alloc BLOB PRIMARY KEY, hash INTEGER NOT NULL) WITHOUT ROWID;";
 
 #endif

@@ -93,8 +93,10 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 	int r;
 
 	if (sa->gone) {
-		r = STORE_EXEC(sup->store, STMT_EVENT_DELETE, e, SV_ID(&sa->id));
-		return r < 0 ? r : STORE_EXEC(sup->store, STMT_ALLOC_DELETE, e, SV_ID(&sa->id));
+		if ((r = STORE_EXEC(sup->store, STMT_EVENT_DELETE, e, SV_ID(&sa->id))) < 0 ||
+		    (r = STORE_EXEC(sup->store, STMT_ACKED_DELETE, e, SV_ID(&sa->id))) < 0)
+			return r;
+		return STORE_EXEC(sup->store, STMT_ALLOC_DELETE, e, SV_ID(&sa->id));
 	}
 	json->len = 0;
 	model_to_text(&alloc_bare_type, &sa->a, MODEL_COMPACT, json);

@@ -22,6 +22,7 @@
 #include "supervisor/cluster/node/nomad_services.h"
 #include "supervisor/cluster/node/nomad_sign.h"
 #include "supervisor/cluster/node/nomad_update.h"
+#include "supervisor/cluster/node/nomad_volume_watch.h"
 #include "supervisor/cluster/node/nomad_watch.h"
 #include "supervisor/node/node_state.h"
 
@@ -91,6 +92,7 @@ nomad_free(struct source *s)
 	nomad_watch_free(n);
 	nomad_update_free(n);
 	nomad_claims_free(n);
+	nomad_volume_watch_free(n);
 	acl_tokens_free(n);
 	nomad_services_free(n);
 	nomad_sign_free(n);

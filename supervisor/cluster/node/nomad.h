@@ -21,6 +21,7 @@ struct nomad_claiming;
 struct nomad_invalid;
 struct nomad_job;
 struct nomad_signing;
+struct nomad_volume_watch;
 struct acl_known;
 
 enum watch_state {
@@ -84,7 +85,9 @@ struct nomad {
 	TAILQ_HEAD(, nomad_alloc) done; /* ended allocs that may be destroyed, oldest first */
 	unsigned n_done;
 
-	LIST_HEAD(, nomad_claiming) claims;  /* nomad_claims.c */
+	LIST_HEAD(, nomad_claiming) claims; /* nomad_claims.c */
+	LIST_HEAD(, nomad_volume_watch) volume_watches;
+	unsigned n_volume_watches;
 	LIST_HEAD(, nomad_signing) signings; /* nomad_sign.c */
 	TAILQ_HEAD(, acl_known) tokens;      /* acl_token.c: the last used first */
 	unsigned n_queries;                  /* nomad_api.c: blocking queries at the servers */

@@ -125,7 +125,7 @@ attach_alloc(struct sup_alloc *sa, struct nomad_job *j)
 
 	na->sa = sa;
 	na->job = j;
-	na->acked_status = CLIENT_PENDING;
+	nomad_update_init(na);
 	j->n_allocs++;
 	sa->source_data = na;
 	return na;
@@ -247,7 +247,7 @@ update_alloc(struct nomad *n, struct nomad_alloc *na, struct alloc *a, struct no
 	take_job(n, na, j);
 	alloc_changed(n->src.base.sup, sa);
 	if (unknown) {
-		na->acked = false;
+		nomad_update_unacked(n, na);
 		client_alloc_reconnected(sa);
 	}
 	client_alloc_update(n->src.base.sup, sa);
@@ -524,6 +524,7 @@ detach_alloc(struct nomad *n, struct nomad_alloc *na)
 {
 	unlink_done(n, na);
 	nomad_update_forget(n, na);
+	turn_forget_write(n->src.base.sup, &na->acked_row);
 	job_ref_put(na->runs_by);
 	na->sa->source_data = NULL;
 	free(na);
@@ -600,7 +601,7 @@ nomad_allocs_load(struct nomad *n, struct err *e)
 	LIST_FOREACH_SAFE (j, &n->jobs, link, next) {
 		job_remove_unused(n, j);
 	}
-	return 0;
+	return nomad_update_load(n, e);
 }
 
 void

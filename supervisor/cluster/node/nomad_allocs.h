@@ -22,8 +22,9 @@ struct nomad_alloc {
 	LIST_ENTRY(nomad_alloc) pending_link;
 	bool pending;        /* it is in the list of pending updates */
 	bool sending;        /* it is part of the call in progress */
-	bool acked;          /* an update was sent to the servers ... */
+	bool acked;          /* the servers have acknowledged an update ... */
 	uint64_t acked_hash; /* ... with this hash */
+	struct dirty acked_row;
 	uint64_t sending_hash;
 	enum client_status acked_status, sending_status;
 	unsigned seen;  /* number of the last list that contained it */

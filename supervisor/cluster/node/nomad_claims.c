@@ -13,6 +13,7 @@
 #include "supervisor/cluster/node/nomad_allocs.h"
 #include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_register.h"
+#include "supervisor/cluster/node/nomad_volume_watch.h"
 #include "supervisor/cluster/rpc/rpc_claim.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
@@ -23,6 +24,7 @@
 #define CLAIM_DEADLINE_MS   300000
 #define CLAIM_RETRY_MS      2000
 #define CLAIM_RETRY_MAX     60000
+#define CLAIM_UNWATCHED_MAX 10000 /* while others have the volume and it cannot be watched */
 #define CLAIM_LIMIT_MS      (24 * 3600 * 1000ull) /* a claim fails for good after this time */
 #define RELEASE_DEADLINE_MS 300000
 
@@ -34,8 +36,11 @@ struct nomad_claiming {
 	const struct volume_request *vr; /* points into the job version with which sa started */
 	claim_cb *cb;
 	void *arg;
+	char *namespace, *volume_id;
 	uint64_t call, begun_ms;
 	unsigned failures;
+	bool claimed_out; /* the last call was refused because others have the volume */
+	bool again;       /* the volume has changed during the call */
 	struct sup_timer timer;
 };
 
@@ -51,14 +56,40 @@ static void
 free_claim(struct nomad_claiming *w)
 {
 	sup_timer_cancel(&w->timer);
+	free(w->namespace);
+	free(w->volume_id);
 	free(w);
+}
+
+/* The volume may be free. Sends the oldest waiting claim of readers and of writers: each answer
+ * wakes the next one, so that many claims of one volume do not flood the servers. Returns true if
+ * a claim waits for the volume. */
+static bool
+on_volume_changed(struct nomad *n, const char *namespace, const char *volume_id, bool changed)
+{
+	struct nomad_claiming *w, *oldest[2] = { NULL, NULL };
+
+	LIST_FOREACH (w, &n->claims, link)
+		if (w->claimed_out && str_eq(w->volume_id, volume_id) &&
+		    str_eq(w->namespace, namespace))
+			oldest[w->vr->read_only] = w;
+	for (size_t i = 0; changed && i < ELEMENTSOF(oldest); i++) {
+		if (oldest[i] && oldest[i]->call)
+			oldest[i]->again = true;
+		else if (oldest[i])
+			ask_claim(oldest[i]);
+	}
+	return oldest[0] || oldest[1];
 }
 
 static void
 end_claim(struct nomad_claiming *w, int r, const struct csi_volume *volume, const struct err *e)
 {
+	struct nomad *n = w->n;
+
 	LIST_REMOVE(w, link);
-	w->cb(w->n->src.base.sup, w->arg, r, volume, e);
+	w->cb(n->src.base.sup, w->arg, r, volume, e);
+	(void)on_volume_changed(n, w->namespace, w->volume_id, true);
 	free_claim(w);
 }
 
@@ -87,14 +118,27 @@ on_retry_time(void *arg)
 	ask_claim(w);
 }
 
+/* While others have the volume, it is watched, and the timer is a safety net. */
 static void
 try_later(struct nomad_claiming *w, const struct err *e)
 {
-	uint64_t ms = nomad_retry_ms(&w->failures, CLAIM_RETRY_MS, CLAIM_RETRY_MAX);
+	uint64_t max_ms = CLAIM_RETRY_MAX, ms;
+	bool again = w->again;
 
-	journal_info(JOURNAL_VOLUME, ABOUT_VOLUME(w->sa, str(w->vr->source)),
-	    "allocation %.8s: claim volume %s: %s; retrying", w->sa->a.id, str(w->vr->source),
-	    e->msg);
+	w->again = false;
+	w->claimed_out = strstr(e->msg, "volume max claims reached");
+	if (w->claimed_out &&
+	    !nomad_volume_watch(w->n, w->namespace, w->volume_id, on_volume_changed))
+		max_ms = CLAIM_UNWATCHED_MAX;
+	ms = nomad_retry_ms(&w->failures, CLAIM_RETRY_MS, max_ms);
+	journal_info(JOURNAL_VOLUME, ABOUT_VOLUME(w->sa, w->volume_id),
+	    "allocation %.8s: claim volume %s: %s; tried %u times, next try in %llu s%s",
+	    w->sa->a.id, w->volume_id, e->msg, w->failures, (unsigned long long)ms / 1000,
+	    w->claimed_out ? " or when the volume is released" : "");
+	if (again) {
+		ask_claim(w);
+		return;
+	}
 	sup_timer_set(w->n->src.base.sup, &w->timer, CLOCK_MONOTONIC, ms * 1000, on_retry_time, w);
 }
 
@@ -123,7 +167,11 @@ on_claimed(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 		try_later(w, &why);
 		return;
 	}
-	(void)err_prefix(&why, "could not claim volume %s", str(w->vr->source));
+	if (w->failures > 0)
+		(void)err_prefix(&why, "could not claim volume %s, tried %u times", w->volume_id,
+		    w->failures + 1);
+	else
+		(void)err_prefix(&why, "could not claim volume %s", w->volume_id);
 	end_claim(w, r, NULL, &why);
 }
 
@@ -133,10 +181,11 @@ ask_claim(struct nomad_claiming *w)
 	struct nomad *n = w->n;
 	struct rpc_claim_req req;
 
+	sup_timer_cancel(&w->timer);
 	rpc_claim_req_init(&req);
 	nomad_write(n, &req.write);
-	str_set(&req.write.namespace, w->sa->job->job.namespace);
-	get_volume_id(w->sa, w->vr, &req.volume_id);
+	str_set(&req.write.namespace, w->namespace);
+	str_set(&req.volume_id, w->volume_id);
 	str_set(&req.alloc_id, w->sa->a.id);
 	str_set(&req.node_id, node_get(n->src.base.sup)->id);
 	req.claim = w->vr->read_only ? CLAIM_READ : CLAIM_WRITE;
@@ -167,6 +216,8 @@ nomad_claim(struct source *s, struct sup_alloc *sa, const struct volume_request 
 	*w = (struct nomad_claiming){
 		.n = n, .sa = sa, .vr = vr, .cb = cb, .arg = arg, .begun_ms = clock_ms()
 	};
+	str_set(&w->namespace, sa->job->job.namespace);
+	get_volume_id(sa, vr, &w->volume_id);
 	LIST_INSERT_HEAD(&n->claims, w, link);
 	if (nomad_alloc_of(sa))
 		nomad_alloc_of(sa)->claimed = true;
@@ -205,15 +256,32 @@ nomad_claim_cancel(struct source *s, struct sup_alloc *sa)
 
 /* Releasing. */
 
+struct releasing {
+	char *alloc_id, *namespace, *volume_id;
+};
+
+static void
+free_releasing(struct releasing *l)
+{
+	free(l->alloc_id);
+	free(l->namespace);
+	free(l->volume_id);
+	free(l);
+}
+
 /* The servers release claims of ended allocs by themselves, so a release that is lost here is
  * repaired there. */
 static void
 on_released(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
-	cleanup_free char *what = arg;
+	struct releasing *l = arg;
 
 	if (r < 0)
-		log_warn("%s: %s", what, e->msg);
+		log_warn(
+		    "allocation %.8s: release volume %s: %s", l->alloc_id, l->volume_id, e->msg);
+	else
+		(void)on_volume_changed(nomad_of_sup(sup), l->namespace, l->volume_id, true);
+	free_releasing(l);
 }
 
 void
@@ -229,18 +297,20 @@ nomad_release(struct source *s, struct sup_alloc *sa, const struct volume_reques
 	};
 	struct rpc_unpublish_req req = { .claim = &claim };
 	struct nomad *n = nomad_of(s);
-	char *what = NULL;
+	struct releasing *l;
 
 	if (nomad_alloc_of(sa) && !nomad_alloc_of(sa)->claimed)
 		return;
 	turn_durable(s->sup);
 	nomad_write(n, &req.write);
-	get_volume_id(sa, vr, &req.volume_id);
-	str_setf(&what, "allocation %.8s: release volume %s", sa->a.id, str(vr->source));
-	str_set(&req.write.namespace, sa->job->job.namespace);
+	l = mem_new(struct releasing);
+	str_set(&l->alloc_id, sa->a.id);
+	str_set(&l->namespace, sa->job->job.namespace);
+	get_volume_id(sa, vr, &l->volume_id);
+	req.volume_id = l->volume_id;
+	str_set(&req.write.namespace, l->namespace);
 	(void)nomad_call(n, "CSIVolume.Unpublish", &rpc_unpublish_req_type, &req,
-	    RELEASE_DEADLINE_MS, LINK_REPEAT, on_released, what);
-	free(req.volume_id);
+	    RELEASE_DEADLINE_MS, LINK_REPEAT, on_released, l);
 	nomad_write_done(&req.write);
 }
 

@@ -38,8 +38,10 @@ on_registered(struct nomad *n, bool first, bool anew)
 {
 	if (first || anew)
 		nomad_services_all(n);
-	if (anew)
+	if (anew) {
+		nomad_update_all(n, true);
 		nomad_watch_restart(n);
+	}
 	nomad_watch_start(n);
 	/* The node may have changed during the call. */
 	nomad_node_changed(n);
@@ -102,8 +104,9 @@ static void
 take_beat(struct nomad *n, const struct rpc_node_rep *rep)
 {
 	uint64_t now = clock_ms();
-	bool gap = n->beats == 0 ||
-		   now - n->beat_ms > (uint64_t)rep->heartbeat_ttl / 1000000 + BEAT_SLACK_MS;
+	bool first = n->beats == 0;
+	bool gap =
+	    first || now - n->beat_ms > (uint64_t)rep->heartbeat_ttl / 1000000 + BEAT_SLACK_MS;
 
 	n->beats++;
 	n->beat_ms = now;
@@ -114,8 +117,11 @@ take_beat(struct nomad *n, const struct rpc_node_rep *rep)
 		journal_info(JOURNAL_NODE, NULL, "the servers set the node to %s",
 		    node_eligibility_names[n->eligibility]);
 	}
+	if (first)
+		nomad_update_one(n);
+	else if (gap)
+		nomad_update_all(n, false);
 	if (gap) {
-		nomad_update_all(n);
 		nomad_services_all(n);
 		nomad_claims_begin(n);
 	}

@@ -16,6 +16,7 @@
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/cluster/rpc/rpc_alloc.h"
+#include "supervisor/core/store.h"
 
 #define URGENT_MS    100  /* delay of the call after a change of status */
 #define TYPICAL_MS   1000 /* after other changes */
@@ -25,6 +26,70 @@
 #define BATCH_MAX    256 /* allocs in one call */
 
 static void on_update_time(void *arg);
+
+/* What the servers have acknowledged of each alloc, and its row, which alloc_forget() deletes. */
+
+static int
+write_acked(struct sup *sup, struct dirty *d, struct err *e)
+{
+	const struct nomad_alloc *na = container_of(d, struct nomad_alloc, acked_row);
+	const struct id *id = &na->sa->id;
+
+	if (!na->acked)
+		return STORE_EXEC(sup->store, STMT_ACKED_DELETE, e, SV_ID(id));
+	return STORE_EXEC(sup->store, STMT_ACKED_PUT, e, SV_ID(id), SV_INT(na->acked_hash));
+}
+
+void
+nomad_update_init(struct nomad_alloc *na)
+{
+	na->acked_status = CLIENT_PENDING;
+	na->acked_row.write = write_acked;
+	na->acked_row.point = CRASH_ROW_ACKED;
+}
+
+static void
+set_acked(struct nomad *n, struct nomad_alloc *na, bool acked, uint64_t hash)
+{
+	if (na->acked == acked && (!acked || na->acked_hash == hash))
+		return;
+	na->acked = acked;
+	na->acked_hash = hash;
+	turn_write(n->src.base.sup, &na->acked_row);
+}
+
+void
+nomad_update_unacked(struct nomad *n, struct nomad_alloc *na)
+{
+	set_acked(n, na, false, 0);
+}
+
+/* The status of that update is not stored; a changed one makes another hash. */
+static int
+load_acked(void *arg, const struct store_row *row, struct err *e)
+{
+	struct nomad *n = arg;
+	struct nomad_alloc *na;
+	struct sup_alloc *sa;
+	struct id id;
+
+	sa = store_col_id(row, 0, &id) ? alloc_find(n->src.base.sup, &id) : NULL;
+	na = sa ? nomad_alloc_of(sa) : NULL;
+	if (!na)
+		return 0;
+	na->acked = true;
+	na->acked_hash = (uint64_t)store_col_int(row, 1);
+	na->acked_status = sa->a.client_status;
+	return 0;
+}
+
+int
+nomad_update_load(struct nomad *n, struct err *e)
+{
+	return store_each(n->src.base.sup->store, STMT_ACKED_ALL, NULL, 0, load_acked, n, e);
+}
+
+/* What is to be sent. */
 
 /* Sets the timer to ms from now, unless it is already earlier. */
 static void
@@ -79,8 +144,15 @@ nomad_update_soon(struct nomad *n)
 	send_within(n, 0);
 }
 
+static void
+report_again(struct nomad *n, struct nomad_alloc *na)
+{
+	nomad_update_unacked(n, na);
+	add_pending(n, na);
+}
+
 void
-nomad_update_all(struct nomad *n)
+nomad_update_one(struct nomad *n)
 {
 	alloc_foreach(n->src.base.sup, sa)
 	{
@@ -88,8 +160,21 @@ nomad_update_all(struct nomad *n)
 
 		if (!na || alloc_client_terminal(&sa->a))
 			continue;
-		na->acked = false;
-		add_pending(n, na);
+		report_again(n, na);
+		send_within(n, 0);
+		return;
+	}
+}
+
+void
+nomad_update_all(struct nomad *n, bool anew)
+{
+	alloc_foreach(n->src.base.sup, sa)
+	{
+		struct nomad_alloc *na = nomad_alloc_of(sa);
+
+		if (na && (anew || !alloc_client_terminal(&sa->a)))
+			report_again(n, na);
 	}
 	n->update_failures = 0;
 	if (!LIST_EMPTY(&n->pending))
@@ -123,8 +208,7 @@ end_sending(struct nomad *n, bool acked)
 			add_pending(n, na);
 			continue;
 		}
-		na->acked = true;
-		na->acked_hash = na->sending_hash;
+		set_acked(n, na, true, na->sending_hash);
 		na->acked_status = na->sending_status;
 	}
 	LIST_FOREACH (inv, &n->invalid, link) {

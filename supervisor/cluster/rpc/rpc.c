@@ -182,6 +182,14 @@ static const struct field rpc_sign_rep_fields[] = {
 MODEL_TYPE(rpc_sign_rep, rpc_sign_rep_fields, .name = "answer");
 #undef S
 
+#define S rpc_volume_req
+static const struct field rpc_volume_req_fields[] = {
+	F_STRING(id, "ID"),
+	RPC_QUERY,
+};
+MODEL_TYPE(rpc_volume_req, rpc_volume_req_fields, .name = "request");
+#undef S
+
 #define S rpc_claim_req
 static const struct field rpc_claim_req_fields[] = {
 	F_STRING(volume_id, "VolumeID"),

@@ -29,8 +29,15 @@ struct rpc_unpublish_req {
 	struct rpc_write write;
 };
 
+/* CSIVolume.Get. The answer's volume is not needed: rpc_meta_rep. */
+struct rpc_volume_req {
+	char *id;
+	struct rpc_query query;
+};
+
 MODEL_DECLARE(rpc_claim_req);
 MODEL_DECLARE(rpc_claim_rep);
 MODEL_DECLARE(rpc_unpublish_req);
+MODEL_DECLARE(rpc_volume_req);
 
 #endif

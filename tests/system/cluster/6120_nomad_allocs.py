@@ -54,6 +54,39 @@ def test_a_job_runs_and_stops_with_servers_of_2_0():
     run("2.0.5")
 
 
+def reported(servers, after):
+    """Returns the ids of the allocs in the updates that were answered after that call."""
+    return [a["ID"] for c in servers.calls("Node.UpdateAlloc", after) for a in c["args"]["Alloc"]]
+
+
+def test_a_restart_does_not_send_updates_that_the_servers_have():
+    """Servers that consider the node lost need an update to make it ready, so one alloc is reported."""
+    with cluster(grace=600) as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        allocs = servers.run_job(job(group={"Count": 8}), me)
+        ended = servers.run_job({**job("ends", "/bin/true", ()), "Type": "batch"}, me)[0]
+        servers.wait_alloc(ended, ["complete"])
+        for alloc in allocs:
+            servers.wait_alloc(alloc, ["running"])
+        for turn in range(2):
+            beaten(servers, 3)  # updates of events follow those of a status within a second
+            known = servers.last_call()
+            os.kill(node.processes()["supervisor"], signal.SIGKILL)
+            servers.wait_call("Node.Register", known)
+            beaten(servers, 3)
+            found = reported(servers, known)
+            case.equal((len(found), ended in found), (1, False), "updates after restart %d: %s" % (turn, found))
+        # What changed without an acknowledgement is sent.
+        refused = servers.fault("error", "Node.UpdateAlloc", text="no")
+        known = servers.last_call()
+        os.kill(processes_of(allocs[-1])[0], signal.SIGKILL)
+        node.wait_log("report the state of allocations: ", 30)
+        os.kill(node.processes()["supervisor"], signal.SIGKILL)
+        servers.wait_call("Node.Register", known)
+        servers.clear(refused)
+        case.until(lambda: "Terminated" in events(servers.alloc(allocs[-1])), 60, "the update of the task's end")
+
+
 def test_features_that_this_node_lacks_fail_the_alloc_before_it_starts():
     with cluster() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]

@@ -83,6 +83,49 @@ def test_a_volume_is_created_claimed_mounted_and_released():
             case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
 
 
+def waiting(node, alloc, tries):
+    """Waits until the alloc's claim was refused that often, so that its next try is far away."""
+    node.wait_log("allocation %s: claim volume data: volume max claims reached; tried %d times, next try in " % (alloc[:8], tries), 120)
+
+
+def test_a_released_volume_is_claimed_at_once():
+    """Two allocs wait with one query at the servers, which release the volume themselves: the node's own release fails."""
+    with cluster.servers() as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        with_plugin(servers, me)
+        create_volume(servers)
+        servers.fault("error", "CSIVolume.Unpublish", text="no")
+        first = servers.run_job(writer("first"), me)[0]
+        servers.wait_alloc(first, ["running"])
+        allocs = [servers.run_job(writer(name), me)[0] for name in ("one", "two")]
+        for alloc in allocs:
+            waiting(node, alloc, 4)
+        case.equal([c["args"]["MinQueryIndex"] for c in servers.calls("CSIVolume.Get")], [0], "answered queries")
+        servers.stop_alloc(first)
+        case.until(lambda: any(servers.alloc(a)["ClientStatus"] == "running" for a in allocs), 10, "one to run")
+        case.equal(any(c["args"]["MinQueryIndex"] for c in servers.calls("CSIVolume.Get")), True, "a query that blocked")
+        second, third = sorted(allocs, key=lambda a: servers.alloc(a)["ClientStatus"] != "running")
+        servers.stop_alloc(second)
+        servers.wait_alloc(third, ["running"], 10)
+        servers.clear()
+
+
+def test_a_volume_that_this_node_releases_is_claimed_at_once():
+    """Servers with ACLs do not let a node read volumes, so the release itself wakes the claims that wait."""
+    with cluster.servers() as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        with_plugin(servers, me)
+        create_volume(servers)
+        servers.fault("error", "CSIVolume.Get", text="Permission denied")
+        first = servers.run_job(writer("one"), me)[0]
+        servers.wait_alloc(first, ["running"])
+        second = servers.run_job(writer("two"), me)[0]
+        waiting(node, second, 4)
+        servers.stop_alloc(first)
+        servers.wait_alloc(second, ["running"], 5)
+        servers.clear()
+
+
 def test_after_a_power_cut_a_claim_waits_for_servers_but_its_plugin_does_not():
     again = {"RestartPolicy": {"Attempts": 100, "Interval": 3600 * 10**9, "Delay": 10**8, "Mode": "fail"}}
     with cluster.servers(grace=600) as servers, cluster.node_of(servers) as node:
