@@ -218,8 +218,8 @@ def test_a_failed_creation_has_an_error_message_and_can_be_repeated():
         "gone": ("CreateVolume=status:14", 500, "the plugin cannot be reached"),
         "no-id": ("CreateVolume=none", 500, "the plugin gave the volume no id"),
         "nothing": ("CreateVolume=nothing", 500, "the plugin's answer cannot be used: it is empty"),
-        "bytes": ("CreateVolume=garbage", 500, "the plugin gave the volume no id"),
-        "no-text": ("CreateVolume=nul", 500, "the plugin gave the volume no id"),
+        "bytes": ("CreateVolume=garbage", 500, "the plugin's answer cannot be used"),
+        "no-text": ("CreateVolume=nul", 500, "the plugin's answer cannot be used"),
         "large": ("CreateVolume=huge:100000", 500, "the plugin gave the volume no id"),
         "dies": ("CreateVolume=die", 500, "the plugin's task ended during the call and is not started again"),
     }
@@ -253,7 +253,7 @@ def test_a_failed_deletion_has_an_error_message_and_can_be_repeated():
     cases = {
         "hangs": ("DeleteVolume=status:9", "the volume is in use, or has snapshots: rpc error: code = FailedPrecondition"),
         "del-dies": ("DeleteVolume=die", "the plugin's task ended during the call and is not started again"),
-        "del-bytes": ("DeleteVolume=garbage", "the plugin gave the volume no id"),
+        "del-bytes": ("DeleteVolume=garbage", "the plugin's answer cannot be used"),
     }
     good(*cases)
     created("del-dies", "del-bytes")
