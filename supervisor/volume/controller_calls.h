@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * controller_calls.h: the calls to a plugin's controller that are not in volumes.h: sizes, lists,
- * snapshots. Each callback comes exactly once, perhaps within the call; its data is valid until it
- * returns. Runs in: supervisor.
+ * controller_calls.h: the calls to a plugin's controller: volumes, sizes, lists, snapshots. Each
+ * callback comes exactly once, perhaps within the call; its data is valid until it returns. Runs
+ * in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_VOLUME_CONTROLLER_CALLS_H
 #define DROVER_SUPERVISOR_VOLUME_CONTROLLER_CALLS_H
@@ -10,6 +10,24 @@
 #include "model/node_answers.h"
 #include "model/volume.h"
 #include "supervisor/volume/volumes.h"
+
+/*
+ * Calls to the plugin's controller. *vol has external_id, plugin_id, requested_capabilities,
+ * mount_options, secrets, parameters and context, and need not outlive the call, but see
+ * volume_create(). node is the plugin's own id of the node.
+ */
+typedef void volume_attach_cb(struct sup *sup, void *arg, int r,
+    const struct string_map *publish_context, const struct err *e);
+/* Fills in external_id, capacity, context and topologies of *vol, which must live until the
+ * callback. */
+void volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg);
+void volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
+void volume_validate(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
+void volume_attach(struct sup *sup, const struct csi_volume *vol, const char *node, bool read_only,
+    volume_attach_cb *cb, void *arg);
+/* A volume that the plugin does not know counts as detached. */
+void volume_detach(
+    struct sup *sup, const struct csi_volume *vol, const char *node, volume_cb *cb, void *arg);
 
 /* Gets the new size of the volume, and whether its nodes have to expand it too. */
 typedef void volume_expand_cb(

@@ -123,24 +123,6 @@ void volumes_plugin_answers(struct sup *sup, const char *plugin);
 /* At the end of a drain: logs a warning for each mount that is left. */
 void volumes_warn_left(struct sup *sup);
 
-/*
- * Calls to the plugin's controller. *vol has external_id, plugin_id, requested_capabilities,
- * mount_options, secrets, parameters and context, and need not outlive the call, but see
- * volume_create(). node is the plugin's own id of the node.
- */
-typedef void volume_attach_cb(struct sup *sup, void *arg, int r,
-    const struct string_map *publish_context, const struct err *e);
-/* Fills in external_id, capacity, context and topologies of *vol, which must live until the
- * callback. */
-void volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg);
-void volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
-void volume_validate(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
-void volume_attach(struct sup *sup, const struct csi_volume *vol, const char *node, bool read_only,
-    volume_attach_cb *cb, void *arg);
-/* A volume that the plugin does not know counts as detached. */
-void volume_detach(
-    struct sup *sup, const struct csi_volume *vol, const char *node, volume_cb *cb, void *arg);
-
 /* For leaks: returns true if a row explains this path below <data>/csi ("node/hp/staging/v/rw-…").
  */
 bool volume_path_is_known(struct sup *sup, const char *path);

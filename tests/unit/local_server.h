@@ -33,6 +33,7 @@
 #include "supervisor/server/place/local_retry.h"
 #include "supervisor/server/place/local_unplaced.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/volumes.h"
 #include "tests/unit/unit.h"
 

@@ -9,6 +9,7 @@
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/volumes.h"
 
 /* A volume that is created or deleted. Its row is durable before the plugin is called. */

@@ -12,6 +12,7 @@
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/volume/call_args.h"
+#include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/volumes.h"
 
 static int

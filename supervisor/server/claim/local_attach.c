@@ -12,6 +12,7 @@
 #include "supervisor/server/claim/claims.h"
 #include "supervisor/server/claim/local_release.h"
 #include "supervisor/server/job/local_allocs.h"
+#include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/volumes.h"
 
 /* How long a claim waits for the controller of its plugin to run: as long as an alloc waits for the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_release.c: releases claims, step by step. Runs in: supervisor. */
+#include "supervisor/volume/controller_calls.h"
 #include "supervisor/server/claim/local_release.h"
 
 #include <errno.h>

@@ -271,7 +271,7 @@ def test_a_failed_mount_fails_the_alloc_with_an_error_message():
     cases = {
         "stage-13": ("NodeStageVolume=status:13", "node plugin internal error"),
         "stage-14": ("NodeStageVolume=status:14", "(tried 3 times): the plugin cannot be reached"),
-        "stage-bytes": ("NodeStageVolume=garbage", "the plugin gave the volume no id"),
+        "stage-bytes": ("NodeStageVolume=garbage", "the plugin's answer cannot be used"),
         "stage-dies": ("NodeStageVolume=die", "the plugin's task ended during the call and is not started again"),
         "publish-9": ("NodePublishVolume=status:9", "or is in use, or is not staged: rpc error: code = FailedPrecondition"),
         "publish-none": ("NodePublishVolume=nothing", "the plugin's answer cannot be used: it is empty"),
