@@ -9,6 +9,7 @@
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/acl/nomad_acl.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
+#include "supervisor/cluster/serve/nomad_csi.h"
 #include "supervisor/cluster/serve/nomad_requests.h"
 #include "supervisor/cluster/serve/nomad_self.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
@@ -93,6 +94,7 @@ nomad_free(struct source *s)
 	nomad_update_free(n);
 	nomad_claims_free(n);
 	nomad_volume_watch_free(n);
+	nomad_detach_free(n);
 	acl_tokens_free(n);
 	nomad_services_free(n);
 	nomad_sign_free(n);

@@ -18,6 +18,7 @@
 
 struct nomad_alloc;
 struct nomad_claiming;
+struct nomad_detach;
 struct nomad_invalid;
 struct nomad_job;
 struct nomad_signing;
@@ -89,6 +90,7 @@ struct nomad {
 	LIST_HEAD(, nomad_volume_watch) volume_watches;
 	unsigned n_volume_watches;
 	LIST_HEAD(, nomad_signing) signings; /* nomad_sign.c */
+	LIST_HEAD(, nomad_detach) detaches;  /* nomad_detach.c */
 	TAILQ_HEAD(, acl_known) tokens;      /* acl_token.c: the last used first */
 	unsigned n_queries;                  /* nomad_api.c: blocking queries at the servers */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nomad_csi.c: requests of servers for the CSI plugins on this node: calls of the controller, and
- * whether a volume is unmounted. Runs in: supervisor. */
+ * the expansion of a volume in use. Runs in: supervisor. */
 #include "supervisor/cluster/serve/nomad_csi.h"
 
 #include <errno.h>
@@ -35,11 +35,12 @@ free_asked(struct asked *a)
 static void
 refuse_request(struct sup *sup, struct asked *a, int r, const struct err *e)
 {
-	struct err text = { 0 };
+	struct text text = { 0 };
 
-	(void)err_say(&text, r, "%s: %s%.400s", a->what,
+	text_printf(&text, "%s: %s%s", a->what,
 	    r == -EHOSTDOWN || r == -ECONNRESET ? "CSI client error (retryable): " : "", e->msg);
-	link_answer(sup, a->stream, text.msg, NULL, 0);
+	link_answer(sup, a->stream, text.text, NULL, 0);
+	text_done(&text);
 }
 
 static void
@@ -354,50 +355,7 @@ nomad_csi_delete_snapshot(struct sup *sup, uint64_t stream, const void *body, si
 		    sup, str(a->vol.plugin_id), str(a->req.id), &a->vol.secrets, on_done, a);
 }
 
-/* Node methods. */
-
-/* Returns true if this alloc has the volume mounted by any of its requests. */
-static bool
-has_mounted(struct sup *sup, const struct sup_alloc *sa, const char *volume)
-{
-	for (size_t i = 0; i < sa->group->volumes.n; i++) {
-		cleanup_done(csi_volume) struct csi_volume vol;
-		const char *alias = sa->group->volumes.v[i].key;
-
-		csi_volume_init(&vol);
-		if (volume_find(sup, sa, alias) &&
-		    (!volume_get_mounted(sup, sa, alias, &vol) || str_eq(vol.id, volume)))
-			return true;
-	}
-	return false;
-}
-
-/* The servers want to release the claim, which is allowed only if the volume is not mounted. The
- * node unmounts volumes by itself when an alloc ends, never under a running task. */
-void
-nomad_csi_detach_here(struct sup *sup, uint64_t stream, const void *body, size_t len)
-{
-	cleanup_done(rpc_csi_node_req) struct rpc_csi_node_req req;
-	struct sup_alloc *sa = NULL;
-	struct err e = { 0 };
-	struct id id;
-
-	rpc_csi_node_req_init(&req);
-	if (model_from_msgpack(&rpc_csi_node_req_type, body, len, &req, WIRE_MEMORY_MAX, &e) < 0) {
-		link_answer(sup, stream, e.msg, NULL, 0);
-		return;
-	}
-	if (id_from_uuid(str(req.alloc_id), &id))
-		sa = alloc_find(sup, &id);
-	if (!sa || !has_mounted(sup, sa, str(req.volume_id))) {
-		nomad_answer_empty(sup, stream);
-		return;
-	}
-	(void)err_say(&e, -EBUSY,
-	    "CSI client error (retryable): volume %.128s is mounted for allocation %.8s",
-	    str(req.volume_id), sa->a.id);
-	link_answer(sup, stream, e.msg, NULL, 0);
-}
+/* The node method that volumes in use need; nomad_detach.c has the other. */
 
 static void
 on_expanded_here(struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e)

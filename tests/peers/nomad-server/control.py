@@ -323,6 +323,17 @@ def detach_volume(control, volume_id, node_id, namespace="default"):
 
 
 @command
+def give_volume(control, volume_id, alloc_id, node_id, namespace="default"):
+    """Gives all write claims of a volume to an alloc of another node, as after the loss of a node."""
+    cluster = control.cluster
+    with cluster.changed:
+        stored = cluster.volumes[(namespace, volume_id)]
+        claim = next(iter(stored["WriteClaims"].values()))
+        stored["WriteClaims"] = {alloc_id: {**claim, "AllocationID": alloc_id, "NodeID": node_id, "ExternalNodeID": node_id}}
+        stored["ModifyIndex"] = cluster.bump("csi_volumes")
+
+
+@command
 def volume(control, volume_id, namespace="default"):
     """Returns None if there is none."""
     with control.cluster.changed:

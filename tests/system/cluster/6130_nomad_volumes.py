@@ -59,6 +59,8 @@ def test_a_volume_is_created_claimed_mounted_and_released():
             case.equal(claims(servers), [first])
             log = "%s/volumes/%s/log" % (store, servers.volume("data")["ExternalID"])
             case.until(lambda: os.path.exists(log), 10, "the data of the task")
+            case.until(lambda: any((e["Message"], e["Subsystem"], (e["Details"] or {}).get("success")) == ("Mount volume", "Storage", "true")
+                                   for e in servers.node(me)["Events"]), 30, "the event of a mount")
             # The next alloc waits for its claim until the first has released its own.
             second = servers.run_job(writer("two"), me)[0]
             node.wait_log("volume max claims reached", 20)
@@ -77,8 +79,6 @@ def test_a_volume_is_created_claimed_mounted_and_released():
             case.equal([p["Healthy"] for p in servers.node(me)["CSIControllerPlugins"].values()], [True], "the plugin")
             told = {"Message": "CSI plugin local became healthy", "Subsystem": "CSI", "Details": {"plugin": "local", "type": "monolith"}}
             case.until(lambda: any({k: e[k] for k in told} == told for e in servers.node(me)["Events"]), 60, "the node's event")
-            case.until(lambda: any((e["Message"], e["Subsystem"], (e["Details"] or {}).get("success")) == ("Mount volume", "Storage", "true")
-                                   for e in servers.node(me)["Events"]), 30, "the event of a mount")
             servers.delete_volume("data")
             case.equal(os.listdir(store + "/meta"), [], "volumes that the plugin has")
 
