@@ -114,18 +114,6 @@ volume_plugin_has_mounts(struct sup *sup, const char *plugin, enum csi_plugin_ki
 	return false;
 }
 
-bool
-volume_has_mounts(struct sup *sup, const char *namespace, const char *id)
-{
-	struct mount *m;
-
-	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (m->step != MOUNT_GONE && str_eq(m->rec.namespace, namespace) &&
-		    str_eq(m->rec.volume_id, id))
-			return true;
-	return false;
-}
-
 int
 volume_refuse_mounted(struct sup *sup, const char *plugin, const char *external_id, struct err *e)
 {

@@ -94,10 +94,9 @@ const struct volume_mount_state *volume_find(
 /* Fills in the ids and the plugin of a published volume. Returns false if it is not published. */
 bool volume_get_mounted(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, struct csi_volume *ret);
-/* Return true if there is any mount: by this plugin of this kind, of this alloc, of this volume. */
+/* Return true if there is any mount: by this plugin of this kind, of this alloc. */
 bool volume_plugin_has_mounts(struct sup *sup, const char *plugin, enum csi_plugin_kind kind);
 bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
-bool volume_has_mounts(struct sup *sup, const char *namespace, const char *id);
 /* Returns true if this volume is mounted, or will be, for the alloc of this id (a UUID). */
 bool volume_is_mounted_for(
     struct sup *sup, const char *alloc_id, const char *namespace, const char *id);

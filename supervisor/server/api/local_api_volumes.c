@@ -161,6 +161,8 @@ local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_volume
 bool
 local_api_check_unused(struct api_req *req, const struct local_volume *lv)
 {
+	struct err e = { 0 };
+
 	if (lv->busy)
 		api_reply_error(req, 409, "volume \"%s\" is being %s", lv->vol.id, lv->busy);
 	else if (lv->vol.write_claims.n > 0)
@@ -169,6 +171,9 @@ local_api_check_unused(struct api_req *req, const struct local_volume *lv)
 	else if (lv->vol.read_claims.n > 0)
 		api_reply_error(req, 409, "volume in use: %s (read by allocation %s)", lv->vol.id,
 		    lv->vol.read_claims.v[0].key);
+	else if (volume_refuse_mounted(
+		     api_req_sup(req), str(lv->vol.plugin_id), str(lv->vol.external_id), &e) < 0)
+		api_reply_error(req, 409, "%s", e.msg);
 	else
 		return true;
 	return false;
