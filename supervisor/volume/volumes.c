@@ -314,9 +314,8 @@ volume_trouble_of(struct sup *sup, const char *namespace, const char *id, const 
 	return NULL;
 }
 
-/* Writes what has failed, how often, since when, and when it is tried next. */
-static void
-say_trouble(const struct volume_trouble *t, char *buf, size_t size)
+void
+volume_trouble_say(const struct volume_trouble *t, char *buf, size_t size)
 {
 	int64_t now = clock_real_ns(), next = t->next_ns > now ? t->next_ns - now : 0;
 
@@ -342,7 +341,7 @@ volume_say_pending(
 		    "unmounted, and checked again after a few seconds, because an earlier call may "
 		    "still take effect");
 	else if (sup_timer_is_set(&m->timer))
-		say_trouble(&m->trouble, what, sizeof what);
+		volume_trouble_say(&m->trouble, what, sizeof what);
 	else
 		(void)snprintf(what, sizeof what, "%s",
 		    m->waiting ? "waits for the call of another allocation"

@@ -38,6 +38,8 @@ struct volume_trouble {
  * there is none. Valid until the next turn. */
 const struct volume_trouble *volume_trouble_of(
     struct sup *sup, const char *namespace, const char *id, const char **ret_alloc);
+/* Writes what has failed, how often, since when, and when it is tried next. */
+void volume_trouble_say(const struct volume_trouble *t, char *buf, size_t size);
 
 /*
  * Writes the row of a mount that will follow, so that the commit that takes the claim is also the

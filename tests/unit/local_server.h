@@ -241,6 +241,17 @@ volume_expand_here(struct sup *s, const struct sup_alloc *sa, const char *volume
 {
 }
 
+const struct volume_trouble *
+volume_trouble_of(struct sup *s, const char *namespace, const char *id, const char **ret_alloc)
+{
+	return NULL;
+}
+
+void
+volume_trouble_say(const struct volume_trouble *t, char *buf, size_t size)
+{
+}
+
 void
 volumes_report_grown(struct sup *s, volume_grown_cb *cb)
 {

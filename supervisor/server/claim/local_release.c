@@ -350,15 +350,18 @@ static void
 say_wait(
     struct local *l, struct local_volume *lv, const struct csi_claim *c, struct claim_outlook *ret)
 {
-	const char *plugin = str(lv->vol.plugin_id), *id = lv->vol.id;
+	const char *plugin = str(lv->vol.plugin_id), *id = lv->vol.id, *alloc = NULL;
+	const struct volume_trouble *t =
+	    volume_trouble_of(l->base.sup, lv->vol.namespace, id, &alloc);
+	char why[ERR_MSG_SIZE] = "its plugin has not unmounted it yet";
 	size_t size = sizeof ret->waits_for;
 
+	if (t && str_eq(alloc, c->alloc_id))
+		volume_trouble_say(t, why, sizeof why);
 	if (has_mount(l, lv, c))
 		(void)snprintf(ret->waits_for, size,
-		    "volume %s is still mounted on this node for allocation %.8s: plugin %s has "
-		    "not "
-		    "unmounted it; this is retried until it succeeds",
-		    id, str(c->alloc_id), plugin);
+		    "volume %s is still mounted on this node for allocation %.8s: %.400s", id,
+		    str(c->alloc_id), why);
 	else if (lv->work.calling)
 		(void)snprintf(ret->waits_for, size,
 		    "volume %s: Controller%sPublishVolume of plugin %s has not been answered yet",

@@ -453,12 +453,13 @@ def test_detach_retries_an_unmount_and_says_what_it_waits_for():
     node.do("DELETE", "/v1/job/user-detached")
     wait_event("detached", "the volume stays claimed", 60)
     node.refused(409, "volume in use", "DELETE", "/v1/volume/csi/detached")
-    said = "volume detached is still mounted on this node for allocation %.8s: plugin detached has not unmounted it" % alloc_of("detached")["ID"]
+    said = "volume detached is still mounted on this node for allocation %.8s: NodeUnpublishVolume of plugin detached" % alloc_of("detached")["ID"]
     case.contains(node.drover("volume", "detach", "detached", me[:8], code=1).err, said)
     case.equal(node.ask("/v1/volume/csi/detached")["WriteAllocs"], {alloc_of("detached")["ID"]: None}, "the claim")
     claim, = node.ask("/v1/volume/csi/detached/claims")
     case.equal((claim["State"], claim["Mode"], claim["NodeID"], claim["Attached"]), ("unpublishing", "write", me, "no"))
     case.contains(claim["WaitsFor"], said)
+    case.contains(claim["WaitsFor"], "rpc error: code = Internal desc = as commanded; tried ")
     good("detached")
     case.until(lambda: node.request("DELETE", path + "?node=" + me).status == 200, 60, "the volume to be detached")
     case.equal(node.ask("/v1/volume/csi/detached")["Allocations"], [])
