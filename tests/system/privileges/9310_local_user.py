@@ -21,7 +21,7 @@ LINES = 40  # lines of a report
 PLAIN = 64950
 PTRACE_SEIZE, PTRACE_DETACH, PR_SET_DUMPABLE = 0x4206, 17, 4
 SYS_PIDFD_GETFD = 438
-CONFIG = '''plugin "exec" { config { allow_caps = ["audit_write", "kill", "net_bind_service", "sys_admin", "dac_override", "fowner"] } }
+CONFIG = '''plugin "exec" { config { allow_caps = ["audit_write", "kill", "net_bind_service", "sys_admin", "dac_override", "fowner", "chown"] } }
 plugin "raw_exec" { config { enabled = true } }
 '''
 # A task that makes files with mode 0777 in each of its directories: the directories above must keep other users out.
