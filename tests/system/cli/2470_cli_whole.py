@@ -4,7 +4,7 @@
 agent and with valid and invalid arguments."""
 import json
 
-from lib import api, case
+from lib import api, build_dir, case
 from lib.fake_api import run_command
 
 
@@ -100,6 +100,10 @@ def test_ended_jobs_are_garbage_collected():
 def test_existing_volumes_are_registered_and_deregistered():
     volume = {"ID": "old", "Name": "old", "ExternalID": "x-1", "PluginID": "p", "RequestedCapabilities": [
         {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
+    case.contains(drover("volume", "register", write("volume", volume), code=1), 'plugin "p" does not run on this node')
+    node.register(api.job("plugin", "/bin/sh", ["-c", 'exec %s/tests/csi_bad "$${CSI_ENDPOINT#unix://}"' % build_dir()], CSIPluginConfig={
+        "ID": "p", "Type": "monolith", "MountDir": "/csi"}))
+    case.until(lambda: node.request("GET", "/v1/plugin/csi/p").status == 200, 30, "the plugin")
     case.contains(drover("volume", "register", write("volume", volume)), 'Volume "old" is registered')
     case.contains(drover("volume", "status", "old"), "x-1")
     case.contains(drover("volume", "deregister", "ol", code=1), "-yes")
