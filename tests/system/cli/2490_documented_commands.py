@@ -157,6 +157,9 @@ def prepare(name):
     elif name in ("volume deregister", "volume delete"):
         run_command(["volume", "create", files["volume"]], env=quiet)
     elif name == "volume register":
+        # The volume "demo" as the plugin knows it, which it still does when it is deregistered.
+        run_command(["volume", "create", files["volume"]], env=quiet)
+        files["known"] = write("known.json", dict(volume, ExternalID=node.ask("/v1/volume/csi/demo")["ExternalID"]))
         run_command(["volume", "deregister", "-yes", "demo"], env=quiet)
     elif name.startswith("deployment "):
         if "waits" in [j["ID"] for j in node.ask("/v1/jobs")]:
@@ -207,7 +210,6 @@ with volumes.Node() as node:
     volume = {"ID": "demo", "Name": "demo", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
               "RequestedCapabilities": [{"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}
     files["volume"] = write("volume.json", volume)
-    files["known"] = write("known.json", dict(volume, ExternalID="known"))
     for parent, block in (("called", "parameterized {\n}"), ("timed", 'periodic { \ncrons = ["0 0 1 1 *"]\n }')):
         case.equal(run_command(["job", "run", write(parent + ".nomad.hcl", PARENT % (parent, block))], env={"DROVER_ADDR": address}).code, 0)
     waits = api.job("waits", group={"Update": {"MaxParallel": 1, "HealthCheck": "manual"}})
