@@ -14,6 +14,7 @@
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_session.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
@@ -33,7 +34,8 @@
 struct csi_step {
 	struct alloc_runner *ar;
 	const struct volume_request *request;
-	enum { STEP_ENDED, STEP_CLAIM, STEP_PLUGIN, STEP_MOUNT } step;
+	enum { STEP_ENDED, STEP_CLAIM, STEP_PLUGIN, STEP_MOUNT, STEP_REPAIR } step;
+	bool lost; /* it is not mounted any more, and the tasks were told */
 };
 
 struct csi {
@@ -46,6 +48,7 @@ struct csi {
 	struct err failed;            /* the first failure; the other mounts are then cancelled */
 	unsigned left;                /* pending mounts or unmounts */
 	bool destroy_waits;           /* destroy waits for the last unmount */
+	bool postrun_waits;           /* postrun waits for the end of repairs */
 };
 
 static struct csi *
@@ -137,6 +140,33 @@ end_volume(struct csi_step *s, int r, const struct err *e)
 		end_step(ar, c->failed.code, &c->failed);
 }
 
+/* Returns whether a task of a restored alloc runs, with the mounts that it got at its start. */
+static bool
+runs_restored_task(struct alloc_runner *ar)
+{
+	for (unsigned i = 0; ar->restored && i < ar->n_tasks; i++)
+		if (task_is_running(&ar->tasks[i]))
+			return true;
+	return false;
+}
+
+/* Tells the tasks, once, that a volume cannot be mounted for their next start. */
+static void
+tell_lost(struct csi_step *s, const char *why)
+{
+	char text[ERR_MSG_SIZE + 256];
+
+	(void)snprintf(text, sizeof text,
+	    "csi_hook: volume %.128s is not mounted on this node any more: somebody else has "
+	    "unmounted it; running tasks keep the mount that they have, and for their next start "
+	    "%s%s",
+	    str(s->request->source),
+	    why ? "it could not be mounted again yet: " : "it is mounted again", why ? why : "");
+	if (!s->lost || !why)
+		alloc_tell_tasks(s->ar, EVENT_HOOK_MESSAGE, text);
+	s->lost = why != NULL;
+}
+
 static void
 on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 {
@@ -151,6 +181,10 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 			    "allocation %.8s: mount volume %s: %s", s->ar->sa->a.id, volume,
 			    e->msg);
 		r = err_say(&why, r, "mounting volumes: %s", e->msg);
+	}
+	if (r < 0 && r != -ECANCELED && runs_restored_task(s->ar)) {
+		tell_lost(s, e->msg);
+		r = 0;
 	}
 	end_volume(s, r, &why);
 }
@@ -289,6 +323,85 @@ stop_mounts(struct alloc_runner *ar)
 		end_step(ar, 0, NULL);
 }
 
+/* --- while the tasks run --- */
+
+static void begin_unmounts(struct alloc_runner *ar);
+
+/* Returns whether any volume is being mounted again. */
+static bool
+is_repairing(struct alloc_runner *ar)
+{
+	struct csi *c = state_of(ar);
+
+	for (size_t i = 0; c->steps && i < ar->sa->group->volumes.n; i++)
+		if (c->steps[i].step == STEP_REPAIR)
+			return true;
+	return false;
+}
+
+static void
+on_repaired(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	struct csi_step *s = arg;
+	struct alloc_runner *ar = s->ar;
+	struct csi *c = state_of(ar);
+
+	s->step = STEP_ENDED;
+	if (ar->phase == ALLOC_RUNNING && !ar->stopping)
+		tell_lost(s, r < 0 ? e->msg : NULL);
+	if (c->postrun_waits && !is_repairing(ar)) {
+		c->postrun_waits = false;
+		begin_unmounts(ar);
+	}
+}
+
+static void
+cancel_repairs(struct alloc_runner *ar)
+{
+	if (!is_repairing(ar))
+		return;
+	cancel_claims(ar);
+	for_each_in(ar, STEP_REPAIR, cancel_mount);
+}
+
+static void
+on_claimed_again(
+    struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e)
+{
+	struct csi_step *s = arg;
+	struct err why = { 0 };
+
+	if (r >= 0 && s->ar->phase != ALLOC_RUNNING)
+		r = err_say(&why, -ECANCELED, "the allocation ends");
+	if (r < 0)
+		on_repaired(sup, s, r, why.code < 0 ? &why : e);
+	else
+		volume_mount(sup, s->ar->sa, s->request, volume, on_repaired, s);
+}
+
+/* A task has a mount of its own, which a running task keeps; the next start of a task needs the
+ * node's. The claim is asked for again because only its volume has the secrets. */
+static void
+on_volume_lost(struct sup *sup, const struct id *alloc, const char *alias)
+{
+	struct sup_alloc *sa = alloc_find(sup, alloc);
+	struct alloc_runner *ar = sa ? sa->runner : NULL;
+	struct csi *c;
+
+	if (!ar || ar->phase != ALLOC_RUNNING || ar->stopping)
+		return;
+	c = state_of(ar);
+	for (size_t i = 0; c->steps && i < sa->group->volumes.n; i++) {
+		struct csi_step *s = &c->steps[i];
+
+		if (s->step != STEP_ENDED || !str_eq(s->request->name, alias))
+			continue;
+		s->step = STEP_REPAIR;
+		sup->source->ops->claim(sup->source, sa, s->request, on_claimed_again, s);
+		return;
+	}
+}
+
 /* --- after the tasks --- */
 
 /* A volume that could not be unmounted keeps its claim, so that no other node writes to it.
@@ -341,6 +454,11 @@ begin_unmounts(struct alloc_runner *ar)
 {
 	const struct task_group *g = ar->sa->group;
 
+	cancel_repairs(ar);
+	if (is_repairing(ar)) {
+		state_of(ar)->postrun_waits = true;
+		return;
+	}
 	state_of(ar)->left = 1; /* until this function returns */
 	sup_timer_set(
 	    ar->sup, &state_of(ar)->late, CLOCK_MONOTONIC, TELL_USEC, on_unmount_late, ar);
@@ -395,6 +513,7 @@ static void
 watch_volumes(struct sup *sup)
 {
 	volumes_report_gone(sup, on_volume_gone);
+	volumes_report_lost(sup, on_volume_lost);
 }
 
 static void

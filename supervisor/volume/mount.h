@@ -58,6 +58,8 @@ struct volumes {
 	struct hash_table by_volume, by_alloc;
 	volume_gone_cb *gone;   /* NULL: nothing depends on it */
 	volume_grown_cb *grown; /* as gone */
+	volume_lost_cb *lost;   /* as gone */
+	struct volume_repair *repair;
 };
 
 /* For journal.h: a line about the mount. */
@@ -102,5 +104,8 @@ void mount_report(const struct mount *m, const struct err *e);
 
 /* mount_steps.c: begins the first action of mounting, or of unmounting. */
 void mount_begin(struct mount *m);
+/* Returns true if nothing is mounted where the volume is published. A block device may be no mount,
+ * so it is never missing. */
+bool mount_is_missing(const struct mount *m);
 
 #endif

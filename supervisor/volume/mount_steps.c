@@ -134,6 +134,14 @@ is_mounted(const struct mount *m, bool staging, struct err *e)
 	return r < 0 ? err_set(e, r, "read the mounts of this machine") : r;
 }
 
+bool
+mount_is_missing(const struct mount *m)
+{
+	struct err e = { 0 };
+
+	return !m->rec.block && is_mounted(m, false, &e) == 0;
+}
+
 /* --- the shared staging directory --- */
 
 /* Takes the staging directory of another mount of the volume, or its own. */
@@ -453,7 +461,8 @@ mount_begin(struct mount *m)
 		m->settling = false;
 		if (!m->begun && m->rec.stages)
 			choose_staging(m);
-		begin_action(m, m->step == MOUNT_PUBLISHED ? check_again : way_in);
+		begin_action(
+		    m, m->step == MOUNT_PUBLISHED && !mount_is_missing(m) ? check_again : way_in);
 	} else {
 		begin_action(m, !m->begun ? gone : m->settling ? settling : way_out);
 	}

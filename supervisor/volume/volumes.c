@@ -20,6 +20,7 @@
 #include "supervisor/volume/call_args.h"
 #include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugin_calls.h"
+#include "supervisor/volume/volume_repair.h"
 
 static int
 load_row(void *arg, const struct store_row *row, struct err *e)
@@ -54,6 +55,7 @@ int
 volumes_new(struct sup *sup, struct err *e)
 {
 	sup->volumes = mem_new(struct volumes);
+	sup->volumes->repair = volume_repair_new(sup);
 	return store_each(sup->store, STMT_MOUNT_ALL, NULL, 0, load_row, sup, e);
 }
 
@@ -62,6 +64,7 @@ volumes_free(struct sup *sup)
 {
 	if (!sup->volumes)
 		return;
+	volume_repair_free(sup->volumes->repair);
 	while (!LIST_EMPTY(&sup->volumes->mounts))
 		mount_free(LIST_FIRST(&sup->volumes->mounts));
 	hash_done(&sup->volumes->by_volume);
@@ -371,6 +374,12 @@ void
 volumes_report_grown(struct sup *sup, volume_grown_cb *cb)
 {
 	sup->volumes->grown = cb;
+}
+
+void
+volumes_report_lost(struct sup *sup, volume_lost_cb *cb)
+{
+	sup->volumes->lost = cb;
 }
 
 void

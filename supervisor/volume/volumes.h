@@ -116,6 +116,10 @@ void volumes_report_gone(struct sup *sup, volume_gone_cb *cb);
 typedef void volume_grown_cb(
     struct sup *sup, const char *namespace, const char *id, int r, const struct err *e);
 void volumes_report_grown(struct sup *sup, volume_grown_cb *cb);
+/* Called when a volume that was published for this alloc is not mounted any more, because somebody
+ * else has unmounted it, and once a minute until volume_mount() has succeeded. */
+typedef void volume_lost_cb(struct sup *sup, const struct id *alloc, const char *alias);
+void volumes_report_lost(struct sup *sup, volume_lost_cb *cb);
 /* After a restart: undoes the mounts of allocs that no hook will unmount. has_hooks() gets NULL for
  * an alloc that does not exist. */
 void volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa));

@@ -10,15 +10,15 @@ def leaks():
     return sorted((one["Kind"], one["Name"]) for one in node.ask("/v1/agent/leaks"))
 
 
-def test_a_volume_that_someone_else_unmounted_is_named():
+def test_a_volume_that_someone_else_unmounted_is_none_when_it_is_mounted_again():
     node.create("demo")
     node.register(volumes.job("user", "demo", "sleep 1000"))
     node.wait_running("user")
     case.equal(leaks(), [], "leaks of a running job")
     (path,) = node.published("demo")
     helper.umount(path)
-    case.equal(leaks(), [("volume", os.path.relpath(path, node.data))], "leaks")
-    case.contains(node.drover("leaks", code=1).out, "a published volume that is not mounted any more", "the command")
+    case.until(lambda: node.published("demo") == [path], 30, "the volume to be mounted again")
+    case.until(lambda: leaks() == [], 30, "no leaks")
     node.purge("user")
     case.equal(leaks(), [], "leaks after the job")
 
@@ -30,10 +30,10 @@ def test_what_no_row_knows_is_named():
         os.makedirs(root + path)
     os.mkdir(node.data + "/csi/sock/" + alloc)
     os.mkdir(node.data + "/csi/node/unknown")
-    helper.mount("v", root + "/staging/v/rw", "tmpfs")
+    helper.mount("v", node.data + "/csi/node/unknown", "tmpfs")
     case.equal(leaks(), sorted([("csi-dir", "monolith/local" + path) for path in made] + [
-        ("csi-dir", "node/unknown"), ("csi-socket", alloc), ("mount", "csi/monolith/local/staging/v/rw")]), "leaks")
-    helper.umount(root + "/staging/v/rw")
+        ("csi-dir", "node/unknown"), ("csi-socket", alloc), ("mount", "csi/node/unknown")]), "leaks")
+    helper.umount(node.data + "/csi/node/unknown")
     for path in [root + p for p in (*made, "/staging/v", "/per-alloc/%s/v" % alloc, "/per-alloc/" + alloc, "/per-alloc", "/staging")] + [
             node.data + "/csi/sock/" + alloc, node.data + "/csi/node/unknown"]:
         os.rmdir(path)
