@@ -18,8 +18,7 @@ enum claim_state {
 	CLAIM_UNPUBLISHING
 };
 
-/* What the controller was asked to do for the claim: a call that has begun may have taken effect.
- */
+/* The last step of the controller for the claim. A call that has begun may have taken effect. */
 enum claim_attach { CLAIM_UNATTACHED, CLAIM_ATTACHING, CLAIM_ATTACHED, CLAIM_DETACHING };
 
 extern const char *const claim_mode_names[CLAIM_GC + 1];

@@ -23,8 +23,8 @@ piece_add(struct csl_arena *a, void *memory)
 	return p + 1;
 }
 
-/* What a plugin's caller sends decides about the size, so running out of memory is the unpacker's
- * failure, not the plugin's end. */
+/* The caller's message decides the size, so running out of memory fails the unpacking and does not
+ * end the plugin. */
 static void *
 protobuf_alloc(void *arena, size_t size)
 {

@@ -13,7 +13,7 @@
 #define CSL_MOUNT_ATTRS  (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define CSL_DEVICE_ATTRS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
-/* What is mounted: a volume's directory or, if device is not 0, the node of a loop device. */
+/* The source of a mount: a volume's directory or, if device is not 0, the node of a loop device. */
 struct csl_source {
 	int fd; /* opened with O_PATH; not needed for csl_mount_state() of a device */
 	dev_t device;

@@ -21,7 +21,8 @@
 
 #define LOCK_WAIT_MS 10000
 
-/* What the kinds differ in. The record of each has an id, a name, and whether it is unfinished. */
+/* The properties of each kind of object. The record of each has an id, a name, and whether it is
+ * unfinished. */
 static const struct kind {
 	const char *records, *data, *noun;
 	const ProtobufCMessageDescriptor *descriptor;

@@ -30,7 +30,7 @@
 #define TELL_USEC  5000000
 #define LEAVE_USEC 10000000
 
-/* What one volume of the group is doing before the tasks start. */
+/* One volume of the group, on its way to be claimed and mounted before the tasks start. */
 struct csi_step {
 	struct alloc_runner *ar;
 	const struct volume_request *request;

@@ -27,7 +27,7 @@
 
 static void on_update_time(void *arg);
 
-/* What the servers have acknowledged of each alloc, and its row, which alloc_forget() deletes. */
+/* The row of the update that servers have acknowledged of an alloc; alloc_forget() deletes it. */
 
 static int
 write_acked(struct sup *sup, struct dirty *d, struct err *e)
@@ -89,7 +89,7 @@ nomad_update_load(struct nomad *n, struct err *e)
 	return store_each(n->src.base.sup->store, STMT_ACKED_ALL, NULL, 0, load_acked, n, e);
 }
 
-/* What is to be sent. */
+/* The list of allocs whose update is to be sent. */
 
 /* Sets the timer to ms from now, unless it is already earlier. */
 static void

@@ -79,7 +79,7 @@ int local_api_volume_status(int r);
 /* Returns how many volumes the body {"Volumes":[…]} has (at least one), or -EINVAL. */
 int local_api_count_volumes(struct api_req *req, struct err *e);
 /* Reads and checks the i-th volume of the body. If the path has an id, it must be the volume's.
- * What answers do not show is taken from the volume that has this id already. */
+ * Secrets and other members that answers hide are kept from the volume that has this id. */
 int local_api_read_volume(struct api_req *req, size_t i, struct csi_volume *ret, struct err *e);
 /* Returns -EEXIST if another volume has the plugin's id of *vol. */
 int local_api_check_external(const struct local *l, const struct csi_volume *vol, struct err *e);

@@ -257,7 +257,7 @@ put_volumes(struct sup *sup, struct registration *reg, struct csi_volume *volume
 	registration_free(reg);
 }
 
-/* What exists may have changed while plugins were asked, so all volumes are checked again first. */
+/* Other requests may have changed volumes while plugins were asked, so all are checked again. */
 static void
 finish(struct sup *sup, struct registration *reg)
 {

@@ -259,7 +259,7 @@ local_attach(struct local *l, struct local_volume *lv, struct sup_alloc *sa,
 	struct claim_wait *w;
 
 	csi_volume_init(&mounted);
-	/* What is mounted stays as it is, also without an attachment of an older agent. */
+	/* A mounted volume is not attached again, even if an older agent kept no attachment. */
 	if (is_attached(l, c) || volume_get_mounted(l->base.sup, sa, str(vr->name), &mounted)) {
 		answer_claim(l, lv, c, cb, arg);
 		return;

@@ -15,7 +15,7 @@
 #define RETRY_USEC     5000000ull
 #define RETRY_MAX_USEC 300000000ull
 
-/* What is in progress for one volume. */
+/* An expansion of one volume that is in progress or due. */
 struct local_expansion {
 	struct local *l;
 	struct local_volume *lv;  /* NULL: it was forgotten during a call */

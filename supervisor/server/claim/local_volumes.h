@@ -8,7 +8,7 @@
 #include "supervisor/server/base/local.h"
 #include "supervisor/server/base/local_map.h"
 
-/* What is in progress for the claims of a volume. Its controller gets one call at a time. */
+/* The attachment or release in progress for a volume. Its controller gets one call at a time. */
 struct local_claim_work {
 	char *calling; /* the alloc for which the controller is called, or NULL */
 	bool detaching;
