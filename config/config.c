@@ -301,6 +301,7 @@ static const struct config_attr client_attrs[] = {
 	BLOCK("meta", meta_attrs),
 	BLOCK("options", config_options_attrs),
 	BLOCK("host_volume", host_volume_attrs),
+	BLOCK("csi_plugin", config_csi_plugin_attrs),
 	BLOCK("host_network", config_host_network_attrs),
 	CALL("network_interface", config_read_network_interface),
 	PORT("min_dynamic_port", min_dynamic_port),

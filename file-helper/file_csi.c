@@ -68,9 +68,11 @@ file_on_plugin_dir_make(struct file *f, const struct file_plugin_dir_make_req *r
 	char alloc[ID_UUID_SIZE], root[CSI_ROOT_SIZE];
 	int r;
 
-	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0 ||
-	    (r = csi_root_path(req->kind, req->plugin, root, e)) < 0 ||
-	    (r = make_socket_dir(f, alloc, e)) < 0)
+	if ((r = csi_root_path(req->kind, req->plugin, root, e)) < 0)
+		return r;
+	/* Without an alloc it is a plugin of the configuration, whose socket is elsewhere. */
+	if (!id_is_zero(&req->alloc) && ((r = id_alloc_read(&req->alloc, alloc, e)) < 0 ||
+					    (r = make_socket_dir(f, alloc, e)) < 0))
 		return r;
 	r = make_dir(f, f->root_fds[FILE_ROOT_CSI], root);
 	return r < 0 ? err_set(e, r, "make csi/%s", root) : 0;

@@ -13,12 +13,14 @@
 #include "common/id.h"
 #include "common/proc.h"
 #include "common/worker.h"
+#include "proto/agent_config.h"
 #include "proto/ipc_records.h"
 
 enum mnt_place { MNT_PLACE_ALLOC, MNT_PLACE_CSI, MNT_PLACE_SOCK, MNT_PLACES };
 
 struct mnt {
 	const struct proc_args *args;
+	const struct agent_policy *policy;
 	int root_fds[MNT_PLACES]; /* indexed by enum mnt_place; directories that no task can change
 				   */
 	struct workers workers;

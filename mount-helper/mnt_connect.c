@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -38,6 +39,30 @@ open_socket(const struct mnt *m, const char *alloc, struct err *e)
 	if (!S_ISSOCK(st.st_mode))
 		return err_say(
 		    e, -ENOTSOCK, "the plugin's csi/sock/%s/csi.sock is not a socket", alloc);
+	return steal_fd(&sock);
+}
+
+/* Opens, with O_PATH, the socket of a plugin that the configuration names. It belongs to root and
+ * no link leads to it, so that no user can put another socket in its place. */
+static int
+open_configured(const struct mnt *m, const char *plugin, struct err *e)
+{
+	const struct config_csi_plugin *c = m->policy->csi_plugins;
+	cleanup_close int root = -1, sock = -1;
+	struct stat st;
+	uint32_t i = 0;
+
+	while (i < m->policy->n_csi_plugins && strcmp(c[i].id, plugin) != 0)
+		i++;
+	if (i == m->policy->n_csi_plugins)
+		return err_say(e, -EPERM, "the configuration has no csi_plugin \"%s\"", plugin);
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	sock = root < 0 ? -errno : fd_open_beneath(root, c[i].socket + 1, O_PATH, 0);
+	if (sock < 0)
+		return err_say(e, sock, "open %s: %s", c[i].socket,
+		    sock == -ELOOP ? "a symbolic link leads to it" : strerror(-sock));
+	if (fstat(sock, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_uid != 0)
+		return err_say(e, -ENOTSOCK, "%s is not a socket of root", c[i].socket);
 	return steal_fd(&sock);
 }
 
@@ -88,17 +113,17 @@ mnt_on_plugin_connect(struct mnt *m, const struct mnt_plugin_connect_req *req,
 	char alloc[ID_UUID_SIZE];
 	int r;
 
-	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0)
+	if (req->plugin[0] == '\0' && (r = id_alloc_read(&req->alloc, alloc, e)) < 0)
 		return r;
-	if (id_is_zero(&req->run))
+	if (req->plugin[0] == '\0' && id_is_zero(&req->run))
 		return err_say(e, -EINVAL, "the request has no run id");
-	sock = open_socket(m, alloc, e);
+	sock = req->plugin[0] ? open_configured(m, req->plugin, e) : open_socket(m, alloc, e);
 	if (sock < 0)
 		return sock;
 	fd = connect_to(sock, e);
 	if (fd < 0)
 		return fd;
-	if ((r = check_listener(m, &req->run, fd, e)) < 0)
+	if (req->plugin[0] == '\0' && (r = check_listener(m, &req->run, fd, e)) < 0)
 		return r;
 	*ret_fd = steal_fd(&fd);
 	return 0;

@@ -2,6 +2,7 @@
 /* mnt_roots.c: opens the roots of all paths. Runs in: mount-helper. */
 #include <fcntl.h>
 
+#include "common/config_map.h"
 #include "common/fd.h"
 #include "mount-helper/mnt.h"
 
@@ -19,6 +20,9 @@ mnt_roots_open(void *state, const struct proc_args *args, struct err *e)
 	int r;
 
 	m->args = args;
+	m->policy = policy_map(FD_CONFIG, e);
+	if (!m->policy)
+		return e->code;
 	for (size_t i = 0; i < MNT_PLACES; i++) {
 		r = m->root_fds[i] = fd_open_beneath(FD_DATA, places[i], O_RDONLY | O_DIRECTORY, 0);
 		if (r < 0)

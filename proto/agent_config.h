@@ -21,6 +21,7 @@
 #define CONFIG_RANGES_MAX   32
 #define CONFIG_SERVERS_MAX  16
 #define CONFIG_NETWORKS_MAX 16
+#define CONFIG_PLUGINS_MAX  16
 #define CONFIG_DEVICE_SIZE  16 /* IFNAMSIZ */
 #define CONFIG_CIDR_SIZE    64
 #define CONFIG_TLS_FILES    3           /* ca_file, cert_file, key_file */
@@ -33,6 +34,14 @@ struct config_host_volume {
 	char name[CONFIG_NAME_SIZE];
 	char path[CONFIG_PATH_SIZE];
 	bool read_only;
+};
+
+/* A CSI plugin that is not a task. */
+struct config_csi_plugin {
+	char id[CONFIG_NAME_SIZE];
+	char socket[CONFIG_PATH_SIZE];
+	uint64_t health_timeout_ms;
+	uint32_t kind; /* enum plugin_kind */
 };
 
 /* A name for those addresses of the node that are in the prefix, on the interface, or both. */
@@ -65,6 +74,8 @@ struct agent_policy {
 	struct config_range denied_uids[CONFIG_RANGES_MAX], denied_gids[CONFIG_RANGES_MAX];
 	uint32_t n_host_volumes;
 	struct config_host_volume host_volumes[CONFIG_VOLUMES_MAX];
+	uint32_t n_csi_plugins; /* mount-helper connects to their sockets */
+	struct config_csi_plugin csi_plugins[CONFIG_PLUGINS_MAX];
 	uint32_t n_chroot_env; /* exec: host paths and their paths in a task's root */
 	struct {
 		char source[CONFIG_PATH_SIZE];
@@ -110,6 +121,8 @@ struct agent_config {
 	bool allow_host_pid, allow_host_ipc;
 	uint32_t n_host_volumes;
 	struct config_host_volume host_volumes[CONFIG_VOLUMES_MAX];
+	uint32_t n_csi_plugins; /* as in the policy */
+	struct config_csi_plugin csi_plugins[CONFIG_PLUGINS_MAX];
 	bool default_pid_host, default_ipc_host; /* exec: modes of a task that sets none */
 	uint64_t max_kill_timeout_ms;            /* default 30 s */
 	uint64_t gc_interval_ms, gc_disk_percent, gc_inode_percent; /* see alloc_gc.h */

@@ -42,6 +42,7 @@
 #include "supervisor/sup_filter.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/service/checks.h"
+#include "supervisor/volume/plugin_configured.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volumes.h"
 #include "supervisor/api/api_routes.h"
@@ -185,6 +186,7 @@ begin_parts(struct err *e)
 	    (r = volumes_new(&sup, e)) < 0)
 		return r;
 	drivers_fingerprint(&sup);
+	plugins_configured_new(&sup);
 	sup.source =
 	    sup.config->n_servers > 0 ? source_nomad_new(&sup, e) : source_local_new(&sup, e);
 	if (!sup.source)
@@ -213,6 +215,7 @@ end_parts(void)
 	client_free(&sup);
 	check_queues_free(&sup);
 	volumes_free(&sup);
+	plugins_configured_free(&sup);
 	plugins_free(&sup);
 	runs_free(&sup);
 	monitor_free(&sup);

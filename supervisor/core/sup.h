@@ -30,6 +30,7 @@ struct run_poll;
 struct usage_roots;
 struct lease_watch;
 struct plugins;
+struct plugins_configured;
 struct volumes;
 struct check_queues;
 struct check_probes;
@@ -75,8 +76,9 @@ struct sup {
 	struct usage_roots *usage_roots;
 	struct lease_watch *lease_watch;
 	unsigned n_sessions;
-	/* volume/: plugins.h, volumes.h */
+	/* volume/: plugins.h, plugin_configured.h, volumes.h */
 	struct plugins *plugins;
+	struct plugins_configured *plugins_configured;
 	struct volumes *volumes;
 	/* service/: checks.h, check_probe.h, check_tls.h, task_env.h */
 	struct check_queues *check_queues;

@@ -236,12 +236,8 @@ settle_calls(struct plugin *p, const struct err *e)
 static void
 explain_failure(const struct plugin *p, const char *what, const struct err *e, struct err *ret)
 {
-	char alloc[ID_UUID_SIZE];
-
-	id_to_uuid(&p->alloc, alloc);
-	(void)err_say(ret, e->code,
-	    "failed to open grpc connection to addr %s/csi/sock/%s/csi.sock: %s%s",
-	    p->sup->args.data_dir, alloc, what, e->code == -ENOENT ? "" : e->msg);
+	(void)err_say(ret, e->code, "failed to open grpc connection to addr %s: %s%s", p->socket,
+	    what, e->code == -ENOENT ? "" : e->msg);
 }
 
 static void
@@ -394,9 +390,11 @@ on_connected(struct sup *sup, void *arg, int r, const void *rep, int fd, const s
 	p->opening = 0;
 	if (r < 0) {
 		explain_failure(p,
-		    r == -ENOENT ? "no such file or directory: the plugin does not "
-				   "listen at its CSI_ENDPOINT"
-				 : "",
+		    r != -ENOENT ? ""
+		    : id_is_zero(&p->alloc)
+			? "no such file or directory: the plugin does not run, or listens elsewhere"
+			: "no such file or directory: the plugin does not listen at its "
+			  "CSI_ENDPOINT",
 		    e, &why);
 		settle_calls(p, &why);
 		return;
@@ -415,6 +413,8 @@ open_channel(struct plugin *p)
 		return;
 	req.alloc = p->alloc;
 	req.run = p->run;
+	if (id_is_zero(&p->alloc))
+		(void)IPC_TEXT_SET(req.plugin, p->id);
 	p->opening = mnt_call_plugin_connect(p->sup, &req, on_connected, p);
 }
 
@@ -451,10 +451,16 @@ try_call(struct plugin_call *pc)
 
 /* --- calls that wait for an instance --- */
 
-/* Returns true if an alloc with this plugin runs or will run on this node. */
+/* Returns true if the configuration has this plugin, or if an alloc with it runs or will run on
+ * this node. */
 static bool
 is_wanted(struct sup *sup, const char *id)
 {
+	struct plugin *p;
+
+	LIST_FOREACH (p, &sup->plugins->instances, link)
+		if (id_is_zero(&p->alloc) && strcmp(p->id, id) == 0)
+			return true;
 	alloc_foreach(sup, sa)
 	{
 		for (size_t i = 0; i < sa->group->tasks.n; i++) {

@@ -15,7 +15,7 @@ struct plugin_channel;
 struct plugin {
 	LIST_ENTRY(plugin) link; /* all instances, newest first */
 	struct sup *sup;
-	char *id, *container_root;
+	char *id, *socket, *container_root;
 	enum csi_plugin_kind kind;
 	struct id alloc, run;
 	bool runs, registered, healthy;

@@ -213,7 +213,10 @@ plugin_task_started(struct plugin_task *pt, const struct id *run)
 	    driver && driver->isolates_files ? block(pt)->stage_publish_base_dir : pt->root_dir;
 
 	if (!pt->plugin) {
-		pt->plugin = plugin_new(pt->sup, block(pt)->id, block(pt)->type, &pt->sa->id, root);
+		cleanup_free char *socket = mem_printf("%s/csi.sock", pt->socket_dir);
+
+		pt->plugin =
+		    plugin_new(pt->sup, block(pt)->id, block(pt)->type, &pt->sa->id, socket, root);
 		pt->watch = plugin_watch_new(pt->sup, pt->plugin, &watch_events, pt);
 	}
 	plugin_set_run(pt->plugin, run);

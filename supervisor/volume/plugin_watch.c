@@ -106,7 +106,7 @@ on_failure(struct plugin_watch *w, const struct err *e)
 		ask_later(w, UNHEALTHY_USEC);
 		return;
 	}
-	ask_later(w, w->retry_usec);
+	ask_later(w, w->expired ? UNHEALTHY_USEC : w->retry_usec);
 	w->retry_usec = w->retry_usec * 2 < STARTING_USEC ? w->retry_usec * 2 : STARTING_USEC;
 	if (now < w->deadline_usec || w->expired) {
 		report_cause(w, now, e);

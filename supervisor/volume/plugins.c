@@ -139,7 +139,7 @@ make_first_info(const struct plugin *p)
 
 struct plugin *
 plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind, const struct id *alloc,
-    const char *container_root)
+    const char *socket, const char *container_root)
 {
 	struct plugin *p = mem_new(struct plugin);
 
@@ -147,6 +147,7 @@ plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind, const str
 		.kind = kind,
 		.alloc = *alloc,
 		.id = mem_strdup(id),
+		.socket = mem_strdup(socket),
 		.container_root = mem_strdup(container_root) };
 	*(kind == CSI_PLUGIN_CONTROLLER ? &p->controller : &p->node) = make_first_info(p);
 	LIST_INSERT_HEAD(&sup->plugins->instances, p, link);
@@ -185,6 +186,7 @@ plugin_free(struct plugin *p)
 	csi_info_free(p->controller);
 	csi_info_free(p->node);
 	free(p->id);
+	free(p->socket);
 	free(p->container_root);
 	free(p);
 }

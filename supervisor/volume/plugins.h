@@ -40,9 +40,10 @@ const char *plugin_container_root(const struct plugin *p);
 /* Returns the number of the last channel to the instance; a new process gets a new one. */
 uint64_t plugin_channel(const struct plugin *p);
 
-/* For plugin_task.c, which owns the instances, and plugin_watch.c. */
+/* For plugin_task.c and plugin_configured.c, which own the instances, and plugin_watch.c. */
+/* alloc is zero for a plugin that is not a task; its socket is the configuration's. */
 struct plugin *plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind,
-    const struct id *alloc, const char *container_root);
+    const struct id *alloc, const char *socket, const char *container_root);
 void plugin_free(struct plugin *p); /* deregisters it */
 /* Sets the run that the plugin's socket must belong to. NULL: the task does not run; calls fail and
  * the channel is closed. */

@@ -13,6 +13,7 @@
 #include "common/fd.h"
 #include "common/privs.h"
 #include "config/config.h"
+#include "proto/ipc_records.h"
 #include "hcl/hcl_tree.h"
 #include "tests/unit/unit.h"
 
@@ -126,6 +127,8 @@ static const char hcl[] =
     "  host_network \"lan\" {\n    cidr = \"192.0.2.128/25\"\n    reserved_ports = \"443\"\n  }\n"
     "  host_network \"six\" {\n    cidr = \"2001:db8::/32\"\n    interface = \"eth2\"\n  }\n"
     "  host_volume \"data\" { path = \"/srv/data\" }\n"
+    "  csi_plugin \"out\" {\n    type = \"node\"\n    socket = \"/run/out/csi.sock\"\n"
+    "    health_timeout = \"45s\"\n  }\n"
     "  host_volume \"ro\" {\n    path = \"/srv/ro\"\n    read_only = true\n  }\n"
     "  chroot_env { \"/bin\" = \"/bin\" \"/opt/tools\" = \"/tools\" }\n"
     "}\n"
@@ -157,6 +160,8 @@ static const char json[] =
     "\"443\" } "
     "},\n"
     "      { \"six\": [ { \"cidr\": \"2001:db8::/32\", \"interface\": \"eth2\" } ] } ],\n"
+    "    \"csi_plugin\": { \"out\": { \"type\": \"node\", \"socket\": "
+    "\"/run/out/csi.sock\", \"health_timeout\": \"45s\" } },\n"
     "    \"host_volume\": [ { \"data\": [ { \"path\": \"/srv/data\" } ] },\n"
     "      { \"ro\": { \"path\": \"/srv/ro\", \"read_only\": true } } ],\n"
     "    \"chroot_env\": { \"/bin\": \"/bin\", \"/opt/tools\": \"/tools\" } } ],\n"
@@ -212,6 +217,12 @@ START_TEST(everything_in_either_language)
 	ck_assert_mem_eq(config.host_networks[0].prefix, "\300\0\2\200", 4);
 	ck_assert_str_eq(config.host_networks[1].interface, "eth2");
 	ck_assert_mem_eq(config.host_networks[1].prefix, "\x20\x01\x0d\xb8\0", 5);
+	ck_assert_uint_eq(config.n_csi_plugins, 1);
+	ck_assert_str_eq(config.csi_plugins[0].id, "out");
+	ck_assert_uint_eq(config.csi_plugins[0].kind, PLUGIN_NODE);
+	ck_assert_uint_eq(config.csi_plugins[0].health_timeout_ms, 45000);
+	ck_assert_uint_eq(policy.n_csi_plugins, 1);
+	ck_assert_str_eq(policy.csi_plugins[0].socket, "/run/out/csi.sock");
 	ck_assert_uint_eq(config.n_host_volumes, 2);
 	ck_assert_str_eq(config.host_volumes[1].path, "/srv/ro");
 	ck_assert(config.host_volumes[1].read_only && !config.host_volumes[0].read_only);

@@ -133,6 +133,11 @@ def test_other_files_in_place_of_the_socket_are_refused():
             plugin.refused(h, errno.ENOENT, "open the plugin's csi/sock/")
 
 
+def test_a_plugin_without_an_alloc_must_be_in_the_configuration():
+    with mnt.started() as (_, h):
+        mnt.refused(h, errno.EPERM, 'the configuration has no csi_plugin "other"', "MNT_PLUGIN_CONNECT_REQ", {"plugin": "other"})
+
+
 def test_a_link_to_the_socket_of_another_process_is_refused():
     """csi.sock is a link to a socket that the plugin's user may not open, and whose listener is not a process of the run."""
     with mnt.started() as (places, h):

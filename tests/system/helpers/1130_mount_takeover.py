@@ -45,7 +45,8 @@ def invalid_requests(receiver):
     for m in messages(receiver):
         fields = valid_request(m.name)
         for field in ("alloc", "run"):
-            if field in fields:
+            # A plugin of the configuration has no alloc.
+            if field in fields and (field, m.name) != ("alloc", "FILE_PLUGIN_DIR_MAKE_REQ"):
                 yield m.name, {**fields, field: bytes(16)}
         if "allocs" in fields:
             yield m.name, {"allocs": []}
