@@ -237,12 +237,26 @@ wait_for_plugin(struct csi_step *s)
 }
 
 static void
+tell_claim(struct csi_step *s, const struct err *e)
+{
+	char text[ERR_MSG_SIZE + 256];
+
+	(void)snprintf(text, sizeof text, "csi_hook: claim volume %.128s: %s",
+	    str(s->request->source), e->msg);
+	alloc_tell_tasks(s->ar, EVENT_HOOK_MESSAGE, text);
+}
+
+static void
 on_claimed(struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e)
 {
 	struct csi_step *s = arg;
 	struct alloc_runner *ar = s->ar;
 	struct err why = { 0 };
 
+	if (r == -EINPROGRESS) {
+		tell_claim(s, e);
+		return;
+	}
 	if (r < 0) {
 		end_volume(s, err_say(&why, r, "claiming volumes: %s", e->msg), &why);
 		return;
@@ -371,6 +385,10 @@ on_claimed_again(
 	struct csi_step *s = arg;
 	struct err why = { 0 };
 
+	if (r == -EINPROGRESS) {
+		tell_claim(s, e);
+		return;
+	}
 	if (r >= 0 && s->ar->phase != ALLOC_RUNNING)
 		r = err_say(&why, -ECANCELED, "the allocation ends");
 	if (r < 0)

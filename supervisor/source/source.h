@@ -24,7 +24,8 @@ struct sup_alloc;
 #define EVENT_DETAIL_LEASE "stop_after_client_disconnect"
 
 /* The result of a claim: r is 0 with the volume (valid in this callback), or negative with *e, the
- * sentence for the event. */
+ * sentence for the event. -EINPROGRESS: the claim is refused for now, and another callback follows;
+ * *e also says how often it was tried and when it is tried next. */
 typedef void claim_cb(
     struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e);
 

@@ -118,6 +118,22 @@ on_retry_time(void *arg)
 	ask_claim(w);
 }
 
+/* Tells the log each time, and the alloc's events at the 1st, 2nd, 4th, 8th … failure: a task keeps
+ * only its last events. */
+static void
+tell_wait(struct nomad_claiming *w, uint64_t ms, const struct err *why)
+{
+	struct err e = { 0 };
+
+	(void)err_say(&e, -EINPROGRESS, "%s; tried %u time%s, next try in %llu s%s", why->msg,
+	    w->failures, w->failures == 1 ? "" : "s", (unsigned long long)ms / 1000,
+	    w->claimed_out ? " or when the volume is released" : "");
+	journal_info(JOURNAL_VOLUME, ABOUT_VOLUME(w->sa, w->volume_id),
+	    "allocation %.8s: claim volume %s: %s", w->sa->a.id, w->volume_id, e.msg);
+	if ((w->failures & (w->failures - 1)) == 0)
+		w->cb(w->n->src.base.sup, w->arg, e.code, NULL, &e);
+}
+
 /* While others have the volume, it is watched, and the timer is a safety net. */
 static void
 try_later(struct nomad_claiming *w, const struct err *e)
@@ -131,10 +147,7 @@ try_later(struct nomad_claiming *w, const struct err *e)
 	    !nomad_volume_watch(w->n, w->namespace, w->volume_id, on_volume_changed))
 		max_ms = CLAIM_UNWATCHED_MAX;
 	ms = nomad_retry_ms(&w->failures, CLAIM_RETRY_MS, max_ms);
-	journal_info(JOURNAL_VOLUME, ABOUT_VOLUME(w->sa, w->volume_id),
-	    "allocation %.8s: claim volume %s: %s; tried %u times, next try in %llu s%s",
-	    w->sa->a.id, w->volume_id, e->msg, w->failures, (unsigned long long)ms / 1000,
-	    w->claimed_out ? " or when the volume is released" : "");
+	tell_wait(w, ms, e);
 	if (again) {
 		ask_claim(w);
 		return;

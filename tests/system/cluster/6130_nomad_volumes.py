@@ -100,6 +100,8 @@ def test_a_released_volume_is_claimed_at_once():
         allocs = [servers.run_job(writer(name), me)[0] for name in ("one", "two")]
         for alloc in allocs:
             waiting(node, alloc, 4)
+            told = "csi_hook: claim volume data: volume max claims reached; tried 4 times, next try in "
+            case.until(lambda a=alloc: told in str(servers.alloc(a)["TaskStates"]), 20, "the event")
         case.equal([c["args"]["MinQueryIndex"] for c in servers.calls("CSIVolume.Get")], [0], "answered queries")
         servers.stop_alloc(first)
         case.until(lambda: any(servers.alloc(a)["ClientStatus"] == "running" for a in allocs), 10, "one to run")
