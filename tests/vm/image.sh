@@ -45,13 +45,13 @@ fi
 [ root.img -nt "$here/image.sh" ] || rm -f root.img
 if [ ! -f root.img ]; then
 	echo "vm: making a root file system"
-	rm -rf root
+	rm -rf --one-file-system root # an interrupted run can leave /proc mounted below it
 	mmdebstrap --quiet --variant=essential \
 		--include=systemd,systemd-sysv,dbus,kmod,procps,util-linux,iproute2,make,python3,fuse3,curl,strace,xfsprogs \
 		--include=libcap2,libcap2-bin,libsystemd0,libprotobuf-c1,libgrpc29,libjansson4,libmicrohttpd12 \
 		--include=libsqlite3-0,libfuse3-3,libseccomp2,libmsgpackc2,libssl3 \
 		--include=libmpfr6,libunistring2,libpcre2-8-0,libyaml-0-2,libmd0,libcrypt1 \
-		--include=python3-msgpack,e2fsprogs,openssl,tzdata \
+		--include=python3-msgpack,e2fsprogs,openssl,tzdata,nfs-common,nfs-kernel-server \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' bookworm root
 	printf '127.0.0.1 localhost\n::1 localhost\n' >root/etc/hosts
@@ -79,6 +79,6 @@ UNIT
 	ln -sf ../drover-vm.service root/etc/systemd/system/multi-user.target.wants/
 	rm -f root.img.tmp
 	mke2fs -q -F -t ext4 -d root root.img.tmp 2G
-	rm -rf root
+	rm -rf --one-file-system root
 	mv root.img.tmp root.img
 fi

@@ -19,6 +19,8 @@ from lib import api, case, volumes  # noqa: E402
 S = 10**9
 NOTES = "/var/lib/outlives"  # one file for the notes of each task, and one for values that are needed after the cut
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), "contrib", "examples")
+STORE = "/var/lib/store/volumes/volumes"
+MARK, WRITERS = "written-by-a-task", 6
 PATIENCE = 300  # the guest is emulated, and still boots during the first seconds
 RESTART = {"Attempts": 0, "Interval": 10 * S, "Delay": S, "Mode": "fail"}  # a reboot is not a failure of the task
 HEALTHY = {"MaxParallel": 1, "MinHealthyTime": S, "HealthyDeadline": 600 * S, "ProgressDeadline": 900 * S}
@@ -119,10 +121,23 @@ def wait_deployed(node, name, version):
 def written():
     """Returns the lines that a job has written to its volume."""
     lines = 0
-    for path in glob.glob("/var/lib/store/volumes/volumes/*/log"):
+    for path in glob.glob(STORE + "/*/log"):
         with open(path, "rb") as f:
             lines += len(f.readlines())
     return lines
+
+
+def writers():
+    """Registers tasks that write to their volumes from their first moment on. A volume that is not mounted would be a directory."""
+    made = volumes.job("writers", "w0", "while echo $NOMAD_ALLOC_ID >> /data/%s; do sleep 0.1; done" % MARK)
+    group, = made["Job"]["TaskGroups"]
+    made["Job"]["TaskGroups"] = [{**group, "Name": "g%d" % i, "RestartPolicy": RESTART, "Volumes": {"data": {
+        **group["Volumes"]["data"], "Source": "w%d" % i}}} for i in range(WRITERS)]
+    return made
+
+
+def marked(below):
+    return glob.glob(below + "/**/" + MARK, recursive=True)
 
 
 def example(name):
@@ -139,9 +154,9 @@ def before(node):
     node.wait_ready()
     node.register(example("plugin"))
     case.until(lambda: volumes.Node.plugin_is_healthy(node), PATIENCE, "the plugin to be healthy")
-    for name in ("demo", "left"):
+    for name in ("demo", "left", *("w%d" % i for i in range(WRITERS))):
         volumes.Node.create(node, name)
-    for made in (example("writer"), web(), rolls("v0"), leaver(), each(), job("done", says("done", "true"), kind="batch"),
+    for made in (example("writer"), writers(), web(), rolls("v0"), leaver(), each(), job("done", says("done", "true"), kind="batch"),
                  job("goes-on", says("goes-on", '[ "$(wc -l < %s/goes-on)" = 1 ] || exit 0; exec sleep 100000' % NOTES), kind="batch")):
         node.register(made)
     wait_deployed(node, "web", 0)
@@ -150,8 +165,9 @@ def before(node):
         wait_said(name, n)
     case.until(lambda: [a["ClientStatus"] for a in node.allocs("done")] == ["complete"], PATIENCE, "the batch job to be complete")
     case.until(lambda: written() >= 3, PATIENCE, "lines to be written to the volume")
+    case.until(lambda: len(marked(STORE)) == WRITERS, PATIENCE, "all writers to write")
     with open(NOTES + "/allocs", "w", encoding="ascii") as f:
-        json.dump({name: [a["ID"] for a in node.allocs(name)] for name in ("web", "done", "goes-on", "leaver")}, f)
+        json.dump({name: [a["ID"] for a in node.allocs(name)] for name in ("web", "done", "goes-on", "leaver", "writers")}, f)
     os.sync()
     node.register(rolls("v1"))
     node.do("DELETE", "/v1/job/leaver")
@@ -217,10 +233,25 @@ def test_the_volume(node, _remembered):
     case.until(lambda: written() > lines[0] >= 3, PATIENCE, "more lines than %s" % lines)
 
 
+def test_no_task_has_written_beside_its_volume(node, remembered):
+    """Each writer continues on its volume. The file system of the data directory, seen without what is mounted on it, has none of
+    their files."""
+    sizes = {path: os.path.getsize(path) for path in marked(STORE)}
+    case.equal(len(sizes), WRITERS, "volumes of the writers")
+    case.until(lambda: all(os.path.getsize(path) > size for path, size in sizes.items()), PATIENCE, "all writers to go on")
+    case.equal(sorted(a["ID"] for a in node.allocs("writers")), sorted(remembered["writers"]), "allocations of the writers")
+    below = "/run/below"
+    os.mkdir(below)
+    subprocess.run(["mount", "--bind", "/", below], check=True)
+    case.equal(marked(below + node.data), [], "files on the root disk")
+    case.equal(len(marked(below + STORE)), WRITERS, "files that the bind mount shows")
+    subprocess.run(["umount", below], check=True)
+
+
 def test_nothing_else_is_left(node, _remembered):
     r = subprocess.run(["drover", "leaks"], stdout=subprocess.PIPE, check=False, encoding="utf-8")
     case.equal((r.returncode, r.stdout), (0, "no leaks\n"), "drover leaks")
-    for name in ("writer", "web", "rolls", "leaver", "each", "done", "goes-on", "late", "csi-local"):
+    for name in ("writer", "writers", "web", "rolls", "leaver", "each", "done", "goes-on", "late", "csi-local"):
         node.purge(name, PATIENCE)
 
 
