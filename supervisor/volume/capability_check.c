@@ -31,7 +31,8 @@ same_mount(const capability *asked, const capability *confirmed)
 	return true;
 }
 
-/* A confirmed access mode UNKNOWN stands for all. */
+/* A confirmed access mode UNKNOWN stands for all, and so does an access type that is not set: there
+ * are plugins that confirm only the mode. */
 static bool
 covers(const capability *confirmed, const capability *asked)
 {
@@ -42,6 +43,8 @@ covers(const capability *confirmed, const capability *asked)
 	if (mode != CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__UNKNOWN &&
 	    mode != asked->access_mode->mode)
 		return false;
+	if (confirmed->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET)
+		return true;
 	return confirmed->access_type_case == asked->access_type_case &&
 	       (asked->access_type_case != CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT ||
 		   same_mount(asked, confirmed));

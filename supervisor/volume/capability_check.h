@@ -11,8 +11,8 @@
  * Checks an answer to ValidateVolumeCapabilities. One without `confirmed` and without a message
  * says nothing and counts as agreement, as for Nomad's clients; one with a message is a refusal.
  * Otherwise each requested capability of *asked must be among the confirmed ones, because an older
- * plugin may have skipped fields that it does not know. Returns 0, or -EINVAL with the plugin's
- * words.
+ * plugin may have skipped fields that it does not know. A confirmed capability that lacks the
+ * access mode or type stands for all of them. Returns 0, or -EINVAL with the plugin's words.
  */
 int capability_check(const struct csi_volume *asked,
     const Csi__V1__ValidateVolumeCapabilitiesResponse *rep, struct err *e);

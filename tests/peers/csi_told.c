@@ -11,7 +11,7 @@
  *   created     the topology of new volumes, as segments
  *   max         how many volumes the node takes
  *   confirm     "no": the answer to ValidateVolumeCapabilities has no `confirmed`, but the rest of
- *               the file as its message
+ *               the file as its message; "modes": only the access modes are confirmed
  *   METHOD      a gRPC status and a message: the answer to each call of this method. If the status
  *               follows "once", the file is removed by the call.
  *   METHOD.hang calls of this method are never answered
@@ -191,12 +191,19 @@ validate(struct answer *a, const uint8_t *data, size_t len)
 	    CSI__V1__VALIDATE_VOLUME_CAPABILITIES_RESPONSE__INIT;
 	Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed confirmed =
 	    CSI__V1__VALIDATE_VOLUME_CAPABILITIES_RESPONSE__CONFIRMED__INIT;
+	Csi__V1__VolumeCapability modes[ITEMS_MAX], *list[ITEMS_MAX];
 	char text[512];
 
 	log_call("ValidateVolumeCapabilities", req->volume_id, "");
 	confirmed.n_volume_capabilities = req->n_volume_capabilities;
 	confirmed.volume_capabilities = req->volume_capabilities;
-	if (read_file("confirm", text, sizeof text)) {
+	if (read_file("confirm", text, sizeof text) && strncmp(text, "modes", 5) == 0) {
+		for (size_t i = 0; i < req->n_volume_capabilities && i < ITEMS_MAX; i++) {
+			csi__v1__volume_capability__init(list[i] = &modes[i]);
+			modes[i].access_mode = req->volume_capabilities[i]->access_mode;
+		}
+		confirmed.volume_capabilities = list;
+	} else if (*text) {
 		rep.message = text + strcspn(text, " ") + (strchr(text, ' ') != NULL);
 		confirmed.n_volume_capabilities = 0;
 	}

@@ -48,6 +48,9 @@ def test_the_controller_confirms_a_volume():
     put("b")  # an answer that says nothing is agreement
     plugin.tell("confirm", "yes but not these")
     refused(400, "does not confirm single-node-writer with file-system", "c")
+    plugin.tell("confirm", "modes")  # and neither a file system nor a block device
+    put("c")
+    forget("c")
     plugin.untell("confirm")
     case.equal([v["ID"] for v in node.ask("/v1/volumes", type="csi")], ["a", "b"])
     # All volumes of a request are registered, or none.
