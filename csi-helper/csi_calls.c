@@ -109,6 +109,7 @@ start_in_slot(struct csi *csi, struct csi_call **slot, const struct csi_open_plu
 	call->method = method;
 	call->timeout_ms = timeout_ms;
 	call->started_ms = clock_ms();
+	csi_secrets_take(&call->secrets, req);
 	csi_call_start(&csi->grpc, call, plugin->channel, find_method(method)->name, req);
 	return call;
 }
@@ -248,10 +249,13 @@ find_origin(const struct csi_call *call)
 	return CSI_CALL_REP__ORIGIN__PLUGIN;
 }
 
-/* Writes the text of gRPC or of the plugin as one printable line. */
+/* Writes the text of gRPC or of the plugin, without the secrets of the request, as one printable
+ * line. */
 static void
 say_status(const struct csi_call *call, CsiCallRep__Origin origin, char message[CSI_MESSAGE_SIZE])
 {
+	char said[CSI_MESSAGE_SIZE + 3]; /* with the whole of a character that does not fit */
+
 	switch (origin) {
 	case CSI_CALL_REP__ORIGIN__DEADLINE:
 		(void)snprintf(
@@ -263,8 +267,9 @@ say_status(const struct csi_call *call, CsiCallRep__Origin origin, char message[
 		    CSI_ANSWER_BYTES_MAX / 1024, CSI_METADATA_BYTES_MAX / 1024);
 		break;
 	default:
-		(void)utf8_sanitize(
-		    message, CSI_MESSAGE_SIZE, call->result.message, call->result.message_len);
+		(void)utf8_sanitize(message, CSI_MESSAGE_SIZE, said,
+		    csi_secrets_hide(&call->secrets, call->result.message, call->result.message_len,
+			said, sizeof said));
 	}
 }
 

@@ -231,6 +231,7 @@ void
 csi_call_free(struct csi_call *call)
 {
 	state_free(call->state);
+	csi_secrets_done(&call->secrets);
 	free(call);
 }
 

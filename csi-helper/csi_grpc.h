@@ -12,6 +12,7 @@
 
 #include "common/err.h"
 #include "common/list.h"
+#include "csi-helper/csi_secrets.h"
 #include "proto/csi_limits.h"
 
 /* Limits of an answer's message and of its metadata, which has the text of a status with three
@@ -33,6 +34,7 @@ struct csi_call {
 	bool cancelled;      /* by csi_call_cancel() */
 	/* Set in a probe: the call that ended with UNAVAILABLE, and waits for the probe's end. */
 	struct csi_call *about;
+	struct csi_secrets secrets;  /* of the request */
 	STAILQ_ENTRY(csi_call) link; /* of ended calls */
 
 	struct {
