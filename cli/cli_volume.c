@@ -227,7 +227,7 @@ print_claims(const struct cli *cli, const json_t *volume)
 static int
 show_volume(struct cli *cli, const char *id, struct err *e)
 {
-	cleanup_free char *target = cli_target("/v1/volume/csi/%s", id);
+	cleanup_free char *target = cli_target("/v1/volume/csi/%s?refresh=true", id);
 	cleanup_json json_t *volume = NULL;
 	char size[CLI_TIME_SIZE], mount[CLI_OPTIONS_SIZE];
 	int r = cli_api_fetch(cli, target, &volume, e);
@@ -251,6 +251,7 @@ show_volume(struct cli *cli, const char *id, struct err *e)
 	cli_field("Access Mode", "%s", cli_json_str(volume, "AccessMode"));
 	cli_field("Attachment Mode", "%s", cli_json_str(volume, "AttachmentMode"));
 	cli_field("Mount Options", "%s", cli_volume_options(volume, NULL, mount));
+	cli_volume_print_here(cli, volume);
 	print_claims(cli, volume);
 	cli_volume_print_uses(cli, volume);
 	return 0;

@@ -24,6 +24,10 @@ void cli_volume_print_uses_of_alloc(struct cli *cli, const json_t *alloc);
 void cli_volume_print_uses(struct cli *cli, const json_t *volume);
 void cli_volume_print_uses_of_node(struct cli *cli, const char *node_id);
 
+/* Prints what the node that answers knows about the volume: how full it is, its condition and its
+ * mounts. Nothing if it is not mounted there. */
+void cli_volume_print_here(const struct cli *cli, const json_t *volume);
+
 #define CLI_OPTIONS_SIZE 128
 /* Formats the mount options: the request's if it has some, else the volume's own (also if request
  * is NULL). The API never shows mount flags. Returns buf. */

@@ -97,6 +97,7 @@ static const struct field csi_volume_fields[] = {
 	F_LIST(allocations, "Allocations", alloc, .flags = FIELD_NO_WIRE),
 	F_INT(current_readers, "CurrentReaders", .flags = FIELD_NO_WIRE),
 	F_INT(current_writers, "CurrentWriters", .flags = FIELD_NO_WIRE),
+	F_POINTER(here, "ThisNode", volume_here, .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 };
 MODEL_TYPE(
     csi_volume, csi_volume_fields, .name = "volume", .title = 1 + offsetof(struct csi_volume, id));
@@ -156,6 +157,7 @@ static const struct field csi_volume_view_fields[] = {
 	F_INT(modify_time, "ModifyTime"),
 	F_UINT(create_index, "CreateIndex"),
 	F_UINT(modify_index, "ModifyIndex"),
+	F_POINTER(here, "ThisNode", volume_here, .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 };
 const struct type csi_volume_view_type = {
 	.name = "volume",

@@ -7,6 +7,7 @@
 #include "model/alloc.h"
 #include "model/csi.h"
 #include "model/engine/field.h"
+#include "model/volume_here.h"
 
 /* The API and the wire use the numbers. */
 enum claim_mode { CLAIM_READ, CLAIM_WRITE, CLAIM_GC };
@@ -80,6 +81,7 @@ struct csi_volume {
 	struct strings read_allocs, write_allocs;
 	MODEL_LIST(struct alloc) allocations;
 	int64_t current_readers, current_writers;
+	struct volume_here *here; /* what this node knows; NULL: it is not mounted here */
 };
 
 MODEL_DECLARE(csi_claim);

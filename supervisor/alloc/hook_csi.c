@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/list.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_hooks.h"
@@ -420,6 +421,16 @@ on_volume_lost(struct sup *sup, const struct id *alloc, const char *alias)
 	}
 }
 
+static void
+on_volume_state(struct sup *sup, const struct id *alloc, const char *alias, const char *text)
+{
+	struct sup_alloc *sa = alloc_find(sup, alloc);
+	cleanup_free char *event = mem_printf("csi_hook: %s", text);
+
+	if (sa && sa->runner && sa->runner->phase == ALLOC_RUNNING)
+		alloc_tell_tasks(sa->runner, EVENT_HOOK_MESSAGE, event);
+}
+
 /* --- after the tasks --- */
 
 /* A volume that could not be unmounted keeps its claim, so that no other node writes to it.
@@ -532,6 +543,7 @@ watch_volumes(struct sup *sup)
 {
 	volumes_report_gone(sup, on_volume_gone);
 	volumes_report_lost(sup, on_volume_lost);
+	volumes_report_state(sup, on_volume_state);
 }
 
 static void

@@ -19,6 +19,7 @@
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_calls.h"
+#include "supervisor/volume/volume_stats.h"
 
 /* A request of mount_expand(). */
 struct growth {
@@ -75,6 +76,7 @@ mount_free(struct mount *m)
 {
 	struct growth *g;
 
+	volume_stats_leave(m);
 	LIST_REMOVE(m, link);
 	unindex(m);
 	turn_forget_write(m->sup, &m->row);
@@ -105,6 +107,8 @@ mount_set_step(struct mount *m, enum mount_step step)
 {
 	m->step = step;
 	m->state.published = step == MOUNT_PUBLISHED;
+	if (m->state.published)
+		volume_stats_watch(m->sup);
 	turn_write(m->sup, &m->row);
 	/*
 	 * The row is synced before the first call of mounting or unmounting, and at the end, which
@@ -361,6 +365,7 @@ mount_advance(struct mount *m)
 {
 	if (m->busy || m->step == MOUNT_GONE)
 		return;
+	volume_stats_yield(m);
 	if (m->unmounting)
 		end_growths(m);
 	if (volume_is_busy(m)) {

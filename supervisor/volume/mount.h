@@ -49,6 +49,7 @@ struct mount {
 	struct err refused; /* the error of an unpublish, until the directory is known to be free */
 	struct err note;    /* what drover unmounted by itself; code 0: nothing */
 	struct volume_trouble trouble;
+	struct volume_level *level; /* volume_stats.c; NULL: there are no statistics */
 	volume_cb *cb;
 	void *arg;
 };
@@ -59,7 +60,9 @@ struct volumes {
 	volume_gone_cb *gone;   /* NULL: nothing depends on it */
 	volume_grown_cb *grown; /* as gone */
 	volume_lost_cb *lost;   /* as gone */
+	volume_state_cb *state; /* as gone */
 	struct volume_repair *repair;
+	struct volume_stats *stats;
 };
 
 /* For journal.h: a line about the mount. */

@@ -7,6 +7,7 @@
 
 #define CALL_TIMEOUT_MS  120000 /* as in Nomad's clients */
 #define PROBE_TIMEOUT_MS 5000
+#define STATS_TIMEOUT_MS 10000
 
 static struct plugin_call *
 send_call(const struct volume_call *c, const CsiCallReq *req)
@@ -116,6 +117,23 @@ volume_send_probe(const struct volume_call *c)
 	req.probe = &probe;
 	return plugin_call(
 	    c->sup, c->rec->plugin, CSI_PLUGIN_NODE, &req, PROBE_TIMEOUT_MS, c->cb, c->arg);
+}
+
+struct plugin_call *
+volume_send_stats(const struct volume_call *c)
+{
+	Csi__V1__NodeGetVolumeStatsRequest stats = CSI__V1__NODE_GET_VOLUME_STATS_REQUEST__INIT;
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+	cleanup_call_args struct call_args args = { 0 };
+
+	stats.volume_id = c->rec->external_id;
+	stats.volume_path = call_args_target(&args, c->rec);
+	if (c->rec->stages)
+		stats.staging_target_path = call_args_staging(&args, c->rec);
+	req.call_case = CSI_CALL_REQ__CALL_NODE_GET_VOLUME_STATS;
+	req.node_get_volume_stats = &stats;
+	return plugin_call(
+	    c->sup, c->rec->plugin, CSI_PLUGIN_NODE, &req, STATS_TIMEOUT_MS, c->cb, c->arg);
 }
 
 struct plugin_call *

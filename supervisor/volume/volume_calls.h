@@ -26,6 +26,8 @@ volume_send volume_send_stage, volume_send_publish, volume_send_unpublish, volum
 volume_send volume_send_probe;
 /* Expands it to the size that c->volume has at its plugin. */
 volume_send volume_send_due_expand;
+/* NodeGetVolumeStats, of a published volume. Each try times out after 10 s. */
+volume_send volume_send_stats;
 /* limit_bytes 0: no limit. */
 struct plugin_call *volume_send_expand(
     const struct volume_call *c, int64_t required_bytes, int64_t limit_bytes);

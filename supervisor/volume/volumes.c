@@ -21,6 +21,7 @@
 #include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_repair.h"
+#include "supervisor/volume/volume_stats.h"
 
 static int
 load_row(void *arg, const struct store_row *row, struct err *e)
@@ -56,6 +57,7 @@ volumes_new(struct sup *sup, struct err *e)
 {
 	sup->volumes = mem_new(struct volumes);
 	sup->volumes->repair = volume_repair_new(sup);
+	sup->volumes->stats = volume_stats_new(sup);
 	return store_each(sup->store, STMT_MOUNT_ALL, NULL, 0, load_row, sup, e);
 }
 
@@ -67,6 +69,7 @@ volumes_free(struct sup *sup)
 	volume_repair_free(sup->volumes->repair);
 	while (!LIST_EMPTY(&sup->volumes->mounts))
 		mount_free(LIST_FIRST(&sup->volumes->mounts));
+	volume_stats_free(sup->volumes->stats);
 	hash_done(&sup->volumes->by_volume);
 	hash_done(&sup->volumes->by_alloc);
 	free_p(&sup->volumes);
@@ -380,6 +383,12 @@ void
 volumes_report_lost(struct sup *sup, volume_lost_cb *cb)
 {
 	sup->volumes->lost = cb;
+}
+
+void
+volumes_report_state(struct sup *sup, volume_state_cb *cb)
+{
+	sup->volumes->state = cb;
 }
 
 void

@@ -120,6 +120,11 @@ void volumes_report_grown(struct sup *sup, volume_grown_cb *cb);
  * else has unmounted it, and once a minute until volume_mount() has succeeded. */
 typedef void volume_lost_cb(struct sup *sup, const struct id *alloc, const char *alias);
 void volumes_report_lost(struct sup *sup, volume_lost_cb *cb);
+/* Called when the volume has become abnormal or almost full, or is not any more: text is a
+ * sentence. */
+typedef void volume_state_cb(
+    struct sup *sup, const struct id *alloc, const char *alias, const char *text);
+void volumes_report_state(struct sup *sup, volume_state_cb *cb);
 /* After a restart: undoes the mounts of allocs that no hook will unmount. has_hooks() gets NULL for
  * an alloc that does not exist. */
 void volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa));

@@ -10,6 +10,9 @@
  *   segments    the node's topology: "key=value", one a line
  *   created     the topology of new volumes, as segments
  *   max         how many volumes the node takes
+ *   usage       what NodeGetVolumeStats says: total, used, available and unit (1 bytes, 2 inodes),
+ *               perhaps twice
+ *   condition   "1" if the volume is abnormal, else "0", and the message
  *   confirm     "no": the answer to ValidateVolumeCapabilities has no `confirmed`, but the rest of
  *               the file as its message; "modes": only the access modes are confirmed
  *   METHOD      a gRPC status and a message: the answer to each call of this method. If the status
@@ -183,6 +186,38 @@ get_node_info(struct answer *a, const uint8_t *data, size_t len)
 }
 
 static void
+get_stats(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__NodeGetVolumeStatsRequest *req =
+	    csi__v1__node_get_volume_stats_request__unpack(NULL, len, data);
+	Csi__V1__NodeGetVolumeStatsResponse rep = CSI__V1__NODE_GET_VOLUME_STATS_RESPONSE__INIT;
+	Csi__V1__VolumeCondition condition = CSI__V1__VOLUME_CONDITION__INIT;
+	Csi__V1__VolumeUsage usage[ITEMS_MAX / 4], *list[ITEMS_MAX / 4];
+	int numbers[ITEMS_MAX];
+	char text[512];
+
+	log_call("NodeGetVolumeStats", req->volume_id, req->volume_path);
+	rep.usage = list;
+	for (size_t n = read_numbers("usage", numbers) / 4; rep.n_usage < n; rep.n_usage++) {
+		const int *from = numbers + rep.n_usage * 4;
+		Csi__V1__VolumeUsage *u = list[rep.n_usage] = &usage[rep.n_usage];
+
+		csi__v1__volume_usage__init(u);
+		u->total = from[0];
+		u->used = from[1];
+		u->available = from[2];
+		u->unit = (Csi__V1__VolumeUsage__Unit)from[3];
+	}
+	if (read_file("condition", text, sizeof text)) {
+		condition.abnormal = text[0] == '1';
+		condition.message = text + 2;
+		rep.volume_condition = &condition;
+	}
+	pack(a, &rep.base);
+	csi__v1__node_get_volume_stats_request__free_unpacked(req, NULL);
+}
+
+static void
 validate(struct answer *a, const uint8_t *data, size_t len)
 {
 	Csi__V1__ValidateVolumeCapabilitiesRequest *req =
@@ -324,6 +359,7 @@ static const struct method {
 	{ "NodePublishVolume", publish, false },
 	{ "NodeUnpublishVolume", unpublish, false },
 	{ "NodeExpandVolume", expand_node, false },
+	{ "NodeGetVolumeStats", get_stats, false },
 };
 
 /* Sets the status that a file commands for this method. */

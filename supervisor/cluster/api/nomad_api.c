@@ -13,6 +13,7 @@
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/rpc/rpc_claim.h"
+#include "supervisor/volume/volume_stats.h"
 
 #define CALL_MS     30000
 #define FALLBACK_MS 3000 /* timeout if this node can answer from its own state */
@@ -47,7 +48,8 @@ on_gone(struct api_held *held)
 
 /* Answers. */
 
-/* The servers' answer contains claims in their internal form; the API shows the model's form. */
+/* The servers' answer contains claims in their internal form; the API shows the model's form, with
+ * what this node knows about the volume. */
 void
 reply_volume(struct api_req *req, const void *body, size_t len)
 {
@@ -61,6 +63,8 @@ reply_volume(struct api_req *req, const void *body, size_t len)
 		api_reply_error(req, 404, "volume not found");
 	else {
 		csi_volume_fill_view(rep.volume);
+		rep.volume->here = volume_here_make(
+		    api_req_sup(req), str(rep.volume->namespace), str(rep.volume->id));
 		api_reply_model(req, &csi_volume_view_type, rep.volume);
 	}
 }

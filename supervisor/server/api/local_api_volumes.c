@@ -10,6 +10,7 @@
 #include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/server/claim/claims.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volume_stats.h"
 #include "supervisor/volume/volumes.h"
 #include "supervisor/server/job/local_marks.h"
 #include "supervisor/server/claim/local_claims.h"
@@ -63,6 +64,7 @@ view_volume(struct local *l, struct local_volume *lv, bool with_allocs, struct c
 		return;
 	add_alloc_stubs(l, ret, &ret->read_allocs);
 	add_alloc_stubs(l, ret, &ret->write_allocs);
+	ret->here = volume_here_make(l->base.sup, lv->vol.namespace, lv->vol.id);
 }
 
 void
@@ -100,9 +102,11 @@ local_api_find_volume(struct sup *sup, struct api_req *req)
 	return lv;
 }
 
-void
-local_api_get_volume(struct sup *sup, struct api_req *req)
+/* The volume may have been deregistered since the request came. */
+static void
+reply_volume(struct sup *sup, void *arg)
 {
+	struct api_req *req = arg;
 	struct local_volume *lv = local_api_find_volume(sup, req);
 	cleanup_done(csi_volume) struct csi_volume view;
 
@@ -111,6 +115,21 @@ local_api_get_volume(struct sup *sup, struct api_req *req)
 		return;
 	view_volume(local_of_sup(sup), lv, true, &view);
 	api_reply_model(req, &csi_volume_view_type, &view);
+}
+
+/* With ?refresh=true the plugin is asked first how full the volume is, and about its condition. */
+void
+local_api_get_volume(struct sup *sup, struct api_req *req)
+{
+	bool refresh = false;
+	struct err e = { 0 };
+
+	if (api_query_bool(req, "refresh", &refresh, &e) < 0)
+		api_reply_error(req, 400, "invalid refresh value");
+	else if (refresh)
+		volume_stats_ask(sup, api_namespace(req), api_param(req, 0), reply_volume, req);
+	else
+		reply_volume(sup, req);
 }
 
 int
