@@ -23,6 +23,7 @@ static const struct field mount_record_fields[] = {
 	F_STRING(staging, "Staging"),
 	F_STRING(staged_fs_type, "StagedFsType"),
 	F_ENUM(staged_access, "StagedAccess", csi_access_names),
+	F_BOOL(staged_bare, "StagedBare"),
 	F_STRING(container_root, "ContainerRoot"),
 	F_STRING(boot_id, "BootID"),
 	F_ENUM(kind, "Kind", csi_plugin_kind_names),

@@ -21,6 +21,7 @@ struct mount_record {
 	char *staging; /* the usage that names the staging directory: that of its first user */
 	char *staged_fs_type; /* what it was staged with, as far as other users depend on it */
 	enum csi_access staged_access;
+	bool staged_bare; /* the plugin has mounted nothing on the staging directory */
 	char *boot_id; /* the boot in which it was mounted */
 	enum csi_plugin_kind kind;
 	bool stages, read_only;

@@ -29,8 +29,8 @@ static void make_dir(struct mount *m), call_plugin(struct mount *m), prove(struc
     probe(struct mount *m), remove_dir(struct mount *m), settle(struct mount *m),
     expand(struct mount *m);
 
-/* If make_dir() finds something mounted there, the next action, which is the plugin's, is already
- * done and is skipped. */
+/* If make_dir() finds something mounted there, or staged for another alloc, the next action, which
+ * is the plugin's, is already done and is skipped. */
 static const struct mount_action way_in[] = {
 	{ MOUNT_MOUNTING, true, make_dir, NULL },
 	{ MOUNT_MOUNTING, true, call_plugin, volume_send_stage },
@@ -158,7 +158,7 @@ choose_staging(struct mount *m)
 	turn_durable(m->sup);
 }
 
-/* Notes with what the volume is staged. */
+/* Notes with what the volume is staged, or only published if the plugin does not stage. */
 static void
 note_staged(struct mount *m)
 {
@@ -166,6 +166,16 @@ note_staged(struct mount *m)
 
 	str_set(&m->rec.staged_fs_type, options ? options->fs_type : NULL);
 	m->rec.staged_access = m->capability.access_mode;
+	turn_write(m->sup, &m->row);
+}
+
+/* After NodeStage: notes whether the plugin has mounted something. */
+static void
+note_bare(struct mount *m)
+{
+	struct err e = { 0 };
+
+	m->rec.staged_bare = is_mounted(m, true, &e) == 0;
 	turn_write(m->sup, &m->row);
 }
 
@@ -204,8 +214,19 @@ join_staging(struct mount *m, struct err *e)
 	if (o) {
 		str_set(&m->rec.staged_fs_type, other->staged_fs_type);
 		m->rec.staged_access = other->staged_access;
+		m->rec.staged_bare = other->staged_bare;
 	}
 	return 0;
+}
+
+/* Returns whether the plugin has staged the volume for another alloc, which uses it, and has
+ * mounted nothing on the staging directory. */
+static bool
+is_staged_bare(const struct mount *m)
+{
+	const struct mount *o = other_user(m);
+
+	return o && o->step == MOUNT_PUBLISHED && o->rec.staged_bare;
 }
 
 /* --- directories --- */
@@ -221,6 +242,8 @@ on_dir_made(struct sup *sup, void *arg, int r, const void *msg, int fd, const st
 		r = is_mounted(m, m->at->staging, &why);
 		e = &why;
 	}
+	if (r == 0 && m->at->staging)
+		r = is_staged_bare(m);
 	if (r == 1 && m->at->staging && join_staging(m, &why) < 0)
 		r = why.code;
 	if (r < 0) {
@@ -229,7 +252,7 @@ on_dir_made(struct sup *sup, void *arg, int r, const void *msg, int fd, const st
 	}
 	if (r == 0 && m->at->staging)
 		note_staged(m);
-	m->at += r == 1; /* already mounted */
+	m->at += r == 1; /* already mounted, or staged */
 	begin_next(m);
 }
 
@@ -321,6 +344,8 @@ on_called(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct
 	mount_note_effect(m);
 	m->plugin_call = NULL;
 	m->detached = m->unmounting && r >= 0;
+	if (r >= 0 && !m->unmounting && m->at->staging)
+		note_bare(m);
 	if (r < 0 && may_forgive(m, rep, r))
 		m->refused = *e;
 	else if (r < 0) {
@@ -459,6 +484,8 @@ mount_begin(struct mount *m)
 		m->note.code = 0;
 	if (!m->unmounting) {
 		m->settling = false;
+		if (!m->begun)
+			note_staged(m);
 		if (!m->begun && m->rec.stages)
 			choose_staging(m);
 		begin_action(

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin that stages a volume without a mount on the staging directory: here it publishes a device. The volume is staged once for several
+allocs, however each uses it."""
+import os
+
+from lib import api, build_dir, case, csi, loop
+
+MODE = {"AccessMode": "multi-node-multi-writer", "AttachmentMode": "block-device"}
+
+
+def start_plugin():
+    script = 'CSI_BAD_DEVICE=%s exec %s "$${CSI_ENDPOINT#unix://}" requests=%s' % (
+        disk.path, os.path.join(build_dir(), "tests", "csi_bad"), requests)
+    node.register(api.job("plugin", "/bin/sh", ["-c", script], CSIPluginConfig={"ID": "disks", "Type": "monolith", "MountDir": "/csi"}))
+    wait_healthy()
+
+
+def wait_healthy():
+    case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "a healthy plugin")
+
+
+def create(size):
+    node.do("PUT", "/v1/volume/csi/disk/create", {"Volumes": [{"ID": "disk", "Name": "disk", "PluginID": "disks",
+                                                               "RequestedCapacityMin": size, "RequestedCapabilities": [MODE]}]})
+
+
+def use(name, **request):
+    node.register(api.job(name, "/bin/sleep", ["1000"], driver="exec", group={"Volumes": {"v": {
+        "Name": "v", "Type": "csi", "Source": "disk", **MODE, **request}}}, VolumeMounts=[{"Volume": "v", "Destination": "/disk"}]))
+    node.wait_running(name)
+
+
+def counts():
+    return [len(csi.calls(requests, call)) for call in ("NodeStageVolume", "NodePublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume")]
+
+
+def test_a_volume_is_staged_once():
+    use("one")
+    use("two", ReadOnly=True)
+    case.equal(counts(), [1, 2, 0, 0])
+
+
+def test_the_last_user_unstages():
+    node.purge("one")
+    case.until(lambda: counts() == [1, 2, 1, 0], 20, "one unmount")
+    use("three")
+    case.equal(counts(), [1, 3, 1, 0])
+    node.purge("two")
+    node.purge("three")
+    case.until(lambda: counts() == [1, 3, 3, 1], 20, "the last unmount")
+    use("four")
+    case.equal(counts(), [2, 4, 3, 1])
+    node.purge("four")
+    case.until(lambda: counts() == [2, 4, 4, 2], 20, "the unmount")
+    node.do("DELETE", "/v1/volume/csi/disk/delete")
+    node.purge("plugin")
+    case.until(lambda: node.ask("/v1/agent/leaks") == [], 20, "no leaks")
+
+
+base = case.directory()
+requests = base + "/requests"
+with open(requests, "w", encoding="ascii"):
+    os.chmod(base, 0o777)
+    os.chmod(requests, 0o666)
+with loop.Loop() as disk, api.Node() as node:
+    start_plugin()
+    create(1 << 20)
+    case.run(globals())
