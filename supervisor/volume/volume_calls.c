@@ -92,6 +92,10 @@ volume_send_expand(const struct volume_call *c, int64_t required_bytes, int64_t 
 {
 	Csi__V1__NodeExpandVolumeRequest expand = CSI__V1__NODE_EXPAND_VOLUME_REQUEST__INIT;
 	Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
+	/* Its mount flags are not in the row. */
+	struct mount_options options = { .fs_type = c->rec->staged_fs_type };
+	const struct csi_capability capability = { .access_mode = c->rec->staged_access,
+		.attachment_mode = c->rec->block ? CSI_BLOCK_DEVICE : CSI_FILE_SYSTEM };
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 	cleanup_call_args struct call_args args = { 0 };
 
@@ -102,6 +106,8 @@ volume_send_expand(const struct volume_call *c, int64_t required_bytes, int64_t 
 	range.required_bytes = required_bytes;
 	range.limit_bytes = limit_bytes;
 	expand.capacity_range = &range;
+	if (capability.access_mode != CSI_ACCESS_NONE) /* in the row of an older drover */
+		expand.volume_capability = call_args_capability(&args, &capability, &options);
 	req.call_case = CSI_CALL_REQ__CALL_NODE_EXPAND_VOLUME;
 	req.node_expand_volume = &expand;
 	return send_call(c, &req);

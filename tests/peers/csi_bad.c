@@ -155,15 +155,23 @@ node_get_info(struct answer *a, const uint8_t *data, size_t len)
 static void
 node_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 {
-	Csi__V1__NodeServiceCapability__RPC rpc = CSI__V1__NODE_SERVICE_CAPABILITY__RPC__INIT;
-	Csi__V1__NodeServiceCapability cap = CSI__V1__NODE_SERVICE_CAPABILITY__INIT,
-				       *caps[] = { &cap };
+	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {
+		CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME,
+		CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME, /* of a device */
+	};
+	Csi__V1__NodeServiceCapability__RPC rpcs[2];
+	Csi__V1__NodeServiceCapability caps_of[2], *caps[2];
 	Csi__V1__NodeGetCapabilitiesResponse rep = CSI__V1__NODE_GET_CAPABILITIES_RESPONSE__INIT;
 
-	rpc.type = CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME;
-	cap.type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
-	cap.rpc = &rpc;
-	rep.n_capabilities = 1;
+	for (size_t i = 0; i < 2; i++) {
+		csi__v1__node_service_capability__rpc__init(&rpcs[i]);
+		csi__v1__node_service_capability__init(&caps_of[i]);
+		rpcs[i].type = types[i];
+		caps_of[i].type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
+		caps_of[i].rpc = &rpcs[i];
+		caps[i] = &caps_of[i];
+	}
+	rep.n_capabilities = device ? 2 : 1;
 	rep.capabilities = caps;
 	pack(a, &rep.base);
 }

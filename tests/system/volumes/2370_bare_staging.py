@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A plugin that stages a volume without a mount on the staging directory: here it publishes a device. The volume is staged once for several
-allocs, however each uses it."""
+allocs, however each uses it, and NodeExpandVolume says how it was staged."""
 import os
 
 from lib import api, build_dir, case, csi, loop
@@ -39,6 +39,16 @@ def test_a_volume_is_staged_once():
     use("one")
     use("two", ReadOnly=True)
     case.equal(counts(), [1, 2, 0, 0])
+
+
+def test_the_expansion_says_how_it_is_staged():
+    node.replace_supervisor()  # what it says is in the row
+    wait_healthy()
+    create(2 << 20)
+    made = csi.calls(requests, "NodeExpandVolume")
+    case.equal(len(made), 2)
+    for call in made:
+        case.equal((call["volume_capability"]["access_mode"]["mode"], "block" in call["volume_capability"]), (5, True), str(call))
 
 
 def test_the_last_user_unstages():
