@@ -4,8 +4,7 @@
 
     tests/nomad/isolated.py SCRIPT [ARGUMENT...]
 
-Directories of programs that an argument, $NOMAD_NEXT or $CSI_DRIVER names stay visible, also below /tmp and the others that are empty for
-it."""
+Directories of programs that an argument or one of PROGRAMS names stay visible, also below /tmp and the others that are empty for it."""
 import argparse
 import importlib.machinery
 import importlib.util
@@ -15,6 +14,7 @@ import signal
 import sys
 import tempfile
 
+PROGRAMS = ("NOMAD_NEXT", "CSI_DRIVER", "CSI_HOSTPATH", "CSI_HOSTPATH_OLD")  # variables of the environment
 HERE = os.path.dirname(os.path.abspath(__file__))
 loader = importlib.machinery.SourceFileLoader("runner", os.path.join(HERE, "..", "run"))
 runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("runner", loader))
@@ -32,7 +32,7 @@ def main():
     if os.geteuid() != 0:
         print("%s needs root: it starts agents" % sys.argv[0], file=sys.stderr)
         return 1
-    words = sys.argv[2:] + (os.environ.get("NOMAD_NEXT", "") + " " + os.environ.get("CSI_DRIVER", "")).split()
+    words = sys.argv[2:] + " ".join(os.environ.get(name, "") for name in PROGRAMS).split()
     directory = tempfile.mkdtemp(prefix="dt-", dir="/var/tmp")
     os.chmod(directory, 0o755)
     signal.signal(signal.SIGTERM, runner.stop)

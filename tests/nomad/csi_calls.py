@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls that csi-driver-host-path writes to its log (-v=5), in a form that can be compared: ids, paths and names are replaced.
+
+    calls = csi_calls.Log(path, names={"n1": "NODE"})
+    calls.mark("create")
+    ...
+    calls.steps()  # {"create": [Call, ...]}
+"""
+import json
+import re
+
+# Calls that clients make periodically or at a moment of their own choice: only whether they are made can be compared.
+PERIODIC = {"Identity/Probe", "Identity/GetPluginInfo", "Identity/GetPluginCapabilities", "Controller/ControllerGetCapabilities",
+            "Node/NodeGetInfo", "Node/NodeGetCapabilities", "Node/NodeGetVolumeStats", "Controller/GetCapacity",
+            "Controller/ControllerGetVolume", "GroupController/GroupControllerGetCapabilities"}
+ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# The names of numbers that are easier to read.
+MODES = {1: "SINGLE_NODE_WRITER", 2: "SINGLE_NODE_READER_ONLY", 3: "MULTI_NODE_READER_ONLY", 4: "MULTI_NODE_SINGLE_WRITER",
+         5: "MULTI_NODE_MULTI_WRITER", 6: "SINGLE_NODE_SINGLE_WRITER", 7: "SINGLE_NODE_MULTI_WRITER"}
+
+
+def flat(value, at=""):
+    """Returns {path of a member: value} of a JSON object."""
+    if isinstance(value, dict):
+        found = {}
+        for key, inner in value.items():
+            key = {"AccessType": "", "Type": ""}.get(key, key)
+            found.update(flat(inner, ".".join(x for x in (at, key) if x)))
+        return found or {at: "{}"}
+    if isinstance(value, list):
+        found = {}
+        for i, inner in enumerate(value):
+            found.update(flat(inner, "%s[%d]" % (at, i)))
+        return found or {at: "[]"}
+    if at.endswith("access_mode.mode"):
+        value = MODES.get(value, value)
+    return {at: str(value)}
+
+
+class Call:
+    """method: such as Node/NodeStageVolume; request: {member: value}; error: the driver's words, or nothing."""
+
+    def __init__(self, said, names):
+        self.method = said["Method"].replace("/csi.v1.", "", 1).lstrip("/")
+        self.request = {k: names.replace(k, v) for k, v in flat(said["Request"] or {}).items()}
+        self.error = names.replace("error", re.sub(r"rpc error: code = (\w+) desc = .*", r"\1", said["Error"] or "", flags=re.S))
+
+    def __str__(self):
+        members = " ".join("%s=%s" % item for item in sorted(self.request.items()))
+        return "%s %s%s" % (self.method, members, " -> " + self.error if self.error else "")
+
+
+class Names:
+    """Replaces what differs between two runs of the same step. names: {word: its replacement}."""
+
+    def __init__(self, names):
+        self.names, self.paths = names, {}
+
+    def replace(self, member, text):
+        kind = {"staging_target_path": "staging", "target_path": "target", "volume_path": "path"}.get(member)
+        if kind and text:
+            count = sum(1 for known in self.paths.values() if known.startswith(kind))
+            return self.paths.setdefault(text, "%s%d" % (kind, count + 1))
+        for word, instead in self.names.items():
+            text = text.replace(word, instead)
+        return ID.sub("ID", text)
+
+
+class Log:
+    """path: the file that the driver appends its log to."""
+
+    def __init__(self, path, names=()):
+        self.path, self.names, self.marks = path, dict(names), []
+        with open(path, "a", encoding="utf-8"):
+            pass
+
+    def text(self):
+        with open(self.path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def mark(self, step):
+        """From now on the calls belong to this step."""
+        self.marks.append((step, len(self.text())))
+
+    def said(self, start=0, end=None):
+        """Returns the calls of a part of the log, as the driver wrote them."""
+        return [json.loads(part) for part in re.findall(r"gRPCCall: (\{.*\})$", self.text()[start:end], re.M)]
+
+    def steps(self):
+        """Returns {step: its calls}, without the periodic ones."""
+        found, text = {}, self.text()
+        for i, (step, start) in enumerate(self.marks):
+            end = self.marks[i + 1][1] if i + 1 < len(self.marks) else len(text)
+            names = Names(self.names)
+            calls = [Call(s, names) for s in self.said(start, end)]
+            found.setdefault(step, []).extend(c for c in calls if c.method not in PERIODIC)
+        return found
+
+    def periodic(self):
+        """Returns the methods of PERIODIC that were called."""
+        return {s["Method"].replace("/csi.v1.", "", 1) for s in self.said()} & PERIODIC

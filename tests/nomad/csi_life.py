@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole life of volumes of csi-driver-host-path, as a table of steps that runs alone, on a node of real servers, and on their own client.
+
+    place = csi_life.Place(csi_life.Alone(node), "n1")
+    place.live()
+    place.log.steps()
+
+The environment names the programs: CSI_HOSTPATH, and CSI_HOSTPATH_OLD, the version that is upgraded."""
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+
+from lib import api, case
+from lib.cluster import processes_of
+import csi_calls
+from real import S
+
+MIB = 1 << 20
+MODE = "multi-node-multi-writer"
+FILES = {"AccessMode": MODE, "AttachmentMode": "file-system"}
+DEVICE = {"AccessMode": "single-node-writer", "AttachmentMode": "block-device"}
+SECRETS = {"user": "joe", "key": "s3cr3t"}
+AGAIN = {"Attempts": 100, "Interval": 3600 * S, "Delay": S // 10, "Mode": "fail"}
+
+
+class Alone:
+    """An agent without servers."""
+
+    def __init__(self, node):
+        self.node = node
+
+    def request(self, method, path, body=None):
+        return self.node.do(method, path, body)
+
+    def text(self, path):
+        return self.node.request("GET", path).text
+
+
+class Cluster:
+    """Real servers. fields: of each job, such as its constraints."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def request(self, method, path, body=None):
+        return self.server.request(method, path, body)
+
+    def text(self, path):
+        try:
+            with urllib.request.urlopen("http://%s:%d%s" % (self.server.ip, self.server.ports[0], path), timeout=60) as answer:
+                return answer.read().decode()
+        except urllib.error.HTTPError as e:
+            return e.read().decode()
+
+
+def driver(version="CSI_HOSTPATH"):
+    """Returns the path of the driver's program."""
+    path = os.environ.get(version)
+    if not path:
+        case.skip(version + "=path/to/hostpathplugin is not set")
+    return os.path.abspath(path)
+
+
+class Place:
+    """One node on which volumes are used, with a driver of its own. what: Alone or Cluster. restart: replaces the node's agent."""
+
+    def __init__(self, what, name, restart=None, options=()):
+        self.what, self.name, self.restart, self.options = what, name, restart, list(options)
+        self.top = case.directory()
+        os.chmod(self.top, 0o777)
+        os.makedirs(self.top + "/state")
+        os.chmod(self.top + "/state", 0o777)
+        self.plugin = "hp-" + name
+        self.log = csi_calls.Log(self.top + "/log", {"-" + name: "-NODE", '"%s"' % name: "NODE"})
+        os.chmod(self.top + "/log", 0o666)
+        self.specs = {}  # the volumes, as they were created
+        self.told = {}  # what each step found, to be compared
+
+    # --- the API ---
+
+    def ask(self, path):
+        return self.what.request("GET", path)
+
+    def do(self, path, body=None, method="PUT"):
+        return self.what.request(method, path, body if body is not None or method == "DELETE" else {})
+
+    def id(self, name):
+        return "%s-%s" % (name, self.name)
+
+    def run(self, made, *more):
+        made["Job"]["Constraints"] = [{"LTarget": "${node.unique.name}", "RTarget": self.name, "Operand": "="}, *more]
+        self.do("/v1/jobs", made)
+
+    def allocs(self, job):
+        return sorted(self.ask("/v1/job/%s/allocations" % self.id(job)), key=lambda a: a["CreateIndex"])
+
+    def running(self, job):
+        """Waits until exactly one alloc of the job is to run, and runs. Returns its id."""
+        def look():
+            wanted = [a for a in self.allocs(job) if a["DesiredStatus"] == "run" and a["ClientStatus"] not in ("failed", "complete")]
+            return len(wanted) == 1 and wanted[0]["ClientStatus"] == "running" and wanted[0]["ID"]
+        try:
+            return case.until(look, 90, self.id(job) + " to run")
+        except AssertionError as e:
+            raise AssertionError("%s\n%s" % (e, "\n".join(self.why(a) for a in self.allocs(job)))) from None
+
+    def why(self, alloc):
+        states = self.ask("/v1/allocation/" + alloc["ID"])["TaskStates"] or {}
+        return "%s %s %s: %s" % (alloc["ID"], alloc["ClientStatus"], alloc["ClientDescription"], [
+            e["DisplayMessage"] for s in states.values() for e in s["Events"] or ()])
+
+    def stop(self, job):
+        self.do("/v1/job/%s?purge=true" % self.id(job), method="DELETE")
+        case.until(lambda: all(a["ClientStatus"] in ("complete", "failed", "lost") for a in self.allocs_of_all(job)), 90,
+                   "the end of " + self.id(job))
+
+    def wait_end(self, job, alloc):
+        case.until(lambda: [a["ClientStatus"] for a in self.allocs(job) if a["ID"] == alloc] in (["complete"], []), 90, "the end of " + alloc)
+
+    def allocs_of_all(self, job):
+        return [a for a in self.ask("/v1/allocations") if a["JobID"] == self.id(job)]
+
+    def said(self, alloc):
+        """Returns what the task wrote."""
+        return self.what.text("/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % alloc)
+
+    def wait_said(self, alloc, words):
+        case.until(lambda: words in self.said(alloc).split(), 60, "%r from %s; it wrote %r" % (words, alloc, self.said(alloc)))
+
+    # --- plugins and volumes ---
+
+    def start_plugin(self, version="CSI_HOSTPATH"):
+        """Registers the driver as a job, or its new version. The directories that it makes must be writable for all, because tasks are not root."""
+        command = "umask 0; exec %s -endpoint $CSI_ENDPOINT -statedir %s/state -nodeid %s -capacity slow=100Mi -v=5 %s 2>>%s" % (
+            driver(version), self.top, self.name, " ".join(self.options), self.log.path)
+        before = [a["ID"] for a in self.allocs_of_all("plugin")]
+        self.run(api.job(self.id("plugin"), "/bin/sh", ["-c", command], Env={"BEFORE": str(before)}, group={"RestartPolicy": AGAIN}, CSIPluginConfig={
+            "ID": self.plugin, "Type": "monolith", "MountDir": "/csi"}))
+        case.until(lambda: self.running("plugin") not in before, 60, "the driver to run")
+        case.until(self.healthy, 90, "the driver to be healthy")
+
+    def found(self):
+        """Returns the plugin as the API shows it; nothing while it is unknown."""
+        try:
+            return self.ask("/v1/plugin/csi/" + self.plugin)
+        except AssertionError:
+            return None
+
+    def healthy(self):
+        """Returns whether the plugin's newest instance is the one in use."""
+        found = self.found()
+        newest = self.allocs("plugin")[-1]["ID"]
+        halves = [info for kind in ("Controllers", "Nodes") for info in ((found or {}).get(kind) or {}).values()]
+        return len(halves) == 2 and all(h["Healthy"] and h["AllocID"] == newest for h in halves)
+
+    def make(self, name, capability=FILES, size=4 * MIB, **more):
+        """Creates a volume. Returns what was answered."""
+        self.specs[name] = {"ID": self.id(name), "Name": self.id(name), "PluginID": self.plugin, "RequestedCapacityMin": size,
+                            "Secrets": SECRETS, "RequestedCapabilities": [capability], **more}
+        return self.do("/v1/volume/csi/%s/create" % self.id(name), {"Volumes": [self.specs[name]]})["Volumes"][0]
+
+    def expand(self, name, size):
+        return self.make(name, **{**{"capability": self.specs[name]["RequestedCapabilities"][0]}, **{
+            k: v for k, v in self.specs[name].items() if k in ("Parameters", "MountOptions", "RequestedCapacityMax")}, "size": size})
+
+    def volume(self, name):
+        return self.ask("/v1/volume/csi/" + self.id(name))
+
+    def use(self, job, volume, script, capability=FILES, read_only=False, options=None, env=None):
+        """Registers a job that uses the volume at /d. Returns its alloc once it runs."""
+        request = {"Name": "v", "Type": "csi", "Source": self.id(volume), "ReadOnly": read_only, **capability}
+        if options:
+            request["MountOptions"] = options
+        self.run(api.job(self.id(job), "/bin/sh", ["-c", script + "; echo end; exec sleep 1000"], driver="exec", Env=env or {},
+                         VolumeMounts=[{"Volume": "v", "Destination": "/d", "ReadOnly": read_only}],
+                         group={"RestartPolicy": AGAIN, "Volumes": {"v": request}}))
+        alloc = self.running(job)
+        self.wait_said(alloc, "end")
+        return alloc
+
+    def free(self, *names):
+        """Waits until nobody uses the volumes."""
+        for name in names:
+            case.until(lambda n=name: not self.volume(n)["WriteAllocs"] and not self.volume(n)["ReadAllocs"], 120,
+                       "the claims of %s to be released" % self.id(name))
+
+    def mounts(self):
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            return [line for line in f if "/%s/" % self.plugin in line and "/per-alloc/" in line]
+
+    # --- the steps ---
+
+    def live(self, steps=None):
+        for name, step in steps or STEPS:
+            self.log.mark(name)
+            began = time.monotonic()
+            try:
+                self.told[name] = step(self)
+            except AssertionError as e:
+                raise AssertionError("%s, step «%s»: %s" % (self.name, name, e)) from e
+            print("      %-20s %6.2f s  %s" % (name, time.monotonic() - began, self.told[name]), flush=True)
+        self.log.mark("after")
+
+
+def create(p):
+    made = p.make("data", Parameters={"kind": "slow", "colour": "blue"}, MountOptions={"FSType": "ext4", "MountFlags": ["noatime"]},
+                  RequestedCapacityMax=64 * MIB)
+    return made["Capacity"], made["Context"], [t["Segments"] == {"topology.hostpath.csi/node": p.name} for t in made["Topologies"] or ()]
+
+
+def register(p):
+    """A volume that the driver has is deregistered, and registered by the driver's name for it."""
+    made = p.volume("data")
+    p.do("/v1/volume/csi/" + p.id("data"), method="DELETE")
+    p.do("/v1/volume/csi/" + p.id("data"), {"Volumes": [dict(p.specs["data"], ExternalID=made["ExternalID"], Context=made["Context"])]})
+    return made["ExternalID"] == p.volume("data")["ExternalID"]
+
+
+WRITE = "echo $NOMAD_ALLOC_INDEX >> /d/log; cat /d/log"
+
+
+def write(p):
+    p.use("writer", "data", WRITE)
+    return len(p.mounts())
+
+
+def read(p):
+    alloc = p.use("reader", "data", "cat /d/log; echo no >> /d/log || echo refused", read_only=True)
+    return p.said(alloc).split(), len(p.mounts())
+
+
+def options(p):
+    """A second writer, with mount options of its own."""
+    alloc = p.use("other", "data", WRITE, options={"FSType": "ext4", "MountFlags": ["nodev", "noexec"]})
+    return p.said(alloc).split()
+
+
+def stop_second(p):
+    for job in ("reader", "other"):
+        p.stop(job)
+    case.until(lambda: len(p.mounts()) == 1, 90, "only the writer's mount to be left")
+
+
+def expand_in_use(p):
+    return p.expand("data", 8 * MIB)["Capacity"], p.volume("data")["Capacity"]
+
+
+def restart(p):
+    """The agent of the node is replaced; task and mount stay."""
+    alloc = p.running("writer")
+    pids, mounts = processes_of(alloc), len(p.mounts())
+    p.restart()
+    case.equal((p.running("writer"), processes_of(alloc), len(p.mounts())), (alloc, pids, mounts), "alloc, processes and mounts")
+    case.until(p.healthy, 90, "the driver to be healthy again")
+
+
+def upgrade(p):
+    """The driver is upgraded while a volume is in use."""
+    alloc, old = p.running("writer"), p.running("plugin")
+    p.start_plugin()
+    p.wait_end("plugin", old)
+    case.equal((p.running("writer"), len(p.mounts())), (alloc, 1), "the writer and its mount")
+
+
+def replace(p):
+    """A new version of the job: the volume is unmounted for the old alloc and mounted for the new one."""
+    old = p.running("writer")
+    p.use("writer", "data", WRITE + "; : changed")
+    case.equal(p.running("writer") != old, True, "a new alloc")
+
+
+def stop(p):
+    p.stop("writer")
+    p.free("data")
+    case.until(lambda: not p.mounts(), 60, "the volume to be unmounted")
+
+
+def expand_unused(p):
+    return p.expand("data", 12 * MIB)["Capacity"]
+
+
+def snapshots(p):
+    taken, = p.do("/v1/volumes/snapshot", {"Snapshots": [{"SourceVolumeID": p.id("data"), "Name": p.id("then"), "Secrets": SECRETS,
+                                                          "Parameters": {"depth": "full"}}]})["Snapshots"]
+    kept = p.ask("/v1/volumes/snapshot?plugin_id=" + p.plugin)["Snapshots"]
+    p.snapshot = taken["ID"]
+    return [k["ID"] == taken["ID"] for k in kept], taken["ExternalSourceVolumeID"] == p.volume("data")["ExternalID"]
+
+
+def contents(p, name):
+    """Returns what the volume stores, read by a job."""
+    alloc = p.use("look", name, "cat /d/log")
+    found = p.said(alloc).split()
+    p.stop("look")
+    p.free(name)
+    return found
+
+
+def from_snapshot(p):
+    p.make("old", size=12 * MIB, SnapshotID=p.snapshot)
+    return contents(p, "old")
+
+
+def clone(p):
+    p.make("copy", size=12 * MIB, CloneID=p.volume("data")["ExternalID"])
+    return contents(p, "copy")
+
+
+def delete_snapshot(p):
+    p.do("/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s" % (p.plugin, p.snapshot), method="DELETE")
+    return p.ask("/v1/volumes/snapshot?plugin_id=" + p.plugin)["Snapshots"] or []
+
+
+def listing(p):
+    listed = p.ask("/v1/volumes/external?plugin_id=" + p.plugin)["Volumes"]
+    return sorted(v["ExternalID"] for v in listed) == sorted(p.volume(n)["ExternalID"] for n in ("data", "old", "copy"))
+
+
+def block(p):
+    p.make("disk", DEVICE)
+    p.use("disk", "disk", "printf kept | dd of=/d conv=notrunc,fsync", DEVICE)
+    p.stop("disk")
+    p.free("disk")
+    alloc = p.use("disk", "disk", "dd if=/d bs=4 count=1; echo", DEVICE)
+    return p.said(alloc).split()
+
+
+def expand_block(p):
+    return p.expand("disk", 8 * MIB)["Capacity"]
+
+
+def stop_block(p):
+    p.stop("disk")
+    p.free("disk")
+
+
+def delete(p):
+    for name in ("data", "old", "copy", "disk"):
+        p.do("/v1/volume/csi/%s/delete" % p.id(name), method="DELETE")
+    return p.ask("/v1/volumes/external?plugin_id=" + p.plugin)["Volumes"] or []
+
+
+def end(p):
+    p.stop("plugin")
+    case.until(lambda: not p.found(), 90, "the plugin to be unknown")
+    case.equal([f for f in os.listdir(p.top + "/state") if f != "state.json"], [], "what the driver stores")
+
+
+STEPS = [
+    ("start", lambda p: p.start_plugin("CSI_HOSTPATH_OLD" if os.environ.get("CSI_HOSTPATH_OLD") else "CSI_HOSTPATH")),
+    ("create", create),
+    ("register", register),
+    ("write", write),
+    ("read", read),
+    ("options", options),
+    ("stop second users", stop_second),
+    ("expand in use", expand_in_use),
+    ("restart agent", restart),
+    ("upgrade driver", upgrade),
+    ("replace user", replace),
+    ("stop", stop),
+    ("expand unused", expand_unused),
+    ("snapshot", snapshots),
+    ("from snapshot", from_snapshot),
+    ("clone", clone),
+    ("delete snapshot", delete_snapshot),
+    ("list", listing),
+    ("block", block),
+    ("expand block", expand_block),
+    ("stop block", stop_block),
+    ("delete", delete),
+    ("end", end),
+]
+
+
+def shown(steps):
+    """Returns the calls of steps as lines."""
+    return json.dumps({name: [str(c) for c in calls] for name, calls in steps.items()}, indent=1)
