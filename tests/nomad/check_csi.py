@@ -6,13 +6,24 @@ In namespaces of its own:
     CSI_HOSTPATH=path CSI_HOSTPATH_OLD=path tests/nomad/isolated.py tests/nomad/check_csi.py PATH [test_…]…
 
 PATH is the servers' program. CSI_HOSTPATH_OLD is an older version of the driver, which is upgraded in use."""
+import contextlib
 import os
 import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import agent, api, case  # noqa: E402
+from lib.cluster import node_of  # noqa: E402
+import alike  # noqa: E402
+import client  # noqa: E402
+import csi_calls  # noqa: E402
 import csi_life  # noqa: E402
+import real  # noqa: E402
+
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "csi.md")
+ATTACH = ("-enable-attach", "-check-volume-lifecycle", "-attach-limit=3")
+# What the original client cannot do with this driver: a volume has one staging path there for each kind of use.
+ORIGINAL_FAILS = ("read", "options")
 
 
 def alone(*options):
@@ -25,15 +36,69 @@ def alone(*options):
     return place
 
 
+def chroot():
+    """Returns the lines of the original client's configuration for exec tasks: only what their scripts need."""
+    paths = {p: "/bin/sh" if p.endswith("dash") else p for p in (*alike.CHROOT, "/usr/bin/cat", "/usr/bin/dd")}
+    return "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % item for item in paths.items())
+
+
+@contextlib.contextmanager
+def cluster(beats=real.PATIENT):
+    """Two nodes and an original client. Yields the servers, and a function that restarts an agent by its name."""
+    with real.Server(beats=beats) as server, node_of(server, name="n1") as one, node_of(server, name="n2") as two, \
+            client.Original(server, "n3", chroot()) as original:
+        case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {"n1", "n2", "n3"}, 120, "three nodes")
+
+        def again():
+            original.kill()
+            original.start()
+            case.until(lambda: original.get("/v1/agent/self")[0] == 200, 60, "the original client")
+        yield server, {"n1": one.replace_supervisor, "n2": two.replace_supervisor, "n3": again}
+    shutil.rmtree("/run/mount", ignore_errors=True)
+
+
+def compare(theirs, ours, what):
+    """Checks that the driver was called in the same way, and prints what is different on purpose."""
+    rows = csi_calls.differences(theirs.log.steps(), ours.log.steps())
+    left = csi_calls.unexplained(rows, csi_calls.explained(TABLE))
+    for row in rows:
+        print("    %s %s: %s" % ("  " if row not in left else "!!", what, " | ".join(row)), flush=True)
+    for name, found in theirs.told.items():
+        if found != ours.told[name]:
+            print("       %s: step «%s»: theirs %s, ours %s" % (what, name, found, ours.told[name]), flush=True)
+    return left
+
+
+def in_a_cluster(*options):
+    """Lives the whole life on three nodes, one after the other, and compares the calls. Returns the places."""
+    with cluster() as (server, restart):
+        places = {n: csi_life.Place(csi_life.Cluster(server), n, restart[n], options) for n in ("n3", "n1", "n2")}
+        for name, place in places.items():
+            print("    on " + name, flush=True)
+            place.live(may_fail=ORIGINAL_FAILS if name == "n3" else ())
+    return places
+
+
+def both(*options):
+    places = in_a_cluster(*options)
+    single = alone(*options)
+    wrong = compare(places["n3"], places["n1"], "in a cluster") + compare(places["n1"], places["n2"], "the second node") + \
+        compare(places["n3"], single, "alone")
+    case.equal(wrong, [], "differences without a reason in " + TABLE)
+
+
 def test_the_whole_life_alone():
-    place = alone()
-    print('CALLS', csi_life.shown(place.log.steps()), place.told, place.log.periodic())
+    alone()
+    alone(*ATTACH)
 
 
-def test_the_whole_life_with_attachments_alone():
+def test_the_whole_life():
+    both()
+
+
+def test_the_whole_life_with_attachments():
     """The driver refuses to stage what is not attached, to detach what is staged, and to delete what is attached."""
-    place = alone("-enable-attach", "-check-volume-lifecycle", "-attach-limit=3")
-    print('CALLS', csi_life.shown(place.log.steps()), place.told, place.log.periodic())
+    both(*ATTACH)
 
 
 case.run(globals())

@@ -99,3 +99,39 @@ class Log:
     def periodic(self):
         """Returns the methods of PERIODIC that were called."""
         return {s["Method"].replace("/csi.v1.", "", 1) for s in self.said()} & PERIODIC
+
+
+# --- comparison ---
+
+def differences(theirs, ours):
+    """Compares the calls of two lives, {step: calls}. Returns rows (step, method, what, theirs, ours): what is a member of the request, "error",
+    or "calls" for how often it is called."""
+    rows = []
+    for step in theirs:
+        for method in sorted({c.method for c in theirs[step] + ours[step]}):
+            a, b = ([c for c in calls if c.method == method] for calls in (theirs[step], ours[step]))
+            if len(a) != len(b):
+                rows.append((step, method, "calls", str(len(a)), str(len(b))))
+            for one, other in zip(a, b):
+                members = {m: (one.request.get(m, "-"), other.request.get(m, "-")) for m in {*one.request, *other.request}}
+                members["error"] = one.error or "-", other.error or "-"
+                rows += [(step, method, m, *values) for m, values in sorted(members.items()) if values[0] != values[1]]
+        if [c.method for c in theirs[step]] != [c.method for c in ours[step]] and \
+                sorted(c.method for c in theirs[step]) == sorted(c.method for c in ours[step]):
+            rows.append((step, "-", "order", *(" ".join(c.method.split("/")[1] for c in x[step]) for x in (theirs, ours))))
+    return rows
+
+
+def explained(path):
+    """Returns the differences that a table of this document gives a reason for: (step, call, what), each possibly "all"."""
+    with open(path, encoding="utf-8") as f:
+        return set(re.findall(r"^\| ([\w ]+) \| (\w+) \| ([\w.`]+) \| [^|]+ \| [^|]+ \|", f.read(), re.M))
+
+
+def unexplained(rows, known):
+    """Returns the rows that no difference of explained() covers."""
+    def covers(entry, row):
+        step, method, what = row[0], row[1].split("/")[-1], re.sub(r"\[\d+\]", "", row[2])
+        return entry[0] in ("all", step) and entry[1] in ("all", method) and (
+            entry[2].strip("`") == "all" or what.startswith(entry[2].strip("`")))
+    return [row for row in rows if not any(covers(entry, row) for entry in known)]

@@ -69,9 +69,8 @@ local_api_list_external(struct sup *sup, struct api_req *req)
 		volume_list(sup, plugin, per_page(req), next_token(req), on_external, req);
 }
 
-/* Reads the secrets of the header, "key=value,key=value"; parts without = are ignored. */
-static void
-read_secrets(const struct api_req *req, struct string_map *ret)
+void
+local_api_read_secrets(const struct api_req *req, struct string_map *ret)
 {
 	const char *header = api_header(req, "X-Nomad-CSI-Secrets");
 	cleanup_free char *text = header ? mem_strdup(header) : NULL;
@@ -104,11 +103,24 @@ local_api_list_snapshots(struct sup *sup, struct api_req *req)
 	csi_volume_init(&vol);
 	if (!plugin)
 		return;
-	read_secrets(req, &vol.secrets);
+	local_api_read_secrets(req, &vol.secrets);
 	snapshot_list(sup, plugin, per_page(req), next_token(req), &vol.secrets, on_snapshots, req);
 }
 
-/* Reads the snapshot of {"Snapshots":[…]}: copies its volume, and sets *ret_name to its name. */
+static void
+merge_map(struct string_map *ret, const json_t *from)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)from, key, value)
+		if (json_is_string(value))
+			string_map_set(ret, key, json_string_value(value));
+}
+
+/* Reads the snapshot of {"Snapshots":[…]}: sets the plugin and the names of its volume in *ret, the
+ * volume's secrets with those of the request, and the request's parameters; *ret_name is its name.
+ */
 static int
 read_snapshot(struct sup *sup, struct api_req *req, struct csi_volume *ret, const char **ret_name,
     struct err *e)
@@ -127,7 +139,12 @@ read_snapshot(struct sup *sup, struct api_req *req, struct csi_volume *ret, cons
 	if (!lv || !*str(lv->vol.external_id))
 		return err_say(e, -ENOENT, "volume not found: %.140s", source);
 	*ret_name = str(json_string_value(json_object_get(s, "Name")));
-	csi_volume_copy(&lv->vol, ret);
+	str_set(&ret->plugin_id, lv->vol.plugin_id);
+	str_set(&ret->external_id, lv->vol.external_id);
+	for (size_t i = 0; i < lv->vol.secrets.n; i++)
+		string_map_set(&ret->secrets, lv->vol.secrets.v[i].key, lv->vol.secrets.v[i].value);
+	merge_map(&ret->secrets, json_object_get(s, "Secrets"));
+	merge_map(&ret->parameters, json_object_get(s, "Parameters"));
 	return 0;
 }
 
@@ -170,6 +187,6 @@ local_api_delete_snapshot(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 400, "snapshot_id is missing");
 		return;
 	}
-	read_secrets(req, &vol.secrets);
+	local_api_read_secrets(req, &vol.secrets);
 	snapshot_delete(sup, plugin, id, &vol.secrets, on_snapshot_deleted, req);
 }

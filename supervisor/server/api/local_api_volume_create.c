@@ -209,6 +209,18 @@ on_deleted(struct sup *sup, void *arg, int r, const struct err *e)
 	api_reply_text(op->req, 200, "application/json", "", 0);
 }
 
+/* Deletes it with its secrets and those of the request. */
+static void
+begin_deletion(struct sup *sup, struct volume_op *op)
+{
+	cleanup_done(csi_volume) struct csi_volume vol;
+
+	csi_volume_init(&vol);
+	csi_volume_copy(&op->lv->vol, &vol);
+	local_api_read_secrets(op->req, &vol.secrets);
+	volume_delete(sup, &vol, on_deleted, op);
+}
+
 /* If the end of the volume's creation is unknown, only the plugin knows its id, so it is created
  * again before it is deleted. */
 static void
@@ -221,7 +233,7 @@ on_created_to_delete(struct sup *sup, void *arg, int r, const struct err *e)
 		return;
 	}
 	local_volume_changed(local_of_sup(sup), op->lv);
-	volume_delete(sup, &op->lv->vol, on_deleted, op);
+	begin_deletion(sup, op);
 }
 
 void
@@ -237,7 +249,7 @@ local_api_delete_volume(struct sup *sup, struct api_req *req)
 	lv->busy = "deleted";
 	turn_write(sup, &lv->row);
 	if (*str(lv->vol.external_id))
-		volume_delete(sup, &lv->vol, on_deleted, op);
+		begin_deletion(sup, op);
 	else
 		volume_create(sup, &lv->vol, on_created_to_delete, op);
 }
