@@ -6,19 +6,15 @@ In namespaces of its own:
     CSI_HOSTPATH=path CSI_HOSTPATH_OLD=path tests/nomad/isolated.py tests/nomad/check_csi.py PATH [test_…]…
 
 PATH is the servers' program. CSI_HOSTPATH_OLD is an older version of the driver, which is upgraded in use."""
-import contextlib
 import os
 import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import agent, api, case  # noqa: E402
-from lib.cluster import node_of  # noqa: E402
-import alike  # noqa: E402
-import client  # noqa: E402
 import csi_calls  # noqa: E402
 import csi_life  # noqa: E402
-import real  # noqa: E402
+import csi_nodes  # noqa: E402
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "csi.md")
 ATTACH = ("-enable-attach", "-check-volume-lifecycle", "-attach-limit=3")
@@ -29,32 +25,11 @@ ORIGINAL_FAILS = ("read", "options")
 def alone(*options):
     """Lives the whole life on an agent without servers. Returns the place."""
     with api.Node(args=agent.config_args('name = "n1"\n')) as node:
-        place = csi_life.Place(csi_life.Alone(node), "n1", node.replace_supervisor, options)
+        place = csi_life.Place(csi_life.Alone(node), "n1", csi_nodes.Ours(node), options)
         place.live()
         case.until(lambda: node.ask("/v1/agent/leaks") == [], 20, "no leaks")
     shutil.rmtree("/run/mount", ignore_errors=True)  # mount(8), which drivers call, writes its notes there
     return place
-
-
-def chroot():
-    """Returns the lines of the original client's configuration for exec tasks: only what their scripts need."""
-    paths = {p: "/bin/sh" if p.endswith("dash") else p for p in (*alike.CHROOT, "/usr/bin/cat", "/usr/bin/dd")}
-    return "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % item for item in paths.items())
-
-
-@contextlib.contextmanager
-def cluster(beats=real.PATIENT):
-    """Two nodes and an original client. Yields the servers, and a function that restarts an agent by its name."""
-    with real.Server(beats=beats) as server, node_of(server, name="n1") as one, node_of(server, name="n2") as two, \
-            client.Original(server, "n3", chroot()) as original:
-        case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {"n1", "n2", "n3"}, 120, "three nodes")
-
-        def again():
-            original.kill()
-            original.start()
-            case.until(lambda: original.get("/v1/agent/self")[0] == 200, 60, "the original client")
-        yield server, {"n1": one.replace_supervisor, "n2": two.replace_supervisor, "n3": again}
-    shutil.rmtree("/run/mount", ignore_errors=True)
 
 
 def compare(theirs, ours, what):
@@ -71,8 +46,8 @@ def compare(theirs, ours, what):
 
 def in_a_cluster(*options):
     """Lives the whole life on three nodes, one after the other, and compares the calls. Returns the places."""
-    with cluster() as (server, restart):
-        places = {n: csi_life.Place(csi_life.Cluster(server), n, restart[n], options) for n in ("n3", "n1", "n2")}
+    with csi_nodes.three() as (server, agents):
+        places = {n: csi_life.Place(csi_life.Cluster(server), n, agents[n], options) for n in ("n3", "n1", "n2")}
         for name, place in places.items():
             print("    on " + name, flush=True)
             place.live(may_fail=ORIGINAL_FAILS if name == "n3" else ())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole life of volumes of csi-driver-host-path, as a table of steps that runs alone, on a node of real servers, and on their own client.
 
-    place = csi_life.Place(csi_life.Alone(node), "n1")
+    place = csi_life.Place(csi_life.Alone(node), "n1", csi_nodes.Ours(node))
     place.live()
     place.log.steps()
 
@@ -39,7 +39,7 @@ class Alone:
 
 
 class Cluster:
-    """Real servers. fields: of each job, such as its constraints."""
+    """Real servers."""
 
     def __init__(self, server):
         self.server = server
@@ -64,10 +64,10 @@ def driver(version="CSI_HOSTPATH"):
 
 
 class Place:
-    """One node on which volumes are used, with a driver of its own. what: Alone or Cluster. restart: replaces the node's agent."""
+    """One node on which volumes are used, with a driver of its own. what: Alone or Cluster. agent: of csi_nodes. options: of the driver."""
 
-    def __init__(self, what, name, restart=None, options=()):
-        self.what, self.name, self.restart, self.options = what, name, restart, list(options)
+    def __init__(self, what, name, agent, options=()):
+        self.what, self.name, self.agent, self.options = what, name, agent, list(options)
         self.top = case.directory()
         os.chmod(self.top, 0o777)
         os.makedirs(self.top + "/state")
@@ -139,8 +139,7 @@ class Place:
         command = "umask 0; exec %s -endpoint $CSI_ENDPOINT -statedir %s/state -nodeid %s -capacity slow=100Mi -v=5 %s 2>>%s" % (
             driver(version), self.top, self.name, " ".join(self.options), self.log.path)
         before = [a["ID"] for a in self.allocs_of_all("plugin")]
-        self.run(api.job(self.id("plugin"), "/bin/sh", ["-c", command], Env={"BEFORE": str(before)}, group={"RestartPolicy": AGAIN}, CSIPluginConfig={
-            "ID": self.plugin, "Type": "monolith", "MountDir": "/csi"}))
+        self.run(api.job(self.id("plugin"), "/bin/sh", ["-c", command], Env={"BEFORE": str(before)}, group={"RestartPolicy": AGAIN}, CSIPluginConfig=self.agent.plugin(self.plugin)))
         case.until(lambda: self.running("plugin") not in before, 60, "the driver to run")
         case.until(self.healthy, 90, "the driver to be healthy")
 
@@ -257,7 +256,7 @@ def restart(p):
     """The agent of the node is replaced; task and mount stay."""
     alloc = p.running("writer")
     pids, mounts = processes_of(alloc), len(p.mounts())
-    p.restart()
+    p.agent.restart()
     case.equal((p.running("writer"), processes_of(alloc), len(p.mounts())), (alloc, pids, mounts), "alloc, processes and mounts")
     case.until(p.healthy, 90, "the driver to be healthy again")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # nomad.mk: an agent with real servers. Included by the Makefile, after the benches.
 
-.PHONY: check-nomad bench-nomad
+.PHONY: check-nomad check-csi bench-nomad
 check-nomad: all ## test with a real server, NOMAD=path/to/nomad (needs root); NOMAD_NEXT=path and CSI_DRIVER='command' add two tests
 	@failed=0; export DROVER_BUILD=$(BUILD); \
 	python3 -B tests/nomad/check.py "$(NOMAD)" || failed=1; \
@@ -13,5 +13,10 @@ check-nomad: all ## test with a real server, NOMAD=path/to/nomad (needs root); N
 	python3 -B tests/nomad/isolated.py tests/nomad/check_environment.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_placement.py "$(NOMAD)" || failed=1; \
 	exit $$failed
+check-csi: all ## test CSI_HOSTPATH=path/to/hostpathplugin alone and with NOMAD=path; CSI_HOSTPATH_OLD=path is upgraded in use
+	@failed=0; export DROVER_BUILD=$(BUILD) CSI_HOSTPATH='$(CSI_HOSTPATH)' CSI_HOSTPATH_OLD='$(CSI_HOSTPATH_OLD)'; \
+	for script in check_csi check_csi_moves; do \
+		python3 -B tests/nomad/isolated.py tests/nomad/$$script.py "$(NOMAD)" || failed=1; \
+	done; exit $$failed
 bench-nomad: $(BINARIES) $(BENCH_PROGRAMS) ## compare with the client of NOMAD=path/to/nomad (needs root)
 	@DROVER_BUILD=$(BUILD) python3 -B tests/nomad/isolated.py tests/nomad/bench_nomad.py "$(NOMAD)"
