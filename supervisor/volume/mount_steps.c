@@ -56,7 +56,11 @@ static const struct mount_action way_out[] = {
 };
 static const struct mount_action *const settling = &way_out[5], *const gone = &way_out[6];
 
-/* Returns another mount that uses the staged volume; NULL if there is none. */
+/*
+ * Returns another mount that uses the staged volume; NULL if there is none. For a mount that is
+ * being unmounted, one that has come to unstaging is none: it may have left that to this mount, and
+ * is only checked for late effects.
+ */
 static const struct mount *
 other_user(const struct mount *m)
 {
@@ -64,6 +68,7 @@ other_user(const struct mount *m)
 
 	while ((o = mount_next_of_volume(m, o)))
 		if (o != m && o->begun && o->rec.stages && o->step != MOUNT_GONE &&
+		    !(m->unmounting && o->step == MOUNT_UNSTAGING) &&
 		    str_eq(o->rec.staging, m->rec.staging))
 			return o;
 	return NULL;

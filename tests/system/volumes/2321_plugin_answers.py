@@ -197,6 +197,22 @@ def test_a_mount_that_appears_late_is_undone():
     no_mounts()
 
 
+def test_two_failed_users_of_a_volume_leave_no_staging_directory():
+    """The second one ends while the first is still being checked for a late mount."""
+    say()
+    created("both")
+    say("NodeStageVolume=status:13")
+    for name in ("first", "second"):
+        user(name, "both", AccessMode="multi-node-multi-writer")
+    for name in ("first", "second"):
+        case.until(lambda: alloc_of(name)["ClientStatus"] == "failed", 60, name + " to fail")
+    stop("first", "second")
+    say()
+    deleted("both")
+    case.equal(os.listdir(node.data + "/csi/monolith/bad/staging"), [], "staging directories")
+    no_mounts()
+
+
 def test_a_call_that_outlives_a_process_is_waited_for():
     for process in ("supervisor", "csi-helper"):
         name = "kill-" + process
