@@ -5,10 +5,12 @@
  * csi_bad SOCKET [connection=MODE] [log=FILE] [requests=FILE] [rules=FILE] [mounts=yes]
  *     [attach=FILE] [Method=BEHAVIOUR]...
  *
- * log: a line "Method volume" for each call, with " fs=TYPE flags=A,B" if it has a capability.
+ * log: a line "Method volume" for each call, with " fs=TYPE flags=A,B" if it has a capability, and
+ * " rule=RULE" if one applies.
  * requests: a line for each call: the method and its whole request in hexadecimal.
  * rules: the rules are read again from this file, before each call. mounts: NodeStageVolume mounts
- * a tmpfs, NodePublishVolume binds it, and so on; meanwhile other calls for the volume get ABORTED.
+ * a tmpfs, whose source is the volume's id, NodePublishVolume binds it, and so on; without staging,
+ * NodePublishVolume mounts one. Meanwhile other calls for the volume get ABORTED.
  * attach: the controller also attaches volumes, also read-only, and appends these calls to FILE,
  * one a line.
  *
@@ -466,7 +468,7 @@ static void
 mount_staging(const struct answer *a)
 {
 	if (!device && !is_mounted(a->staging))
-		(void)mount("bad", a->staging, "tmpfs", 0, "size=64k");
+		(void)mount(a->volume, a->staging, "tmpfs", 0, "size=64k");
 }
 
 static void
@@ -477,7 +479,11 @@ mount_target(const struct answer *a)
 	close_p(&fd);
 	if (!device)
 		(void)mkdir(a->target, 0700);
-	if (device || !is_mounted(a->target))
+	if (!device && is_mounted(a->target))
+		return;
+	if (!device && !a->staging[0])
+		(void)mount(a->volume, a->target, "tmpfs", 0, "size=64k");
+	else
 		(void)mount(device ? device : a->staging, a->target, NULL, MS_BIND, NULL);
 }
 
@@ -968,13 +974,14 @@ read_volume(struct answer *a, const uint8_t *data, size_t len)
 }
 
 static void
-log_call(const char *name, const struct answer *a)
+log_call(const char *name, const struct answer *a, const char *rule)
 {
 	FILE *f = log_path ? fopen(log_path, "ae") : NULL;
 
 	if (!f)
 		return;
-	fprintf(f, "%s %s%s\n", name, a->volume, a->options);
+	fprintf(f, "%s %s%s%s%s\n", name, a->volume, a->options, rule ? " rule=" : "",
+	    rule ? rule : "");
 	(void)fclose(f);
 }
 
@@ -992,13 +999,38 @@ log_request(const char *name, const uint8_t *data, size_t len)
 	(void)fclose(f);
 }
 
+/* Returns the behaviour of the rule for this call, and the rule in *ret_rule; NULL and NULL if none
+ * matches. Counts the call. */
+static const struct behaviour *
+choose_behaviour(const char *method, const char *volume, const char **ret_rule,
+    unsigned long *ret_value, unsigned *ret_nth)
+{
+	const struct behaviour *b;
+	unsigned long nth;
+
+	*ret_rule = NULL;
+	for (int i = 0; i < n_rules; i++) {
+		if (!strchr(rules[i], '=') || !rule_matches(rules[i], method, volume))
+			continue;
+		b = find_behaviour(rules[i], ret_value, &nth);
+		*ret_nth = ++n_calls[i];
+		if (nth != 0 && nth != *ret_nth)
+			continue;
+		*ret_rule = rules[i];
+		return b;
+	}
+	return NULL;
+}
+
 static void
 on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data, size_t len)
 {
 	const char *name = strrchr(path, '/') + 1;
 	struct answer *a = calloc(1, sizeof *a);
 	const struct behaviour *b;
-	unsigned long value, nth;
+	const char *rule;
+	unsigned long value;
+	unsigned nth;
 	pthread_t thread;
 
 	log_request(name, data, len);
@@ -1011,17 +1043,10 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 			a->status = 0;
 			methods[i].answer(a, data, len);
 		}
-	log_call(name, a);
-	for (int i = 0; i < n_rules; i++)
-		if (strchr(rules[i], '=') && rule_matches(rules[i], name, a->volume)) {
-			b = find_behaviour(rules[i], &value, &nth);
-			n_calls[i]++;
-			if (nth != 0 && nth != n_calls[i])
-				continue;
-			if (b)
-				b->apply(a, value, n_calls[i]);
-			break;
-		}
+	b = choose_behaviour(name, a->volume, &rule, &value, &nth);
+	log_call(name, a, rule);
+	if (b)
+		b->apply(a, value, nth);
 	if (a->never)
 		return;
 	if (!mounts || a->status != 0)

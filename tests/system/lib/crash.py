@@ -201,12 +201,22 @@ def left(node):
 
 def cut_power(node):
     """Simulates a reboot: everything ends at once, tasks and executors too, and the records say that it was another boot. Mounts stay."""
-    found = records(node)
+    def kill_all(pids):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):  # it ended with its executor
+                os.kill(pid, signal.SIGKILL)
+
     os.kill(node.pid, signal.SIGSTOP)  # so that it does not restart what is killed first
-    pids = [node.pid, *node.processes().values(), *(r[k] for r in found.values() for k in ("executor_pid", "task_pid"))]
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):  # it ended with its executor
-            os.kill(pid, signal.SIGKILL)
+    pids = [*node.processes().values(), node.pid]
+    kill_all(pids)
+    # An executor that has not started its task yet has a record with the pid 0, or none.
+    tasks = [r[k] for r in records(node).values() if r for k in ("executor_pid", "task_pid") if r[k]] + executors(node)
+    kill_all(tasks)
+    for path in task_cgroups(node):
+        with contextlib.suppress(FileNotFoundError), open(path + "/cgroup.procs", encoding="ascii") as f:
+            tasks += [int(line) for line in f]
+    kill_all(tasks)
+    pids += tasks
     node.process.wait()
     agent.wait_gone(pids)
     db = sqlite3.connect(node.data + "/state/state.db")
@@ -215,7 +225,9 @@ def cut_power(node):
         db.execute("UPDATE mount SET json = replace(json, ?, ?)", (f.read().strip(), OTHER_BOOT))
     db.commit()
     db.close()
-    for run, record in found.items():
+    for run, record in records(node).items():
+        if not record:
+            continue
         data = exe.RECORD.pack(**dict(record, boot_id=OTHER_BOOT.encode()))[:-8]
         with open("%s/run/%s.rec" % (node.data, run), "r+b") as f:
             f.write(data + struct.pack("<Q", exe.fnv1a(data)))

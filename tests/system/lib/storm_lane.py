@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lane of lib/storm.py: a plugin of its own, with which it runs one sequence after the other. After each it checks that nothing is left
+and that the volumes can be used."""
+import collections
+import os
+import queue
+import re
+import threading
+import time
+import traceback
+
+from . import api, build_dir, crash, storm_plan
+
+SETTLE_S = 240  # only ends the wait for what hangs: two call timeouts and what follows
+SHORT_S = 1.5   # then the plugin is restarted, and drover retries at once
+
+# Fails unless /data is the volume's own file system. $1: the volume's id at the plugin; $2: writes or reads.
+TASK = """
+while read -r _ _ _ _ at rest; do if [ "$at" = /data ]; then found="$rest"; fi; done < /proc/self/mountinfo
+me=$NOMAD_ALLOC_ID
+case "$found" in
+*" - tmpfs $1 "*) ;;
+*) echo "bad $me: /data is $found" >> /report/$1; exit 9 ;;
+esac
+if [ $2 = reads ]; then
+    if echo no > /data/reader; then echo "bad $me: a reader can write" >> /report/$1; fi
+    echo ok $me >> /report/$1
+    exec sleep 1000
+fi
+echo mark > /data/mark.$me || { echo "bad $me: cannot write" >> /report/$1; exit 9; }
+read -r kept < /data/mark.$me
+echo ok $me $kept >> /report/$1
+while sleep 1; do echo again > /data/mark.$me; done
+"""
+
+
+class Failure(Exception):
+    pass
+
+
+class Lane(threading.Thread):
+    def __init__(self, storm, number):
+        super().__init__(name="lane %d" % number)
+        self.storm, self.node, self.number = storm, storm.node, number
+        self.plugin = "p%d" % number
+        self.dir = os.path.join(storm.dir, self.plugin)
+        self.rules, self.log, self.attached = (os.path.join(self.dir, n) for n in ("rules", "log", "attach"))
+        os.mkdir(self.dir)
+        self.codes, self.plugin_kills, self.done = collections.Counter(), 0, 0
+        self.doing, self.plan, self.error = "nothing", None, None
+
+    # --- the plugin ---
+
+    def start_plugin(self):
+        stages, attaches = storm_plan.KINDS[self.number % len(storm_plan.KINDS)]
+        self.constant = "" if stages else " NodeGetCapabilities=none"
+        self.set_rules("")
+        words = ["log=" + self.log, "rules=" + self.rules, "mounts=yes"] + ["attach=" + self.attached] * attaches
+        script = 'exec %s "$${CSI_ENDPOINT#unix://}" "$@"' % os.path.join(build_dir(), "tests", "csi_bad")
+        self.node.register(api.job(self.plugin, "/bin/sh", ["-c", script, "csi_bad"] + words, Resources={"CPU": 5, "MemoryMB": 20},
+                                   group={"RestartPolicy": crash.RESTART}, CSIPluginConfig={
+                                       "ID": self.plugin, "Type": "monolith", "MountDir": "/csi", "HealthTimeout": 300 * 10**9}))
+        self.until(self.is_healthy, "the plugin to be healthy")
+
+    def is_healthy(self):
+        answer = self.node.request("GET", "/v1/plugin/csi/" + self.plugin)
+        return answer.status == 200 and answer.json["NodesHealthy"] == 1
+
+    def set_rules(self, words):
+        """The seed makes the text new, so that the plugin counts calls from here on."""
+        text = "%s seed-%s" % (words + self.constant, self.plan.seed if self.plan else 0)
+        with open(self.rules + ".new", "w", encoding="utf-8") as f:
+            f.write(text.strip())
+        os.rename(self.rules + ".new", self.rules)
+
+    def kill_plugin(self):
+        if self.storm.kill_tasks(self.plugin, lambda argv: argv[:1] and argv[0].endswith("/csi_bad") and "rules=" + self.rules in argv):
+            self.plugin_kills += 1
+
+    def count_calls(self):
+        """Counts the behaviours that calls met, and forgets the calls."""
+        with open(self.log, "a+", encoding="utf-8") as f:
+            f.seek(0)
+            for call, rule in (line.rstrip("\n").split(" rule=", 1) for line in f if " rule=" in line):
+                behaviour = re.sub("^at:[0-9]+:", "", rule.split("=", 1)[1])
+                if not call.startswith("NodeGetCapabilities"):
+                    self.codes[call.split(" ")[0], behaviour] += 1
+            f.truncate(0)
+
+    # --- waiting ---
+
+    def until(self, condition, what, seconds=SETTLE_S):
+        end, pause = time.monotonic() + seconds, 0.02
+        while not condition():
+            if time.monotonic() > end:
+                raise Failure("%s: not within %d s" % (what, seconds))
+            time.sleep(pause)
+            pause = min(0.2, pause * 1.5)
+
+    def soon(self, condition, seconds):
+        try:
+            self.until(condition, "", seconds)
+        except Failure:
+            return False
+        return True
+
+    # --- steps ---
+
+    def job(self, slot):
+        return self.plan.volume("job-" + slot)
+
+    def user(self, slot):
+        volume, read_only = storm_plan.SLOTS[slot]
+        name = self.plan.volume(volume)
+        made = api.job(self.job(slot), "/bin/sh", ["-c", TASK, "sh", name, "reads" if read_only else "writes"], driver="exec",
+                       Resources={"CPU": 5, "MemoryMB": 10}, KillTimeout=5 * 10**8, VolumeMounts=[
+                           {"Volume": "data", "Destination": "/data"}, {"Volume": "report", "Destination": "/report"}])
+        made["Job"]["TaskGroups"][0]["Volumes"] = {
+            "report": {"Name": "report", "Type": "host", "Source": "report"},
+            "data": {"Name": "data", "Type": "csi", "Source": name, "ReadOnly": read_only, "AttachmentMode": "file-system",
+                     "AccessMode": "single-node-writer" if volume == "one" else "multi-node-multi-writer"}}
+        return made
+
+    def allocs(self, slots):
+        """Returns the allocs of these slots' jobs, also of purged ones."""
+        jobs = {self.job(slot) for slot in slots}
+        found = [a for a in self.node.ask("/v1/allocations") if a["JobID"] in jobs]
+        self.ids.update(a["ID"] for a in found)
+        return found
+
+    def do_step(self, step, what):
+        if step == "rules":
+            self.set_rules(what)
+        elif step == "publish":
+            self.node.register(self.user(what))
+            self.used.add(what)
+        elif step == "unpublish" and what in self.used:
+            self.node.request("DELETE", "/v1/job/" + self.job(what))
+        elif step == "wait" and what in self.used:
+            self.soon(lambda: all(a["ClientStatus"] != "pending" for a in self.allocs([what])), 2)
+        elif step == "restart" and what in self.used:
+            for alloc in self.allocs([what]):
+                self.storm.ask_once("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {})
+        elif step == "pause":
+            time.sleep(what)
+        elif step == "plugin":
+            time.sleep(what)
+            self.kill_plugin()
+        elif step == "kill" and what == "executor":
+            self.storm.kill_executor(self.allocs(self.used))
+        elif step == "kill":
+            self.storm.kill(what)
+        elif step == "reboot":
+            self.storm.reboot()
+
+    def run_sequence(self, plan):
+        self.plan, self.used, self.ids = plan, set(), set()
+        self.say("making volumes")
+        self.set_rules("")
+        for name, mode in (("one", "single-node-writer"), ("many", "multi-node-multi-writer")):
+            self.make_volume(plan.volume(name), mode)
+        for step, what in plan.steps:
+            self.say("%s %s" % (step, what))
+            self.do_step(step, what)
+            time.sleep(0.02)
+        self.settle()
+        self.check_nothing_left()
+        self.say("using the volumes again")
+        for slot in ("a0", "m2"):
+            self.use_again(slot)
+        self.settle()
+        self.check_nothing_left()
+        self.say("deleting the volumes")
+        for name in ("one", "many"):
+            self.delete_volume(plan.volume(name))
+        self.plan = None
+
+    def make_volume(self, name, mode):
+        volume = {"ID": name, "Name": name, "ExternalID": name, "PluginID": self.plugin, "RequestedCapabilities": [
+            {"AccessMode": mode, "AttachmentMode": "file-system"}]}
+        self.until(lambda: self.node.request("PUT", "/v1/volume/csi/" + name, {"Volumes": [volume]}).status == 200,
+                   "volume %s to be registered" % name)
+
+    def delete_volume(self, name):
+        answer = self.node.request("DELETE", "/v1/volume/csi/" + name)
+        if answer.status not in (200, 404):  # 404: the answer to an earlier try was lost
+            raise Failure("volume %s cannot be deregistered: %s" % (name, answer.text))
+        os.unlink(os.path.join(self.storm.report, name))
+
+    # --- afterwards ---
+
+    def settle(self):
+        """Stops the jobs; the plugin answers well again."""
+        self.say("settling")
+        self.set_rules("")
+        self.allocs(self.used)
+        for slot in self.used:
+            self.node.request("DELETE", "/v1/job/%s?purge=true" % self.job(slot))
+        patient = self.plan.patient and not self.plan.hangs
+        if not patient and not self.soon(lambda: not self.left(), SHORT_S):
+            self.kill_plugin()
+        if not self.soon(lambda: not self.left(), SETTLE_S):
+            raise Failure("left after %d s: %s" % (SETTLE_S, "; ".join(self.left())))
+
+    def use_again(self, slot):
+        volume = self.plan.volume(storm_plan.SLOTS[slot][0])
+        before = len(self.reports(volume))
+        self.node.register(self.user(slot))
+        self.used.add(slot)
+        self.until(lambda: len(self.reports(volume)) > before, "a task to use volume %s again" % volume)
+
+    def reports(self, volume):
+        path = os.path.join(self.storm.report, volume)
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding="utf-8") as f:
+            return f.read().splitlines()
+
+    def left(self):
+        """Returns what is left of the sequence, by the agent's own account."""
+        found = ["allocation " + a["ID"] for a in self.allocs(self.used)]
+        for name in ("one", "many") if not found else ():
+            claims = self.node.ask("/v1/volume/csi/%s/claims" % self.plan.volume(name))
+            found += ["claim of %s by %s: %s" % (self.plan.volume(name), c["AllocationID"], c.get("WaitsFor")) for c in claims]
+        return found or self.mounts() or self.directories()
+
+    def is_ours(self, path):
+        return "/" + self.plan.volume("") in path or any(i in path for i in self.ids)
+
+    def mounts(self):
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            return ["mount " + line.strip() for line in f if self.is_ours(line.split(" ")[4])]
+
+    def directories(self):
+        root = "%s/csi/monolith/%s/" % (self.node.data, self.plugin)
+        found = [os.path.join(at, d) for part in ("staging", "per-alloc") for at, dirs, _ in os.walk(root + part) for d in dirs]
+        return ["directory " + path for path in found if self.is_ours(path)]
+
+    def check_nothing_left(self):
+        self.say("checking that nothing is left")
+        found = ["leak %s" % one for one in crash.leaks(self.node) if self.is_ours(one["Name"])]
+        found += ["row " + row for row in self.storm.mount_rows() if any(i in row for i in self.ids)]
+        found += ["socket of " + i for i in self.ids if os.path.exists("%s/csi/sock/%s" % (self.node.data, i))]
+        found += self.storm.strangers(self.plugin)
+        for name in map(self.plan.volume, ("one", "many")):
+            found += [name + ": " + line for line in self.reports(name) if not line.startswith("ok ")]
+            found += self.still_attached(name)
+        if found:
+            raise Failure("; ".join(found))
+
+    def still_attached(self, name):
+        if not self.plan.attaches or not os.path.exists(self.attached):
+            return []
+        with open(self.attached, encoding="utf-8") as f:
+            calls = [line for line in f if line.split(" ")[1] == name]
+        return ["the last call about the attachment of %s: %s" % (name, calls[-1].strip())] if calls and not calls[-1].startswith("detach") else []
+
+    # --- the thread ---
+
+    def say(self, what):
+        self.doing, self.since = what, time.monotonic()
+        if self.plan:
+            self.storm.note(self.plan.seed, what)
+
+    def run(self):
+        try:
+            self.start_plugin()
+        except BaseException:
+            self.error = traceback.format_exc()
+        while not self.error and not self.storm.ending:
+            try:
+                seed = self.storm.seeds[self.number % len(storm_plan.KINDS)].get_nowait()
+            except queue.Empty:
+                break
+            plan = storm_plan.Plan(seed)
+            self.storm.begin(plan)
+            try:
+                self.run_sequence(plan)
+            except BaseException as e:
+                self.storm.fail(self, plan, str(e) if isinstance(e, Failure) else traceback.format_exc())
+            self.count_calls()
+            self.done += 1
+        self.say("ended")

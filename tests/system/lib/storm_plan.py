@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one random sequence does, from its seed alone: the kind of the plugin, its rules, the steps, and how long each waits.
+
+    plan = storm_plan.Plan(17)
+    print(plan.kind, plan.steps)
+"""
+import random
+
+# A seed's kind is its remainder: whether the plugin stages volumes, and whether its controller attaches them.
+KINDS = ((True, False), (False, False), (True, True), (False, True))
+PROCESSES = ("supervisor", "csi-helper", "mount-helper", "exec-helper", "file-helper", "launcher", "executor")
+
+# Who uses what: a volume with one writer and one that many share, also read-only. A slot is a job.
+SLOTS = {"a0": ("one", False), "a1": ("one", False), "m0": ("many", False), "m1": ("many", False), "m2": ("many", True)}
+
+STEPS = {"publish": 50, "unpublish": 30, "wait": 30, "rules": 20, "pause": 20, "kill": 15, "plugin": 10, "restart": 8, "reboot": 0.6}
+
+
+class Plan:
+    """.kind, .steps: [(step, argument)], .patient: the plugin is not restarted at the end, so that drover's own retries must do."""
+
+    def __init__(self, seed):
+        self.seed, self.choice = seed, random.Random(seed)
+        self.kind = seed % len(KINDS)
+        self.stages, self.attaches = KINDS[self.kind]
+        self.hangs = False
+        self.patient = self.choice.random() < 0.03
+        self.steps = [("rules", self.rules())] if self.choice.random() < 0.8 else []
+        self.steps.append(("publish", self.choice.choice(list(SLOTS))))
+        for _ in range(self.choice.randint(2, 7)):
+            step = self.choice.choices(list(STEPS), list(STEPS.values()))[0]
+            self.steps.append((step, self.argument(step)))
+
+    def volume(self, name):
+        return "s%d-%s" % (self.seed, name)
+
+    def argument(self, step):
+        if step in ("publish", "unpublish", "wait", "restart"):
+            return self.choice.choice(list(SLOTS))
+        if step == "rules":
+            return self.rules()
+        if step == "kill":
+            return self.choice.choice(PROCESSES)
+        return round(self.choice.uniform(0, 0.5), 3) if step in ("pause", "plugin") else None
+
+    def rules(self):
+        """Returns up to four rules of csi_bad; the first that matches a call applies."""
+        methods = ["NodePublishVolume", "NodeUnpublishVolume"]
+        methods += ["NodeStageVolume", "NodeUnstageVolume"] * self.stages
+        methods += ["ControllerPublishVolume", "ControllerUnpublishVolume"] * self.attaches
+        return " ".join(self.rule(self.choice.choice(methods)) for _ in range(self.choice.randint(0, 4)))
+
+    def rule(self, method):
+        about = self.choice.choice(("", "", "/" + self.volume("one"), "/" + self.volume("many")))
+        call = "at:%d:" % self.choice.randint(1, 3) if self.choice.random() < 0.4 else ""
+        behaviour = self.behaviour()
+        self.hangs = self.hangs or behaviour == "hang"
+        return "%s%s=%s%s" % (method, about, call, behaviour)
+
+    def behaviour(self):
+        kind = self.choice.choices(("status", "once", "again", "lost", "slow", "late", "lies", "die", "drop", "hang", "garbage", "nothing", "ok"),
+                                   (20, 10, 5, 12, 10, 12, 8, 8, 5, 4, 3, 3, 4))[0]
+        if kind in ("status", "once", "again", "lost"):
+            return "%s:%d" % (kind, self.choice.randint(1, 16))
+        if kind in ("slow", "late"):
+            # Most end soon; a few last longer than drover waits for a mount that may still appear.
+            return "%s:%d" % (kind, self.choice.choice((20, 100, 300, 700, 1500, 5000)))
+        return kind
