@@ -12,6 +12,7 @@ import traceback
 from . import api, build_dir, crash, storm_plan
 
 SETTLE_S = 240  # only ends the wait for what hangs: two call timeouts and what follows
+REMAINS_S = 30
 SHORT_S = 1.5   # then the plugin is restarted, and drover retries at once
 
 # Fails unless /data is the volume's own file system. $1: the volume's id at the plugin; $2: writes or reads.
@@ -237,7 +238,13 @@ class Lane(threading.Thread):
         return ["directory " + path for path in found if self.is_ours(path)]
 
     def check_nothing_left(self):
+        """The database is copied between two writes, and the last directory may just be being removed: what stays is wrong."""
         self.say("checking that nothing is left")
+        if not self.soon(lambda: not self.remains(), REMAINS_S):
+            raise Failure("; ".join(self.remains()) or "something was left for %d s" % REMAINS_S)
+
+    def remains(self):
+        """Returns what is left of the sequence, by other accounts than left(), and what its tasks found wrong."""
         found = ["leak %s" % one for one in crash.leaks(self.node) if self.is_ours(one["Name"])]
         found += ["row " + row for row in self.storm.mount_rows() if any(i in row for i in self.ids)]
         found += ["socket of " + i for i in self.ids if os.path.exists("%s/csi/sock/%s" % (self.node.data, i))]
@@ -245,8 +252,7 @@ class Lane(threading.Thread):
         for name in map(self.plan.volume, ("one", "many")):
             found += [name + ": " + line for line in self.reports(name) if not line.startswith("ok ")]
             found += self.still_attached(name)
-        if found:
-            raise Failure("; ".join(found))
+        return found
 
     def still_attached(self, name):
         if not self.plan.attaches or not os.path.exists(self.attached):
