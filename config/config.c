@@ -314,6 +314,7 @@ static const struct config_attr client_attrs[] = {
 	NUMBER("disk_free_mb", disk_free_mb),
 	CALL("cgroup_parent", read_cgroup_parent),
 	CALL("max_kill_timeout", read_max_kill_timeout),
+	CALL("csi_call_timeout", config_read_csi_call_timeout),
 	CALL("gc_interval", read_gc_interval),
 	NUMBER("gc_disk_usage_threshold", gc_disk_percent),
 	NUMBER("gc_inode_usage_threshold", gc_inode_percent),

@@ -6,6 +6,7 @@
 
 #include "common/id.h"
 #include "config/config_reader.h"
+#include "proto/csi_limits.h"
 #include "proto/ipc_records.h"
 
 #define HEALTH_TIMEOUT_MS 30000
@@ -44,6 +45,22 @@ set_plugin(
 		policy->n_csi_plugins++;
 	memcpy(c->config->csi_plugins, policy->csi_plugins, sizeof policy->csi_plugins);
 	c->config->n_csi_plugins = policy->n_csi_plugins;
+	return 0;
+}
+
+int
+config_read_csi_call_timeout(struct config_reader *c, const struct hcl_node *node)
+{
+	uint64_t ms;
+	int r = config_get_duration(c, node, 1000, &ms);
+
+	if (r < 0)
+		return r;
+	if (ms > CSI_TIMEOUT_MAX_MS)
+		return config_fail(c, node->at,
+		    "%s: expected a duration of at most 30m, found \"%.64s\"", node->key,
+		    node->text);
+	c->config->csi_call_timeout_ms = ms;
 	return 0;
 }
 

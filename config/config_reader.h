@@ -122,8 +122,9 @@ int config_read_servers(struct config_reader *c, const struct hcl_node *node);
 int config_read_drain(struct config_reader *c, const struct hcl_node *node);
 extern const struct config_attr config_server_join_attrs[];
 
-/* In config_csi.c: client { csi_plugin }. */
+/* In config_csi.c: client { csi_plugin, csi_call_timeout }. */
 extern const struct config_attr config_csi_plugin_attrs[];
+int config_read_csi_call_timeout(struct config_reader *c, const struct hcl_node *node);
 
 /* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];

@@ -10,10 +10,9 @@
 
 /* Limits: there is one channel per plugin instance, and calls run concurrently. Beyond a limit the
  * supervisor gets an error. */
-#define CSI_CHANNELS_MAX   64
-#define CSI_CALLS_MAX      256
-#define CSI_TIMEOUT_MAX_MS (30 * 60 * 1000)
-#define CSI_MESSAGE_SIZE   1024
+#define CSI_CHANNELS_MAX 64
+#define CSI_CALLS_MAX    256
+#define CSI_MESSAGE_SIZE 1024
 
 struct csi_open_plugin {
 	uint64_t number; /* number of the channel, chosen by the supervisor; 0: free slot */

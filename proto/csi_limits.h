@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csi_limits.h: the largest messages between the supervisor and csi-helper. */
+/* csi_limits.h: limits of the supervisor's requests to csi-helper, and of the answers. */
 #ifndef DROVER_PROTO_CSI_LIMITS_H
 #define DROVER_PROTO_CSI_LIMITS_H
 
@@ -9,5 +9,7 @@
 #define CSI_REP_BYTES_MAX (4 * 1024 * 1024)
 /* Above this, a message goes in a memfd. */
 #define CSI_INLINE_BYTES_MAX 61440
+/* The longest a call may take: above it, whatever waits for the call would look stuck. */
+#define CSI_TIMEOUT_MAX_MS (30 * 60 * 1000)
 
 #endif

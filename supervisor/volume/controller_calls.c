@@ -13,8 +13,7 @@
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volumes.h"
 
-#define CREATE_TIMEOUT_MS 120000
-#define LIST_PAGE_MAX     50
+#define LIST_PAGE_MAX 50
 
 /* A call that waits for its answer, and the one of the callbacks that gets it. */
 struct controller_call {
@@ -50,8 +49,8 @@ send_call(struct sup *sup, struct controller_call *c, const CsiCallReq *req, plu
 	if (r < 0)
 		cb(sup, c, r, NULL, &e);
 	else
-		(void)plugin_call(
-		    sup, c->plugin, CSI_PLUGIN_CONTROLLER, req, CREATE_TIMEOUT_MS, cb, c);
+		(void)plugin_call(sup, c->plugin, CSI_PLUGIN_CONTROLLER, req,
+		    (unsigned)sup->config->csi_call_timeout_ms, cb, c);
 }
 
 static int

@@ -5,15 +5,14 @@
 
 #include "supervisor/volume/call_args.h"
 
-#define CALL_TIMEOUT_MS  120000 /* as in Nomad's clients */
 #define PROBE_TIMEOUT_MS 5000
 #define STATS_TIMEOUT_MS 10000
 
 static struct plugin_call *
 send_call(const struct volume_call *c, const CsiCallReq *req)
 {
-	return plugin_call(
-	    c->sup, c->rec->plugin, CSI_PLUGIN_NODE, req, CALL_TIMEOUT_MS, c->cb, c->arg);
+	return plugin_call(c->sup, c->rec->plugin, CSI_PLUGIN_NODE, req,
+	    (unsigned)c->sup->config->csi_call_timeout_ms, c->cb, c->arg);
 }
 
 struct plugin_call *

@@ -82,6 +82,7 @@ START_TEST(defaults)
 	ck_assert_str_eq(config.data_dir, "");
 	ck_assert_uint_eq(config.n_servers, 0);
 	ck_assert_uint_eq(config.max_kill_timeout_ms, 30000);
+	ck_assert_uint_eq(config.csi_call_timeout_ms, 120000);
 	ck_assert_uint_eq(config.gc_interval_ms, 60000);
 	ck_assert_uint_eq(config.gc_disk_percent, 80);
 	ck_assert_uint_eq(config.gc_inode_percent, 70);
@@ -116,7 +117,7 @@ static const char hcl[] =
     "  node_class = \"big\" node_pool = \"gpu\"\n"
     "  meta { rack = 12, \"a.b\" = \"c\" }\n"
     "  meta = { on: true }\n"
-    "  max_kill_timeout = \"1m30s\"\n"
+    "  max_kill_timeout = \"1m30s\" csi_call_timeout = \"5m\"\n"
     "  gc_interval = \"5m\" gc_max_allocs = 7 gc_disk_usage_threshold = 66\n"
     "  gc_inode_usage_threshold = 55 gc_parallel_destroys = 3\n"
     "  cgroup_parent = \"nomad.slice\"\n"
@@ -147,7 +148,8 @@ static const char json[] =
     "  \"client\": [ { \"enabled\": true, \"servers\": [\"a:4647\", \"b\"], \"node_class\": "
     "\"big\",\n"
     "    \"node_pool\": \"gpu\", \"meta\": { \"rack\": 12, \"a.b\": \"c\", \"on\": true },\n"
-    "    \"max_kill_timeout\": \"90s\", \"cgroup_parent\": \"/nomad.slice\", "
+    "    \"max_kill_timeout\": \"90s\", \"csi_call_timeout\": \"300s\", \"cgroup_parent\": "
+    "\"/nomad.slice\", "
     "\"cpu_total_compute\": 4000,\n"
     "    \"gc_interval\": \"5m\", \"gc_max_allocs\": 7, \"gc_disk_usage_threshold\": 66,\n"
     "    \"gc_inode_usage_threshold\": 55, \"gc_parallel_destroys\": 3,\n"
@@ -195,6 +197,7 @@ START_TEST(everything_in_either_language)
 	ck_assert_str_eq(config.meta[0].value, "12");
 	ck_assert_str_eq(config.meta[2].value, "true");
 	ck_assert_uint_eq(config.max_kill_timeout_ms, 90000);
+	ck_assert_uint_eq(config.csi_call_timeout_ms, 300000);
 	ck_assert_uint_eq(config.gc_interval_ms, 300000);
 	ck_assert_uint_eq(config.gc_disk_percent, 66);
 	ck_assert_uint_eq(config.gc_inode_percent, 55);
@@ -393,6 +396,11 @@ static const struct {
 	    "ms, s, m, h)" },
 	{ "client { max_kill_timeout = \"-5s\" }",
 	    "a.hcl:1:29: max_kill_timeout: expected a duration of at least 1ms, found \"-5s\"" },
+	{ "client { csi_call_timeout = \"999ms\" }",
+	    "a.hcl:1:29: csi_call_timeout: expected a duration of at least 1000ms, found "
+	    "\"999ms\"" },
+	{ "client { csi_call_timeout = \"31m\" }",
+	    "a.hcl:1:29: csi_call_timeout: expected a duration of at most 30m, found \"31m\"" },
 	{ "client { enabled = \"maybe\" }",
 	    "a.hcl:1:20: enabled: expected true or false, found \"maybe\"" },
 	{ "client { servers = \"a\" }",
