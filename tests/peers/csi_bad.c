@@ -3,7 +3,7 @@
  * csi_bad.c: a CSI plugin that misbehaves on command. Runs in: tests.
  *
  * csi_bad SOCKET [connection=MODE] [log=FILE] [requests=FILE] [rules=FILE] [mounts=yes]
- *     [attach=FILE] [Method=BEHAVIOUR]...
+ *     [attach=FILE] [state=DIR] [strict=yes] [clock=yes] [Method=BEHAVIOUR]...
  *
  * log: a line "Method volume" for each call, with " fs=TYPE flags=A,B" if it has a capability, and
  * " rule=RULE" if one applies.
@@ -12,7 +12,10 @@
  * a tmpfs, whose source is the volume's id, NodePublishVolume binds it, and so on; without staging,
  * NodePublishVolume mounts one. Meanwhile other calls for the volume get ABORTED.
  * attach: the controller also attaches volumes, also read-only, and appends these calls to FILE,
- * one a line.
+ * one a line. state: the effect of a call is a file in DIR, "volume:ID", "attached:ID",
+ * "staged:ID", "published:ID" or "snapshot:ID"; the plugin also attaches volumes, and expands them
+ * on the node. strict: what is there already is refused with ALREADY_EXISTS, and what is not
+ * there with NOT_FOUND. clock: each line of the log ends with " ms=TIME" (CLOCK_MONOTONIC).
  *
  * connection: grpc (default); dead (closes at once); silent (never reads nor writes); full (a
  * backlog that stays full); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
@@ -29,10 +32,12 @@
  *   again:N       status N for the first two calls, ok for the others
  *   late:MS       UNAVAILABLE at once, and the effect after this time
  *   lost:N        the effect, but status N
+ *   killed        the effect, and then the process ends without an answer
  *   lies          ok, without the effect
  *   noise:N       status N with 3,000 bytes of control characters and invalid UTF-8
  *   long:BYTES    status INTERNAL with a text of so many bytes
  *   at:K:…        a behaviour for the Kth call only; another rule may follow for the others
+ *   first:K:…     a behaviour for the first K calls
  *   drop          the connection is closed during the call
  *   garbage       random bytes instead of a message
  *   huge:BYTES    a message whose first field is a string of so many bytes
@@ -45,6 +50,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -57,6 +63,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -64,12 +71,16 @@
 #include "proto/csi.pb-c.h"
 
 #define STATUS_INVALID_ARGUMENT 3
+#define STATUS_NOT_FOUND        5
+#define STATUS_ALREADY_EXISTS   6
 #define STATUS_ABORTED          10
 #define STATUS_UNIMPLEMENTED    12
 #define STATUS_INTERNAL         13
 #define STATUS_UNAVAILABLE      14
 #define ANSWER_MAX              (16 * 1024 * 1024)
-#define FIELD_1_LENGTH          0x0a /* the tag of field 1 with a length */
+#define FIELD_1_NUMBER          0x08 /* the tags of fields */
+#define FIELD_1_LENGTH          0x0a
+#define FIELD_2_LENGTH          0x12
 
 /* An answer in preparation. data is malloc()ed. */
 struct answer {
@@ -80,11 +91,13 @@ struct answer {
 	size_t len;
 	unsigned delay_ms;
 	bool never;
-	bool late; /* UNAVAILABLE is answered before the delay */
-	int lost;  /* the status after the effect */
+	bool late;   /* UNAVAILABLE is answered before the delay */
+	bool killed; /* the process ends after the effect */
+	int lost;    /* the status after the effect */
 	char volume[256];
 	/* The effect; its paths are empty if there is none. */
 	void (*effect)(const struct answer *a);
+	const struct trace *trace; /* NULL: no file changes */
 	char staging[1024], target[1024];
 	char options[256]; /* for the log */
 };
@@ -94,18 +107,19 @@ struct behaviour {
 	void (*apply)(struct answer *a, unsigned long value, unsigned nth);
 };
 
-#define RULES_MAX 64
+#define RULES_MAX 512
 
 static const char *attach_log; /* NULL: the controller does not attach */
 static char *rules[RULES_MAX];
 static int n_rules;
 static unsigned n_calls[RULES_MAX]; /* by rule */
-static bool mounts;
-static const char *device; /* CSI_BAD_DEVICE: is published instead of a file system */
+static bool mounts, strict, clocked;
+static const char *state_dir; /* NULL: effects leave no files */
+static const char *device;    /* CSI_BAD_DEVICE: is published instead of a file system */
 static const char *log_path, *requests_path, *rules_path;
-static char rules_text[8192], *rules_copy;
+static char rules_text[65536], *rules_copy;
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
-static char busy[64][256]; /* volumes with a call in progress */
+static char busy[256][256]; /* volumes with a call in progress */
 
 static void
 pack(struct answer *a, const ProtobufCMessage *msg)
@@ -159,22 +173,23 @@ node_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 {
 	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {
 		CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME,
-		CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME, /* of a device */
+		/* Of a device, or with state=DIR. */
+		CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
 	};
-	Csi__V1__NodeServiceCapability__RPC rpcs[2];
-	Csi__V1__NodeServiceCapability caps_of[2], *caps[2];
+	Csi__V1__NodeServiceCapability__RPC rpcs[ELEMENTSOF(types)];
+	Csi__V1__NodeServiceCapability caps[ELEMENTSOF(types)], *list[ELEMENTSOF(types)];
 	Csi__V1__NodeGetCapabilitiesResponse rep = CSI__V1__NODE_GET_CAPABILITIES_RESPONSE__INIT;
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
 		csi__v1__node_service_capability__rpc__init(&rpcs[i]);
-		csi__v1__node_service_capability__init(&caps_of[i]);
+		csi__v1__node_service_capability__init(&caps[i]);
 		rpcs[i].type = types[i];
-		caps_of[i].type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
-		caps_of[i].rpc = &rpcs[i];
-		caps[i] = &caps_of[i];
+		caps[i].type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
+		caps[i].rpc = &rpcs[i];
+		list[i] = &caps[i];
 	}
-	rep.n_capabilities = device ? 2 : 1;
-	rep.capabilities = caps;
+	rep.n_capabilities = ELEMENTSOF(list) - (device || state_dir ? 0 : 1);
+	rep.capabilities = list;
 	pack(a, &rep.base);
 }
 
@@ -187,7 +202,7 @@ controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_SNAPSHOT,
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_SNAPSHOTS,
-		/* With attach=FILE. */
+		/* With attach=FILE or state=DIR. */
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_UNPUBLISH_VOLUME,
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_READONLY,
 	};
@@ -204,7 +219,7 @@ controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 		caps[i].rpc = &rpcs[i];
 		list[i] = &caps[i];
 	}
-	rep.n_capabilities = ELEMENTSOF(list) - (attach_log ? 0 : 2);
+	rep.n_capabilities = ELEMENTSOF(list) - (attach_log || state_dir ? 0 : 2);
 	rep.capabilities = list;
 	pack(a, &rep.base);
 }
@@ -412,6 +427,11 @@ controller_unpublish(struct answer *a, const uint8_t *data, size_t len)
 	    csi__v1__controller_unpublish_volume_request__unpack(NULL, len, data);
 	FILE *f = attach_log ? fopen(attach_log, "a") : NULL;
 
+	if (state_dir && req && !f) {
+		a->data = calloc(1, 1);
+		csi__v1__controller_unpublish_volume_request__free_unpacked(req, NULL);
+		return;
+	}
 	if (!req || !f) {
 		a->status = STATUS_UNIMPLEMENTED;
 		return;
@@ -686,9 +706,16 @@ do_lost(struct answer *a, unsigned long value, unsigned nth)
 }
 
 static void
+do_killed(struct answer *a, unsigned long value, unsigned nth)
+{
+	a->killed = true;
+}
+
+static void
 do_lies(struct answer *a, unsigned long value, unsigned nth)
 {
 	a->effect = NULL;
+	a->trace = NULL;
 }
 
 static void
@@ -822,6 +849,7 @@ static const struct behaviour behaviours[] = {
 	{ "again", do_again },
 	{ "late", do_late },
 	{ "lost", do_lost },
+	{ "killed", do_killed },
 	{ "lies", do_lies },
 	{ "noise", do_noise },
 	{ "long", do_long },
@@ -835,21 +863,37 @@ static const struct behaviour behaviours[] = {
 	{ "unknown", do_unknown },
 };
 
-/* *ret_nth is the call that the behaviour is for; 0: all. */
+/* The calls that a rule is for. */
+struct span {
+	unsigned long first, last;
+};
+
+/* Reads "at:K:" or "first:K:" at *name, and moves it behind that. */
+static bool
+read_span(const char **name, struct span *ret)
+{
+	static const char at[] = "at:", first[] = "first:";
+	bool is_at = strncmp(*name, at, strlen(at)) == 0;
+	char *end;
+
+	*ret = (struct span){ 1, ULONG_MAX };
+	if (!is_at && strncmp(*name, first, strlen(first)) != 0)
+		return true;
+	ret->last = strtoul(*name + strlen(is_at ? at : first), &end, 10);
+	if (is_at)
+		ret->first = ret->last;
+	*name = end + 1;
+	return ret->last > 0 && *end == ':';
+}
+
 static const struct behaviour *
-find_behaviour(const char *rule, unsigned long *ret_value, unsigned long *ret_nth)
+find_behaviour(const char *rule, unsigned long *ret_value, struct span *ret_span)
 {
 	const char *name = strchr(rule, '=') + 1, *colon;
-	char *end;
 	size_t len;
 
-	*ret_nth = 0;
-	if (strncmp(name, "at:", 3) == 0) {
-		*ret_nth = strtoul(name + 3, &end, 10);
-		if (*ret_nth == 0 || *end != ':')
-			return NULL;
-		name = end + 1;
-	}
+	if (!read_span(&name, ret_span))
+		return NULL;
 	colon = strchr(name, ':');
 	len = colon ? (size_t)(colon - name) : strlen(name);
 
@@ -859,6 +903,78 @@ find_behaviour(const char *rule, unsigned long *ret_value, unsigned long *ret_nt
 		    strncmp(behaviours[i].name, name, len) == 0)
 			return &behaviours[i];
 	return NULL;
+}
+
+/* --- effects as files --- */
+
+/* The file "kind:volume" that a call makes or removes, with state=DIR. */
+struct trace {
+	const char *method, *kind;
+	bool removes;
+};
+
+static const struct trace *
+find_trace(const char *method)
+{
+	static const struct trace traces[] = {
+		{ "CreateVolume", "volume", false },
+		{ "DeleteVolume", "volume", true },
+		{ "CreateSnapshot", "snapshot", false },
+		{ "DeleteSnapshot", "snapshot", true },
+		{ "ControllerPublishVolume", "attached", false },
+		{ "ControllerUnpublishVolume", "attached", true },
+		{ "NodeStageVolume", "staged", false },
+		{ "NodeUnstageVolume", "staged", true },
+		{ "NodePublishVolume", "published", false },
+		{ "NodeUnpublishVolume", "published", true },
+	};
+
+	for (size_t i = 0; state_dir && i < ELEMENTSOF(traces); i++)
+		if (strcmp(traces[i].method, method) == 0)
+			return &traces[i];
+	return NULL;
+}
+
+/* Makes or removes the file of a call's effect, or only looks. Returns whether it was there. */
+static bool
+state_file(const struct answer *a, bool change)
+{
+	const struct trace *t = a->trace;
+	char path[1200];
+	bool was;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/%s:%s", state_dir, t->kind, a->volume);
+	was = access(path, F_OK) == 0;
+	if (!change)
+		return was;
+	if (!t->removes) {
+		fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+		close_p(&fd);
+	} else {
+		(void)unlink(path);
+	}
+	return was;
+}
+
+static void
+note_effect(const struct answer *a)
+{
+	(void)state_file(a, true);
+}
+
+/* With strict=yes: refuses what was done before. */
+static void
+refuse_again(struct answer *a)
+{
+	bool makes = !a->trace->removes;
+
+	if (state_file(a, false) != makes)
+		return;
+	a->status = makes ? STATUS_ALREADY_EXISTS : STATUS_NOT_FOUND;
+	a->message = "not idempotent";
+	a->effect = NULL;
+	a->trace = NULL;
 }
 
 /* --- the server --- */
@@ -893,7 +1009,10 @@ end_effect(const struct answer *a)
 {
 	char *slot;
 
-	a->effect(a);
+	if (a->effect)
+		a->effect(a);
+	if (a->trace)
+		note_effect(a);
 	(void)pthread_mutex_lock(&busy_lock);
 	slot = find_busy(a->volume);
 	if (slot)
@@ -904,8 +1023,10 @@ end_effect(const struct answer *a)
 static void
 send_answer(struct answer *a)
 {
-	if (a->effect)
+	if (a->effect || a->trace)
 		end_effect(a);
+	if (a->killed)
+		_exit(0);
 	if (a->lost) {
 		a->status = a->lost;
 		a->message = "as commanded";
@@ -964,11 +1085,19 @@ read_rules(void)
 		rules[n_rules++] = word;
 }
 
-/* The volume's id is the first field of all requests about one. */
+/* The volume's id is the first field of all requests about one. Lists have a token behind the size
+ * of the page instead. */
 static void
 read_volume(struct answer *a, const uint8_t *data, size_t len)
 {
-	if (len > 2 && data[0] == FIELD_1_LENGTH && data[1] < 128 && (size_t)data[1] + 2 <= len)
+	uint8_t tag = FIELD_1_LENGTH;
+
+	if (len > 2 && data[0] == FIELD_1_NUMBER && data[1] < 128) {
+		data += 2;
+		len -= 2;
+		tag = FIELD_2_LENGTH;
+	}
+	if (len > 2 && data[0] == tag && data[1] < 128 && (size_t)data[1] + 2 <= len)
 		(void)snprintf(
 		    a->volume, sizeof a->volume, "%.*s", data[1], (const char *)data + 2);
 }
@@ -977,11 +1106,16 @@ static void
 log_call(const char *name, const struct answer *a, const char *rule)
 {
 	FILE *f = log_path ? fopen(log_path, "ae") : NULL;
+	struct timespec now;
 
 	if (!f)
 		return;
-	fprintf(f, "%s %s%s%s%s\n", name, a->volume, a->options, rule ? " rule=" : "",
-	    rule ? rule : "");
+	fprintf(
+	    f, "%s %s%s%s%s", name, a->volume, a->options, rule ? " rule=" : "", rule ? rule : "");
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	if (clocked)
+		fprintf(f, " ms=%lld", (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+	(void)fputc('\n', f);
 	(void)fclose(f);
 }
 
@@ -1006,15 +1140,15 @@ choose_behaviour(const char *method, const char *volume, const char **ret_rule,
     unsigned long *ret_value, unsigned *ret_nth)
 {
 	const struct behaviour *b;
-	unsigned long nth;
+	struct span span;
 
 	*ret_rule = NULL;
 	for (int i = 0; i < n_rules; i++) {
 		if (!strchr(rules[i], '=') || !rule_matches(rules[i], method, volume))
 			continue;
-		b = find_behaviour(rules[i], ret_value, &nth);
+		b = find_behaviour(rules[i], ret_value, &span);
 		*ret_nth = ++n_calls[i];
-		if (nth != 0 && nth != *ret_nth)
+		if (*ret_nth < span.first || *ret_nth > span.last)
 			continue;
 		*ret_rule = rules[i];
 		return b;
@@ -1042,6 +1176,7 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 		if (strcmp(methods[i].name, name) == 0) {
 			a->status = 0;
 			methods[i].answer(a, data, len);
+			a->trace = find_trace(name);
 		}
 	b = choose_behaviour(name, a->volume, &rule, &value, &nth);
 	log_call(name, a, rule);
@@ -1051,8 +1186,13 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 		return;
 	if (!mounts || a->status != 0)
 		a->effect = NULL;
-	if (a->effect && !begin_effect(a)) {
+	if (a->status != 0)
+		a->trace = NULL;
+	if (strict && a->trace)
+		refuse_again(a);
+	if ((a->effect || a->trace) && !begin_effect(a)) {
 		a->effect = NULL;
+		a->trace = NULL;
 		a->delay_ms = 0;
 		a->late = false;
 		a->status = STATUS_ABORTED;
@@ -1117,7 +1257,8 @@ main(int argc, char **argv)
 		"goaway" };
 	struct csl_server *server;
 	struct err e = { 0 };
-	unsigned long value, nth;
+	unsigned long value;
+	struct span span;
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	device = getenv("CSI_BAD_DEVICE");
@@ -1137,10 +1278,16 @@ main(int argc, char **argv)
 			rules_path = argv[i] + 6;
 		} else if (strncmp(argv[i], "attach=", 7) == 0) {
 			attach_log = argv[i] + 7;
+		} else if (strncmp(argv[i], "state=", 6) == 0) {
+			state_dir = argv[i] + 6;
 		} else if (strcmp(argv[i], "mounts=yes") == 0) {
 			mounts = true;
+		} else if (strcmp(argv[i], "strict=yes") == 0) {
+			strict = true;
+		} else if (strcmp(argv[i], "clock=yes") == 0) {
+			clocked = true;
 		} else if (n_rules < RULES_MAX && strchr(argv[i], '=') &&
-			   find_behaviour(argv[i], &value, &nth)) {
+			   find_behaviour(argv[i], &value, &span)) {
 			rules[n_rules++] = argv[i];
 		} else {
 			fprintf(stderr, "csi_bad: '%s' is no rule\n", argv[i]);
