@@ -55,6 +55,90 @@ print_instances(const struct cli *cli, const char *head, const json_t *map)
 }
 
 static void
+print_names(const json_t *instance, const char *name, const char *member)
+{
+	cleanup_free char *names = cli_join(cli_json_get(instance, member), ", ");
+
+	cli_field(name, "%s", names);
+}
+
+static void
+print_topology(const json_t *instance)
+{
+	const json_t *segments = cli_json_get(instance, "Topology/Segments"), *value;
+	struct text t = { 0 };
+	const char *key;
+
+	text_append(&t, "", 0);
+	json_object_foreach ((json_t *)segments, key, value)
+		text_printf(&t, "%s%s=%s", t.len > 0 ? ", " : "", key, json_string_value(value));
+	cli_field("Topology", "%s", t.text);
+	text_done(&t);
+}
+
+static void
+print_instance(const struct cli *cli, const json_t *instance)
+{
+	int64_t volumes = cli_json_int(instance, "Volumes"),
+		max = cli_json_int(instance, "MaxVolumes");
+	const char *alloc = cli_json_str(instance, "AllocID");
+	char since[CLI_TIME_SIZE];
+
+	cli_head(*alloc ? "Instance of Allocation %.*s" : "Instance of the Configuration",
+	    cli->id_len, alloc);
+	cli_field("Node", "%.*s", cli->id_len, cli_json_str(instance, "NodeID"));
+	cli_field("Type", "%s", cli_json_str(instance, "Type"));
+	cli_field("Version", "%s", cli_json_str(instance, "Version"));
+	cli_field("Healthy", "%s", cli_yes(cli_json_true(instance, "Healthy")));
+	cli_field("Since", "%s", cli_time(cli, cli_json_int(instance, "HealthSince"), since));
+	cli_field("Description", "%s", cli_json_str(instance, "HealthDescription"));
+	cli_field("External Node ID", "%s", cli_json_str(instance, "ExternalNodeID"));
+	print_topology(instance);
+	if (*cli_json_str(instance, "ExternalNodeID") && max > 0)
+		cli_field("Volumes", "%lld of at most %lld", (long long)volumes, (long long)max);
+	else if (*cli_json_str(instance, "ExternalNodeID"))
+		cli_field("Volumes", "%lld", (long long)volumes);
+	print_names(instance, "Plugin Capabilities", "PluginCapabilities");
+	print_names(instance, "Expansion", "ExpansionCapabilities");
+	print_names(instance, "Controller Capabilities", "ControllerCapabilities");
+	print_names(instance, "Node Capabilities", "NodeCapabilities");
+	print_names(instance, "Group Capabilities", "GroupControllerCapabilities");
+}
+
+/* Servers do not report instances, only what a node says of each service. */
+static void
+print_instances_or_services(const struct cli *cli, const json_t *plugin)
+{
+	const json_t *instances = cli_json_get(plugin, "Instances"), *instance;
+	size_t i;
+
+	json_array_foreach (instances, i, instance)
+		print_instance(cli, instance);
+	if (json_array_size(instances) > 0)
+		return;
+	print_instances(cli, "Controllers", cli_json_get(plugin, "Controllers"));
+	print_instances(cli, "Nodes", cli_json_get(plugin, "Nodes"));
+}
+
+static void
+print_capacity(const json_t *plugin)
+{
+	int64_t largest = cli_json_int(plugin, "Capacity/MaximumVolumeSize"),
+		smallest = cli_json_int(plugin, "Capacity/MinimumVolumeSize");
+	char left[CLI_TIME_SIZE], least[CLI_TIME_SIZE], most[CLI_TIME_SIZE];
+
+	if (json_is_object(cli_json_get(plugin, "Capacity")))
+		cli_field("Capacity", "%s left%s%s%s%s",
+		    cli_bytes(cli_json_int(plugin, "Capacity/Available"), left),
+		    smallest > 0 ? ", for a volume at least " : "",
+		    smallest > 0 ? cli_bytes(smallest, least) : "",
+		    largest > 0 ? ", for a volume at most " : "",
+		    largest > 0 ? cli_bytes(largest, most) : "");
+	else
+		cli_field("Capacity", "%s", cli_json_str(plugin, "CapacityError"));
+}
+
+static void
 print_plugin(const struct cli *cli, const json_t *plugin)
 {
 	cli_field("ID", "%s", cli_json_str(plugin, "ID"));
@@ -65,8 +149,8 @@ print_plugin(const struct cli *cli, const json_t *plugin)
 	    (long long)cli_json_int(plugin, "ControllersExpected"));
 	cli_field("Nodes Healthy", "%lld of %lld", (long long)cli_json_int(plugin, "NodesHealthy"),
 	    (long long)cli_json_int(plugin, "NodesExpected"));
-	print_instances(cli, "Controllers", cli_json_get(plugin, "Controllers"));
-	print_instances(cli, "Nodes", cli_json_get(plugin, "Nodes"));
+	print_capacity(plugin);
+	print_instances_or_services(cli, plugin);
 	cli_head("Allocations");
 	cli_print_allocs(cli, cli_json_get(plugin, "Allocations"));
 }
@@ -74,7 +158,7 @@ print_plugin(const struct cli *cli, const json_t *plugin)
 static int
 show_plugin(struct cli *cli, const char *id, struct err *e)
 {
-	cleanup_free char *target = cli_target("/v1/plugin/csi/%s", id);
+	cleanup_free char *target = cli_target("/v1/plugin/csi/%s?refresh=true", id);
 
 	return cli_show(cli, target, print_plugin, e);
 }

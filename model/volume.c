@@ -259,6 +259,9 @@ static const struct field csi_plugin_fields[] = {
 	F_INT(nodes_expected, "NodesExpected"),
 	F_UINT(create_index, "CreateIndex"),
 	F_UINT(modify_index, "ModifyIndex"),
+	F_LIST(instances, "Instances", csi_instance, .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_POINTER(capacity, "Capacity", csi_capacity, .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_STRING(capacity_error, "CapacityError", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 };
 MODEL_TYPE(
     csi_plugin, csi_plugin_fields, .name = "plugin", .title = 1 + offsetof(struct csi_plugin, id));

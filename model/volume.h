@@ -6,6 +6,7 @@
 
 #include "model/alloc.h"
 #include "model/csi.h"
+#include "model/csi_instance.h"
 #include "model/engine/field.h"
 #include "model/volume_here.h"
 
@@ -106,6 +107,9 @@ struct csi_plugin {
 	MODEL_LIST(struct alloc) allocations; /* stubs, newest ModifyIndex first */
 	int64_t controllers_healthy, controllers_expected, nodes_healthy, nodes_expected;
 	uint64_t create_index, modify_index;
+	MODEL_LIST(struct csi_instance) instances; /* on this node */
+	struct csi_capacity *capacity;             /* NULL: unknown */
+	char *capacity_error;                      /* why it is unknown */
 };
 
 MODEL_DECLARE(csi_plugin);

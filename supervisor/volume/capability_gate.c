@@ -13,31 +13,26 @@
 /* Calls that are not here are those that every controller has. */
 static const struct {
 	CsiCallReq__CallCase call;
-	size_t flag; /* its offset in struct csi_controller_info */
-	const char *capability;
+	enum plugin_service service;
+	int number;
 } gates[] = {
-#define GATE(call, flag, capability)                                                               \
+#define GATE(call, capability)                                                                     \
 	{                                                                                          \
-		CSI_CALL_REQ__CALL_##call, offsetof(struct csi_controller_info, flag), #capability \
+		CSI_CALL_REQ__CALL_##call, PLUGIN_CONTROLLER_CAPS,                                 \
+		    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##capability                \
 	}
-	GATE(CREATE_VOLUME, supports_create_delete, CREATE_DELETE_VOLUME),
-	GATE(DELETE_VOLUME, supports_create_delete, CREATE_DELETE_VOLUME),
-	GATE(CONTROLLER_PUBLISH_VOLUME, supports_attach_detach, PUBLISH_UNPUBLISH_VOLUME),
-	GATE(CONTROLLER_UNPUBLISH_VOLUME, supports_attach_detach, PUBLISH_UNPUBLISH_VOLUME),
-	GATE(CONTROLLER_EXPAND_VOLUME, supports_expand, EXPAND_VOLUME),
-	GATE(LIST_VOLUMES, supports_list_volumes, LIST_VOLUMES),
-	GATE(CREATE_SNAPSHOT, supports_create_delete_snapshot, CREATE_DELETE_SNAPSHOT),
-	GATE(DELETE_SNAPSHOT, supports_create_delete_snapshot, CREATE_DELETE_SNAPSHOT),
-	GATE(LIST_SNAPSHOTS, supports_list_snapshots, LIST_SNAPSHOTS),
+	GATE(CREATE_VOLUME, CREATE_DELETE_VOLUME),
+	GATE(DELETE_VOLUME, CREATE_DELETE_VOLUME),
+	GATE(CONTROLLER_PUBLISH_VOLUME, PUBLISH_UNPUBLISH_VOLUME),
+	GATE(CONTROLLER_UNPUBLISH_VOLUME, PUBLISH_UNPUBLISH_VOLUME),
+	GATE(CONTROLLER_EXPAND_VOLUME, EXPAND_VOLUME),
+	GATE(LIST_VOLUMES, LIST_VOLUMES),
+	GATE(GET_CAPACITY, GET_CAPACITY),
+	GATE(CREATE_SNAPSHOT, CREATE_DELETE_SNAPSHOT),
+	GATE(DELETE_SNAPSHOT, CREATE_DELETE_SNAPSHOT),
+	GATE(LIST_SNAPSHOTS, LIST_SNAPSHOTS),
 #undef GATE
 };
-
-static int
-refuse(const char *plugin, const CsiCallReq *req, const char *capability, struct err *e)
-{
-	return err_say(e, -EOPNOTSUPP, "%s of plugin %s: its controller has no capability %s",
-	    csi_call_name(req->call_case), plugin, capability);
-}
 
 static bool
 is_clone(const CsiCallReq *req)
@@ -50,17 +45,40 @@ is_clone(const CsiCallReq *req)
 	return source && source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
 }
 
+static int
+check(const struct plugin_caps *caps, const char *plugin, const CsiCallReq *req,
+    enum plugin_service service, int number, struct err *e)
+{
+	if (plugin_caps_has(caps, service, number))
+		return 0;
+	return err_say(e, -EOPNOTSUPP, "%s of plugin %s: its controller has no capability %s",
+	    csi_call_name(req->call_case), plugin, plugin_caps_name(service, number));
+}
+
 int
 capability_gate(struct sup *sup, const char *plugin, const CsiCallReq *req, struct err *e)
 {
 	struct plugin *p = plugin_find(sup, plugin, CSI_PLUGIN_CONTROLLER);
-	const struct csi_info *info = p ? plugin_controller_info(p) : NULL;
-	const struct csi_controller_info *has = info ? info->controller_info : NULL;
+	const struct plugin_caps *caps = p ? plugin_caps_of(p) : NULL;
+	int r = 0;
+
+	for (size_t i = 0; caps && r == 0 && i < ELEMENTSOF(gates); i++)
+		if (gates[i].call == req->call_case)
+			r = check(caps, plugin, req, gates[i].service, gates[i].number, e);
+	if (caps && r == 0 && is_clone(req))
+		r = check(caps, plugin, req, PLUGIN_CONTROLLER_CAPS,
+		    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CLONE_VOLUME, e);
+	return r;
+}
+
+bool
+capability_has_call(struct sup *sup, const char *plugin, CsiCallReq__CallCase call)
+{
+	const struct plugin *p = plugin_find(sup, plugin, CSI_PLUGIN_CONTROLLER);
+	bool has = p && plugin_is_healthy(p);
 
 	for (size_t i = 0; has && i < ELEMENTSOF(gates); i++)
-		if (gates[i].call == req->call_case &&
-		    !*(const bool *)((const char *)has + gates[i].flag))
-			return refuse(plugin, req, gates[i].capability, e);
-	return has && !has->supports_clone && is_clone(req) ? refuse(plugin, req, "CLONE_VOLUME", e)
-							    : 0;
+		if (gates[i].call == call)
+			has = plugin_caps_has(plugin_caps_of(p), gates[i].service, gates[i].number);
+	return has;
 }

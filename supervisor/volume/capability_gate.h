@@ -10,5 +10,7 @@
 /* Returns 0 if the plugin's controller has this call, or does not run, so that the call itself
  * waits for it or fails; else -EOPNOTSUPP. */
 int capability_gate(struct sup *sup, const char *plugin, const CsiCallReq *req, struct err *e);
+/* Returns true if the plugin's controller is healthy and has this call. */
+bool capability_has_call(struct sup *sup, const char *plugin, CsiCallReq__CallCase call);
 
 #endif

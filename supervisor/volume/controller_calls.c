@@ -23,6 +23,7 @@ struct controller_call {
 		volume_cb *done;
 		volume_attach_cb *attached;
 		volume_expand_cb *expanded;
+		volume_capacity_cb *capacity;
 		volume_list_cb *listed;
 		snapshot_list_cb *snapshots;
 	};
@@ -293,6 +294,48 @@ volume_expand(struct sup *sup, const struct csi_volume *vol, int64_t required_by
 	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_EXPAND_VOLUME;
 	req.controller_expand_volume = &expand;
 	send_call(sup, c, &req, on_expanded);
+}
+
+static void
+on_capacity(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	const Csi__V1__GetCapacityResponse *got = NULL;
+	cleanup_free struct controller_call *c = arg;
+	struct csi_capacity capacity = { 0 };
+	struct err why = { 0 };
+
+	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_GET_CAPACITY)
+		got = rep->get_capacity;
+	if (got) {
+		capacity.available = got->available_capacity;
+		capacity.largest = got->maximum_volume_size ? got->maximum_volume_size->value : 0;
+		capacity.smallest = got->minimum_volume_size ? got->minimum_volume_size->value : 0;
+	} else if (r >= 0) {
+		r = refuse_empty(c, "GetCapacity", &why);
+		e = &why;
+	}
+	c->capacity(sup, c->arg, r, &capacity, r < 0 ? e : NULL);
+}
+
+void
+volume_capacity(struct sup *sup, const struct csi_volume *vol, volume_capacity_cb *cb, void *arg)
+{
+	Csi__V1__GetCapacityRequest get = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
+	const Csi__V1__TopologyRequirement *topologies =
+	    call_args_topologies(&args, vol->requested_topologies);
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	c->capacity = cb;
+	get.n_volume_capabilities = call_args_capabilities(&args, vol, &get.volume_capabilities);
+	get.n_parameters = call_args_map(&args, &vol->parameters, &get.parameters);
+	/* A request has room for one topology; of several, the volume may get any. */
+	if (topologies && topologies->n_requisite == 1)
+		get.accessible_topology = topologies->requisite[0];
+	req.call_case = CSI_CALL_REQ__CALL_GET_CAPACITY;
+	req.get_capacity = &get;
+	send_call(sup, c, &req, on_capacity);
 }
 
 static void

@@ -36,6 +36,13 @@ typedef void volume_expand_cb(
 void volume_expand(struct sup *sup, const struct csi_volume *vol, int64_t required_bytes,
     int64_t limit_bytes, volume_expand_cb *cb, void *arg);
 
+/* Gets the capacity for volumes with the capabilities, parameters and required topology of *vol
+ * (plugin_id). */
+typedef void volume_capacity_cb(
+    struct sup *sup, void *arg, int r, const struct csi_capacity *capacity, const struct err *e);
+void volume_capacity(
+    struct sup *sup, const struct csi_volume *vol, volume_capacity_cb *cb, void *arg);
+
 /* Lists a page of the plugin's volumes: at most max, never more than 50 (max 0: 50). next_token is
  * for the next page. */
 typedef void volume_list_cb(

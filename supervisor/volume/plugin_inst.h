@@ -21,6 +21,8 @@ struct plugin {
 	bool runs, registered, healthy;
 	bool answered; /* its fingerprint is complete since the start of its task */
 	struct csi_info *controller, *node;
+	struct plugin_caps caps;
+	int64_t health_since_ns;
 	struct plugin_channel *channel; /* for new calls; NULL: none is open */
 	uint64_t opening;               /* the request of the next one; 0: none */
 	uint64_t opening_no;            /* the number of that channel */

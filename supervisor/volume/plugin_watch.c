@@ -33,6 +33,7 @@ enum fingerprint_step {
 	STEP_NODE_INFO,
 	STEP_NODE_CAPS,
 	STEP_CTRL_CAPS,
+	STEP_GROUP_CAPS,
 	STEP_END
 };
 
@@ -53,6 +54,7 @@ struct plugin_watch {
 	struct csi_info basics;
 	struct csi_node_info node;
 	struct csi_controller_info controller;
+	struct plugin_caps caps;
 	bool has_controller;
 };
 
@@ -121,11 +123,15 @@ static void
 take_capabilities(struct plugin_watch *w, const Csi__V1__GetPluginCapabilitiesResponse *rep)
 {
 	w->basics.requires_controller_plugin = w->basics.requires_topologies = false;
+	w->caps = (struct plugin_caps){ 0 };
 	for (size_t i = 0; i < rep->n_capabilities; i++) {
 		const Csi__V1__PluginCapability *c = rep->capabilities[i];
 
+		if (c->type_case == CSI__V1__PLUGIN_CAPABILITY__TYPE_VOLUME_EXPANSION)
+			plugin_caps_add(&w->caps, PLUGIN_EXPANSION, (int)c->volume_expansion->type);
 		if (c->type_case != CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE)
 			continue;
+		plugin_caps_add(&w->caps, PLUGIN_CAPS, (int)c->service->type);
 		w->basics.requires_controller_plugin |=
 		    c->service->type ==
 		    CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE;
@@ -157,9 +163,11 @@ take_node_info(struct plugin_watch *w, const Csi__V1__NodeGetInfoResponse *rep, 
 static void
 take_node_caps(struct plugin_watch *w, const Csi__V1__NodeGetCapabilitiesResponse *rep)
 {
+	w->caps.bits[PLUGIN_NODE_CAPS] = 0;
 	for (size_t i = 0; i < rep->n_capabilities; i++) {
 		if (rep->capabilities[i]->type_case != CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC)
 			continue;
+		plugin_caps_add(&w->caps, PLUGIN_NODE_CAPS, (int)rep->capabilities[i]->rpc->type);
 		switch (rep->capabilities[i]->rpc->type) {
 		case CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME:
 			w->node.requires_node_stage_volume = true;
@@ -210,6 +218,7 @@ take_controller_caps(struct plugin_watch *w, const Csi__V1__ControllerGetCapabil
 	};
 
 	memset(c, 0, sizeof *c);
+	w->caps.bits[PLUGIN_CONTROLLER_CAPS] = 0;
 	for (size_t i = 0; i < rep->n_capabilities; i++) {
 		unsigned type;
 
@@ -217,9 +226,21 @@ take_controller_caps(struct plugin_watch *w, const Csi__V1__ControllerGetCapabil
 		    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC)
 			continue;
 		type = (unsigned)rep->capabilities[i]->rpc->type;
+		plugin_caps_add(&w->caps, PLUGIN_CONTROLLER_CAPS, (int)type);
 		if (type < ELEMENTSOF(flags) && flags[type])
 			*flags[type] = true;
 	}
+}
+
+static void
+take_group_caps(struct plugin_watch *w, const Csi__V1__GroupControllerGetCapabilitiesResponse *rep)
+{
+	w->caps.bits[PLUGIN_GROUP_CAPS] = 0;
+	for (size_t i = 0; i < rep->n_capabilities; i++)
+		if (rep->capabilities[i]->type_case ==
+		    CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC)
+			plugin_caps_add(
+			    &w->caps, PLUGIN_GROUP_CAPS, (int)rep->capabilities[i]->rpc->type);
 }
 
 /* Makes the info of one half for the node's description. */
@@ -256,7 +277,7 @@ finish_fingerprint(struct plugin_watch *w)
 	w->retry_usec = RETRY_FIRST_USEC;
 	plugin_set_info(w->plugin,
 	    kind != CSI_PLUGIN_NODE && w->has_controller ? make_info(w, true) : NULL,
-	    kind != CSI_PLUGIN_CONTROLLER ? make_info(w, false) : NULL);
+	    kind != CSI_PLUGIN_CONTROLLER ? make_info(w, false) : NULL, &w->caps);
 	if (!was_healthy) {
 		w->ev->healthy(w->arg);
 		volumes_plugin_answers(w->sup, plugin_id(w->plugin));
@@ -294,6 +315,9 @@ take_answer(struct plugin_watch *w, const CsiCallRep *rep, struct err *e)
 		return 0;
 	case CSI_CALL_REP__ANSWER_CONTROLLER_GET_CAPABILITIES:
 		take_controller_caps(w, rep->controller_get_capabilities);
+		return 0;
+	case CSI_CALL_REP__ANSWER_GROUP_CONTROLLER_GET_CAPABILITIES:
+		take_group_caps(w, rep->group_controller_get_capabilities);
 		return 0;
 	default:
 		return err_say(
@@ -337,6 +361,10 @@ is_asked(const struct plugin_watch *w, enum fingerprint_step step)
 		return kind != CSI_PLUGIN_CONTROLLER;
 	case STEP_CTRL_CAPS:
 		return kind != CSI_PLUGIN_NODE && w->has_controller;
+	case STEP_GROUP_CAPS:
+		return kind != CSI_PLUGIN_NODE &&
+		       plugin_caps_has(&w->caps, PLUGIN_CAPS,
+			   CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE);
 	default:
 		return true;
 	}
@@ -353,6 +381,8 @@ ask_next(struct plugin_watch *w)
 	    CSI__V1__NODE_GET_CAPABILITIES_REQUEST__INIT;
 	Csi__V1__ControllerGetCapabilitiesRequest ctrl_caps =
 	    CSI__V1__CONTROLLER_GET_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__GroupControllerGetCapabilitiesRequest group_caps =
+	    CSI__V1__GROUP_CONTROLLER_GET_CAPABILITIES_REQUEST__INIT;
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	while (!is_asked(w, w->step))
@@ -381,6 +411,10 @@ ask_next(struct plugin_watch *w)
 	case STEP_CTRL_CAPS:
 		req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_GET_CAPABILITIES;
 		req.controller_get_capabilities = &ctrl_caps;
+		break;
+	case STEP_GROUP_CAPS:
+		req.call_case = CSI_CALL_REQ__CALL_GROUP_CONTROLLER_GET_CAPABILITIES;
+		req.group_controller_get_capabilities = &group_caps;
 		break;
 	case STEP_END:
 		finish_fingerprint(w);

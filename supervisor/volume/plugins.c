@@ -109,6 +109,18 @@ plugin_is_healthy(const struct plugin *p)
 	return p->healthy;
 }
 
+const struct plugin_caps *
+plugin_caps_of(const struct plugin *p)
+{
+	return p->registered ? &p->caps : NULL;
+}
+
+int64_t
+plugin_health_since(const struct plugin *p)
+{
+	return p->health_since_ns;
+}
+
 const char *
 plugin_container_root(const struct plugin *p)
 {
@@ -145,6 +157,7 @@ plugin_new(struct sup *sup, const char *id, enum csi_plugin_kind kind, const str
 
 	*p = (struct plugin){ .sup = sup,
 		.kind = kind,
+		.health_since_ns = clock_real_ns(),
 		.alloc = *alloc,
 		.id = mem_strdup(id),
 		.socket = mem_strdup(socket),
@@ -226,6 +239,8 @@ plugin_set_health(struct plugin *p, bool healthy, const char *description)
 	bool changed = healthy != p->healthy, differs = changed;
 
 	p->healthy = healthy;
+	if (changed)
+		p->health_since_ns = clock_real_ns();
 	for (size_t i = 0; i < ELEMENTSOF(infos); i++) {
 		if (!infos[i])
 			continue;
@@ -242,12 +257,14 @@ plugin_set_health(struct plugin *p, bool healthy, const char *description)
 }
 
 void
-plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_info *node)
+plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_info *node,
+    const struct plugin_caps *caps)
 {
 	csi_info_free(p->controller);
 	csi_info_free(p->node);
 	p->controller = controller;
 	p->node = node;
+	p->caps = *caps;
 	p->registered = p->answered = true;
 	plugin_calls_check(p->sup);
 	(void)plugin_set_health(p, true, "healthy");

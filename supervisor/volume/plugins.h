@@ -11,6 +11,7 @@
 #include "model/csi.h"
 #include "model/task.h"
 #include "supervisor/core/sup.h"
+#include "supervisor/volume/plugin_caps.h"
 
 struct plugin;
 
@@ -32,7 +33,11 @@ const struct id *plugin_alloc(const struct plugin *p);
  * answered yet has an info with the cause. */
 const struct csi_info *plugin_controller_info(const struct plugin *p);
 const struct csi_info *plugin_node_info(const struct plugin *p);
+/* Returns the capabilities of the last fingerprint; NULL before the first. */
+const struct plugin_caps *plugin_caps_of(const struct plugin *p);
 bool plugin_is_healthy(const struct plugin *p);
+/* Returns since when it is healthy or not: CLOCK_REALTIME, in ns. */
+int64_t plugin_health_since(const struct plugin *p);
 /* Returns where the plugin sees its root for volumes: stage_publish_base_dir, or the host's path
  * for raw_exec. */
 const char *plugin_container_root(const struct plugin *p);
@@ -48,9 +53,10 @@ void plugin_free(struct plugin *p); /* deregisters it */
 /* Sets the run that the plugin's socket must belong to. NULL: the task does not run; calls fail and
  * the channel is closed. */
 void plugin_set_run(struct plugin *p, const struct id *run);
-/* Takes over both infos (NULL: the instance does not have that half), registers the instance, and
- * updates the node. */
-void plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_info *node);
+/* Copies caps, takes over both infos (NULL: the instance does not have that half), registers the
+ * instance, and updates the node. */
+void plugin_set_info(struct plugin *p, struct csi_info *controller, struct csi_info *node,
+    const struct plugin_caps *caps);
 /* Sets the health, and updates the node if it has changed. Copies description. Returns true if the
  * health has changed. */
 bool plugin_set_health(struct plugin *p, bool healthy, const char *description);

@@ -120,6 +120,18 @@ volume_plugin_has_mounts(struct sup *sup, const char *plugin, enum csi_plugin_ki
 	return false;
 }
 
+size_t
+volumes_of_plugin(struct sup *sup, const char *plugin)
+{
+	struct mount *m;
+	size_t n = 0;
+
+	/* A volume is counted at the first of its mounts. */
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
+		n += str_eq(m->rec.plugin, plugin) && mount_next_of_volume(m, NULL) == m;
+	return n;
+}
+
 int
 volume_refuse_mounted(struct sup *sup, const char *plugin, const char *external_id, struct err *e)
 {

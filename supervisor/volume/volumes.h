@@ -98,6 +98,8 @@ bool volume_get_mounted(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, struct csi_volume *ret);
 /* Return true if there is any mount: by this plugin of this kind, of this alloc. */
 bool volume_plugin_has_mounts(struct sup *sup, const char *plugin, enum csi_plugin_kind kind);
+/* Returns how many volumes of this plugin are mounted, or being mounted or unmounted. */
+size_t volumes_of_plugin(struct sup *sup, const char *plugin);
 bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
 /* Returns true if this volume is mounted, or will be, for the alloc of this id (a UUID). */
 bool volume_is_mounted_for(

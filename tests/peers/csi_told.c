@@ -186,6 +186,20 @@ get_node_info(struct answer *a, const uint8_t *data, size_t len)
 }
 
 static void
+get_capacity(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__GetCapacityResponse rep = CSI__V1__GET_CAPACITY_RESPONSE__INIT;
+	Csi__V1__Int64Value most = CSI__V1__INT64_VALUE__INIT, least = CSI__V1__INT64_VALUE__INIT;
+
+	rep.available_capacity = 10000;
+	most.value = 1000;
+	least.value = 10;
+	rep.maximum_volume_size = &most;
+	rep.minimum_volume_size = &least;
+	pack(a, &rep.base);
+}
+
+static void
 get_stats(struct answer *a, const uint8_t *data, size_t len)
 {
 	Csi__V1__NodeGetVolumeStatsRequest *req =
@@ -359,6 +373,7 @@ static const struct method {
 	{ "NodePublishVolume", publish, false },
 	{ "NodeUnpublishVolume", unpublish, false },
 	{ "NodeExpandVolume", expand_node, false },
+	{ "GetCapacity", get_capacity, true },
 	{ "NodeGetVolumeStats", get_stats, false },
 };
 

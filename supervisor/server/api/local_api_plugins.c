@@ -2,8 +2,13 @@
 /* local_api_plugins.c: CSI plugins over the API. Runs in: supervisor. */
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "supervisor/node/node_state.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/volume/capability_gate.h"
+#include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volumes.h"
 
 /* Returns true if p is the first instance with its id. */
 static bool
@@ -35,22 +40,109 @@ local_api_list_plugins(struct sup *sup, struct api_req *req)
 	api_list_reply(&list, req);
 }
 
-void
-local_api_get_plugin(struct sup *sup, struct api_req *req)
+static void
+list_caps(const struct plugin_caps *caps, struct csi_instance *to)
+{
+	plugin_caps_list(caps, PLUGIN_CAPS, &to->plugin);
+	plugin_caps_list(caps, PLUGIN_EXPANSION, &to->expansion);
+	plugin_caps_list(caps, PLUGIN_CONTROLLER_CAPS, &to->controller);
+	plugin_caps_list(caps, PLUGIN_NODE_CAPS, &to->node);
+	plugin_caps_list(caps, PLUGIN_GROUP_CAPS, &to->group);
+}
+
+static void
+fill_node(
+    struct sup *sup, const char *id, const struct csi_node_info *node, struct csi_instance *to)
+{
+	str_set(&to->external_node_id, node->id);
+	if (node->accessible_topology) {
+		to->topology = csi_topology_new();
+		csi_topology_copy(node->accessible_topology, to->topology);
+	}
+	to->max_volumes = node->max_volumes < INT64_MAX ? node->max_volumes : 0;
+	to->volumes = (int64_t)volumes_of_plugin(sup, id);
+}
+
+static void
+fill_instance(struct sup *sup, const struct plugin *p, struct csi_instance *to)
+{
+	const struct csi_info *node = plugin_node_info(p),
+			      *info = node ?: plugin_controller_info(p);
+
+	str_set(&to->node_id, node_get(sup)->id);
+	str_set(&to->type, csi_plugin_kind_names[plugin_kind(p)]);
+	to->healthy = plugin_is_healthy(p);
+	to->health_since = plugin_health_since(p);
+	str_set(&to->alloc_id, info->alloc_id);
+	str_set(&to->health_description, info->health_description);
+	str_set(&to->provider, info->provider);
+	str_set(&to->version, info->provider_version);
+	if (node && node->node_info)
+		fill_node(sup, plugin_id(p), node->node_info, to);
+	if (plugin_caps_of(p))
+		list_caps(plugin_caps_of(p), to);
+}
+
+/* What was found about the plugin's capacity. */
+struct capacity_found {
+	const struct csi_capacity *capacity;
+	const char *error;
+};
+
+static void
+reply_plugin(struct sup *sup, struct api_req *req, const struct capacity_found *found)
 {
 	cleanup_done(csi_plugin) struct csi_plugin plugin;
-	bool found = local_plugin_get(local_of_sup(sup), api_param(req, 0), &plugin);
 
-	if (!found) {
+	if (!local_plugin_get(local_of_sup(sup), api_param(req, 0), &plugin)) {
 		api_reply_error(req, 404, "plugin not found");
 		return;
 	}
 	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
-		struct sup_alloc *sa =
-		    strcmp(plugin_id(p), plugin.id) == 0 ? alloc_find(sup, plugin_alloc(p)) : NULL;
+		struct sup_alloc *sa = alloc_find(sup, plugin_alloc(p));
 
+		if (strcmp(plugin_id(p), plugin.id) != 0)
+			continue;
+		fill_instance(sup, p, list_add(csi_instance, &plugin.instances));
 		if (sa)
 			local_api_fill_stub(list_add(alloc, &plugin.allocations), sa);
 	}
+	if (found && found->capacity) {
+		plugin.capacity = csi_capacity_new();
+		*plugin.capacity = *found->capacity;
+	}
+	if (found)
+		str_set(&plugin.capacity_error, found->error);
 	api_reply_model(req, &csi_plugin_type, &plugin);
+}
+
+static void
+on_capacity(
+    struct sup *sup, void *arg, int r, const struct csi_capacity *capacity, const struct err *e)
+{
+	const struct capacity_found found = {
+		.capacity = r < 0 ? NULL : capacity,
+		.error = r < 0 ? e->msg : NULL,
+	};
+
+	reply_plugin(sup, arg, &found);
+}
+
+/* With ?refresh=true the plugin is asked for its capacity. */
+void
+local_api_get_plugin(struct sup *sup, struct api_req *req)
+{
+	cleanup_done(csi_volume) struct csi_volume any;
+	const char *id = api_param(req, 0);
+	bool refresh = false;
+	struct err e = { 0 };
+
+	csi_volume_init(&any);
+	str_set(&any.plugin_id, id);
+	if (api_query_bool(req, "refresh", &refresh, &e) < 0)
+		api_reply_error(req, 400, "invalid refresh value");
+	else if (refresh && capability_has_call(sup, id, CSI_CALL_REQ__CALL_GET_CAPACITY))
+		volume_capacity(sup, &any, on_capacity, req);
+	else
+		reply_plugin(sup, req, NULL);
 }

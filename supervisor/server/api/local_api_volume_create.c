@@ -151,13 +151,106 @@ begin_creation(
 	volume_create(sup, &op->lv->vol, on_created, op);
 }
 
+/* A creation that waits for the plugin's capacity. */
+struct capacity_wait {
+	struct api_req *req;
+	struct csi_volume vol;
+};
+
+static void create(struct sup *sup, struct api_req *req, struct csi_volume *vol, bool has_room);
+
+/* Checks that the plugin can make a volume of this size at all. */
+static int
+check_capacity(const struct csi_volume *vol, const struct csi_capacity *c, struct err *e)
+{
+	const long long min = vol->requested_capacity_min, max = vol->requested_capacity_max;
+	const char *plugin = str(vol->plugin_id);
+
+	if (min > c->available)
+		return err_say(e, -ENOSPC,
+		    "create volume \"%s\": plugin \"%s\" has %lld bytes left for such volumes, and "
+		    "capacity_min is %lld",
+		    vol->id, plugin, (long long)c->available, min);
+	if (c->largest > 0 && min > c->largest)
+		return err_say(e, -EINVAL,
+		    "create volume \"%s\": plugin \"%s\" makes volumes of at most %lld bytes, and "
+		    "capacity_min is %lld",
+		    vol->id, plugin, (long long)c->largest, min);
+	if (max > 0 && max < c->smallest)
+		return err_say(e, -EINVAL,
+		    "create volume \"%s\": plugin \"%s\" makes volumes of at least %lld bytes, and "
+		    "capacity_max is %lld",
+		    vol->id, plugin, (long long)c->smallest, max);
+	return 0;
+}
+
+/* If the capacity is unknown, the plugin decides. */
+static void
+on_capacity(
+    struct sup *sup, void *arg, int r, const struct csi_capacity *capacity, const struct err *e)
+{
+	cleanup_free struct capacity_wait *w = arg;
+	struct err why = { 0 };
+
+	if (r >= 0 && check_capacity(&w->vol, capacity, &why) < 0)
+		api_reply_error(w->req, local_api_volume_status(why.code), "%s", why.msg);
+	else
+		create(sup, w->req, &w->vol, true);
+	csi_volume_done(&w->vol);
+}
+
+/* Empties *vol. The answer may come within the call. */
+static void
+ask_capacity(struct sup *sup, struct api_req *req, struct csi_volume *vol)
+{
+	struct capacity_wait *w = mem_new(struct capacity_wait);
+
+	w->req = req;
+	w->vol = *vol;
+	csi_volume_init(vol);
+	volume_capacity(sup, &w->vol, on_capacity, w);
+}
+
+/* has_room: the plugin has been asked for its capacity. */
+static void
+create(struct sup *sup, struct api_req *req, struct csi_volume *vol, bool has_room)
+{
+	struct local *l = local_of_sup(sup);
+	struct local_volume *lv = local_volume_find(l, vol->namespace, vol->id);
+	bool larger = false;
+	struct err e = { 0 };
+	int r = lv ? check_repeat(lv, vol, &larger, &e) : 0;
+
+	if (r >= 0 && larger) {
+		local_api_expand_volume(sup, req, lv, vol);
+		return;
+	}
+	if (r >= 0 && lv && *str(lv->vol.external_id)) {
+		take_secrets(l, lv, vol);
+		if (lv->vol.node_expansion)
+			local_api_resume_expansion(sup, req, lv);
+		else
+			local_api_reply_volume(sup, req, lv); /* its answer may have been lost */
+		return;
+	}
+	if (r >= 0)
+		r = check_creator(l, vol, &e);
+	if (r < 0) {
+		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
+		return;
+	}
+	str_set(&vol->external_id, NULL);
+	/* What an earlier request may have made is not in the capacity any more. */
+	if (lv || has_room)
+		begin_creation(sup, req, lv, vol);
+	else
+		ask_capacity(sup, req, vol);
+}
+
 void
 local_api_create_volume(struct sup *sup, struct api_req *req)
 {
-	struct local *l = local_of_sup(sup);
 	cleanup_done(csi_volume) struct csi_volume vol;
-	struct local_volume *lv;
-	bool larger = false;
 	struct err e = { 0 };
 	int r = local_api_count_volumes(req, &e);
 
@@ -166,29 +259,10 @@ local_api_create_volume(struct sup *sup, struct api_req *req)
 		r = err_say(&e, -EINVAL, "only one volume can be created by a request");
 	if (r >= 0)
 		r = local_api_read_volume(req, 0, &vol, &e);
-	lv = r >= 0 ? local_volume_find(l, vol.namespace, vol.id) : NULL;
-	if (lv)
-		r = check_repeat(lv, &vol, &larger, &e);
-	if (r >= 0 && larger) {
-		local_api_expand_volume(sup, req, lv, &vol);
-		return;
-	}
-	if (r >= 0 && lv && *str(lv->vol.external_id)) {
-		take_secrets(l, lv, &vol);
-		if (lv->vol.node_expansion)
-			local_api_resume_expansion(sup, req, lv);
-		else
-			local_api_reply_volume(sup, req, lv); /* its answer may have been lost */
-		return;
-	}
-	if (r >= 0)
-		r = check_creator(l, &vol, &e);
-	if (r < 0) {
+	if (r < 0)
 		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
-		return;
-	}
-	str_set(&vol.external_id, NULL);
-	begin_creation(sup, req, lv, &vol);
+	else
+		create(sup, req, &vol, false);
 }
 
 static void

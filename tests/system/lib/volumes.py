@@ -26,16 +26,17 @@ class Node(api.Node):
             f.write('client {\n  host_volume "csi-local" { path = "%s" }\n%s\n}\n%s\n' % (self.store, client, config))
         super().__init__(["-config", self.top + "/agent.hcl"], **kwargs)
 
-    def register_plugin(self):
-        """Registers csi-local as a job: the example's, with the plugin from the host volume."""
+    def register_plugin(self, args=()):
+        """Registers csi-local as a job: the example's, with the plugin from the host volume and more arguments."""
         with open(ROOT + "/contrib/examples/plugin.json", encoding="utf-8") as f:
             made = json.loads(f.read().replace("/usr/libexec/drover/", "/store/"))
         made["Job"]["Datacenters"] = ["*"]
+        made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]["args"] += args
         self.register(made)
 
-    def start_plugin(self):
+    def start_plugin(self, args=()):
         """Registers it and waits until it is healthy."""
-        self.register_plugin()
+        self.register_plugin(args)
         case.until(self.plugin_is_healthy, 30, "the plugin to be healthy")
 
     def plugin_is_healthy(self):
