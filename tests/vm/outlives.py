@@ -258,7 +258,11 @@ def test_nothing_else_is_left(node, _remembered):
 def main():
     node = Node()
     if sys.argv[1] == "before":
-        before(node)
+        try:
+            before(node)
+        except AssertionError:
+            print(node.log(), flush=True)
+            raise
         return
     node.wait_ready()
     with open(NOTES + "/allocs", encoding="ascii") as f:
