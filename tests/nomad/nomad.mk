@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # nomad.mk: an agent with real servers. Included by the Makefile, after the benches.
 
-.PHONY: check-nomad check-csi bench-nomad
+.PHONY: check-nomad check-csi check-csi-network bench-nomad
 check-nomad: all ## test with a real server, NOMAD=path/to/nomad (needs root); NOMAD_NEXT=path and CSI_DRIVER='command' add two tests
 	@failed=0; export DROVER_BUILD=$(BUILD); \
 	python3 -B tests/nomad/check.py "$(NOMAD)" || failed=1; \
@@ -18,5 +18,8 @@ check-csi: all ## test CSI_HOSTPATH=path/to/hostpathplugin alone and with NOMAD=
 	for script in check_csi check_csi_moves; do \
 		python3 -B tests/nomad/isolated.py tests/nomad/$$script.py "$(NOMAD)" || failed=1; \
 	done; exit $$failed
+check-csi-network: all ## test a CSI driver of S3 storage, CSI_S3=path GEESEFS=path S3_SERVER='command' (needs root)
+	@DROVER_BUILD=$(BUILD) CSI_S3='$(CSI_S3)' GEESEFS='$(GEESEFS)' S3_SERVER='$(value S3_SERVER)' \
+		python3 -B tests/nomad/isolated.py tests/nomad/check_csi_network.py
 bench-nomad: $(BINARIES) $(BENCH_PROGRAMS) ## compare with the client of NOMAD=path/to/nomad (needs root)
 	@DROVER_BUILD=$(BUILD) python3 -B tests/nomad/isolated.py tests/nomad/bench_nomad.py "$(NOMAD)"
