@@ -9,8 +9,9 @@
 #include "common/err.h"
 #include "proto/csi_helper.pb-c.h"
 
-#define GRPC_OK       0
-#define GRPC_INTERNAL 13
+#define GRPC_OK                 0
+#define GRPC_RESOURCE_EXHAUSTED 8
+#define GRPC_INTERNAL           13
 
 enum csi_verdict {
 	CSI_DONE,    /* as good as OK */

@@ -19,6 +19,7 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/volume/csi_error.h"
+#include "supervisor/volume/plugin_hold.h"
 #include "supervisor/volume/plugin_retry.h"
 #include "supervisor/volume/plugin_inst.h"
 
@@ -338,6 +339,8 @@ on_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 		usec = note_no_answer(pc, r);
 	}
 	leave_channel(sup, &pc->channel);
+	if (usec == 0 && rep)
+		plugin_hold_note(sup, pc->id, pc->which, rep, e);
 	if (usec > 0)
 		try_after(pc, usec);
 	else

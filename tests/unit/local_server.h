@@ -32,6 +32,7 @@
 #include "supervisor/server/place/local_reconcile.h"
 #include "supervisor/server/place/local_retry.h"
 #include "supervisor/server/place/local_unplaced.h"
+#include "supervisor/volume/plugin_hold.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/volumes.h"
@@ -221,6 +222,12 @@ struct plugin *
 plugin_find(struct sup *s, const char *id, enum csi_plugin_kind half)
 {
 	return NULL;
+}
+
+bool
+plugin_is_held(struct sup *s, const char *id, char *why, size_t size)
+{
+	return false;
 }
 
 void

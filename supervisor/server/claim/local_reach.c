@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "supervisor/server/claim/claims.h"
+#include "supervisor/volume/plugin_hold.h"
 
 static bool
 node_has(const struct csi_node_info *node, const struct csi_topology *t)
@@ -77,9 +78,14 @@ local_reach_check(const struct local *l, const struct csi_volume *vol,
 {
 	int r = check_topology(vol, node, e);
 	bool limited = node->max_volumes > 0 && node->max_volumes < INT64_MAX;
+	char why[ERR_MSG_SIZE];
 
-	if (r < 0 || !limited || volume_in_use(vol) || count_others(l, vol) < node->max_volumes)
+	if (r < 0 || volume_in_use(vol))
 		return r;
+	if (plugin_is_held(l->base.sup, str(vol->plugin_id), why, sizeof why))
+		return err_say(e, -ENOSPC, "%s", why);
+	if (!limited || count_others(l, vol) < node->max_volumes)
+		return 0;
 	return err_say(e, -ENOSPC,
 	    "CSI plugin %s has the maximum number of volumes on this node (%lld)",
 	    str(vol->plugin_id), (long long)node->max_volumes);

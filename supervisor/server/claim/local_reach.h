@@ -6,8 +6,9 @@
 
 #include "supervisor/server/claim/local_volumes.h"
 
-/* Checks the volume's topologies, one of which the node must have with all its segments, and the
- * number of volumes that the plugin takes on this node. Returns 0, -ENOENT or -ENOSPC. */
+/* Checks the volume's topologies, one of which the node must have with all its segments, and for
+ * a volume that is not used yet, that the plugin takes one more on this node: it has not said that
+ * it has nothing left, and has not reached its number. Returns 0, -ENOENT or -ENOSPC. */
 int local_reach_check(const struct local *l, const struct csi_volume *vol,
     const struct csi_node_info *node, struct err *e);
 

@@ -47,6 +47,20 @@ def test_a_plugin_takes_only_so_many_volumes():
         node.purge(name)
 
 
+def test_a_plugin_that_has_nothing_left_gets_no_further_volume_for_a_while():
+    plugin.tell("NodeStageVolume", "8 the disks are full")
+    node.register(volumes.job("first", "second", "sleep 1000"))
+    case.until(lambda: "the disks are full" in str([a["TaskStates"] for a in node.allocs("first")]), 30, "the first to fail")
+    reason = "CSI plugin p has nothing left for another volume on this node; placements wait 30 s before it is tried again: NodeStageVolume"
+    blocked("waits", "third", reason)
+    case.contains(node.drover("job", "status", "waits").out, "CSI plugin p has nothing left for another volume on this node")
+    plugin.untell("NodeStageVolume")
+    node.purge("first")
+    # It is tried again without a request.
+    node.wait_running("waits", seconds=90)
+    node.purge("waits")
+
+
 def test_no_leaks_are_left():
     for name in ("far", "asked", "near", "second", "third"):
         node.do("DELETE", "/v1/volume/csi/" + name)
@@ -55,5 +69,5 @@ def test_no_leaks_are_left():
 
 
 with api.Node() as node:
-    plugin = told.Plugin(node, "p", segments="zone=a\nrack=1", max="2")
+    plugin = told.Plugin(node, "p", node_caps=(told.NODE_STAGE,), segments="zone=a\nrack=1", max="2")
     case.run(globals())
