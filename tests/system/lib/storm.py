@@ -22,7 +22,7 @@ from .storm_lane import Lane
 
 MS_BIND = 4096
 GAP_S = 1.5       # between kills of one process: it must do some work, and the launcher waits before it restarts what ends at once
-REST = 3          # between kills of any, the agent works at least this many times as long as it needed to answer after the last kill
+REST = 6          # between kills of any, the agent works at least this many times as long as it needed to answer after the last kill
 FAILURES_MAX = 5  # then no further sequence begins
 
 

@@ -13,7 +13,7 @@ from . import api, build_dir, crash, storm_plan
 
 SETTLE_S = 240  # only ends the wait for what hangs: two call timeouts and what follows
 REMAINS_S = 30
-SHORT_S = 1.5   # then the plugin is restarted, and drover retries at once
+SHORT_S = 3     # then the plugin is restarted, and drover retries at once
 
 # Fails unless /data is the volume's own file system. $1: the volume's id at the plugin; $2: writes or reads.
 TASK = """
@@ -96,7 +96,7 @@ class Lane(threading.Thread):
             if time.monotonic() > end:
                 raise Failure("%s: not within %d s" % (what, seconds))
             time.sleep(pause)
-            pause = min(0.2, pause * 1.5)
+            pause = min(0.3, pause * 1.5)
 
     def soon(self, condition, seconds):
         try:
@@ -123,9 +123,9 @@ class Lane(threading.Thread):
         return made
 
     def allocs(self, slots):
-        """Returns the allocs of these slots' jobs, also of purged ones."""
-        jobs = {self.job(slot) for slot in slots}
-        found = [a for a in self.node.ask("/v1/allocations") if a["JobID"] in jobs]
+        """Returns the allocs of these slots' jobs that are not purged."""
+        answers = [self.node.request("GET", "/v1/job/%s/allocations" % self.job(slot)) for slot in slots]
+        found = [a for answer in answers if answer.status == 200 for a in answer.json]
         self.ids.update(a["ID"] for a in found)
         return found
 
@@ -197,7 +197,7 @@ class Lane(threading.Thread):
         self.allocs(self.used)
         for slot in self.used:
             self.node.request("DELETE", "/v1/job/%s?purge=true" % self.job(slot))
-        patient = self.plan.patient and not self.plan.hangs
+        patient = not self.plan.hangs and (self.plan.patient or not any(step == "rules" and what for step, what in self.plan.steps))
         if not patient and not self.soon(lambda: not self.left(), SHORT_S):
             self.kill_plugin()
         if not self.soon(lambda: not self.left(), SETTLE_S):
@@ -219,10 +219,13 @@ class Lane(threading.Thread):
 
     def left(self):
         """Returns what is left of the sequence, by the agent's own account."""
-        found = ["allocation " + a["ID"] for a in self.allocs(self.used)]
-        for name in ("one", "many") if not found else ():
-            claims = self.node.ask("/v1/volume/csi/%s/claims" % self.plan.volume(name))
-            found += ["claim of %s by %s: %s" % (self.plan.volume(name), c["AllocationID"], c.get("WaitsFor")) for c in claims]
+        for i in self.ids:
+            if self.node.request("GET", "/v1/allocation/" + i).status == 200:
+                return ["allocation " + i]
+        found = []
+        for name in map(self.plan.volume, ("one", "many")):
+            claims = self.node.ask("/v1/volume/csi/%s/claims" % name)
+            found += ["claim of %s by %s: %s" % (name, c["AllocationID"], c.get("WaitsFor")) for c in claims]
         return found or self.mounts() or self.directories()
 
     def is_ours(self, path):
@@ -246,7 +249,7 @@ class Lane(threading.Thread):
     def remains(self):
         """Returns what is left of the sequence, by other accounts than left(), and what its tasks found wrong."""
         found = ["leak %s" % one for one in crash.leaks(self.node) if self.is_ours(one["Name"])]
-        found += ["row " + row for row in self.storm.mount_rows() if any(i in row for i in self.ids)]
+        found += ["row " + row for row in self.storm.mount_rows() if '"%s' % self.plan.volume("") in row]
         found += ["socket of " + i for i in self.ids if os.path.exists("%s/csi/sock/%s" % (self.node.data, i))]
         found += self.storm.strangers(self.plugin)
         for name in map(self.plan.volume, ("one", "many")):
