@@ -262,7 +262,7 @@ class Lane(threading.Thread):
             return []
         with open(self.attached, encoding="utf-8") as f:
             calls = [line for line in f if line.split(" ")[1] == name]
-        return ["the last call about the attachment of %s: %s" % (name, calls[-1].strip())] if calls and not calls[-1].startswith("detach") else []
+        return ["the last call about its attachment: " + calls[-1].strip()] if calls and not calls[-1].startswith("detach") else []
 
     # --- the thread ---
 

@@ -15,6 +15,9 @@ SLOTS = {"a0": ("one", False), "a1": ("one", False), "m0": ("many", False), "m1"
 
 STEPS = {"publish": 50, "unpublish": 30, "wait": 30, "rules": 20, "pause": 20, "kill": 15, "plugin": 10, "restart": 8, "reboot": 0.6}
 
+BEHAVIOURS = {"status": 20, "once": 10, "again": 5, "lost": 12, "slow": 10, "late": 12, "lies": 8, "die": 8, "drop": 5, "hang": 4, "garbage": 3,
+              "nothing": 3, "ok": 4}
+
 
 class Plan:
     """.kind, .steps: [(step, argument)], .patient: the plugin is not restarted at the end, so that drover's own retries must do."""
@@ -58,8 +61,7 @@ class Plan:
         return "%s%s=%s%s" % (method, about, call, behaviour)
 
     def behaviour(self):
-        kind = self.choice.choices(("status", "once", "again", "lost", "slow", "late", "lies", "die", "drop", "hang", "garbage", "nothing", "ok"),
-                                   (20, 10, 5, 12, 10, 12, 8, 8, 5, 4, 3, 3, 4))[0]
+        kind = self.choice.choices(list(BEHAVIOURS), list(BEHAVIOURS.values()))[0]
         if kind in ("status", "once", "again", "lost"):
             return "%s:%d" % (kind, self.choice.randint(1, 16))
         if kind in ("slow", "late"):

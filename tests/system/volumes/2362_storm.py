@@ -2,7 +2,7 @@
 # timeout: 900
 # takes: 60
 """A few of the random sequences of `make csi-storm`: volumes are published and unpublished while their plugin misbehaves and processes
-are killed. Every failed sequence has a seed, with which it is repeated. STORM_SEED is the first seed, STORM_COUNT how many follow each other,
+are killed. Every failed sequence has a seed, with which it is repeated. STORM_SEED is the first seed, STORM_COUNT how many there are, and
 STORM_LANES how many run at the same time."""
 import os
 import random
