@@ -20,6 +20,7 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/volume/mount.h"
+#include "supervisor/volume/volume_place.h"
 
 /* A burst of changes, such as the start of a task, is one comparison. */
 #define CHANGE_USEC 3000000
@@ -87,52 +88,6 @@ unmount_orphan(struct sup *sup, const struct found *f, const char *path)
 	(void)mnt_call_volume_unmount(sup, &req, on_unmounted, o);
 }
 
-/* Takes the next component off *at; false if there is none, or if it does not fit. */
-static bool
-next_part(const char **at, char *buf, size_t size)
-{
-	size_t n = strcspn(*at, "/");
-
-	if (n == 0 || n >= size)
-		return false;
-	memcpy(buf, *at, n);
-	buf[n] = '\0';
-	*at += n + ((*at)[n] == '/');
-	return true;
-}
-
-static bool
-kind_from_name(const char *name, struct volume_place *place)
-{
-	for (int k = CSI_PLUGIN_CONTROLLER; k <= CSI_PLUGIN_MONOLITH; k++)
-		if (strcmp(csi_plugin_kind_names[k], name) == 0) {
-			place->kind = (enum plugin_kind)k;
-			return true;
-		}
-	return false;
-}
-
-/* Takes apart the path of a volume's directory; false if it is none. */
-static bool
-parse_place(const char *path, struct found *ret)
-{
-	const char *at = mountinfo_below(path, "csi");
-	char part[ID_UUID_SIZE];
-
-	*ret = (struct found){ 0 };
-	if (!at || !next_part(&at, part, sizeof part) || !kind_from_name(part, &ret->place) ||
-	    !next_part(&at, ret->place.plugin, sizeof ret->place.plugin) ||
-	    !next_part(&at, part, sizeof part))
-		return false;
-	ret->staging = strcmp(part, "staging") == 0;
-	if (!ret->staging &&
-	    (strcmp(part, "per-alloc") != 0 || !next_part(&at, part, sizeof part) ||
-		!id_from_uuid(part, &ret->place.alloc)))
-		return false;
-	return next_part(&at, ret->place.volume, sizeof ret->place.volume) &&
-	       next_part(&at, ret->place.usage, sizeof ret->place.usage) && *at == '\0';
-}
-
 /* Returns whether the volume of a staging directory is published for any alloc. */
 static bool
 is_published(const struct found *staged, const char *paths)
@@ -140,7 +95,8 @@ is_published(const struct found *staged, const char *paths)
 	struct found f;
 
 	for (; *paths; paths += strlen(paths) + 1)
-		if (parse_place(paths, &f) && !f.staging && f.place.kind == staged->place.kind &&
+		if (volume_place_parse(paths, &f.place, &f.staging) && !f.staging &&
+		    f.place.kind == staged->place.kind &&
 		    strcmp(f.place.plugin, staged->place.plugin) == 0 &&
 		    strcmp(f.place.volume, staged->place.volume) == 0)
 			return true;
@@ -152,7 +108,8 @@ is_orphan(struct sup *sup, const char *path, const char *paths, struct found *re
 {
 	const struct sup_alloc *sa;
 
-	if (!parse_place(path, ret) || volume_path_is_known(sup, path + strlen("csi/")))
+	if (!volume_place_parse(path, &ret->place, &ret->staging) ||
+	    volume_path_is_known(sup, path + strlen("csi/")))
 		return false;
 	if (ret->staging)
 		return !is_published(ret, paths);
@@ -257,4 +214,20 @@ volume_repair_free(struct volume_repair *vr)
 	sd_event_source_unref(vr->io);
 	close_p(&vr->fd);
 	free(vr);
+}
+
+bool
+volume_mount_is_orphan(struct sup *sup, const char *path)
+{
+	const char *paths;
+	struct found f;
+
+	return sup->allocs->n_unreadable == 0 && mounts_list(sup, &paths) == 0 &&
+	       is_orphan(sup, path, paths, &f);
+}
+
+void
+volume_repair_now(struct sup *sup)
+{
+	compare(sup->volumes->repair);
 }

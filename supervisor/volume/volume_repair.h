@@ -17,4 +17,10 @@ struct volume_repair;
 struct volume_repair *volume_repair_new(struct sup *sup);
 void volume_repair_free(struct volume_repair *vr); /* ignores NULL */
 
+/* Compares now: what was unmounted is published again, and orphans are unmounted. */
+void volume_repair_now(struct sup *sup);
+/* Returns whether the mount at this path, relative to the data directory, is one of a volume that
+ * no row explains and no alloc uses. */
+bool volume_mount_is_orphan(struct sup *sup, const char *path);
+
 #endif
