@@ -20,6 +20,7 @@
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_calls.h"
 #include "supervisor/volume/volume_stats.h"
+#include "supervisor/volume/volume_watch.h"
 
 /* A request of mount_expand(). */
 struct growth {
@@ -107,8 +108,10 @@ mount_set_step(struct mount *m, enum mount_step step)
 {
 	m->step = step;
 	m->state.published = step == MOUNT_PUBLISHED;
-	if (m->state.published)
+	if (m->state.published) {
 		volume_stats_watch(m->sup);
+		volume_watch_mounted(m->sup->volumes->watch);
+	}
 	turn_write(m->sup, &m->row);
 	/*
 	 * The row is synced before the first call of mounting or unmounting, and at the end, which

@@ -63,6 +63,7 @@ struct volumes {
 	volume_state_cb *state; /* as gone */
 	struct volume_repair *repair;
 	struct volume_stats *stats;
+	struct volume_watch *watch;
 };
 
 /* For journal.h: a line about the mount. */

@@ -22,6 +22,7 @@
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_repair.h"
 #include "supervisor/volume/volume_stats.h"
+#include "supervisor/volume/volume_watch.h"
 
 static int
 load_row(void *arg, const struct store_row *row, struct err *e)
@@ -58,6 +59,7 @@ volumes_new(struct sup *sup, struct err *e)
 	sup->volumes = mem_new(struct volumes);
 	sup->volumes->repair = volume_repair_new(sup);
 	sup->volumes->stats = volume_stats_new(sup);
+	sup->volumes->watch = volume_watch_new(sup);
 	return store_each(sup->store, STMT_MOUNT_ALL, NULL, 0, load_row, sup, e);
 }
 
@@ -67,6 +69,7 @@ volumes_free(struct sup *sup)
 	if (!sup->volumes)
 		return;
 	volume_repair_free(sup->volumes->repair);
+	volume_watch_free(sup->volumes->watch);
 	while (!LIST_EMPTY(&sup->volumes->mounts))
 		mount_free(LIST_FIRST(&sup->volumes->mounts));
 	volume_stats_free(sup->volumes->stats);
@@ -419,6 +422,12 @@ volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa)
 }
 
 void
+volumes_compare_soon(struct sup *sup)
+{
+	volume_watch_soon(sup->volumes->watch);
+}
+
+void
 volumes_plugin_answers(struct sup *sup, const char *plugin)
 {
 	struct mount *m;
@@ -426,6 +435,7 @@ volumes_plugin_answers(struct sup *sup, const char *plugin)
 	LIST_FOREACH (m, &sup->volumes->mounts, link)
 		if (sup_timer_is_set(&m->timer) && !m->settling && str_eq(m->rec.plugin, plugin))
 			mount_undo(m);
+	volumes_compare_soon(sup);
 }
 
 void

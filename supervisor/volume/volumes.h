@@ -132,6 +132,8 @@ void volumes_report_state(struct sup *sup, volume_state_cb *cb);
 void volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa));
 /* Called when a plugin has become healthy: retries at once what has failed. */
 void volumes_plugin_answers(struct sup *sup, const char *plugin);
+/* Compares soon what the plugins report about mounted volumes, besides once a minute. */
+void volumes_compare_soon(struct sup *sup);
 /* At the end of a drain: logs a warning for each mount that is left. */
 void volumes_warn_left(struct sup *sup);
 
