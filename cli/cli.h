@@ -18,6 +18,7 @@ enum cli_exit {
 	CLI_PLAN_FAILED = 255, /* for job plan, where 1 is a result */
 	CLI_FAILED = 1,        /* any error, also a wrong command line */
 	CLI_UNPLACED = 2,      /* the evaluation failed or could not place everything */
+	CLI_DISAGREES = 2,     /* volume doctor: something disagrees, or could not be repaired */
 };
 
 #define CLI_TIMEOUT_MS 60000 /* timeout of one request without -timeout */

@@ -27,6 +27,9 @@ void cli_volume_print_uses_of_node(struct cli *cli, const char *node_id);
 /* Prints what the node that answers knows about the volume: how full it is, its condition and its
  * mounts. Nothing if it is not mounted there. */
 void cli_volume_print_here(const struct cli *cli, const json_t *volume);
+/* Prints the fill level: "1.2 GiB of 4.0 GiB, 30 %; 12 of 1,000 inodes, 2 %". Nothing if here is
+ * NULL or null. */
+void cli_volume_print_used(const json_t *here);
 
 #define CLI_OPTIONS_SIZE 128
 /* Formats the mount options: the request's if it has some, else the volume's own (also if request

@@ -33,9 +33,8 @@ add_bytes(struct text *t, const json_t *bytes)
 	text_printf(t, "%lld %%", (long long)cli_json_int(bytes, "Percent"));
 }
 
-/* Prints "1.2 GiB of 4.0 GiB, 30 %; 12 of 1,000 inodes, 2 %". */
-static void
-print_used(const json_t *here)
+void
+cli_volume_print_used(const json_t *here)
 {
 	const json_t *bytes = cli_json_get(here, "Bytes"), *inodes = cli_json_get(here, "Inodes");
 	struct text t = { 0 };
@@ -81,7 +80,7 @@ cli_volume_print_here(const struct cli *cli, const json_t *volume)
 	if (!json_is_object(here))
 		return;
 	cli_head("On Node %.*s", cli->id_len, cli_json_str(here, "NodeID"));
-	print_used(here);
+	cli_volume_print_used(here);
 	cli_field("Condition", "%s%s%s", cli_json_str(here, "Condition"), *said ? ": " : "", said);
 	cli_field("Reported", "%s", cli_time(cli, cli_json_int(here, "Reported"), when));
 	cli_field("Last Error", "%s", cli_json_str(here, "Error"));

@@ -205,6 +205,33 @@ step_release(struct local *l, struct local_volume *lv, const struct csi_claim *p
 	return true;
 }
 
+static void
+on_unclaimed_detached(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	struct local_volume *lv = arg;
+
+	if (!local_volume_end_call(lv))
+		return;
+	if (r < 0)
+		journal_warn(JOURNAL_VOLUME,
+		    (&(struct journal_about){
+			.namespace = lv->vol.namespace, .volume = lv->vol.id }),
+		    "volume %s stays attached without a claim: %s", lv->vol.id, e->msg);
+	local_claims_step(local_of_sup(sup), lv);
+}
+
+bool
+local_detach_unclaimed(struct local *l, struct local_volume *lv, const char *node)
+{
+	if (lv->gone || lv->busy || lv->work.calling || volume_in_use(&lv->vol) ||
+	    lv->vol.past_claims.n > 0)
+		return false;
+	str_set(&lv->work.calling, "none");
+	lv->work.detaching = true;
+	volume_detach(l->base.sup, &lv->vol, node, on_unclaimed_detached, lv);
+	return true;
+}
+
 /* Begins the releases of claims whose allocs are over and have nothing mounted. Returns whether an
  * alloc is gone and its mount is not: nobody reports the end of that mount. */
 static bool

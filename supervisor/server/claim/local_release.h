@@ -34,6 +34,9 @@ bool local_volume_is_left(struct local *l, struct local_volume *lv);
 /* Retries the releases of the volume at once. The callback, which may come within the call, gets 0
  * when no claim of an alloc that is over is left, or what the release waits for. */
 void local_release_ask(struct local *l, struct local_volume *lv, volume_cb *cb, void *arg);
+/* Begins to detach a volume that nobody claims from this node of its plugin; claims wait until that
+ * has ended. Returns false if somebody claims it. */
+bool local_detach_unclaimed(struct local *l, struct local_volume *lv, const char *node);
 /* Forgets who waits for releases, and timers. */
 void local_release_drop(struct local_volume *lv);
 

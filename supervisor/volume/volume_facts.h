@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * volume_facts.h: what this machine and the plugins say about volumes, for `drover volume doctor`:
+ * mountinfo, the directories below csi/, and the plugins' lists of volumes. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_VOLUME_VOLUME_FACTS_H
+#define DROVER_SUPERVISOR_VOLUME_VOLUME_FACTS_H
+
+#include "common/err.h"
+#include "model/node_answers.h"
+#include "proto/ipc_records.h"
+#include "supervisor/core/sup.h"
+
+struct volume_facts;
+
+/* Collects the facts; plugins are the ids of those that are asked for their volumes. Gives *f to
+ * the callback, which may come within the call and frees it. */
+typedef void volume_facts_cb(struct sup *sup, void *arg, struct volume_facts *f);
+void volume_facts_collect(
+    struct sup *sup, const struct strings *plugins, volume_facts_cb *cb, void *arg);
+void volume_facts_free(struct volume_facts *f);
+
+/* A mount below csi/, or an empty directory there that no row explains. */
+struct volume_path {
+	const char *path; /* relative to the data directory */
+	struct volume_place place;
+	bool staging;
+	char device[24]; /* of a mount: "8:1" */
+};
+/* Return the i-th one; NULL after the last. */
+const struct volume_path *volume_facts_mount(const struct volume_facts *f, size_t i);
+const struct volume_path *volume_facts_left_dir(const struct volume_facts *f, size_t i);
+/* Returns why mounts or directories are not known; NULL if they are. */
+const char *volume_facts_error(const struct volume_facts *f);
+
+/* Returns the plugin's list of volumes; NULL with *ret_why if there is none. */
+const struct rpc_csi_rep *volume_facts_listing(
+    const struct volume_facts *f, const char *plugin, const char **ret_why);
+
+#endif

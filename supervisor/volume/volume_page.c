@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: Apache-2.0
+/* volume_page.c: what this node knows about one volume. Runs in: supervisor. */
+#include "supervisor/volume/volume_page.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/mem.h"
+#include "supervisor/core/sup_calls.h"
+#include "supervisor/volume/mount.h"
+#include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volume_judge.h"
+#include "supervisor/volume/volume_place.h"
+#include "supervisor/volume/volume_repair.h"
+#include "supervisor/volume/volume_stats.h"
+
+#define PATH_SIZE 640
+#define BTRFS_FS_TYPE                                                                              \
+	0x9123683e /* statfs(2): its devices in mountinfo are not those of stat(2)                 \
+		    */
+
+/* The page that is being made. */
+struct making {
+	struct sup *sup;
+	const struct volume_facts *facts;
+	const struct volume_subject *s;
+	json_t *page;
+	unsigned mounted; /* rows with this volume published */
+};
+
+const char *
+volume_page_text(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+json_t *
+volume_page_list(const json_t *page, const char *name)
+{
+	return json_object_get(page, name);
+}
+
+json_t *
+volume_page_string(const char *text)
+{
+	json_t *json = json_string(text ? text : "");
+
+	return json ? json : json_string("(not printable)");
+}
+
+void
+volume_page_problem(json_t *page, const char *kind, const char *object, bool is_fixable,
+    const char *advice, const char *fmt, ...)
+{
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = mem_vprintf(fmt, ap);
+	va_end(ap);
+	(void)json_array_append_new(volume_page_list(page, "Problems"),
+	    json_pack("{s:s, s:o, s:o, s:s, s:b}", "Kind", kind, "Object",
+		volume_page_string(object), "Text", volume_page_string(text), "Advice", advice,
+		"Fixable", is_fixable));
+}
+
+/* --- rows --- */
+
+static void
+path_of(const struct mount *m, bool staging, char ret[PATH_SIZE])
+{
+	const struct mount_record *rec = &m->rec;
+
+	(void)snprintf(ret, PATH_SIZE, "csi/%s/%s/%s%s/%s/%s", csi_plugin_kind_names[rec->kind],
+	    rec->plugin, staging ? "staging" : "per-alloc/", staging ? "" : rec->alloc, rec->volume,
+	    staging ? rec->staging : rec->usage);
+}
+
+/* Counts the mounts at this path; *ret_last is the uppermost. */
+static unsigned
+count_mounts(const struct volume_facts *f, const char *path, const struct volume_path **ret_last)
+{
+	const struct volume_path *at;
+	unsigned n = 0;
+
+	for (size_t i = 0; (at = volume_facts_mount(f, i)); i++)
+		if (strcmp(at->path, path) == 0) {
+			*ret_last = at;
+			n++;
+		}
+	return n;
+}
+
+static const char *
+step_name(const struct mount *m)
+{
+	switch (m->step) {
+	case MOUNT_PUBLISHED:
+		return m->unmounting ? "unmounting" : "published";
+	case MOUNT_UNPUBLISHING:
+		return "unpublishing";
+	case MOUNT_UNSTAGING:
+		return "unstaging";
+	default:
+		return m->begun ? "mounting" : "planned";
+	}
+}
+
+static const char *
+status_of(const struct sup_alloc *sa)
+{
+	return sa ? client_status_names[sa->a.client_status] : "unknown";
+}
+
+static void
+check_unmounting(struct making *k, const struct mount *m, const struct sup_alloc *sa)
+{
+	const char *alloc = m->rec.alloc;
+
+	if (!sa && k->sup->allocs->n_unreadable > 0)
+		return;
+	if (m->unmounting && m->trouble.tries > 0)
+		volume_page_problem(k->page, "unmount-fails", alloc, true,
+		    "correct what the plugin complains about; -fix tries again at once",
+		    "unmounting it from allocation %.8s fails: %s; tried %u times", alloc,
+		    m->trouble.error, m->trouble.tries);
+	else if (!m->unmounting && !sa)
+		volume_page_problem(k->page, "mount-without-allocation", alloc, true,
+		    "-fix unmounts it",
+		    "it is %s for allocation %.8s, which does not exist any more", step_name(m),
+		    alloc);
+	else if (!m->unmounting && !m->cb && alloc_client_terminal(&sa->a))
+		volume_page_problem(k->page, "mount-of-ended-allocation", alloc, true,
+		    "-fix unmounts it", "it is %s for allocation %.8s, which has ended",
+		    step_name(m), alloc);
+}
+
+/* The device in the proof is that of stat(2) on the mount that was published. */
+static bool
+is_other_device(const struct mount_record *rec, const struct volume_path *at)
+{
+	char device[24];
+
+	(void)snprintf(
+	    device, sizeof device, "%u:%u", (unsigned)rec->dev_major, (unsigned)rec->dev_minor);
+	return rec->mnt_id && rec->fs_type != BTRFS_FS_TYPE && strcmp(device, at->device) != 0;
+}
+
+/* Compares a row that says "published" with mountinfo. */
+static void
+check_published(struct making *k, const struct mount *m, unsigned n, const struct volume_path *at)
+{
+	char path[PATH_SIZE];
+
+	path_of(m, false, path);
+	if (n == 0)
+		volume_page_problem(k->page, "not-mounted", path, true, "-fix publishes it again",
+		    "it was published for allocation %.8s, but nothing is mounted at %s/%s any "
+		    "more",
+		    m->rec.alloc, k->sup->args.data_dir, path);
+	else if (is_other_device(&m->rec, at))
+		volume_page_problem(k->page, "other-mount", path, false,
+		    "find out who mounted it, and unmount it by hand; drover publishes the volume "
+		    "again if it is gone",
+		    "what is mounted at %s/%s for allocation %.8s is device %s, not device %u:%u "
+		    "that the plugin published",
+		    k->sup->args.data_dir, path, m->rec.alloc, at->device,
+		    (unsigned)m->rec.dev_major, (unsigned)m->rec.dev_minor);
+	else if (n > 1)
+		volume_page_problem(k->page, "mounted-more-than-once", path, false,
+		    "unmount the upper ones by hand: a task sees the uppermost one",
+		    "%u mounts are at %s/%s, one over the other, for allocation %.8s", n,
+		    k->sup->args.data_dir, path, m->rec.alloc);
+}
+
+static json_t *
+row_to_json(struct making *k, const struct mount *m, const struct sup_alloc *sa, unsigned targets,
+    unsigned stagings)
+{
+	const struct volume_trouble none = { 0 }, *t = m->trouble.tries ? &m->trouble : &none;
+	char target[PATH_SIZE], staging[PATH_SIZE], waits[ERR_MSG_SIZE + 256] = "";
+
+	path_of(m, false, target);
+	path_of(m, true, staging);
+	if (sa)
+		(void)volume_say_pending(k->sup, sa, m->rec.alias, waits, sizeof waits);
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:s, s:i, s:s, s:i, s:o, s:o, s:i, "
+			 "s:I, s:I}",
+	    "AllocationID", m->rec.alloc, "Name", str(m->rec.alias), "AllocStatus", status_of(sa),
+	    "Step", step_name(m), "ReadOnly", m->rec.read_only, "Block", m->rec.block,
+	    "EffectUnknown", m->rec.unsure, "TargetPath", target, "TargetMounts", (int)targets,
+	    "StagingPath", m->rec.stages ? staging : "", "StagingMounts", (int)stagings, "WaitsFor",
+	    volume_page_string(waits), "LastError", volume_page_string(t->error), "Tries",
+	    (int)t->tries, "Since", (json_int_t)t->since_ns, "NextTry", (json_int_t)t->next_ns);
+}
+
+/* A task runs, so the volume was mounted before. */
+static void
+check_mounting(struct making *k, const struct mount *m, const struct sup_alloc *sa)
+{
+	char path[PATH_SIZE], waits[ERR_MSG_SIZE + 256] = "drover tries again within a minute";
+
+	if (m->unmounting || !m->begun || m->step != MOUNT_MOUNTING ||
+	    sa->a.client_status != CLIENT_RUNNING)
+		return;
+	path_of(m, false, path);
+	(void)volume_say_pending(k->sup, sa, m->rec.alias, waits, sizeof waits);
+	volume_page_problem(k->page, "not-mounted", path, true, "-fix publishes it again",
+	    "it was unmounted by somebody else, and is not yet mounted again for allocation %.8s: "
+	    "%s",
+	    m->rec.alloc, waits);
+}
+
+static void
+add_row(struct making *k, const struct mount *m)
+{
+	const struct sup_alloc *sa = alloc_find(k->sup, &m->rec.alloc_id);
+	const struct volume_path *target = NULL, *staging = NULL;
+	unsigned targets, stagings;
+	char path[PATH_SIZE];
+
+	path_of(m, false, path);
+	targets = count_mounts(k->facts, path, &target);
+	path_of(m, true, path);
+	stagings = m->rec.stages ? count_mounts(k->facts, path, &staging) : 0;
+	(void)json_array_append_new(
+	    volume_page_list(k->page, "Mounts"), row_to_json(k, m, sa, targets, stagings));
+	check_unmounting(k, m, sa);
+	if (sa)
+		check_mounting(k, m, sa);
+	if (m->step != MOUNT_PUBLISHED || m->unmounting)
+		return;
+	k->mounted++;
+	/* A block device may be no mount. */
+	if (!m->rec.block && sa && !volume_facts_error(k->facts))
+		check_published(k, m, targets, target);
+}
+
+static bool
+is_of_volume(const struct mount *m, const char *namespace, const char *id)
+{
+	return m->step != MOUNT_GONE && str_eq(m->rec.namespace, namespace) &&
+	       str_eq(m->rec.volume_id, id);
+}
+
+/* --- paths without a row --- */
+
+/* Returns whether the place is one of this volume. The id of an unknown volume is a component of a
+ * path. */
+static bool
+is_place_of(const struct volume_place *place, const struct volume_subject *s)
+{
+	char name[NAME_BYTES_MAX + 1];
+
+	mount_record_name(name, s->namespace, s->id);
+	return strcmp(place->plugin, s->plugin) == 0 &&
+	       (strcmp(place->volume, name) == 0 ||
+		   (!*s->external_id && strcmp(place->volume, s->id) == 0));
+}
+
+static void
+add_orphans(struct making *k)
+{
+	json_t *orphans = volume_page_list(k->page, "MountsWithoutRow");
+	const struct volume_path *at;
+	bool fixable;
+
+	for (size_t i = 0; (at = volume_facts_mount(k->facts, i)); i++) {
+		if (!is_place_of(&at->place, k->s) ||
+		    volume_path_is_known(k->sup, at->path + strlen("csi/")))
+			continue;
+		fixable = volume_mount_is_orphan(k->sup, at->path);
+		(void)json_array_append_new(orphans, volume_page_string(at->path));
+		volume_page_problem(k->page, "mount-without-row", at->path, fixable,
+		    fixable ? "-fix unmounts it"
+			    : "it stays, because an allocation on this node may use it: stop that "
+			      "allocation",
+		    "%s/%s is mounted, but drover has no record of it", k->sup->args.data_dir,
+		    at->path);
+	}
+}
+
+static void
+add_left_dirs(struct making *k)
+{
+	json_t *dirs = volume_page_list(k->page, "DirectoriesWithoutRow");
+	const struct volume_path *at, *mount;
+
+	for (size_t i = 0; (at = volume_facts_left_dir(k->facts, i)); i++) {
+		if (!is_place_of(&at->place, k->s) || count_mounts(k->facts, at->path, &mount) > 0)
+			continue;
+		(void)json_array_append_new(dirs, volume_page_string(at->path));
+		volume_page_problem(k->page, "directory-without-row", at->path, true,
+		    "-fix removes it if it is empty",
+		    "the %s directory %s/%s exists, but drover has no record of it",
+		    at->staging ? "staging" : "target", k->sup->args.data_dir, at->path);
+	}
+}
+
+/* --- the plugin --- */
+
+struct instances {
+	unsigned n, healthy;
+	const char *why; /* one is not healthy */
+	const struct csi_info *node, *controller;
+};
+
+static void
+count_instances(struct sup *sup, const char *plugin, struct instances *ret)
+{
+	*ret = (struct instances){ 0 };
+	for (struct plugin *p = plugin_next(sup, NULL); p; p = plugin_next(sup, p)) {
+		const struct csi_info *node = plugin_node_info(p);
+		const struct csi_info *controller = plugin_controller_info(p);
+		const struct csi_info *info = node ? node : controller;
+
+		if (strcmp(plugin_id(p), plugin) != 0)
+			continue;
+		ret->n++;
+		ret->healthy += plugin_is_healthy(p);
+		if (!plugin_is_healthy(p) && info)
+			ret->why = str(info->health_description);
+		if (node && node->node_info && (!ret->node || plugin_is_healthy(p)))
+			ret->node = node;
+		if (controller && controller->controller_info &&
+		    (!ret->controller || plugin_is_healthy(p)))
+			ret->controller = controller;
+	}
+}
+
+static void
+check_instances(struct making *k, const struct instances *in)
+{
+	const char *plugin = k->s->plugin;
+
+	if (in->n == 0)
+		volume_page_problem(k->page, "plugin-missing", plugin, false,
+		    "run the job of the plugin on this node, or name its socket in the "
+		    "configuration",
+		    "plugin %s does not run on this node", plugin);
+	else if (in->healthy == 0)
+		volume_page_problem(k->page, "plugin-not-healthy", plugin, false,
+		    "see `drover plugin status` and the logs of the plugin's task",
+		    "plugin %s is not healthy: %s", plugin, in->why ? in->why : "no answer");
+}
+
+static void
+check_entry(struct making *k, const struct instances *in, const struct rpc_csi_entry *entry)
+{
+	const struct volume_evidence ev = { .plugin = k->s->plugin,
+		.external_id = k->s->external_id,
+		.controller = in->controller->controller_info,
+		.node = in->node ? str(in->node->node_info->id) : "",
+		.mounted = k->mounted > 0,
+		.entry = entry };
+	struct volume_verdict v;
+
+	for (unsigned i = 0; volume_judge(&ev, i, &v); i++)
+		volume_page_problem(
+		    k->page, v.kind, k->s->external_id, false, v.advice, "%s", v.text);
+}
+
+static void
+add_entry(json_t *plugin, const struct instances *in, const struct rpc_csi_entry *entry)
+{
+	const struct csi_controller_info *c = in->controller->controller_info;
+	json_t *nodes = json_array();
+
+	for (size_t i = 0; entry && i < entry->published_external_node_ids.n; i++)
+		(void)json_array_append_new(
+		    nodes, volume_page_string(entry->published_external_node_ids.v[i]));
+	(void)json_object_set_new(plugin, "Listed", json_boolean(entry != NULL));
+	(void)json_object_set_new(plugin, "PublishedNodes",
+	    entry && c->supports_list_volumes_attached_nodes ? json_incref(nodes) : json_null());
+	(void)json_object_set_new(plugin, "Condition",
+	    entry && c->supports_condition ? json_pack("{s:b, s:o}", "Abnormal", entry->is_abnormal,
+						 "Message", volume_page_string(entry->status))
+					   : json_null());
+	json_decref(nodes);
+}
+
+/* What the node half of the plugin has reported last. The list is newer, if there is one. */
+static void
+add_usage(struct making *k)
+{
+	const struct volume_here *here = volume_stats_of(k->sup, k->s->namespace, k->s->id);
+	const json_t *listed = json_object_get(json_object_get(k->page, "Plugin"), "Listed");
+
+	if (!here)
+		return;
+	(void)json_object_set_new(k->page, "Usage", model_to_json(&volume_here_type, here, 0));
+	if (here->condition == CONDITION_ABNORMAL && !json_is_true(listed))
+		volume_page_problem(k->page, "condition", k->s->external_id, false,
+		    "see the plugin's documentation for what it reports",
+		    "plugin %s reports that the volume is abnormal: %s", k->s->plugin,
+		    str(here->condition_message));
+}
+
+/* "Listed" is null if the plugin could not be asked, for the reason in "NotListed". */
+static void
+add_plugin(struct making *k)
+{
+	const struct rpc_csi_rep *list;
+	const char *why;
+	struct instances in;
+	json_t *plugin;
+
+	count_instances(k->sup, k->s->plugin, &in);
+	list = volume_facts_listing(k->facts, k->s->plugin, &why);
+	plugin = json_pack("{s:o, s:i, s:i, s:o, s:o, s:b, s:n, s:o, s:n, s:n}", "ID",
+	    volume_page_string(k->s->plugin), "Instances", (int)in.n, "Healthy", (int)in.healthy,
+	    "Cause", volume_page_string(in.healthy < in.n ? in.why : ""), "NodeID",
+	    volume_page_string(in.node ? in.node->node_info->id : ""), "Attaches",
+	    in.controller && in.controller->controller_info->supports_attach_detach, "Listed",
+	    "NotListed", volume_page_string(list && in.controller ? "" : why), "PublishedNodes",
+	    "Condition");
+	(void)json_object_set_new(k->page, "Plugin", plugin);
+	check_instances(k, &in);
+	if (!list || !in.controller || !*k->s->external_id)
+		return;
+	add_entry(plugin, &in, volume_entry_find(list, k->s->external_id));
+	check_entry(k, &in, volume_entry_find(list, k->s->external_id));
+}
+
+/* --- pages --- */
+
+json_t *
+volume_page_make(struct sup *sup, const struct volume_facts *f, const struct volume_subject *s)
+{
+	struct making k = { .sup = sup, .facts = f, .s = s };
+	const char *error = volume_facts_error(f);
+	struct mount *m;
+
+	k.page = json_pack("{s:o, s:s, s:o, s:o, s:n, s:[], s:[], s:[], s:n, s:[]}", "ID",
+	    volume_page_string(s->id), "Namespace", s->namespace, "PluginID",
+	    volume_page_string(s->plugin), "ExternalID", volume_page_string(s->external_id),
+	    "Claims", "Mounts", "MountsWithoutRow", "DirectoriesWithoutRow", "Usage", "Problems");
+	if (error)
+		volume_page_problem(
+		    k.page, "unknown", "", false, "see the agent's log", "%s", error);
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
+		if (is_of_volume(m, s->namespace, s->id))
+			add_row(&k, m);
+	add_orphans(&k);
+	add_left_dirs(&k);
+	add_plugin(&k);
+	add_usage(&k);
+	return k.page;
+}
+
+static bool
+has_page(const json_t *pages, const char *namespace, const char *id)
+{
+	const json_t *page;
+	size_t i;
+
+	json_array_foreach (pages, i, page)
+		if (strcmp(volume_page_text(page, "Namespace"), namespace) == 0 &&
+		    strcmp(volume_page_text(page, "ID"), id) == 0)
+			return true;
+	return false;
+}
+
+/* Returns whether a page has the volume of this path. */
+static bool
+has_page_of(const json_t *pages, const struct volume_place *place)
+{
+	const json_t *page;
+	size_t i;
+
+	json_array_foreach (pages, i, page) {
+		const struct volume_subject s = {
+			.namespace = volume_page_text(page, "Namespace"),
+			.id = volume_page_text(page, "ID"),
+			.plugin = volume_page_text(page, "PluginID"),
+			.external_id = volume_page_text(page, "ExternalID"),
+		};
+
+		if (is_place_of(place, &s))
+			return true;
+	}
+	return false;
+}
+
+/* The id of an unknown volume is what its path says. */
+static void
+add_page_of_path(
+    struct sup *sup, const struct volume_facts *f, const struct volume_path *at, json_t *pages)
+{
+	const struct volume_subject s = { .namespace = "default",
+		.id = at->place.volume,
+		.plugin = at->place.plugin,
+		.external_id = "" };
+
+	if (!volume_path_is_known(sup, at->path + strlen("csi/")) &&
+	    !has_page_of(pages, &at->place))
+		(void)json_array_append_new(pages, volume_page_make(sup, f, &s));
+}
+
+void
+volume_page_add_others(struct sup *sup, const struct volume_facts *f, json_t *pages)
+{
+	const struct volume_path *at;
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link) {
+		const struct volume_subject s = { .namespace = m->rec.namespace,
+			.id = m->rec.volume_id,
+			.plugin = m->rec.plugin,
+			.external_id = str(m->rec.external_id) };
+
+		if (m->step != MOUNT_GONE && !has_page(pages, s.namespace, s.id))
+			(void)json_array_append_new(pages, volume_page_make(sup, f, &s));
+	}
+	for (size_t i = 0; (at = volume_facts_mount(f, i)); i++)
+		add_page_of_path(sup, f, at, pages);
+	for (size_t i = 0; (at = volume_facts_left_dir(f, i)); i++)
+		add_page_of_path(sup, f, at, pages);
+}
+
+void
+volume_page_plugins(struct sup *sup, struct strings *ret)
+{
+	struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
+		if (!strings_has(ret, m->rec.plugin))
+			strings_add(ret, m->rec.plugin);
+}
+
+/* --- repairs --- */
+
+static void
+on_dir_removed(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
+{
+	/* What is left is found again. */
+}
+
+static bool
+remove_dir(struct sup *sup, const char *path)
+{
+	struct file_volume_dir_remove_req req = { 0 };
+	bool staging;
+
+	if (!volume_place_parse(path, &req.place, &staging) ||
+	    volume_path_is_known(sup, path + strlen("csi/")))
+		return false;
+	(void)file_call_volume_dir_remove(sup, &req, on_dir_removed, NULL);
+	return true;
+}
+
+/* Unmounts the volume from this alloc, from the first step on. A call that is out goes on. */
+static bool
+undo_mount(struct sup *sup, const json_t *page, const char *alloc)
+{
+	struct mount *m, *next;
+
+	LIST_FOREACH_SAFE (m, &sup->volumes->mounts, link, next)
+		if (is_of_volume(
+			m, volume_page_text(page, "Namespace"), volume_page_text(page, "ID")) &&
+		    strcmp(m->rec.alloc, alloc) == 0 && !m->settling)
+			mount_undo(m);
+	return true;
+}
+
+bool
+volume_page_fix(struct sup *sup, const json_t *page, const json_t *problem)
+{
+	const char *kind = volume_page_text(problem, "Kind");
+	const char *object = volume_page_text(problem, "Object");
+
+	if (strcmp(kind, "not-mounted") == 0 || strcmp(kind, "mount-without-row") == 0) {
+		volume_repair_now(sup);
+		return true;
+	}
+	if (strcmp(kind, "directory-without-row") == 0)
+		return remove_dir(sup, object);
+	if (strcmp(kind, "unmount-fails") == 0 || strcmp(kind, "mount-without-allocation") == 0 ||
+	    strcmp(kind, "mount-of-ended-allocation") == 0)
+		return undo_mount(sup, page, object);
+	return false;
+}
