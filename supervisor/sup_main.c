@@ -33,6 +33,7 @@
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/seal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup.h"
 #include "supervisor/core/sup_child.h"
@@ -145,6 +146,7 @@ begin_loop(struct err *e)
 static int
 begin_state(struct err *e)
 {
+	struct err why = { 0 };
 	char dir[4096];
 	int r;
 
@@ -153,7 +155,13 @@ begin_state(struct err *e)
 	    (r = open_dir(sup.args.data_dir, "logs", &sup.log_dir_fd, e)) < 0 ||
 	    (r = open_dir(sup.args.runtime_dir, "x", &sup.sock_dir_fd, e)) < 0)
 		return r;
-	return store_open(dir, &sup.store, e);
+	r = store_open(dir, &sup.store, e);
+	if (r < 0)
+		return r;
+	sup.seal = seal_new(dir, &why);
+	if (why.code < 0)
+		journal_error(JOURNAL_STATE, NULL, "%s", why.msg);
+	return 0;
 }
 
 static int
@@ -230,6 +238,7 @@ end_parts(void)
 	tidy_free(&sup);
 	turn_free(&sup);
 	store_close(sup.store);
+	seal_free(sup.seal);
 	sd_event_unref(sup.event);
 }
 

@@ -13,6 +13,7 @@
 
 struct sd_event;
 struct store;
+struct seal;
 struct turn;
 struct tidy;
 struct changes;
@@ -54,8 +55,9 @@ struct sup {
 	struct proc_args args;
 	char boot_id[BOOT_ID_SIZE];
 
-	/* core/: store.h, sup_turn.h, sup_tidy.h, changed.h, sup_child.h */
+	/* core/: store.h, seal.h, sup_turn.h, sup_tidy.h, changed.h, sup_child.h */
 	struct store *store;
+	struct seal *seal;
 	struct turn *turn;
 	struct tidy *tidy;
 	struct changes *changes;
