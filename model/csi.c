@@ -27,7 +27,7 @@ const char *const csi_attachment_names[] = {
 #define S mount_options
 static const struct field mount_options_fields[] = {
 	F_STRING(fs_type, "FSType"),
-	F_STRINGS(mount_flags, "MountFlags"),
+	F_STRINGS(mount_flags, "MountFlags", .flags = FIELD_SEALED), /* may have a password */
 };
 MODEL_TYPE(mount_options, mount_options_fields, .name = "mount_options");
 #undef S

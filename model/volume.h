@@ -59,6 +59,7 @@ struct csi_volume {
 	enum csi_attachment attachment_mode;
 	struct mount_options *mount_options;
 	struct string_map secrets, parameters, context;
+	bool secrets_lost; /* it has secrets, which the key in seal.key does not open */
 	struct string_map publish_context; /* of a claim: the controller's data for the node */
 	int64_t capacity, requested_capacity_min, requested_capacity_max; /* bytes */
 	/* The size that nodes still have to learn, in bytes, 0 if they all know it; and why the

@@ -14,7 +14,7 @@
 struct walk {
 	const struct sink *sink;
 	void *arg;
-	bool compact;
+	enum model_flags flags;
 };
 
 static void walk_struct(const struct walk *w, const struct type *type, const void *obj);
@@ -320,10 +320,13 @@ is_shown(const struct walk *w, const struct field *f, const void *obj)
 {
 	if (f->flags & (w->sink->json ? FIELD_NO_JSON : FIELD_NO_WIRE))
 		return false;
+	if (f->flags & FIELD_SEALED && w->flags & MODEL_ROW)
+		return false;
 	/* Peers decode a member that is left out to null. */
 	if (f->flags & FIELD_NOT_NIL && !w->sink->json)
 		return true;
-	return !(w->compact || f->flags & FIELD_OMIT_EMPTY) || !field_is_empty(f, obj);
+	return !(w->flags & MODEL_COMPACT || f->flags & FIELD_OMIT_EMPTY) ||
+	       !field_is_empty(f, obj);
 }
 
 static void
@@ -351,10 +354,10 @@ walk_struct(const struct walk *w, const struct type *type, const void *obj)
 }
 
 void
-model_walk(
-    const struct type *type, const void *obj, bool compact, const struct sink *sink, void *arg)
+model_walk(const struct type *type, const void *obj, enum model_flags flags,
+    const struct sink *sink, void *arg)
 {
-	const struct walk w = { .sink = sink, .arg = arg, .compact = compact };
+	const struct walk w = { .sink = sink, .arg = arg, .flags = flags };
 
 	walk_struct(&w, type, obj);
 }
@@ -528,7 +531,7 @@ model_to_text(const struct type *type, const void *obj, enum model_flags flags, 
 {
 	struct text_sink s = { .text = t, .indent = flags & MODEL_INDENT };
 
-	model_walk(type, obj, flags & MODEL_COMPACT, &text_sink, &s);
+	model_walk(type, obj, flags, &text_sink, &s);
 }
 
 json_t *

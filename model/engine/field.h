@@ -81,6 +81,7 @@ int model_from_text(
 enum model_flags {
 	MODEL_COMPACT = 1, /* leaves out empty fields, for storing; decodes to the same object */
 	MODEL_INDENT = 2,
+	MODEL_ROW = 4, /* leaves out secrets (FIELD_SEALED), which are stored encrypted */
 };
 
 /* Returns a new reference. model_to_text() is faster for long answers. */

@@ -139,5 +139,5 @@ model_to_msgpack(const struct type *type, const void *obj, enum model_flags flag
 	msgpack_packer packer;
 
 	msgpack_packer_init(&packer, t, append_bytes);
-	model_walk(type, obj, flags & MODEL_COMPACT, &packer_sink, &packer);
+	model_walk(type, obj, flags, &packer_sink, &packer);
 }

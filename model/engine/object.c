@@ -94,6 +94,25 @@ free_string_map(struct string_map *m)
 	free(m->v);
 }
 
+static void
+wipe_text(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+}
+
+static void
+wipe_field(const struct field *f, void *at)
+{
+	const struct string_map *map = at;
+	const struct strings *list = at;
+
+	for (size_t i = 0; f->kind == FIELD_STRING_MAP && i < map->n; i++)
+		wipe_text(map->v[i].value);
+	for (size_t i = 0; f->kind == FIELD_STRINGS && i < list->n; i++)
+		wipe_text(list->v[i]);
+}
+
 static size_t
 field_size(const struct field *f)
 {
@@ -124,6 +143,8 @@ field_done(const struct field *f, void *obj)
 {
 	void *at = field_at(f, obj);
 
+	if (f->flags & FIELD_SEALED)
+		wipe_field(f, at);
 	switch ((enum field_kind)f->kind) {
 	case FIELD_STRING:
 		free(*(char **)at);

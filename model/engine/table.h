@@ -49,6 +49,8 @@ enum field_flags {
 	FIELD_NO_WIRE = 1 << 9,  /* only in JSON */
 	FIELD_SECRET = 1 << 10,  /* shown as null, or ["[REDACTED]"] for strings */
 	FIELD_BYTES = 1 << 11,   /* base64 in memory and in JSON, bytes in msgpack */
+	FIELD_SEALED = 1 << 12,  /* a secret: left out by MODEL_ROW; strings are overwritten when
+				    freed */
 };
 
 struct field {

@@ -91,7 +91,7 @@ struct sink {
 bool model_differs(
     const struct type *type, const void *a, const void *b, unsigned ignore, char *ret, size_t size);
 
-void model_walk(
-    const struct type *type, const void *obj, bool compact, const struct sink *sink, void *arg);
+void model_walk(const struct type *type, const void *obj, enum model_flags flags,
+    const struct sink *sink, void *arg);
 
 #endif

@@ -123,6 +123,7 @@ make_schema(struct store *s, int64_t from, struct err *e)
 	    (from < 2 && (r = run_sql(s, store_schema_2, "make", e)) < 0) ||
 	    (from < 3 && (r = run_sql(s, store_schema_3, "make", e)) < 0) ||
 	    (from < 4 && (r = run_sql(s, store_schema_4, "make", e)) < 0) ||
+	    (from < 5 && (r = run_sql(s, store_schema_5, "make", e)) < 0) ||
 	    (r = run_sql(s, stamp, "make", e)) < 0)
 		return r;
 	return run_sql(s, "COMMIT", "make", e);
@@ -207,7 +208,8 @@ prepare_shrinking(struct store *s)
 
 /* Nothing is written before the file is known to be ours and intact. synchronous=NORMAL survives
  * the death of the process; store_commit() syncs a turn that must survive a power cut. Only one
- * process opens the file, so it keeps the lock and needs no -shm file. The page cache is 1 MiB. */
+ * process opens the file, so it keeps the lock and needs no -shm file. The page cache is 1 MiB.
+ * Deleted values are overwritten, as Debian's SQLite does by default. */
 static int
 prepare_database(struct store *s, struct err *e)
 {
@@ -216,7 +218,7 @@ prepare_database(struct store *s, struct err *e)
 
 	if ((r = run_sql(s,
 		 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -1024; PRAGMA temp_store = "
-		 "MEMORY;",
+		 "MEMORY; PRAGMA secure_delete = ON;",
 		 "open", e)) < 0 ||
 	    (r = check_damage(s, e)) < 0 || (r = check_schema(s, &version, e)) < 0)
 		return r;

@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 4
+#define STORE_SCHEMA_VERSION 5
 /* "drvr": a file with another id was made by another program and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -36,5 +36,9 @@ static const char store_schema_3[] =
 
 static const char store_schema_4[] =
     "CREATE TABLE acked(alloc BLOB PRIMARY KEY, hash INTEGER NOT NULL) WITHOUT ROWID;";
+
+/* Sealed columns: before, they were members of json. */
+static const char store_schema_5[] =
+    "ALTER TABLE volume ADD COLUMN secrets BLOB; ALTER TABLE volume ADD COLUMN contexts BLOB;";
 
 #endif

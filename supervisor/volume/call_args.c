@@ -58,6 +58,18 @@ map_bytes(const struct string_map *m)
 }
 
 int
+call_args_check_secrets(const struct csi_volume *vol, struct err *e)
+{
+	if (!vol->secrets_lost)
+		return 0;
+	return err_say(e, -EKEYREJECTED,
+	    "volume \"%.140s\": its secrets cannot be read, because state/seal.key is not the key "
+	    "they were encrypted with: bring that file back and restart the agent, or register the "
+	    "volume again with its secrets",
+	    str(vol->id));
+}
+
+int
 call_args_check(const struct csi_volume *vol, struct err *e)
 {
 	size_t bytes = map_bytes(&vol->secrets) + map_bytes(&vol->parameters) +

@@ -13,6 +13,8 @@
 
 struct call_part;
 
+/* Checks that the volume's secrets could be read. Returns 0 or -EKEYREJECTED with the sentence. */
+int call_args_check_secrets(const struct csi_volume *vol, struct err *e);
 /* Checks that every request about the volume can have all its secrets, parameters and contexts.
  * Returns 0, or -EINVAL with *e. */
 int call_args_check(const struct csi_volume *vol, struct err *e);

@@ -42,11 +42,14 @@ call_new(const char *plugin, void *arg)
 }
 
 static void
-send_call(struct sup *sup, struct controller_call *c, const CsiCallReq *req, plugin_call_cb *cb)
+send_call(struct sup *sup, struct controller_call *c, const struct csi_volume *vol,
+    const CsiCallReq *req, plugin_call_cb *cb)
 {
 	struct err e = { 0 };
-	int r = capability_gate(sup, c->plugin, req, &e);
+	int r = vol ? call_args_check_secrets(vol, &e) : 0;
 
+	if (r == 0)
+		r = capability_gate(sup, c->plugin, req, &e);
 	if (r < 0)
 		cb(sup, c, r, NULL, &e);
 	else
@@ -134,7 +137,7 @@ volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg)
 	req.create_volume = &create;
 	c->volume = vol;
 	c->done = cb;
-	send_call(sup, c, &req, on_created);
+	send_call(sup, c, vol, &req, on_created);
 }
 
 void
@@ -150,7 +153,7 @@ volume_delete(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void
 	req.call_case = CSI_CALL_REQ__CALL_DELETE_VOLUME;
 	req.delete_volume = &delete;
 	c->done = cb;
-	send_call(sup, c, &req, on_done);
+	send_call(sup, c, vol, &req, on_done);
 }
 
 /* A plugin answers without an error also if it does not support the capabilities. */
@@ -190,7 +193,7 @@ volume_validate(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, vo
 	c->volume = csi_volume_new();
 	csi_volume_copy(vol, c->volume);
 	c->done = cb;
-	send_call(sup, c, &req, on_validated);
+	send_call(sup, c, vol, &req, on_validated);
 }
 
 static void
@@ -233,7 +236,7 @@ volume_attach(struct sup *sup, const struct csi_volume *vol, const char *node, b
 	publish.n_volume_context = call_args_map(&args, &vol->context, &publish.volume_context);
 	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_PUBLISH_VOLUME;
 	req.controller_publish_volume = &publish;
-	send_call(sup, c, &req, on_attached);
+	send_call(sup, c, vol, &req, on_attached);
 }
 
 void
@@ -252,7 +255,7 @@ volume_detach(
 	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_UNPUBLISH_VOLUME;
 	req.controller_unpublish_volume = &unpublish;
 	c->done = cb;
-	send_call(sup, c, &req, on_done);
+	send_call(sup, c, vol, &req, on_done);
 }
 
 static void
@@ -293,7 +296,7 @@ volume_expand(struct sup *sup, const struct csi_volume *vol, int64_t required_by
 	expand.n_secrets = call_args_map(&args, &vol->secrets, &expand.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_EXPAND_VOLUME;
 	req.controller_expand_volume = &expand;
-	send_call(sup, c, &req, on_expanded);
+	send_call(sup, c, vol, &req, on_expanded);
 }
 
 static void
@@ -407,7 +410,7 @@ volume_list(struct sup *sup, const char *plugin, int64_t max, const char *token,
 	list.starting_token = (char *)(uintptr_t)token;
 	req.call_case = CSI_CALL_REQ__CALL_LIST_VOLUMES;
 	req.list_volumes = &list;
-	send_call(sup, c, &req, on_listed);
+	send_call(sup, c, NULL, &req, on_listed);
 }
 
 static void
@@ -470,7 +473,7 @@ snapshot_list(struct sup *sup, const char *plugin, int64_t max, const char *toke
 	list.n_secrets = call_args_map(&args, secrets, &list.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_LIST_SNAPSHOTS;
 	req.list_snapshots = &list;
-	send_call(sup, c, &req, on_snapshots);
+	send_call(sup, c, NULL, &req, on_snapshots);
 }
 
 void
@@ -489,7 +492,7 @@ snapshot_create(struct sup *sup, const struct csi_volume *vol, const char *name,
 	create.n_parameters = call_args_map(&args, &vol->parameters, &create.parameters);
 	req.call_case = CSI_CALL_REQ__CALL_CREATE_SNAPSHOT;
 	req.create_snapshot = &create;
-	send_call(sup, c, &req, on_snapshots);
+	send_call(sup, c, vol, &req, on_snapshots);
 }
 
 void
@@ -506,5 +509,5 @@ snapshot_delete(struct sup *sup, const char *plugin, const char *id,
 	req.call_case = CSI_CALL_REQ__CALL_DELETE_SNAPSHOT;
 	req.delete_snapshot = &delete;
 	c->done = cb;
-	send_call(sup, c, &req, on_done);
+	send_call(sup, c, NULL, &req, on_done);
 }

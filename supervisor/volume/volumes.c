@@ -232,7 +232,7 @@ volume_mount(struct sup *sup, struct sup_alloc *sa, const struct volume_request 
 	struct err e = { 0 };
 	struct mount *m = NULL;
 
-	if (call_args_check(volume, &e) == 0)
+	if (call_args_check(volume, &e) == 0 && call_args_check_secrets(volume, &e) == 0)
 		m = make_mount(sup, sa, request, volume, &e);
 	if (!m) {
 		cb(sup, arg, e.code, &e);

@@ -3,7 +3,8 @@
  * csi_bad.c: a CSI plugin that misbehaves on command. Runs in: tests.
  *
  * csi_bad SOCKET [connection=MODE] [log=FILE] [requests=FILE] [rules=FILE] [mounts=yes]
- *     [attach=FILE] [state=DIR] [strict=yes] [clock=yes] [Method=BEHAVIOUR]...
+ *     [attach=FILE] [state=DIR] [strict=yes] [clock=yes] [context=volume]
+ *     [Method=BEHAVIOUR]...
  *
  * log: a line "Method volume" for each call, with " fs=TYPE flags=A,B" if it has a capability, and
  * " rule=RULE" if one applies.
@@ -16,6 +17,7 @@
  * "staged:ID", "published:ID" or "snapshot:ID"; the plugin also attaches volumes, and expands them
  * on the node. strict: what is there already is refused with ALREADY_EXISTS, and what is not
  * there with NOT_FOUND. clock: each line of the log ends with " ms=TIME" (CLOCK_MONOTONIC).
+ * context: the publish context is the volume context.
  *
  * connection: grpc (default); dead (closes at once); silent (never reads nor writes); full (a
  * backlog that stays full); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
@@ -36,6 +38,7 @@
  *   lies          ok, without the effect
  *   noise:N       status N with 3,000 bytes of control characters and invalid UTF-8
  *   long:BYTES    status INTERNAL with a text of so many bytes
+ *   echo:N        status N with the bytes of the request as its text
  *   at:K:…        a behaviour for the Kth call only; another rule may follow for the others
  *   first:K:…     a behaviour for the first K calls
  *   drop          the connection is closed during the call
@@ -100,6 +103,8 @@ struct answer {
 	const struct trace *trace; /* NULL: no file changes */
 	char staging[1024], target[1024];
 	char options[256]; /* for the log */
+	const uint8_t *request;
+	size_t request_len;
 };
 
 struct behaviour {
@@ -110,6 +115,7 @@ struct behaviour {
 #define RULES_MAX 512
 
 static const char *attach_log; /* NULL: the controller does not attach */
+static bool echoes_context;
 static char *rules[RULES_MAX];
 static int n_rules;
 static unsigned n_calls[RULES_MAX]; /* by rule */
@@ -414,8 +420,8 @@ controller_publish(struct answer *a, const uint8_t *data, size_t len)
 	(void)snprintf(value, sizeof value, "%s@%s", req->volume_id, req->node_id);
 	entry.key = key;
 	entry.value = value;
-	rep.n_publish_context = 1;
-	rep.publish_context = entries;
+	rep.n_publish_context = echoes_context ? req->n_volume_context : 1;
+	rep.publish_context = echoes_context ? req->volume_context : entries;
 	pack(a, &rep.base);
 	csi__v1__controller_publish_volume_request__free_unpacked(req, NULL);
 }
@@ -739,6 +745,20 @@ do_long(struct answer *a, unsigned long value, unsigned nth)
 	a->message = text;
 }
 
+/* Bytes between the fields become '.'. */
+static void
+do_echo(struct answer *a, unsigned long value, unsigned nth)
+{
+	static char text[16384];
+	size_t len = a->request_len < sizeof text - 1 ? a->request_len : sizeof text - 1;
+
+	for (size_t i = 0; i < len; i++)
+		text[i] = a->request[i] < ' ' ? '.' : (char)a->request[i];
+	text[len] = '\0';
+	a->status = (int)value;
+	a->message = text;
+}
+
 /* Only the server's own connections are connected sockets. */
 static void
 do_drop(struct answer *a, unsigned long value, unsigned nth)
@@ -853,6 +873,7 @@ static const struct behaviour behaviours[] = {
 	{ "lies", do_lies },
 	{ "noise", do_noise },
 	{ "long", do_long },
+	{ "echo", do_echo },
 	{ "drop", do_drop },
 	{ "garbage", do_garbage },
 	{ "huge", do_huge },
@@ -1169,6 +1190,8 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 
 	log_request(name, data, len);
 	a->call = call;
+	a->request = data;
+	a->request_len = len;
 	a->status = STATUS_UNIMPLEMENTED;
 	read_volume(a, data, len);
 	read_rules();
@@ -1286,6 +1309,8 @@ main(int argc, char **argv)
 			strict = true;
 		} else if (strcmp(argv[i], "clock=yes") == 0) {
 			clocked = true;
+		} else if (strcmp(argv[i], "context=volume") == 0) {
+			echoes_context = true;
 		} else if (n_rules < RULES_MAX && strchr(argv[i], '=') &&
 			   find_behaviour(argv[i], &value, &span)) {
 			rules[n_rules++] = argv[i];

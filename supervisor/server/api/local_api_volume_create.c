@@ -126,8 +126,9 @@ take_secrets(struct local *l, struct local_volume *lv, struct csi_volume *vol)
 {
 	struct string_map old = lv->vol.secrets;
 
-	if (!string_maps_differ(&old, &vol->secrets))
+	if (!string_maps_differ(&old, &vol->secrets) && lv->vol.secrets_lost == vol->secrets_lost)
 		return;
+	lv->vol.secrets_lost = vol->secrets_lost;
 	lv->vol.secrets = vol->secrets;
 	vol->secrets = old;
 	local_volume_changed(l, lv);

@@ -3,6 +3,7 @@
  * supervisor. */
 #include "supervisor/server/claim/local_volumes.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +17,17 @@
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/claim/local_expand.h"
 #include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/claim/volume_row.h"
 #include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/volume/plugins.h"
 
+/* In meta, until the log of state.db, which may still have secrets of rows of an earlier version
+ * that were not sealed, has been truncated. */
+#define CLEAR_LOG "log_has_secrets"
+
 struct local_volumes {
 	struct local_map map;
+	struct deferred truncate;
 };
 
 void
@@ -51,6 +58,7 @@ free_volume(struct local_volume *lv)
 	free(lv->work.calling);
 	local_expand_drop(lv);
 	csi_volume_done(&lv->vol);
+	sealed_done(&lv->unread);
 	free(lv->name);
 	free(lv);
 }
@@ -65,6 +73,7 @@ drop_volume(struct local *l, struct local_key *key)
 void
 local_volumes_free(struct local *l)
 {
+	turn_forget_deferred(l->base.sup, &l->volumes->truncate);
 	local_map_done(&l->volumes->map, l, drop_volume);
 	free(l->volumes);
 }
@@ -73,17 +82,11 @@ static int
 write_volume(struct sup *sup, struct dirty *d, struct err *e)
 {
 	struct local_volume *lv = container_of(d, struct local_volume, row);
-	struct text json = { 0 };
-	int r;
 
 	if (lv->gone)
 		return STORE_EXEC(sup->store, STMT_VOLUME_DELETE, e, SV_TEXT(lv->vol.namespace),
 		    SV_TEXT(lv->vol.id));
-	model_to_text(&csi_volume_type, &lv->vol, MODEL_COMPACT, &json);
-	r = STORE_EXEC(sup->store, STMT_VOLUME_PUT, e, SV_TEXT(lv->vol.namespace),
-	    SV_TEXT(lv->vol.id), SV_TEXT(json.text));
-	text_done(&json);
-	return r;
+	return volume_row_put(sup->store, sup->seal, &lv->vol, &lv->unread, e);
 }
 
 static void
@@ -222,27 +225,76 @@ local_volume_refresh(struct local *l, struct csi_volume *vol)
 			   (!attaches || vol->controllers_healthy > 0);
 }
 
+/* What is noticed while the rows are read. */
+struct volume_load {
+	struct local *l;
+	bool clear;       /* an earlier version has not sealed a secret */
+	struct text lost; /* the volumes whose secrets cannot be read */
+};
+
 static int
 load_volume(void *arg, const struct store_row *row, struct err *e)
 {
-	struct local *l = arg;
-	const char *json = store_col_text(row, 2);
+	struct volume_load *load = arg;
+	struct sup *sup = load->l->base.sup;
 	cleanup_done(csi_volume) struct csi_volume vol;
+	struct sealed unread = { 0 };
+	struct local_volume *lv;
 	struct err why = { 0 };
+	bool clear;
 
 	csi_volume_init(&vol);
-	if (model_from_text(&csi_volume_type, json, strlen(json), &vol, &why) < 0) {
+	if (volume_row_get(row, sup->seal, &vol, &unread, &clear, &why) < 0) {
 		journal_error(JOURNAL_STATE, NULL, "state.db: volume %s is ignored: %s",
 		    store_col_text(row, 1), why.msg);
 		return 0;
 	}
-	local_namespace_adopt(l, str(vol.namespace));
-	(void)insert_volume(l, &vol);
+	local_namespace_adopt(load->l, str(vol.namespace));
+	lv = insert_volume(load->l, &vol);
+	lv->unread = unread;
+	if (lv->vol.secrets_lost)
+		text_printf(&load->lost, "%s%s", load->lost.len ? ", " : "", lv->vol.id);
+	if (clear)
+		turn_write(sup, &lv->row);
+	load->clear |= clear;
 	return 0;
+}
+
+/* Runs when the rows are sealed. */
+static void
+truncate_log(struct sup *sup, struct deferred *d)
+{
+	struct err e = { 0 };
+	int r;
+
+	while ((r = store_shrink(sup->store, &e)) > 0)
+		;
+	if (r == 0)
+		r = STORE_EXEC(sup->store, STMT_META_DELETE, &e, SV_TEXT(CLEAR_LOG));
+	if (r < 0)
+		journal_error(JOURNAL_STATE, NULL,
+		    "secrets of volumes stay in the log of state.db until the next start: %s",
+		    e.msg);
 }
 
 int
 local_volumes_load(struct local *l, struct err *e)
 {
-	return store_each(l->base.sup->store, STMT_VOLUME_ALL, NULL, 0, load_volume, l, e);
+	struct store *store = l->base.sup->store;
+	struct volume_load load = { .l = l };
+	cleanup_free char *again = NULL;
+	int r = store_each(store, STMT_VOLUME_ALL, NULL, 0, load_volume, &load, e);
+
+	if (r == 0 && load.lost.len)
+		journal_error(JOURNAL_STATE, NULL,
+		    "the secrets of these volumes cannot be read, because state/seal.key is not "
+		    "the key they were encrypted with: %s; bring that file back and restart the "
+		    "agent, or register them again with their secrets",
+		    load.lost.text);
+	text_done(&load.lost);
+	if (r < 0 || (!load.clear && store_meta_get(store, CLEAR_LOG, &again, e) == -ENOENT))
+		return r;
+	l->volumes->truncate.run = truncate_log;
+	turn_defer(l->base.sup, &l->volumes->truncate);
+	return store_meta_put(store, CLEAR_LOG, "1", e);
 }

@@ -5,6 +5,7 @@
 #define DROVER_SUPERVISOR_SERVER_CLAIM_LOCAL_VOLUMES_H
 
 #include "model/volume.h"
+#include "supervisor/core/seal.h"
 #include "supervisor/server/base/local.h"
 #include "supervisor/server/base/local_map.h"
 
@@ -26,8 +27,9 @@ struct local_volume {
 	char *name;
 	struct csi_volume vol; /* without external_id: the end of its creation is unknown */
 	struct dirty row;
-	const char *busy; /* "created", "deleted", …: the plugin is being called; or NULL */
-	bool gone;        /* the row is being deleted; then this is freed */
+	struct sealed unread; /* volume_row.h */
+	const char *busy;     /* "created", "deleted", …: the plugin is being called; or NULL */
+	bool gone;            /* the row is being deleted; then this is freed */
 	struct local_claim_work work;
 	struct local_expansion *expansion; /* local_expand.c; NULL: there is none */
 };

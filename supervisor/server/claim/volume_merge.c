@@ -28,12 +28,19 @@ keep_values(const struct string_map *has, bool given, struct string_map *map)
 	}
 }
 
+static bool
+is_redacted(const struct mount_options *options)
+{
+	return options && options->mount_flags.n == 1 &&
+	       strcmp(options->mount_flags.v[0], REDACTED) == 0;
+}
+
 static void
 keep_flags(const struct mount_options *has, struct mount_options *options)
 {
 	struct strings *flags = options ? &options->mount_flags : NULL;
 
-	if (!flags || flags->n != 1 || strcmp(flags->v[0], REDACTED) != 0)
+	if (!is_redacted(options))
 		return;
 	strings_done(flags);
 	for (size_t i = 0; has && i < has->mount_flags.n; i++)
@@ -44,6 +51,8 @@ void
 volume_keep_hidden(const struct csi_volume *has, bool secrets_given, struct csi_volume *vol)
 {
 	keep_values(&has->secrets, secrets_given, &vol->secrets);
+	vol->secrets_lost =
+	    has->secrets_lost && (!secrets_given || is_redacted(vol->mount_options));
 	keep_flags(has->mount_options, vol->mount_options);
 	if (vol->context.n == 0)
 		keep_values(&has->context, false, &vol->context);
@@ -98,7 +107,7 @@ permits_modes_in_use(const struct csi_volume *has, const struct csi_volume *vol)
 static int
 check_options(const struct csi_volume *has, struct csi_volume *vol, struct err *e)
 {
-	if (!volume_in_use(has))
+	if (!volume_in_use(has) || has->secrets_lost)
 		return 0;
 	if (!vol->mount_options && has->mount_options) {
 		vol->mount_options = mount_options_new();
@@ -139,6 +148,7 @@ move_request(struct csi_volume *vol, struct csi_volume *to)
 	SWAP(vol->requested_topologies, to->requested_topologies);
 	SWAP(vol->mount_options, to->mount_options);
 	SWAP(vol->secrets, to->secrets);
+	SWAP(vol->secrets_lost, to->secrets_lost);
 	SWAP(vol->context, to->context);
 	SWAP(vol->requested_capabilities, to->requested_capabilities);
 	if (vol->requested_capacity_min || vol->requested_capacity_max) {

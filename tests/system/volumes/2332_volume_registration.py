@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A volume is registered only after its plugin has confirmed it, and registering it again keeps what the request does not give."""
-import contextlib
 import json
-import shutil
-import sqlite3
 
-from lib import api, case, told, volumes
+from lib import api, case, state, told, volumes
 
 CAPABILITIES = [{"AccessMode": "single-node-writer", "AttachmentMode": "file-system"},
                 {"AccessMode": "multi-node-multi-writer", "AttachmentMode": "file-system"}]
@@ -27,12 +24,7 @@ def forget(*names):
 
 
 def stored(name):
-    """Returns the volume's row. Only the supervisor may open the database, so a copy is read."""
-    to = case.directory()
-    for file in ("state.db", "state.db-wal"):
-        shutil.copy(node.data + "/state/" + file, to)
-    with contextlib.closing(sqlite3.connect(to + "/state.db")) as db:
-        return json.loads(db.execute("SELECT json FROM volume WHERE id = ?", [name]).fetchone()[0])
+    return state.volume(node, name)
 
 
 def test_the_controller_confirms_a_volume():
