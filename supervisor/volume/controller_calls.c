@@ -338,7 +338,7 @@ volume_capacity(struct sup *sup, const struct csi_volume *vol, volume_capacity_c
 		get.accessible_topology = topologies->requisite[0];
 	req.call_case = CSI_CALL_REQ__CALL_GET_CAPACITY;
 	req.get_capacity = &get;
-	send_call(sup, c, &req, on_capacity);
+	send_call(sup, c, NULL, &req, on_capacity);
 }
 
 static void

@@ -24,8 +24,11 @@
  * goaway (SETTINGS, GOAWAY, open).
  *
  * Behaviour of a method ("NodeStageVolume", "NodeStageVolume/volume" or "*" for all); the first
- * match applies: ok            a correct answer, but nothing is done (the default) none          an
- * empty message: no name, capability, node id or volume nothing       status OK without a message
+ * match applies:
+ *
+ *   ok            a correct answer, but nothing is done (the default)
+ *   none          an empty message: no name, capability, node id or volume
+ *   nothing       status OK without a message
  *   hang          no answer ever
  *   die           the process ends
  *   slow:MS       ok, after this time
