@@ -139,8 +139,10 @@ read_snapshot(struct sup *sup, struct api_req *req, struct csi_volume *ret, cons
 	if (!lv || !*str(lv->vol.external_id))
 		return err_say(e, -ENOENT, "volume not found: %.140s", source);
 	*ret_name = str(json_string_value(json_object_get(s, "Name")));
+	str_set(&ret->id, lv->vol.id);
 	str_set(&ret->plugin_id, lv->vol.plugin_id);
 	str_set(&ret->external_id, lv->vol.external_id);
+	ret->secrets_lost = lv->vol.secrets_lost;
 	for (size_t i = 0; i < lv->vol.secrets.n; i++)
 		string_map_set(&ret->secrets, lv->vol.secrets.v[i].key, lv->vol.secrets.v[i].value);
 	merge_map(&ret->secrets, json_object_get(s, "Secrets"));
