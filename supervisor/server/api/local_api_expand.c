@@ -33,9 +33,10 @@ on_expanded_here(struct sup *sup, void *arg, int r, const struct err *e)
 	if (r < 0)
 		api_reply_error(x->req, 500,
 		    "expand volume \"%s\": it has %lld bytes at its plugin, but not yet where it "
-		    "is "
-		    "mounted, which is tried again: %s",
-		    x->lv->vol.id, (long long)x->lv->vol.capacity, e->msg);
+		    "is mounted, which is tried %s: %s",
+		    x->lv->vol.id, (long long)x->lv->vol.capacity,
+		    local_expand_is_refused(r) ? "when it is mounted the next time" : "again",
+		    e->msg);
 	else
 		local_api_reply_volume(sup, x->req, x->lv);
 	end_expansion(sup, x);

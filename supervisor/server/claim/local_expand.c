@@ -32,6 +32,12 @@ struct local_expansion {
 
 static void begin_round(struct local_expansion *x);
 
+bool
+local_expand_is_refused(int r)
+{
+	return r == -EBUSY || r == -EINVAL || r == -ERANGE || r == -EOPNOTSUPP;
+}
+
 static void
 on_retry(void *arg)
 {
@@ -80,10 +86,13 @@ end_round(struct local_expansion *x)
 	x->cb = NULL;
 	set_result(x, r == 0 && x->mounted > 0 && x->missed == 0);
 	if (r < 0) {
-		journal_warn(
-		    JOURNAL_VOLUME, NULL, "volume %s: %s; tried again", x->lv->vol.id, e.msg);
-		retry_later(x);
-		x->failures++;
+		bool refused = local_expand_is_refused(r);
+
+		journal_warn(JOURNAL_VOLUME, NULL, "volume %s: %s; tried %s", x->lv->vol.id, e.msg,
+		    refused ? "when it is mounted the next time" : "again");
+		if (!refused)
+			retry_later(x);
+		x->failures = refused ? 0 : x->failures + 1;
 	} else {
 		x->failures = 0;
 		/* An alloc may have claimed it and mount it right now. */
@@ -210,7 +219,7 @@ on_grown(struct sup *sup, const char *namespace, const char *id, int r, const st
 	if (r < 0)
 		x->why = *e;
 	set_result(x, r >= 0);
-	if (r < 0)
+	if (r < 0 && !local_expand_is_refused(r))
 		retry_later(x);
 }
 

@@ -8,6 +8,7 @@ import os
 
 from lib import case, csi_walk, volumes
 
+REFUSED = (3, 9, 11, 12)  # NodeExpandVolume: the specification has the caller change something, or not repeat it
 table = csi_walk.Table()
 
 
@@ -34,6 +35,16 @@ def behaviour(call, status):
     return "lost" if table.verdict(call, status) == "DONE" else "status"
 
 
+def check_refused_expansions():
+    """What the plugin refuses is not repeated by itself. The codes that are retried failed later, so that the others' next round would have come."""
+    def count(status):
+        return len(plugin.calls("NodeExpandVolume", "b-%d" % status))
+    retried = [status for status in table.codes if table.verdict("NodeExpandVolume", status) == "RETRY"]
+    case.until(csi_walk.slowly(lambda: all(count(status) > table.tries_max for status in retried)), 60, "the next round of those that are retried")
+    for status in REFUSED:
+        case.equal(count(status), 1, "NodeExpandVolume after %s" % table.codes[status])
+
+
 def walk_step(step):
     rules, made = [], {}
     for group, (call, how) in step.items():
@@ -51,6 +62,8 @@ def walk_step(step):
                 check_row(call, status, name, outcomes[name], again)
             else:
                 case.equal(outcomes[name][0] in (True, None), True, "%s %s: %s" % (how, name, outcomes[name][1]))
+        if how == "grow":
+            check_refused_expansions()
         if again and how != "leave":
             for name, outcome in getattr(life, how)(again).items():
                 case.equal(outcome[0], True, "%s %s again: %s" % (how, name, outcome[1]))
