@@ -47,6 +47,7 @@ struct plugin_call {
 	unsigned tries, failed, pending; /* failed: in a way that may pass */
 	unsigned lost;                   /* the plugin may have ended during the call */
 	char *id, *why;                  /* why: the error of the last try */
+	char *refusal;                   /* why no channel could be opened, since since_usec */
 	enum csi_plugin_kind half;
 	uint64_t since_usec;   /* when the wait for an instance began */
 	uint64_t pending_usec; /* when the plugin first said that it is busy with the volume */
@@ -157,6 +158,7 @@ call_free(struct plugin_call *pc)
 	sup_timer_cancel(&pc->retry);
 	free(pc->id);
 	free(pc->why);
+	free(pc->refusal);
 	free(pc);
 }
 
@@ -213,8 +215,32 @@ find_settling(struct plugins *ps)
 	return NULL;
 }
 
-/* Tries all calls that wait for p's channel, or fails them with *e. The search begins again after
- * each, because a callback may end other calls. New calls wait for the next channel. */
+/* Lets the call wait until an instance of its plugin answers. */
+static void
+wait_for_instance(struct plugin_call *pc)
+{
+	pc->p = NULL;
+	if (!pc->refusal)
+		pc->since_usec = now_usec(pc->sup);
+	check_after(pc->sup, CHECK_USEC);
+}
+
+/* Nothing was sent. The plugin has answered before, so its task may just be ending, and the next
+ * instance gets the call. */
+static void
+note_refusal(struct plugin_call *pc, const struct err *e)
+{
+	if (pc->instance) {
+		call_fail(pc, e->msg);
+		return;
+	}
+	wait_for_instance(pc);
+	str_set(&pc->refusal, e->msg);
+}
+
+/* Tries all calls that wait for p's channel, or notes for them that it could not be opened. The
+ * search begins again after each, because a callback may end other calls. New calls wait for the
+ * next channel. */
 static void
 settle_calls(struct plugin *p, const struct err *e)
 {
@@ -226,7 +252,7 @@ settle_calls(struct plugin *p, const struct err *e)
 	while ((pc = find_settling(ps))) {
 		pc->settling = pc->waiting = false;
 		if (e)
-			call_fail(pc, e->msg);
+			note_refusal(pc, e);
 		else
 			try_call(pc);
 	}
@@ -257,15 +283,6 @@ try_after(struct plugin_call *pc, uint64_t usec)
 	pc->since_usec = now_usec(pc->sup);
 	pc->retry_ns = clock_real_ns() + (int64_t)usec * 1000;
 	sup_timer_set(pc->sup, &pc->retry, CLOCK_MONOTONIC, usec, on_retry, pc);
-}
-
-/* Lets the call wait until an instance of its plugin answers. */
-static void
-wait_for_instance(struct plugin_call *pc)
-{
-	pc->p = NULL;
-	pc->since_usec = now_usec(pc->sup);
-	check_after(pc->sup, CHECK_USEC);
 }
 
 /* Takes note of a try that has failed so. Returns after how long the call is tried again; 0: not.
@@ -355,6 +372,7 @@ send_call(struct plugin_call *pc)
 	pc->channel = use_channel(pc->p->channel);
 	req->channel = pc->channel->no;
 	req->timeout_ms = pc->timeout_ms;
+	str_set(&pc->refusal, NULL);
 	pc->tries++;
 	if (pc->sent_usec == 0)
 		pc->sent_usec = now_usec(pc->sup);
@@ -370,7 +388,10 @@ on_opened(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 
 	p->opening = 0;
 	if (r < 0) {
-		explain_failure(p, "it takes connections, but no gRPC server answers: ", e, &why);
+		/* -EBUSY: csi-helper has as many channels as it can. */
+		explain_failure(p,
+		    r == -EBUSY ? "" : "it takes connections, but no gRPC server answers: ", e,
+		    &why);
 		settle_calls(p, &why);
 		return;
 	}
@@ -486,6 +507,15 @@ wait_failure(const struct plugin_call *pc, uint64_t now)
 	return plugin_wait_failure(&f);
 }
 
+static void
+end_wait(struct plugin_call *pc, const char *why)
+{
+	cleanup_free char *text =
+	    mem_printf("%s%s%s", why, pc->refusal ? ": " : "", pc->refusal ? pc->refusal : "");
+
+	call_fail(pc, text);
+}
+
 /* Called each second while a call waits for an instance, and when an instance answers. */
 static void
 on_check(void *arg)
@@ -502,7 +532,7 @@ on_check(void *arg)
 		more = true;
 		why = wait_failure(pc, now);
 		if (why) {
-			call_fail(pc, why);
+			end_wait(pc, why);
 			check_after(sup, 0); /* the callback may have ended other calls */
 			return;
 		}
@@ -557,8 +587,9 @@ plugin_call_say(const struct plugin_call *pc, char *buf, size_t size)
 		(void)snprintf(buf, size, "%.400s; tried %u time%s, and again %s", pc->why,
 		    pc->tries, pc->tries == 1 ? "" : "s", when);
 	else
-		(void)snprintf(buf, size, "%s of plugin %s waits for the plugin to run and answer",
-		    call, pc->id);
+		(void)snprintf(buf, size,
+		    "%s of plugin %s waits for the plugin to run and answer%s%.400s", call, pc->id,
+		    pc->refusal ? ": " : "", pc->refusal ? pc->refusal : "");
 }
 
 static struct plugin_call *

@@ -18,7 +18,8 @@ typedef void plugin_call_cb(
 
 /*
  * Makes one CSI call, through csi-helper. Waits up to a minute for an instance that answers, as
- * long as an alloc with the plugin runs or will run on this node; opens a channel if there is none.
+ * long as an alloc with the plugin runs or will run on this node; opens a channel if there is none,
+ * and waits as long if that fails.
  * Repeats the call as csi_codes.def says, and after the end of the plugin's task; the timeout is
  * that of each try. Fills in the channel and timeout of *req, and copies it. Returns a handle for
  * plugin_call_cancel(). Codes of its own: -EHOSTDOWN if nothing was sent, -ECONNRESET if the plugin

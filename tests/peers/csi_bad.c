@@ -30,14 +30,17 @@
  *   none          an empty message: no name, capability, node id or volume
  *   nothing       status OK without a message
  *   hang          no answer ever
- *   die           the process ends
+ *   die           the process ends; with state=DIR once for each method and
+ *                 volume, of which the file "died:METHOD:ID" is left
  *   slow:MS       ok, after this time
  *   status:N      gRPC status N
  *   once:N        status N for the first call, ok for the others
  *   again:N       status N for the first two calls, ok for the others
  *   late:MS       UNAVAILABLE at once, and the effect after this time
  *   lost:N        the effect, but status N
- *   killed        the effect, and then the process ends without an answer
+ *   killed        the effect, and then the process ends without an answer; with
+ *                 state=DIR once, as above
+ *   held          ok, once there is a file "release" in DIR
  *   lies          ok, without the effect
  *   noise:N       status N with 3,000 bytes of control characters and invalid UTF-8
  *   long:BYTES    status INTERNAL with a text of so many bytes
@@ -99,7 +102,9 @@ struct answer {
 	bool never;
 	bool late;   /* UNAVAILABLE is answered before the delay */
 	bool killed; /* the process ends after the effect */
-	int lost;    /* the status after the effect */
+	bool held;   /* until the file "release" */
+	const char *name;
+	int lost; /* the status after the effect */
 	char volume[256];
 	/* The effect; its paths are empty if there is none. */
 	void (*effect)(const struct answer *a);
@@ -668,10 +673,28 @@ do_hang(struct answer *a, unsigned long value, unsigned nth)
 	a->never = true;
 }
 
+/* Makes the file that says that the process ended in this call. Returns false if it was there. */
+static bool
+note_death(const struct answer *a)
+{
+	char path[1200];
+	int fd;
+
+	if (!state_dir)
+		return true;
+	(void)snprintf(path, sizeof path, "%s/died:%s:%s", state_dir, a->name, a->volume);
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return false;
+	(void)close(fd);
+	return true;
+}
+
 static void
 do_die(struct answer *a, unsigned long value, unsigned nth)
 {
-	_exit(0);
+	if (note_death(a))
+		_exit(0);
 }
 
 static void
@@ -717,7 +740,13 @@ do_lost(struct answer *a, unsigned long value, unsigned nth)
 static void
 do_killed(struct answer *a, unsigned long value, unsigned nth)
 {
-	a->killed = true;
+	a->killed = note_death(a);
+}
+
+static void
+do_held(struct answer *a, unsigned long value, unsigned nth)
+{
+	a->held = true;
 }
 
 static void
@@ -873,6 +902,7 @@ static const struct behaviour behaviours[] = {
 	{ "late", do_late },
 	{ "lost", do_lost },
 	{ "killed", do_killed },
+	{ "held", do_held },
 	{ "lies", do_lies },
 	{ "noise", do_noise },
 	{ "long", do_long },
@@ -1065,7 +1095,11 @@ static void *
 send_later(void *arg)
 {
 	struct answer *a = arg;
+	char release[1200];
 
+	(void)snprintf(release, sizeof release, "%s/release", state_dir);
+	while (a->held && access(release, F_OK) < 0)
+		(void)usleep(20000);
 	(void)usleep(a->delay_ms * 1000);
 	send_answer(a);
 	return NULL;
@@ -1195,6 +1229,7 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 	a->call = call;
 	a->request = data;
 	a->request_len = len;
+	a->name = name;
 	a->status = STATUS_UNIMPLEMENTED;
 	read_volume(a, data, len);
 	read_rules();
@@ -1226,7 +1261,7 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 	}
 	if (a->late)
 		csl_call_answer(call, STATUS_UNAVAILABLE, "as commanded", NULL, 0);
-	if (a->delay_ms == 0 || pthread_create(&thread, NULL, send_later, a) != 0)
+	if ((a->delay_ms == 0 && !a->held) || pthread_create(&thread, NULL, send_later, a) != 0)
 		send_answer(a);
 	else
 		(void)pthread_detach(thread);

@@ -21,7 +21,7 @@ def read(path):
 
 
 class Table:
-    """What csi_codes.def says: calls, codes {number: name}, and expect()."""
+    """What csi_codes.def says: calls; codes {number: name}; rows {(call, number): (verdict, effect, meaning)}; origins {name: (verdict, meaning)}."""
 
     def __init__(self):
         text = read("supervisor/volume/csi_codes.def")
@@ -38,7 +38,7 @@ class Table:
         self.rows = {(call, int(status)): row for status, _, *row in codes for call in self.calls}
         rules = re.findall(r'^CSI_RULE\(\s*(\w+),\s*(\d+),\s*(\w+),\s*(\w+),\s*"(.*)"\)', text, re.M)
         self.rows.update({(symbols[symbol], int(status)): row for symbol, status, *row in rules})
-        self.origins = {name: (verdict, meaning) for name, _, verdict, meaning in
+        self.origins = {symbol: (verdict, meaning) for symbol, _, verdict, meaning in
                         re.findall(r'^CSI_ORIGIN\(\s*(\w+),\s*"([^"]*)",\s*\w+,\s*(\w+),\s*"(.*)"\)', text, re.M)}
         case.equal((len(self.calls), len(codes), len(rules), len(self.origins)),
                    tuple(len(re.findall(r"^CSI_%s\(" % kind, text, re.M)) for kind in ("CALL", "CODE", "RULE", "ORIGIN")), "rows that were read")
@@ -79,6 +79,7 @@ class Plugin:
         job = api.job("plugin-" + name, "/bin/sh", args, CSIPluginConfig={
             "ID": name, "Type": "monolith", "MountDir": "/csi", "HealthTimeout": 300 * 10**9})
         job["Job"]["TaskGroups"][0]["RestartPolicy"].update(restart)
+        job["Job"]["TaskGroups"][0]["Tasks"][0]["Resources"] = {"CPU": 20, "MemoryMB": 200}
         node.register(job)
         case.until(self.is_healthy, 30, "plugin %s to be healthy" % name)
 
