@@ -23,11 +23,11 @@ const struct cli_flag cli_volume_doctor_flags[] = {
 
 /* The claims as the servers know them, because the agent's answer has none. */
 static void
-print_server_claims(struct cli *cli, const char *id)
+print_server_claims(struct cli *cli, const char *namespace, const char *id)
 {
 	static const char *const maps[][2] = { { "WriteAllocs", "write" },
 		{ "ReadAllocs", "read" } };
-	cleanup_free char *target = cli_target("/v1/volume/csi/%s", id);
+	cleanup_free char *target = cli_target("/v1/volume/csi/%s?namespace=%s", id, namespace);
 	struct cli_table *t = CLI_TABLE("Allocation", "Mode");
 	cleanup_json json_t *volume = NULL;
 	struct err e = { 0 };
@@ -57,7 +57,7 @@ print_claims(struct cli *cli, const json_t *page)
 	size_t i;
 
 	if (json_is_null(cli_json_get(page, "Claims"))) {
-		print_server_claims(cli, cli_json_str(page, "ID"));
+		print_server_claims(cli, cli_json_str(page, "Namespace"), cli_json_str(page, "ID"));
 		return;
 	}
 	t = CLI_TABLE("Allocation", "Status", "Mode", "?Access Mode", "State", "Attached");
@@ -173,6 +173,17 @@ print_page(struct cli *cli, const json_t *page)
 
 /* --- all volumes --- */
 
+/* The same id may be in several namespaces. */
+static void
+print_each(struct cli *cli, const json_t *answer)
+{
+	const json_t *page;
+	size_t i;
+
+	json_array_foreach (cli_json_get(answer, "Volumes"), i, page)
+		print_page(cli, page);
+}
+
 static void
 print_all(struct cli *cli, const json_t *answer)
 {
@@ -248,19 +259,20 @@ int
 cli_volume_doctor(struct cli *cli, int argc, char **argv)
 {
 	cleanup_free char *id = NULL, *target = NULL;
-	const json_t *pages;
 	cleanup_json json_t *answer = NULL;
+	const char *namespace;
 	struct err e = { 0 };
 	int r = 0;
 
 	cli_volume_wait_for_plugin(cli);
 	if (argc > 0 && (r = find_id(cli, argv[0], &id, &e)) < 0)
 		return cli_fail(cli, &e);
-	target = id ? cli_target("/v1/agent/volumes?id=%s", id) : mem_strdup("/v1/agent/volumes");
+	namespace = cli->namespace ? cli->namespace : "*";
+	target = id ? cli_target("/v1/agent/volumes?namespace=%s&id=%s", namespace, id)
+		    : cli_target("/v1/agent/volumes?namespace=%s", namespace);
 	r = options.fix ? cli_api_send(cli, "PUT", target, NULL, &answer, &e)
 			: cli_api_get(cli, target, &answer, &e);
-	pages = cli_json_get(answer, "Volumes");
-	if (r >= 0 && id && json_array_size(pages) == 0)
+	if (r >= 0 && id && json_array_size(cli_json_get(answer, "Volumes")) == 0)
 		r = err_say(&e, -ENOENT, "no volume \"%s\" is known on this node", id);
 	if (r >= 0 && cli->json)
 		r = cli_json_print(answer, &e);
@@ -268,7 +280,7 @@ cli_volume_doctor(struct cli *cli, int argc, char **argv)
 		return cli_fail(cli, &e);
 	if (!cli->json) {
 		if (id)
-			print_page(cli, json_array_get(pages, 0));
+			print_each(cli, answer);
 		else
 			print_all(cli, answer);
 		print_repairs(answer);
