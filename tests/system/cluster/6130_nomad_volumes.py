@@ -47,6 +47,34 @@ def claims(servers, name="data"):
     return sorted(servers.volume(name)["WriteClaims"] or {})
 
 
+def test_the_doctor_says_what_this_node_knows():
+    with cluster.servers() as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        with_plugin(servers, me)
+        create_volume(servers)
+        alloc = servers.run_job(writer("one"), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        answer = node.ask("/v1/agent/volumes")
+        (page,) = answer["Volumes"]
+        case.equal((answer["ClaimsKnown"], page["ID"], page["Claims"], page["Problems"]), (False, "data", None, []))
+        case.equal([(m["AllocationID"], m["Step"]) for m in page["Mounts"]], [(alloc, "published")])
+        out = node.drover("volume", "doctor", "data").out
+        for part in ("Claims, as the servers know them", alloc[:8], "Known to Plugin"):
+            case.contains(out, part)
+        (path,) = [p for p in mounts() if p.endswith(page["Mounts"][0]["TargetPath"])]
+        helper.mount("other", path, "tmpfs")
+        case.contains(node.drover("volume", "doctor", code=2).out, "unmount it by hand")
+        helper.umount(path)
+        servers.stop_alloc(alloc)
+        servers.wait_alloc(alloc, ["complete"])
+        case.equal(node.drover("volume", "doctor", "-fix").out, "No volumes\n")
+
+
+def mounts():
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        return [line.split(" ")[4] for line in f]
+
+
 def test_a_volume_is_created_claimed_mounted_and_released():
     for version in ("1.6.10", "2.0.5"):
         with cluster.servers(version=version) as servers, cluster.node_of(servers) as node:
