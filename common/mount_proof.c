@@ -53,12 +53,13 @@ mount_proof_take(int fd, struct mount_proof *ret)
 {
 	struct mount_proof p;
 	struct statfs fs;
-	int r = mount_identity_take(fd, &p);
+	/* The root of a FUSE file system has another inode number until it is asked for it. */
+	int r = fstatfs(fd, &fs) < 0 ||
+		statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &(struct statx){ 0 }) < 0;
 
+	r = r ? -errno : mount_identity_take(fd, &p);
 	if (r < 0)
 		return r;
-	if (fstatfs(fd, &fs) < 0)
-		return -errno;
 	p.fs_type = (uint64_t)fs.f_type;
 	p.fs_id = (uint64_t)(uint32_t)fs.f_fsid.__val[1] << 32 | (uint32_t)fs.f_fsid.__val[0];
 	p.fs_flags = (uint64_t)fs.f_flags;

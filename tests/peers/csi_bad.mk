@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # csi_bad.mk: the CSI plugin that misbehaves on command, with csi-local's server code.
 
+# for CSI_BAD_MOUNTER; also for a test of mount-helper
+CHECK_PACKAGES += bindfs
+
 CSI_BAD_OBJS := $(call objs,tests/peers/csi_bad.c contrib/csi-local/csl_grpc.c)
 
 $(BUILD)/tests/csi_bad: $(CSI_BAD_OBJS) $(LIBS_TREE)

@@ -47,7 +47,7 @@ if [ ! -f root.img ]; then
 	echo "vm: making a root file system"
 	rm -rf --one-file-system root # an interrupted run can leave /proc mounted below it
 	mmdebstrap --quiet --variant=essential \
-		--include=systemd,systemd-sysv,dbus,kmod,procps,util-linux,iproute2,make,python3,fuse3,curl,strace,xfsprogs \
+		--include=systemd,systemd-sysv,dbus,kmod,procps,util-linux,iproute2,make,python3,fuse3,bindfs,curl,strace,xfsprogs \
 		--include=libcap2,libcap2-bin,libsystemd0,libprotobuf-c1,libgrpc29,libjansson4,libmicrohttpd12 \
 		--include=libsqlite3-0,libfuse3-3,libseccomp2,libmsgpackc2,libssl3 \
 		--include=libmpfr6,libunistring2,libpcre2-8-0,libyaml-0-2,libmd0,libcrypt1 \

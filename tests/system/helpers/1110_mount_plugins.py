@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import subprocess
 
 from lib import case, helper, loop, mnt
 from lib.helper import mount, umount
@@ -189,6 +190,21 @@ def test_the_proof_of_a_file_system_whose_server_died_fails():
             hang.process.send_signal(signal.SIGKILL)
             hang.process.wait()
             mnt.refused(h, errno.ENOTCONN, "stat the mounted file system", "MNT_VOLUME_PROVE_REQ", {"place": mnt.place()})
+
+
+def test_the_proof_of_a_fuse_file_system_stays_the_same():
+    """Before the kernel has asked such a file system for the inode number of its root, it returns one of its own."""
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no /dev/fuse")
+    with mnt.both() as (places, h, f):
+        make_plugin(h, f, os.urandom(16))
+        make_volume(f)
+        subprocess.run(["bindfs", case.directory(), mnt.leaf(places)], check=True)
+        proof = prove(h)
+        case.equal(os.stat(mnt.leaf(places)).st_ino, proof["ino"], "the inode number")
+        case.equal(prove(h), proof, "the second proof")
+        umount(mnt.leaf(places))
+        remove_volume(f)
 
 
 def reap(pid):
