@@ -16,6 +16,7 @@
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_session.h"
+#include "supervisor/alloc/volume_loss.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
@@ -36,7 +37,8 @@ struct csi_step {
 	struct alloc_runner *ar;
 	const struct volume_request *request;
 	enum { STEP_ENDED, STEP_CLAIM, STEP_PLUGIN, STEP_MOUNT, STEP_REPAIR } step;
-	bool lost; /* it is not mounted any more, and the tasks were told */
+	bool lost;    /* it cannot be mounted again yet, and the tasks were told */
+	bool renewed; /* running tasks may have what has ended: for apply_losses() */
 };
 
 struct csi {
@@ -114,6 +116,19 @@ cancel_mount(struct csi_step *s)
 
 static void end_waiting(struct csi_step *s);
 
+/* After the last volume, so that a task is restarted once, with all its volumes. */
+static void
+apply_losses(struct alloc_runner *ar)
+{
+	struct csi *c = state_of(ar);
+
+	for (size_t i = 0; i < ar->sa->group->volumes.n; i++) {
+		if (c->steps[i].renewed)
+			volume_loss_apply(ar, c->steps[i].request);
+		c->steps[i].renewed = false;
+	}
+}
+
 /* Ends the mounting of one volume, and after the last one the step of the hook. */
 static void
 end_volume(struct csi_step *s, int r, const struct err *e)
@@ -135,10 +150,12 @@ end_volume(struct csi_step *s, int r, const struct err *e)
 	if (--c->left > 0)
 		return;
 	changed_unwatch(ar->sup, &c->plugins);
-	if (ar->stopping) /* postrun undoes the mounts */
+	if (ar->stopping) { /* postrun undoes the mounts */
 		end_step(ar, 0, NULL);
-	else
-		end_step(ar, c->failed.code, &c->failed);
+		return;
+	}
+	apply_losses(ar);
+	end_step(ar, c->failed.code, &c->failed);
 }
 
 /* Returns whether a task of a restored alloc runs, with the mounts that it got at its start. */
@@ -151,21 +168,42 @@ runs_restored_task(struct alloc_runner *ar)
 	return false;
 }
 
-/* Tells the tasks, once, that a volume cannot be mounted for their next start. */
+static const char *
+describe_loss(const struct csi_step *s, enum volume_lost lost)
+{
+	if (lost == VOLUME_LOST_STAGING)
+		return "is not staged on this node any more: somebody else has unmounted its "
+		       "staging directory; tasks keep their mounts, and ";
+	if (lost != VOLUME_LOST_SOURCE)
+		return "is not mounted on this node any more: somebody else has unmounted it; "
+		       "running tasks keep the mount that they have, and for their next start ";
+	if (s->request->attachment_mode == CSI_BLOCK_DEVICE)
+		return "was published as a device that is gone or another one now; running tasks "
+		       "keep the device that they have, and for their next start ";
+	return "has lost its file system, because its process, usually the plugin's, has ended; "
+	       "files that tasks have open there fail, and ";
+}
+
+/* Tells the tasks that a volume is mounted again; or, once, that it cannot be mounted yet. */
 static void
 tell_lost(struct csi_step *s, const char *why)
 {
-	char text[ERR_MSG_SIZE + 256];
+	const struct volume_mount_state *state =
+	    volume_find(s->ar->sup, s->ar->sa, str(s->request->name));
+	enum volume_lost lost = state ? state->lost : VOLUME_LOST_MOUNT;
+	char text[ERR_MSG_SIZE + 384];
 
-	(void)snprintf(text, sizeof text,
-	    "csi_hook: volume %.128s is not mounted on this node any more: somebody else has "
-	    "unmounted it; running tasks keep the mount that they have, and for their next start "
-	    "%s%s",
-	    str(s->request->source),
-	    why ? "it could not be mounted again yet: " : "it is mounted again", why ? why : "");
+	/* The repair of another alloc's mount may have staged the volume. */
+	if (!why && lost == VOLUME_LOST_NOTHING && !s->lost)
+		return;
+	(void)snprintf(text, sizeof text, "csi_hook: volume %.128s %sit %s%s",
+	    str(s->request->source), describe_loss(s, lost),
+	    why ? "could not be mounted again yet: " : "is mounted again", why ? why : "");
 	if (!s->lost || !why)
 		alloc_tell_tasks(s->ar, EVENT_HOOK_MESSAGE, text);
 	s->lost = why != NULL;
+	s->renewed |=
+	    !why && lost == VOLUME_LOST_SOURCE && s->request->attachment_mode != CSI_BLOCK_DEVICE;
 }
 
 static void
@@ -183,8 +221,8 @@ on_mounted(struct sup *sup, void *arg, int r, const struct err *e)
 			    e->msg);
 		r = err_say(&why, r, "mounting volumes: %s", e->msg);
 	}
-	if (r < 0 && r != -ECANCELED && runs_restored_task(s->ar)) {
-		tell_lost(s, e->msg);
+	if (r != -ECANCELED && runs_restored_task(s->ar)) {
+		tell_lost(s, r < 0 ? e->msg : NULL);
 		r = 0;
 	}
 	end_volume(s, r, &why);
@@ -362,8 +400,11 @@ on_repaired(struct sup *sup, void *arg, int r, const struct err *e)
 	struct csi *c = state_of(ar);
 
 	s->step = STEP_ENDED;
-	if (ar->phase == ALLOC_RUNNING && !ar->stopping)
+	if (ar->phase == ALLOC_RUNNING && !ar->stopping) {
 		tell_lost(s, r < 0 ? e->msg : NULL);
+		if (!is_repairing(ar))
+			apply_losses(ar);
+	}
 	if (c->postrun_waits && !is_repairing(ar)) {
 		c->postrun_waits = false;
 		begin_unmounts(ar);

@@ -122,6 +122,14 @@ mount_set_step(struct mount *m, enum mount_step step)
 		turn_durable(m->sup);
 }
 
+void
+mount_set_lost(struct mount *m, enum volume_lost lost)
+{
+	m->rec.lost = lost;
+	m->state.lost = lost;
+	turn_write(m->sup, &m->row);
+}
+
 struct mount *
 mount_new(struct sup *sup)
 {
@@ -157,6 +165,7 @@ mount_fill_state(struct mount *m)
 	m->state.place.alloc = rec->alloc_id;
 	m->state.read_only = rec->read_only;
 	m->state.published = rec->step == MOUNT_PUBLISHED;
+	m->state.lost = (enum volume_lost)rec->lost;
 	mount_record_to_proof(rec, &m->state.proof);
 	m->step = (enum mount_step)rec->step;
 }

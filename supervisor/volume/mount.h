@@ -10,6 +10,7 @@
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount_record.h"
+#include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volumes.h"
 
 /* The state of a mount; the number is in its row. A step in -ING that a crash interrupts is done
@@ -42,6 +43,10 @@ struct mount {
 	bool begun;                    /* there may be something to undo besides the row */
 	bool settling;                 /* unmounted; checked once more for late mounts */
 	bool detached;                 /* the plugin has said that it is unmounted */
+	bool cleared;                  /* mount_clear_targets() has begun during this mounting */
+	struct mount *clearing;        /* the mount of the volume that it looks at */
+	uint64_t hung_channel;         /* for volume_repair.c: its file system did not answer */
+	unsigned asked;                /* for volume_repair.c */
 	uint64_t call;
 	struct plugin_call *plugin_call;
 	struct sup_timer timer;
@@ -106,10 +111,26 @@ void mount_finish(struct mount *m, int r, const struct err *e);
 /* Adds an event of the node, as Nomad's client does. *e is the failure; NULL: it succeeded. */
 void mount_report(const struct mount *m, const struct err *e);
 
+void mount_set_lost(struct mount *m, enum volume_lost lost);
+
 /* mount_steps.c: begins the first action of mounting, or of unmounting. */
 void mount_begin(struct mount *m);
+/* Ends the action in progress and begins the next one. */
+void mount_begin_next(struct mount *m);
 /* Returns true if nothing is mounted where the volume is published. A block device may be no mount,
  * so it is never missing. */
 bool mount_is_missing(const struct mount *m);
+/* Returns true if something was mounted on the staging directory, and nothing is any more. */
+bool mount_staging_is_missing(const struct mount *m);
+
+/* mount_clear.c: whether the process of the volume's FUSE file system has ended, or its device is
+ * gone or another one. r and found (NULL if r < 0) are the result of a proof. */
+bool mount_has_ended(const struct mount *m, int r, const struct mount_proof *found);
+/* Returns true if the plugin has refused a call, so that it has no further effect. */
+bool mount_is_refused(const CsiCallRep *rep, int r);
+/* Actions of mount_steps.c: remove all published mounts of the volume that have ended, whatever
+ * alloc they are for, and then the staged one. Those of other allocs are reported as lost. */
+void mount_clear_targets(struct mount *m);
+void mount_clear_staging(struct mount *m);
 
 #endif

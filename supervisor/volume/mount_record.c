@@ -30,6 +30,7 @@ static const struct field mount_record_fields[] = {
 	F_BOOL(stages, "Stages"),
 	F_BOOL(read_only, "ReadOnly"),
 	F_BOOL(unsure, "Unsure"),
+	F_INT(lost, "Lost"),
 	F_INT(step, "Step"),
 	F_UINT(mnt_id, "MntID"),
 	F_BOOL(mnt_id_unique, "MntIDUnique"),

@@ -22,11 +22,12 @@ struct mount_record {
 	char *staged_fs_type; /* what it was staged with, as far as other users depend on it */
 	enum csi_access staged_access;
 	bool staged_bare; /* the plugin has mounted nothing on the staging directory */
-	char *boot_id; /* the boot in which it was mounted */
+	char *boot_id;    /* the boot in which it was mounted */
 	enum csi_plugin_kind kind;
 	bool stages, read_only;
-	bool block;  /* a block device, else a file system; also mount_proof.is_block */
-	bool unsure; /* a call that failed may have taken effect, or may still do so */
+	bool block;   /* a block device, else a file system; also mount_proof.is_block */
+	bool unsure;  /* a call that failed may have taken effect, or may still do so */
+	int64_t lost; /* enum volume_lost: why it was mounted again last */
 	int64_t step;
 	/* struct mount_proof */
 	uint64_t mnt_id, dev_major, dev_minor, ino, btime_nsec, fs_type, fs_id, fs_flags,

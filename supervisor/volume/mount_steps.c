@@ -17,7 +17,7 @@
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_calls.h"
 
-/* One action makes one call, whose callback ends in begin_next() or mount_finish(). */
+/* One action makes one call, whose callback ends in mount_begin_next() or mount_finish(). */
 struct mount_action {
 	enum mount_step step; /* of the row during the action */
 	bool staging;         /* concerns the staging directory, not the alloc's */
@@ -31,7 +31,9 @@ static void make_dir(struct mount *m), call_plugin(struct mount *m), prove(struc
 
 /* If make_dir() finds something mounted there, or staged for another alloc, the next action, which
  * is the plugin's, is already done and is skipped. */
-static const struct mount_action way_in[] = {
+static const struct mount_action way_again[] = {
+	{ MOUNT_MOUNTING, false, mount_clear_targets, NULL },
+	{ MOUNT_MOUNTING, true, mount_clear_staging, NULL },
 	{ MOUNT_MOUNTING, true, make_dir, NULL },
 	{ MOUNT_MOUNTING, true, call_plugin, volume_send_stage },
 	{ MOUNT_MOUNTING, false, make_dir, NULL },
@@ -40,6 +42,7 @@ static const struct mount_action way_in[] = {
 	{ MOUNT_MOUNTING, false, expand, NULL },
 	{ MOUNT_PUBLISHED, false, NULL, NULL },
 };
+static const struct mount_action *const way_in = &way_again[2];
 /* After a restart of the agent: checks that the volume is still mounted. */
 static const struct mount_action check_again[] = {
 	{ MOUNT_PUBLISHED, false, prove, NULL },
@@ -101,8 +104,8 @@ begin_action(struct mount *m, const struct mount_action *at)
 	mount_finish(m, 0, m->note.code < 0 ? &m->note : NULL);
 }
 
-static void
-begin_next(struct mount *m)
+void
+mount_begin_next(struct mount *m)
 {
 	struct err e = { 0 };
 
@@ -145,6 +148,14 @@ mount_is_missing(const struct mount *m)
 	struct err e = { 0 };
 
 	return !m->rec.block && is_mounted(m, false, &e) == 0;
+}
+
+bool
+mount_staging_is_missing(const struct mount *m)
+{
+	struct err e = { 0 };
+
+	return m->rec.stages && !m->rec.staged_bare && is_mounted(m, true, &e) == 0;
 }
 
 /* --- the shared staging directory --- */
@@ -237,6 +248,29 @@ is_staged_bare(const struct mount *m)
 /* --- directories --- */
 
 static void
+on_staging_checked(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
+{
+	struct mount *m = arg;
+
+	m->call = 0;
+	if (r == -ENOTCONN && !m->cleared) {
+		begin_action(m, way_again);
+		return;
+	}
+	m->at++; /* it is staged */
+	mount_begin_next(m);
+}
+
+/* What is staged may be a FUSE file system whose process has ended. */
+static void
+check_staging(struct mount *m)
+{
+	const struct mnt_volume_prove_req req = { .place = place_of(m) };
+
+	m->call = mnt_call_volume_prove(m->sup, &req, on_staging_checked, m);
+}
+
+static void
 on_dir_made(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
 	struct mount *m = arg;
@@ -255,10 +289,14 @@ on_dir_made(struct sup *sup, void *arg, int r, const void *msg, int fd, const st
 		mount_finish(m, r, e);
 		return;
 	}
+	if (r == 1 && m->at->staging) {
+		check_staging(m);
+		return;
+	}
 	if (r == 0 && m->at->staging)
 		note_staged(m);
-	m->at += r == 1; /* already mounted, or staged */
-	begin_next(m);
+	m->at += r == 1; /* already mounted */
+	mount_begin_next(m);
 }
 
 static void
@@ -319,7 +357,7 @@ on_dir_removed(struct sup *sup, void *arg, int r, const void *msg, int fd, const
 		    "volume %s: %s; ignored, because nothing is mounted there", m->rec.volume_id,
 		    m->refused.msg);
 	m->refused.code = 0;
-	begin_next(m);
+	mount_begin_next(m);
 }
 
 static void
@@ -337,8 +375,7 @@ remove_dir(struct mount *m)
 static bool
 may_forgive(const struct mount *m, const CsiCallRep *rep, int r)
 {
-	return m->unmounting && !m->at->staging && rep && r != -ECONNRESET && r != -ETIMEDOUT &&
-	       r != -EAGAIN;
+	return m->unmounting && !m->at->staging && mount_is_refused(rep, r);
 }
 
 static void
@@ -357,7 +394,7 @@ on_called(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct
 		mount_finish(m, r, e);
 		return;
 	}
-	begin_next(m);
+	mount_begin_next(m);
 }
 
 static void
@@ -389,7 +426,7 @@ on_probed(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct
 	if (r == -EHOSTDOWN)
 		mount_finish(m, r, e);
 	else
-		begin_next(m);
+		mount_begin_next(m);
 }
 
 static void
@@ -398,7 +435,7 @@ probe(struct mount *m)
 	if (m->rec.unsure)
 		send_call(m, volume_send_probe, on_probed);
 	else
-		begin_next(m);
+		mount_begin_next(m);
 }
 
 /* The volume can be used with its old size, too. */
@@ -410,7 +447,7 @@ on_expanded(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const stru
 	m->plugin_call = NULL;
 	if (sup->volumes->grown)
 		sup->volumes->grown(sup, m->rec.namespace, m->rec.volume_id, r, e);
-	begin_next(m);
+	mount_begin_next(m);
 }
 
 /* Expands a volume whose new size the node does not know yet. */
@@ -420,10 +457,19 @@ expand(struct mount *m)
 	if (m->volume.node_expansion)
 		send_call(m, volume_send_due_expand, on_expanded);
 	else
-		begin_next(m);
+		mount_begin_next(m);
 }
 
 /* --- the proof, and the last look --- */
+
+/* What was published in this mounting has nothing in common with an earlier device. */
+static bool
+is_to_clear(const struct mount *m, int r, const struct mnt_volume_prove_rep *rep)
+{
+	if (m->cleared || (m->rec.block && m->at != check_again))
+		return false;
+	return mount_has_ended(m, r, r < 0 ? NULL : &rep->proof);
+}
 
 static void
 on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
@@ -433,6 +479,10 @@ on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 	struct err why = { 0 };
 
 	m->call = 0;
+	if (is_to_clear(m, r, rep)) {
+		begin_action(m, way_again);
+		return;
+	}
 	if (r < 0) {
 		(void)err_say(&why, r, "plugin %s published volume %s, but %s", m->rec.plugin,
 		    m->rec.volume, e->msg);
@@ -443,7 +493,7 @@ on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 	mount_record_from_proof(&m->rec, &m->state.proof);
 	m->rec.unsure = false;
 	turn_write(m->sup, &m->row);
-	begin_next(m);
+	mount_begin_next(m);
 }
 
 static void
@@ -477,8 +527,16 @@ settle(struct mount *m)
 		mount_pause(m);
 	} else {
 		m->settling = m->rec.unsure = false;
-		begin_next(m);
+		mount_begin_next(m);
 	}
+}
+
+static enum volume_lost
+find_lost(const struct mount *m)
+{
+	if (mount_is_missing(m))
+		return VOLUME_LOST_MOUNT;
+	return mount_staging_is_missing(m) ? VOLUME_LOST_STAGING : VOLUME_LOST_NOTHING;
 }
 
 void
@@ -488,13 +546,16 @@ mount_begin(struct mount *m)
 	if (!m->settling)
 		m->note.code = 0;
 	if (!m->unmounting) {
-		m->settling = false;
+		m->settling = m->cleared = false;
 		if (!m->begun)
 			note_staged(m);
 		if (!m->begun && m->rec.stages)
 			choose_staging(m);
-		begin_action(
-		    m, m->step == MOUNT_PUBLISHED && !mount_is_missing(m) ? check_again : way_in);
+		if (m->step == MOUNT_PUBLISHED)
+			mount_set_lost(m, find_lost(m));
+		begin_action(m, m->step == MOUNT_PUBLISHED && m->rec.lost == VOLUME_LOST_NOTHING
+				    ? check_again
+				    : way_in);
 	} else {
 		begin_action(m, !m->begun ? gone : m->settling ? settling : way_out);
 	}

@@ -2,12 +2,15 @@
 /*
  * volume_repair.c: finds volumes that were unmounted by somebody else, and mounts that no row
  * explains. poll(2) reports a change of mountinfo (proc(5)), so a node where nothing is mounted or
- * unmounted never wakes for it. Runs in: supervisor.
+ * unmounted never wakes for it. mountinfo does not tell that the process of a FUSE file system has
+ * ended, nor that a device node has gone: mount-helper is asked for these, one after the other,
+ * once a minute and when a plugin answers or no longer does. Runs in: supervisor.
  */
 #include "supervisor/volume/volume_repair.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,7 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/mountinfo.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/node/mounts.h"
@@ -25,6 +29,8 @@
 /* A burst of changes, such as the start of a task, is one comparison. */
 #define CHANGE_USEC 3000000
 #define AGAIN_USEC  60000000 /* while something is still to be repaired */
+#define ASK_USEC    60000000
+#define PLUGIN_USEC 1000000 /* after a change of a plugin: its file systems may end after it */
 
 struct volume_repair {
 	struct sup *sup;
@@ -32,6 +38,13 @@ struct volume_repair {
 	sd_event_source *io;
 	struct sup_timer timer;
 	bool soon; /* the timer is that of a change */
+	struct changed_watch plugins;
+	uint64_t plugins_state; /* their channels and health, as one number */
+	struct sup_timer ask;
+	unsigned round; /* of asking for all mounts */
+	bool asking;    /* mount-helper is asked for the mount of this alloc: */
+	struct id asked_alloc;
+	char *asked_alias;
 };
 
 /* A mount below csi/, taken apart. */
@@ -135,13 +148,30 @@ unmount_orphans(struct sup *sup)
 	return any;
 }
 
+static bool
+is_at_rest(const struct mount *m)
+{
+	return !m->unmounting && !m->busy && !m->waiting && !m->cb && m->begun;
+}
+
+/* Returns whether a volume that only its plugin can mount again waits for it. */
+static bool
+waits_for_plugin(const struct mount *m)
+{
+	const struct plugin *p = plugin_find(m->sup, m->rec.plugin, CSI_PLUGIN_NODE);
+
+	return m->rec.lost == VOLUME_LOST_SOURCE && (!p || !plugin_is_healthy(p));
+}
+
 /* Returns whether the mount is at rest and not what its alloc needs. */
 static bool
 is_lost(const struct mount *m)
 {
-	if (m->unmounting || m->busy || m->waiting || m->cb || !m->begun)
+	if (!is_at_rest(m))
 		return false;
-	return m->step == MOUNT_MOUNTING || (m->step == MOUNT_PUBLISHED && mount_is_missing(m));
+	if (m->step == MOUNT_MOUNTING)
+		return !waits_for_plugin(m);
+	return m->step == MOUNT_PUBLISHED && (mount_is_missing(m) || mount_staging_is_missing(m));
 }
 
 /* Returns whether any mount is still to be mounted, so that it is to be checked again. */
@@ -161,6 +191,115 @@ report_lost(struct sup *sup)
 	return any;
 }
 
+/* --- FUSE file systems and devices --- */
+
+static void ask_next(struct volume_repair *vr);
+
+/* Returns the number of the plugin's channel; 0 if it does not run. A new process has a new one. */
+static uint64_t
+channel_of(const struct mount *m)
+{
+	const struct plugin *p = plugin_find(m->sup, m->rec.plugin, CSI_PLUGIN_NODE);
+
+	return p ? plugin_channel(p) : 0;
+}
+
+static struct mount *
+find_asked(const struct volume_repair *vr)
+{
+	struct mount *m = NULL;
+
+	while ((m = mount_next_of_alloc(vr->sup, &vr->asked_alloc, m)))
+		if (str_eq(m->rec.alias, vr->asked_alias) && m->step == MOUNT_PUBLISHED)
+			return m;
+	return NULL;
+}
+
+static void
+on_asked(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
+{
+	const struct mnt_volume_prove_rep *rep = msg;
+	struct volume_repair *vr = arg;
+	struct mount *m = find_asked(vr);
+
+	vr->asking = false;
+	if (m && r == -ETIMEDOUT)
+		m->hung_channel = channel_of(m);
+	if (m && is_at_rest(m) && mount_has_ended(m, r, r < 0 ? NULL : &rep->proof) &&
+	    sup->volumes->lost)
+		sup->volumes->lost(sup, &m->rec.alloc_id, m->rec.alias);
+	ask_next(vr);
+}
+
+static bool
+is_watched(const struct mount *m)
+{
+	return m->step == MOUNT_PUBLISHED && (m->rec.block || m->rec.fs_type == FUSE_SUPER_MAGIC);
+}
+
+/* A file system that hangs is not asked again before its plugin has a new process, because each
+ * time a worker of mount-helper may hang with it. */
+static void
+ask_next(struct volume_repair *vr)
+{
+	struct mnt_volume_prove_req req = { 0 };
+	struct mount *m;
+
+	LIST_FOREACH (m, &vr->sup->volumes->mounts, link)
+		if (is_watched(m) && m->asked != vr->round && is_at_rest(m) &&
+		    (m->hung_channel == 0 || m->hung_channel != channel_of(m)))
+			break;
+	if (!m)
+		return;
+	m->asked = vr->round;
+	vr->asked_alloc = m->rec.alloc_id;
+	str_set(&vr->asked_alias, m->rec.alias);
+	vr->asking = true;
+	req.place = m->state.place;
+	req.block = m->rec.block;
+	(void)mnt_call_volume_prove(vr->sup, &req, on_asked, vr);
+}
+
+static bool
+watches_any(struct sup *sup)
+{
+	const struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
+		if (is_watched(m))
+			return true;
+	return false;
+}
+
+static void
+ask_all(void *arg)
+{
+	struct volume_repair *vr = arg;
+
+	vr->round++;
+	if (!vr->asking)
+		ask_next(vr);
+	if (watches_any(vr->sup))
+		sup_timer_set(vr->sup, &vr->ask, CLOCK_MONOTONIC, ASK_USEC, ask_all, vr);
+}
+
+static void
+on_plugins_changed(struct sup *sup, struct changed_watch *w)
+{
+	struct volume_repair *vr = container_of(w, struct volume_repair, plugins);
+	uint64_t state = 0;
+
+	for (struct plugin *p = NULL; (p = plugin_next(sup, p));)
+		state = state * 31 + plugin_channel(p) * 2 + plugin_is_healthy(p);
+	if (state == vr->plugins_state) /* it was only asked again */
+		return;
+	vr->plugins_state = state;
+	sup_timer_set(sup, &vr->ask, CLOCK_MONOTONIC, PLUGIN_USEC, ask_all, vr);
+	(void)report_lost(sup);
+}
+
+/* --- changes of mountinfo --- */
+
 static void
 compare(void *arg)
 {
@@ -170,6 +309,8 @@ compare(void *arg)
 	vr->soon = false;
 	if (lost || orphans || !vr->io)
 		sup_timer_set(vr->sup, &vr->timer, CLOCK_MONOTONIC, AGAIN_USEC, compare, vr);
+	if (!sup_timer_is_set(&vr->ask) && watches_any(vr->sup))
+		sup_timer_set(vr->sup, &vr->ask, CLOCK_MONOTONIC, ASK_USEC, ask_all, vr);
 }
 
 static void
@@ -195,6 +336,8 @@ volume_repair_new(struct sup *sup)
 	int r;
 
 	vr->sup = sup;
+	vr->plugins.fn = on_plugins_changed;
+	changed_watch(sup, CHANGED_PLUGINS, &vr->plugins);
 	vr->fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	r = vr->fd < 0 ? -errno
 		       : sd_event_add_io(sup->event, &vr->io, vr->fd, EPOLLPRI, on_change, vr);
@@ -210,7 +353,10 @@ volume_repair_free(struct volume_repair *vr)
 {
 	if (!vr)
 		return;
+	changed_unwatch(vr->sup, &vr->plugins);
 	sup_timer_cancel(&vr->timer);
+	sup_timer_cancel(&vr->ask);
+	free(vr->asked_alias);
 	sd_event_source_unref(vr->io);
 	close_p(&vr->fd);
 	free(vr);

@@ -20,11 +20,20 @@ void volumes_free(struct sup *sup);
 /* With r >= 0, e is NULL or says what drover had to do by itself. */
 typedef void volume_cb(struct sup *sup, void *arg, int r, const struct err *e);
 
+/* What had become of a published volume when it was mounted again. */
+enum volume_lost {
+	VOLUME_LOST_NOTHING,
+	VOLUME_LOST_MOUNT,   /* somebody else had unmounted it */
+	VOLUME_LOST_STAGING, /* somebody else had unmounted the staging directory only */
+	VOLUME_LOST_SOURCE,  /* the process of its FUSE file system, or its device, is gone */
+};
+
 /* What a start request needs of one published volume. */
 struct volume_mount_state {
 	struct volume_place place;
 	struct mount_proof proof;
 	bool published, read_only;
+	enum volume_lost lost; /* by the last volume_mount() that found it published */
 };
 
 /* What has gone wrong with a mount, and when it is tried next. */
@@ -118,8 +127,8 @@ void volumes_report_gone(struct sup *sup, volume_gone_cb *cb);
 typedef void volume_grown_cb(
     struct sup *sup, const char *namespace, const char *id, int r, const struct err *e);
 void volumes_report_grown(struct sup *sup, volume_grown_cb *cb);
-/* Called when a volume that was published for this alloc is not mounted any more, because somebody
- * else has unmounted it, and once a minute until volume_mount() has succeeded. */
+/* Called when volume_mount() has to repair a volume that was published for this alloc (enum
+ * volume_lost), and once a minute until it has succeeded. */
 typedef void volume_lost_cb(struct sup *sup, const struct id *alloc, const char *alias);
 void volumes_report_lost(struct sup *sup, volume_lost_cb *cb);
 /* Called when the volume has become abnormal or almost full, or is not any more: text is a

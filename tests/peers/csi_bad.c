@@ -56,6 +56,8 @@
  *   unknown       ok, with an unknown field
  *
  * With CSI_BAD_DEVICE=/dev/loop0 in its environment it publishes that device, by a mount on a file.
+ * With CSI_BAD_MOUNTER="bindfs /dir" and mounts=yes, NodeStageVolume runs that command with the
+ * staging path, instead of mounting a tmpfs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +132,7 @@ static unsigned n_calls[RULES_MAX]; /* by rule */
 static bool mounts, strict, clocked;
 static const char *state_dir; /* NULL: effects leave no files */
 static const char *device;    /* CSI_BAD_DEVICE: is published instead of a file system */
+static const char *mounter;   /* CSI_BAD_MOUNTER */
 static const char *log_path, *requests_path, *rules_path;
 static char rules_text[65536], *rules_copy;
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -501,7 +504,12 @@ is_mounted(const char *path)
 static void
 mount_staging(const struct answer *a)
 {
-	if (!device && !is_mounted(a->staging))
+	char command[2048];
+
+	if (mounter && !is_mounted(a->staging)) {
+		(void)snprintf(command, sizeof command, "%s '%s'", mounter, a->staging);
+		(void)!system(command);
+	} else if (!device && !is_mounted(a->staging))
 		(void)mount(a->volume, a->staging, "tmpfs", 0, "size=64k");
 }
 
@@ -1323,6 +1331,7 @@ main(int argc, char **argv)
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	device = getenv("CSI_BAD_DEVICE");
+	mounter = getenv("CSI_BAD_MOUNTER");
 	mounts = device != NULL;
 	if (argc < 2)
 		return 2;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/* volume_loss.c: what tasks do about a volume that was mounted again after its file system had
+ * ended. Runs in: supervisor. */
+#include "supervisor/alloc/volume_loss.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/alloc/task_runner.h"
+#include "supervisor/alloc/task_session.h"
+#include "supervisor/driver/signal_name.h"
+
+/* "restart", "signal:NAME" or "noop", in the meta of the task, the group or the job. */
+#define META_KEY    "drover_volume_loss"
+#define META_SIGNAL "signal:"
+
+static const char *
+find_policy(const struct task_runner *tr)
+{
+	const struct alloc_runner *ar = tr->ar;
+	const char *value = string_map_get(&tr->task->meta, META_KEY);
+
+	if (!value)
+		value = string_map_get(&ar->sa->group->meta, META_KEY);
+	return value ? value : string_map_get(&ar->sa->job->job.meta, META_KEY);
+}
+
+static bool
+mounts_volume(const struct task *task, const char *alias)
+{
+	for (size_t i = 0; i < task->volume_mounts.n; i++)
+		if (str_eq(task->volume_mounts.v[i].volume, alias))
+			return true;
+	return false;
+}
+
+/* A running task has a mount of its own of what has ended: only its restart gives it the new one. A
+ * task that uses the node's path finds the new one there. */
+static void
+apply_to(struct task_runner *tr, const struct volume_request *request)
+{
+	const char *policy = find_policy(tr);
+	char text[256];
+	int signo;
+
+	if (!policy)
+		policy = mounts_volume(tr->task, str(request->name)) ? "restart" : "noop";
+	(void)snprintf(text, sizeof text, "volume %.128s was mounted again after it was lost",
+	    str(request->source));
+	signo = strncmp(policy, META_SIGNAL, strlen(META_SIGNAL)) == 0
+		    ? signal_from_name(policy + strlen(META_SIGNAL))
+		    : 0;
+	if (signo > 0)
+		(void)task_runner_signal(tr, signo, text, NULL);
+	else if (!str_eq(policy, "noop"))
+		(void)task_runner_restart(tr, text, false, 0);
+}
+
+void
+volume_loss_apply(struct alloc_runner *ar, const struct volume_request *request)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (task_is_running(&ar->tasks[i]))
+			apply_to(&ar->tasks[i], request);
+}
