@@ -4,7 +4,7 @@
  *
  * csi_bad SOCKET [connection=MODE] [log=FILE] [requests=FILE] [rules=FILE] [mounts=yes]
  *     [attach=FILE] [state=DIR] [strict=yes] [clock=yes] [context=volume]
- *     [Method=BEHAVIOUR]...
+ *     [group=yes] [Method=BEHAVIOUR]...
  *
  * log: a line "Method volume" for each call, with " fs=TYPE flags=A,B" if it has a capability, and
  * " rule=RULE" if one applies.
@@ -14,10 +14,11 @@
  * NodePublishVolume mounts one. Meanwhile other calls for the volume get ABORTED.
  * attach: the controller also attaches volumes, also read-only, and appends these calls to FILE,
  * one a line. state: the effect of a call is a file in DIR, "volume:ID", "attached:ID",
- * "staged:ID", "published:ID" or "snapshot:ID"; the plugin also attaches volumes, and expands them
- * on the node. strict: what is there already is refused with ALREADY_EXISTS, and what is not
- * there with NOT_FOUND. clock: each line of the log ends with " ms=TIME" (CLOCK_MONOTONIC).
- * context: the publish context is the volume context.
+ * "staged:ID", "published:ID" or "snapshot:ID"; the plugin also attaches volumes, expands them
+ * on the node, and tells its capacity; a death leaves a file "died:METHOD:ID". strict: what is
+ * there already is refused with ALREADY_EXISTS, and what is not there with NOT_FOUND. clock: each
+ * line of the log ends with " ms=TIME" (CLOCK_MONOTONIC). context: the publish context is the
+ * volume context. group: the plugin has a GroupController.
  *
  * connection: grpc (default); dead (closes at once); silent (never reads nor writes); full (a
  * backlog that stays full); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
@@ -129,7 +130,7 @@ static bool echoes_context;
 static char *rules[RULES_MAX];
 static int n_rules;
 static unsigned n_calls[RULES_MAX]; /* by rule */
-static bool mounts, strict, clocked;
+static bool mounts, strict, clocked, grouped;
 static const char *state_dir; /* NULL: effects leave no files */
 static const char *device;    /* CSI_BAD_DEVICE: is published instead of a file system */
 static const char *mounter;   /* CSI_BAD_MOUNTER */
@@ -162,16 +163,26 @@ get_plugin_info(struct answer *a, const uint8_t *data, size_t len)
 static void
 get_plugin_capabilities(struct answer *a, const uint8_t *data, size_t len)
 {
-	Csi__V1__PluginCapability__Service service = CSI__V1__PLUGIN_CAPABILITY__SERVICE__INIT;
-	Csi__V1__PluginCapability cap = CSI__V1__PLUGIN_CAPABILITY__INIT, *caps[] = { &cap };
+	static const Csi__V1__PluginCapability__Service__Type types[] = {
+		CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE,
+		/* With group=yes. */
+		CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE,
+	};
+	Csi__V1__PluginCapability__Service services[ELEMENTSOF(types)];
+	Csi__V1__PluginCapability caps[ELEMENTSOF(types)], *list[ELEMENTSOF(types)];
 	Csi__V1__GetPluginCapabilitiesResponse rep =
 	    CSI__V1__GET_PLUGIN_CAPABILITIES_RESPONSE__INIT;
 
-	service.type = CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE;
-	cap.type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE;
-	cap.service = &service;
-	rep.n_capabilities = 1;
-	rep.capabilities = caps;
+	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
+		csi__v1__plugin_capability__service__init(&services[i]);
+		csi__v1__plugin_capability__init(&caps[i]);
+		services[i].type = types[i];
+		caps[i].type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE;
+		caps[i].service = &services[i];
+		list[i] = &caps[i];
+	}
+	rep.n_capabilities = ELEMENTSOF(list) - (grouped ? 0 : 1);
+	rep.capabilities = list;
 	pack(a, &rep.base);
 }
 
@@ -222,6 +233,8 @@ controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 		/* With attach=FILE or state=DIR. */
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_UNPUBLISH_VOLUME,
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_READONLY,
+		/* With state=DIR. */
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_CAPACITY,
 	};
 	Csi__V1__ControllerServiceCapability__RPC rpcs[ELEMENTSOF(types)];
 	Csi__V1__ControllerServiceCapability caps[ELEMENTSOF(types)], *list[ELEMENTSOF(types)];
@@ -236,7 +249,7 @@ controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 		caps[i].rpc = &rpcs[i];
 		list[i] = &caps[i];
 	}
-	rep.n_capabilities = ELEMENTSOF(list) - (attach_log || state_dir ? 0 : 2);
+	rep.n_capabilities = ELEMENTSOF(list) - (state_dir ? 0 : attach_log ? 1 : 3);
 	rep.capabilities = list;
 	pack(a, &rep.base);
 }
@@ -339,6 +352,15 @@ list_snapshots(struct answer *a, const uint8_t *data, size_t len)
 		rep.next_token = two;
 	pack(a, &rep.base);
 	csi__v1__list_snapshots_request__free_unpacked(req, NULL);
+}
+
+static void
+get_capacity(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__GetCapacityResponse rep = CSI__V1__GET_CAPACITY_RESPONSE__INIT;
+
+	rep.available_capacity = 1 << 30;
+	pack(a, &rep.base);
 }
 
 static void
@@ -630,7 +652,7 @@ static const struct method {
 	{ "ControllerUnpublishVolume", controller_unpublish },
 	{ "ValidateVolumeCapabilities", validate_capabilities },
 	{ "ListVolumes", list_volumes },
-	{ "GetCapacity", empty_answer },
+	{ "GetCapacity", get_capacity },
 	{ "ControllerGetVolume", empty_answer },
 	{ "ControllerModifyVolume", empty_answer },
 	{ "NodeGetVolumeStats", empty_answer },
@@ -1356,6 +1378,8 @@ main(int argc, char **argv)
 			strict = true;
 		} else if (strcmp(argv[i], "clock=yes") == 0) {
 			clocked = true;
+		} else if (strcmp(argv[i], "group=yes") == 0) {
+			grouped = true;
 		} else if (strcmp(argv[i], "context=volume") == 0) {
 			echoes_context = true;
 		} else if (n_rules < RULES_MAX && strchr(argv[i], '=') &&

@@ -97,7 +97,7 @@ class Plugin:
     def calls(self, method, volume):
         """Returns when the calls came, in milliseconds."""
         with open(self.base + "/log", encoding="utf-8") as f:
-            return [int(ms) for ms in re.findall(r"^%s %s(?: fs=\S* flags=\S*)?(?: rule=\S*)? ms=(\d+)$" % (method, re.escape(volume)), f.read(), re.M)]
+            return [int(ms) for ms in re.findall(r"^%s %s(?: \S+)* ms=(\d+)$" % (method, re.escape(volume)), f.read(), re.M)]
 
     def purge(self):
         self.node.purge("plugin-" + self.name)

@@ -11,7 +11,8 @@ from lib import api, build_dir, case, csi_walk, volumes
 SECOND = 10**9
 table = csi_walk.Table()
 ELSEWHERE = {"NodeGetVolumeStats"}  # asked about volumes
-PROBES = ("Probe", "GetPluginInfo", "GetPluginCapabilities", "NodeGetInfo", "NodeGetCapabilities", "ControllerGetCapabilities")
+PROBES = ("Probe", "GetPluginInfo", "GetPluginCapabilities", "NodeGetInfo", "NodeGetCapabilities", "ControllerGetCapabilities",
+          "GroupControllerGetCapabilities")
 
 
 class Sick:
@@ -21,7 +22,7 @@ class Sick:
         self.name, self.base = name, case.directory()
         self.log = self.base + "/log"
         self.say(rules)
-        words = [os.path.join(build_dir(), "tests", "csi_bad"), "log=" + self.log, "rules=" + self.base + "/rules"]
+        words = [os.path.join(build_dir(), "tests", "csi_bad"), "log=" + self.log, "rules=" + self.base + "/rules", "group=yes"]
         script = 'bad=$1; shift; set -- "$bad" "$${CSI_ENDPOINT#unix://}" "$@"; ' + script
         made = api.job("plugin-" + name, "/bin/sh", ["-c", script, "csi_bad", *words], CSIPluginConfig={
             "ID": name, "Type": "monolith", "MountDir": "/csi", "HealthTimeout": health_timeout * SECOND})
