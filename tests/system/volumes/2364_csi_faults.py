@@ -29,7 +29,7 @@ class Fault:
     """A plugin, and a volume of each group. rule(call, how) is its behaviour for one call of this step."""
     restart, words, one_by_one = {}, (), False
 
-    def __init__(self, name):
+    def __init__(self, node, name):
         self.plugin = csi_walk.Plugin(node, name, self.words, **self.restart)
         self.life = csi_walk.Life(node, self.plugin)
         self.error = None
@@ -112,7 +112,7 @@ class Unreadable(Fault):
 
 
 class TooLarge(Unreadable):
-    behaviour, origin, desc = "huge:5000000", "TOO_LARGE", "its answer is larger than 4096 KiB"
+    behaviour, origin, desc = "huge:4300000", "TOO_LARGE", "its answer is larger than 4096 KiB"
 
 
 class Drops(Fault):
@@ -192,8 +192,9 @@ class Lies(Fault):
 
 
 def test_every_fault_at_every_call():
-    kinds = (Silent, Unreadable, TooLarge, Drops, Dies, Killed, Late, Strict, Lies)
-    faults.extend(kind(kind.__name__.lower()) for kind in kinds)
+    kinds = (Unreadable, TooLarge, Drops, Dies, Killed, Late, Strict, Lies)
+    faults.append(Silent(hasty, "silent"))
+    faults.extend(kind(node, kind.__name__.lower()) for kind in kinds)
     threads = [threading.Thread(target=fault.run) for fault in faults]
     for thread in threads:
         thread.start()
@@ -205,12 +206,14 @@ def test_every_fault_at_every_call():
 
 
 def test_nothing_is_left():
-    case.equal(node.ask("/v1/volumes", type="csi"), [], "volumes")
     for fault in faults:
         fault.plugin.purge()
-    case.until(lambda: node.ask("/v1/agent/leaks") == [], 30, "no leaks")
+    for agent in (node, hasty):
+        case.equal(agent.ask("/v1/volumes", type="csi"), [], "volumes")
+        case.until(lambda: agent.ask("/v1/agent/leaks") == [], 30, "no leaks")
 
 
 faults = []
-with volumes.Node(client='csi_call_timeout = "%dms"' % TIMEOUT_MS) as node:
+# Only silence is given up soon: on a slow machine other answers may take as long.
+with volumes.Node() as node, volumes.Node(client='csi_call_timeout = "%dms"' % TIMEOUT_MS) as hasty:
     case.run(globals())
