@@ -284,6 +284,25 @@ refuse_answer(
 	rep->grpc_message = message;
 }
 
+/* Hides secrets in the only text of an answer that is shown as an error. */
+static void
+hide_in_answer(const struct csi_call *call, ProtobufCMessage *answer)
+{
+	char said[CSI_MESSAGE_SIZE];
+	Csi__V1__ValidateVolumeCapabilitiesResponse *v;
+	size_t n;
+
+	if (call->method != CSI_CALL_REQ__CALL_VALIDATE_VOLUME_CAPABILITIES)
+		return;
+	v = (Csi__V1__ValidateVolumeCapabilitiesResponse *)answer;
+	if (!*v->message)
+		return;
+	n = csi_secrets_hide(&call->secrets, v->message, strlen(v->message), said, sizeof said);
+	free(v->message);
+	v->message = mem_alloc(n + 1);
+	(void)utf8_sanitize(v->message, n + 1, said, n);
+}
+
 /* Puts the call's answer into rep, or the status INTERNAL with the reason if the answer is invalid.
  */
 static void
@@ -302,6 +321,7 @@ fill_answer(const struct csi_call *call, struct csi_answer *answer, CsiCallRep *
 		refuse_answer(rep, CSI_CALL_REP__ORIGIN__INVALID, e.msg, message);
 		return;
 	}
+	hide_in_answer(call, answer->msg);
 	rep->answer_case = (CsiCallRep__AnswerCase)call->method;
 	*at = answer->msg;
 }

@@ -6,38 +6,109 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/mem.h"
 #include "proto/csi.pb-c.h"
 
 #define HIDDEN "[REDACTED]"
 
 static void
+add_text(struct csi_secrets *s, const char *text, size_t len)
+{
+	s->values = mem_need(realloc(s->values, s->len + len + 1));
+	memcpy(s->values + s->len, text, len);
+	s->values[s->len + len] = '\0';
+	s->len += len + 1;
+}
+
+/* Adds the line as many programs print a text in quotes. */
+static void
+add_quoted(struct csi_secrets *s, const char *line, size_t len)
+{
+	char *text = mem_alloc(2 * len);
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (line[i] == '"' || line[i] == '\\')
+			text[n++] = '\\';
+		text[n++] = line[i];
+	}
+	if (n > len)
+		add_text(s, text, n);
+	explicit_bzero(text, n);
+	free(text);
+}
+
+static void
 add_value(struct csi_secrets *s, const char *value)
 {
-	size_t n = strlen(value) + 1;
+	for (size_t len; *value; value += len + (value[len] != '\0')) {
+		len = strcspn(value, "\r\n");
+		if (len < CSI_SECRET_BYTES_MIN)
+			continue;
+		add_text(s, value, len);
+		add_quoted(s, value, len);
+	}
+}
 
-	if (n <= CSI_SECRET_BYTES_MIN)
+/* Returns the field's elements; none if the message has no such list. */
+static void *const *
+find_list(const ProtobufCMessage *msg, const char *name, size_t *ret_n)
+{
+	const ProtobufCFieldDescriptor *f =
+	    protobuf_c_message_descriptor_get_field_by_name(msg->descriptor, name);
+	void *const *list = NULL;
+
+	*ret_n = 0;
+	if (!f || f->label != PROTOBUF_C_LABEL_REPEATED)
+		return NULL;
+	memcpy(ret_n, (const uint8_t *)msg + f->quantifier_offset, sizeof *ret_n);
+	memcpy(&list, (const uint8_t *)msg + f->offset, sizeof list);
+	return list;
+}
+
+static void
+add_flags(struct csi_secrets *s, const Csi__V1__VolumeCapability *cap)
+{
+	static const char *const names[] = { "pass", "secret", "cred", "token", "key" };
+	const char *flag, *value;
+
+	if (!cap || cap->access_type_case != CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
 		return;
-	s->values = mem_need(realloc(s->values, s->len + n));
-	memcpy(s->values + s->len, value, n);
-	s->len += n;
+	for (size_t i = 0; i < cap->mount->n_mount_flags; i++) {
+		flag = cap->mount->mount_flags[i];
+		value = strchr(flag, '=');
+		for (size_t k = 0; value && k < ELEMENTSOF(names); k++) {
+			const char *at = strcasestr(flag, names[k]);
+
+			if (at && at < value) {
+				add_value(s, value + 1);
+				break;
+			}
+		}
+	}
 }
 
 void
 csi_secrets_take(struct csi_secrets *ret, const ProtobufCMessage *req)
 {
 	const ProtobufCFieldDescriptor *f =
-	    protobuf_c_message_descriptor_get_field_by_name(req->descriptor, "secrets");
-	Csi__V1__StringEntry *const *entries;
+	    protobuf_c_message_descriptor_get_field_by_name(req->descriptor, "volume_capability");
+	const Csi__V1__VolumeCapability *cap;
+	void *const *list;
 	size_t n;
 
 	*ret = (struct csi_secrets){ 0 };
-	if (!f)
-		return;
-	memcpy(&n, (const uint8_t *)req + f->quantifier_offset, sizeof n);
-	memcpy(&entries, (const uint8_t *)req + f->offset, sizeof entries);
+	list = find_list(req, "secrets", &n);
 	for (size_t i = 0; i < n; i++)
-		add_value(ret, entries[i]->value);
+		add_value(ret, ((const Csi__V1__StringEntry *)list[i])->value);
+	list = find_list(req, "volume_capabilities", &n);
+	for (size_t i = 0; i < n; i++)
+		add_flags(ret, list[i]);
+	if (f) {
+		memcpy(&cap, (const uint8_t *)req + f->offset, sizeof cap);
+		add_flags(ret, cap);
+	}
 }
 
 void

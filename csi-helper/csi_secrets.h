@@ -16,12 +16,14 @@ struct csi_secrets {
 	size_t len;
 };
 
-/* Copies the values of the request's field `secrets`, if it has one. */
+/* Copies the values of the request's field `secrets`, if it has one, and those of mount flags whose
+ * names say that they are credentials. Of a value with several lines, each counts. */
 void csi_secrets_take(struct csi_secrets *ret, const ProtobufCMessage *req);
 void csi_secrets_done(struct csi_secrets *s);
 
-/* Copies text into ret, with "[REDACTED]" in place of each value, until its size bytes are full.
- * Returns how many bytes it has; there is no NUL. */
+/* Copies text into ret, with "[REDACTED]" in place of each value, also of one whose quotes and
+ * backslashes have a backslash before them, until its size bytes are full. Returns how many bytes
+ * it has; there is no NUL. */
 size_t csi_secrets_hide(
     const struct csi_secrets *s, const char *text, size_t len, char *ret, size_t size);
 
