@@ -28,9 +28,18 @@ place_format(const struct place *p, char *ret, size_t size)
 		(void)snprintf(ret + len, size - len, "%s%s", len ? "." : "", p->name);
 }
 
+bool
+place_is_sealed(const struct place *p)
+{
+	for (; p; p = p->up)
+		if (p->sealed)
+			return true;
+	return false;
+}
+
 /* Describes a value for an error sentence, truncated. */
 static void
-describe_value(const json_t *json, char *ret, size_t size)
+describe_value(const json_t *json, bool secret, char *ret, size_t size)
 {
 	cleanup_free char *text = NULL;
 
@@ -39,6 +48,10 @@ describe_value(const json_t *json, char *ret, size_t size)
 		    !json                  ? "nothing"
 		    : json_is_object(json) ? "an object"
 					   : "a list");
+		return;
+	}
+	if (secret) {
+		(void)snprintf(ret, size, "something else");
 		return;
 	}
 	text = mem_need(json_text(json, JSON_ENSURE_ASCII));
@@ -53,7 +66,7 @@ refuse_value(const struct place *at, const char *expected, const json_t *found, 
 	char path[256], what[64];
 
 	place_format(at, path, sizeof(path));
-	describe_value(found, what, sizeof(what));
+	describe_value(found, place_is_sealed(at), what, sizeof(what));
 	return err_say(
 	    e, -EINVAL, "%s%sexpected %s, found %s", path, *path ? ": " : "", expected, what);
 }
@@ -490,7 +503,9 @@ decode_struct(
 		return refuse_value(at, "an object", json, e);
 	json_object_keylen_foreach ((json_t *)json, key, len, value) {
 		const struct field *f = field_find(type, key, len, &next);
-		const struct place here = { .up = at, .name = f ? f->name : NULL };
+		const struct place here = {
+			.up = at, .name = f ? f->name : NULL, .sealed = f && f->flags & FIELD_SEALED
+		};
 
 		r = f ? decode_value(f, value, obj, &here, e) : 0;
 		if (r < 0)

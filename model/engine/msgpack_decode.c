@@ -56,7 +56,10 @@ refuse_item(
 	char path[256], what[64];
 
 	place_format(at, path, sizeof(path));
-	describe_item(found, what, sizeof(what));
+	if (place_is_sealed(at))
+		(void)snprintf(what, sizeof(what), "something else");
+	else
+		describe_item(found, what, sizeof(what));
 	return err_say(
 	    d->e, -EINVAL, "%s%sexpected %s, found %s", path, *path ? ": " : "", expected, what);
 }
@@ -729,6 +732,7 @@ decode_struct(struct decoder *d, const struct type *type, const struct place *at
 		if (r == 0 && key.kind == MP_BYTES)
 			f = find_field(type, &key, &next);
 		here.name = f ? f->name : "?";
+		here.sealed = f && f->flags & FIELD_SEALED;
 		if (r == 0)
 			r = f ? decode_value(d, f, &here, obj) : skip(d, &here);
 	}

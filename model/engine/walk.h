@@ -52,10 +52,12 @@ struct place {
 	const char *name; /* NULL: use the index */
 	bool key;         /* name is the key of a map */
 	size_t index;
+	bool sealed; /* a field with FIELD_SEALED: errors do not say what was found in it */
 };
 
 /* Writes "TaskGroups[0].Meta["x"]"; "" for NULL. */
 void place_format(const struct place *p, char *ret, size_t size);
+bool place_is_sealed(const struct place *p); /* or is in one that is */
 
 /* Prints RFC 3339 in UTC with as many fraction digits as needed. */
 #define RFC3339_SIZE 40

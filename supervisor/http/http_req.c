@@ -119,6 +119,7 @@ json_t *
 api_body(struct api_req *req, struct err *e)
 {
 	json_error_t je;
+	const char *near;
 
 	if (req->json)
 		return req->json;
@@ -127,10 +128,12 @@ api_body(struct api_req *req, struct err *e)
 		return NULL;
 	}
 	req->json = json_loadb(req->body, req->body_len, JSON_REJECT_DUPLICATES, &je);
-	if (!req->json)
-		(void)err_say(e, -EINVAL, "the body is not JSON: line %d, column %d: %s", je.line,
-		    je.column, je.text);
-	return req->json;
+	if (req->json)
+		return req->json;
+	near = strstr(je.text, " near '"); /* a part of the body, perhaps of a secret */
+	(void)err_say(e, -EINVAL, "the body is not JSON: line %d, column %d: %.*s", je.line,
+	    je.column, near ? (int)(near - je.text) : -1, je.text);
+	return NULL;
 }
 
 json_t *
