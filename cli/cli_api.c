@@ -332,6 +332,21 @@ cli_json_true(const json_t *value, const char *path)
 	return json_is_true(cli_json_get(value, path));
 }
 
+int
+cli_json_add_pairs(json_t *object, int n, char **words, struct err *e)
+{
+	for (int i = 0; i < n; i++) {
+		char *value = strchr(words[i], '=');
+
+		if (!value || value == words[i])
+			return err_say(e, -EINVAL, "expected KEY=VALUE, not \"%s\"", words[i]);
+		*value++ = '\0';
+		if (json_object_set_new(object, words[i], json_string(value)) < 0)
+			return err_say(e, -EINVAL, "the value of %s is not UTF-8", words[i]);
+	}
+	return 0;
+}
+
 json_t *
 cli_json_strings(char *const *v, size_t n)
 {

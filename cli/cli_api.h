@@ -55,6 +55,8 @@ json_t *cli_json_get(const json_t *value, const char *path);
 const char *cli_json_str(const json_t *value, const char *path);
 json_int_t cli_json_int(const json_t *value, const char *path);
 bool cli_json_true(const json_t *value, const char *path);
+/* Sets members of an object from KEY=VALUE words, which it cuts. Returns 0 or -EINVAL with *e. */
+int cli_json_add_pairs(json_t *object, int n, char **words, struct err *e);
 /* Returns a list of these strings; NULL if one is not valid UTF-8. */
 json_t *cli_json_strings(char *const *v, size_t n);
 /* Returns the keys of an object, sorted. The caller frees the array, not the keys. */

@@ -36,19 +36,8 @@ read_changes(int n, char **words, struct err *e)
 {
 	cleanup_json json_t *meta = json_object();
 
-	for (int i = 0; i < n; i++) {
-		char *value = strchr(words[i], '=');
-
-		if (!value || value == words[i]) {
-			(void)err_say(e, -EINVAL, "expected KEY=VALUE, not \"%s\"", words[i]);
-			return NULL;
-		}
-		*value++ = '\0';
-		if (json_object_set_new(meta, words[i], json_string(value)) < 0) {
-			(void)err_say(e, -EINVAL, "the value of %s is not UTF-8", words[i]);
-			return NULL;
-		}
-	}
+	if (cli_json_add_pairs(meta, n, words, e) < 0)
+		return NULL;
 	for (size_t i = 0; i < options.unset.n; i++)
 		(void)json_object_set_new(meta, options.unset.v[i], json_null());
 	if (json_object_size(meta) == 0) {

@@ -162,6 +162,31 @@ cli_volume_delete(struct cli *cli, int argc, char **argv)
 }
 
 int
+cli_volume_modify(struct cli *cli, int argc, char **argv)
+{
+	cleanup_json json_t *changes = json_object(), *answer = NULL;
+	cleanup_free char *id = NULL, *target = NULL;
+	struct err e = { 0 };
+	int r = cli_json_add_pairs(changes, argc - 1, argv + 1, &e);
+
+	cli_volume_wait_for_plugin(cli);
+	if (r == 0)
+		r = cli_id_resolve(cli, &cli_kind_volume, argv[0], &id, &e);
+	if (r < 0)
+		return cli_fail(cli, &e);
+	target = cli_target("/v1/volume/csi/%s/modify", id);
+	r = cli_api_send_new(
+	    cli, "PUT", target, json_pack("{s:O}", "MutableParameters", changes), &answer, &e);
+	if (r == 0 && cli->json)
+		r = cli_json_print(answer, &e);
+	if (r < 0)
+		return cli_fail(cli, &e);
+	if (!cli->json)
+		cli_say(cli, "Volume \"%s\" is modified", id);
+	return CLI_OK;
+}
+
+int
 cli_volume_deregister(struct cli *cli, int argc, char **argv)
 {
 	(void)argc;

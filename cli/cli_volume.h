@@ -24,8 +24,8 @@ void cli_volume_print_uses_of_alloc(struct cli *cli, const json_t *alloc);
 void cli_volume_print_uses(struct cli *cli, const json_t *volume);
 void cli_volume_print_uses_of_node(struct cli *cli, const char *node_id);
 
-/* Prints what the node that answers knows about the volume: how full it is, its condition and its
- * mounts. Nothing if it is not mounted there. */
+/* Prints what the plugin's controller and the node that answers know about the volume: its
+ * condition, how full it is and its mounts. Nothing of what the answer does not have. */
 void cli_volume_print_here(const struct cli *cli, const json_t *volume);
 /* Prints the fill level: "1.2 GiB of 4.0 GiB, 30 %; 12 of 1,000 inodes, 2 %". Nothing if here is
  * NULL or null. */

@@ -68,6 +68,21 @@ print_trouble(const struct cli *cli, const json_t *mount)
 	    cli_span(wait_ns > 0 ? wait_ns / NS_PER_S * NS_PER_S + NS_PER_S : 0, next));
 }
 
+static void
+print_at_controller(const json_t *volume)
+{
+	const json_t *at = cli_json_get(volume, "AtController");
+	cleanup_free char *nodes = cli_join(cli_json_get(at, "PublishedExternalNodeIDs"), ", ");
+	const char *said = cli_json_str(at, "ConditionMessage");
+
+	if (!json_is_object(at))
+		return;
+	cli_head("At the Plugin's Controller");
+	cli_field("Published on", "%s", *nodes || *cli_json_str(at, "Error") ? nodes : "no node");
+	cli_field("Condition", "%s%s%s", cli_json_str(at, "Condition"), *said ? ": " : "", said);
+	cli_field("Last Error", "%s", cli_json_str(at, "Error"));
+}
+
 void
 cli_volume_print_here(const struct cli *cli, const json_t *volume)
 {
@@ -77,6 +92,7 @@ cli_volume_print_here(const struct cli *cli, const json_t *volume)
 	struct cli_table *t;
 	size_t i;
 
+	print_at_controller(volume);
 	if (!json_is_object(here))
 		return;
 	cli_head("On Node %.*s", cli->id_len, cli_json_str(here, "NodeID"));

@@ -55,6 +55,10 @@ static const char hcl[] =
     "# parameters {\n"
     "#   kind = \"fast\"\n"
     "# }\n"
+    "# Values that `drover volume modify` can change later, if the plugin has some.\n"
+    "# mutable_parameters {\n"
+    "#   iops = \"1000\"\n"
+    "# }\n"
     "# secrets {\n"
     "#   password = \"…\"\n"
     "# }\n";

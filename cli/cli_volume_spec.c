@@ -401,6 +401,7 @@ static const struct member volume_members[] = {
 	{ "external_id", "ExternalID", read_text },
 	{ "id", "ID", read_text },
 	{ "mount_options", "MountOptions", read_mount_options },
+	{ "mutable_parameters", "MutableParameters", read_map },
 	{ "name", "Name", read_text },
 	{ "namespace", "Namespace", read_text },
 	{ "parameters", "Parameters", read_map },

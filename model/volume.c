@@ -66,6 +66,8 @@ static const struct field csi_volume_fields[] = {
 	F_BOOL(
 	    secrets_lost, "SecretsLost", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE | FIELD_SEALED),
 	F_STRING_MAP(parameters, "Parameters"),
+	F_STRING_MAP(
+	    mutable_parameters, "MutableParameters", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 	F_STRING_MAP(context, "Context"),
 	F_STRING_MAP(publish_context, "PublishContext",
 	    .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE | FIELD_SEALED),
@@ -102,6 +104,8 @@ static const struct field csi_volume_fields[] = {
 	F_INT(current_readers, "CurrentReaders", .flags = FIELD_NO_WIRE),
 	F_INT(current_writers, "CurrentWriters", .flags = FIELD_NO_WIRE),
 	F_POINTER(here, "ThisNode", volume_here, .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_POINTER(at_controller, "AtController", volume_at_controller,
+	    .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 };
 MODEL_TYPE(
     csi_volume, csi_volume_fields, .name = "volume", .title = 1 + offsetof(struct csi_volume, id));
@@ -134,6 +138,8 @@ static const struct field csi_volume_view_fields[] = {
 	F_STRING_MAP(secrets, "Secrets", .flags = FIELD_SECRET),
 	F_BOOL(secrets_lost, "SecretsLost", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 	F_STRING_MAP(parameters, "Parameters"),
+	F_STRING_MAP(
+	    mutable_parameters, "MutableParameters", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 	F_STRING_MAP(context, "Context"),
 	F_INT(capacity, "Capacity"),
 	F_INT(requested_capacity_min, "RequestedCapacityMin"),
@@ -163,6 +169,8 @@ static const struct field csi_volume_view_fields[] = {
 	F_UINT(create_index, "CreateIndex"),
 	F_UINT(modify_index, "ModifyIndex"),
 	F_POINTER(here, "ThisNode", volume_here, .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_POINTER(at_controller, "AtController", volume_at_controller,
+	    .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 };
 const struct type csi_volume_view_type = {
 	.name = "volume",
@@ -182,6 +190,8 @@ static const struct field csi_volume_request_fields[] = {
 	F_POINTER(mount_options, "MountOptions", mount_options),
 	F_STRING_MAP(secrets, "Secrets", .flags = FIELD_SEALED),
 	F_STRING_MAP(parameters, "Parameters"),
+	F_STRING_MAP(
+	    mutable_parameters, "MutableParameters", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 	F_STRING_MAP(context, "Context"),
 	F_INT(requested_capacity_min, "RequestedCapacityMin"),
 	F_INT(requested_capacity_max, "RequestedCapacityMax"),
@@ -206,6 +216,8 @@ static const struct field csi_volume_creation_fields[] = {
 	F_LIST(requested_capabilities, "RequestedCapabilities", csi_capability),
 	F_POINTER(mount_options, "MountOptions", mount_options),
 	F_STRING_MAP(parameters, "Parameters"),
+	F_STRING_MAP(
+	    mutable_parameters, "MutableParameters", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 	F_STRING(clone_id, "CloneID"),
 	F_STRING(snapshot_id, "SnapshotID"),
 	F_POINTER(requested_topologies, "RequestedTopologies", csi_topology_request),

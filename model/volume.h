@@ -58,7 +58,7 @@ struct csi_volume {
 	enum csi_access access_mode; /* the modes in use now */
 	enum csi_attachment attachment_mode;
 	struct mount_options *mount_options;
-	struct string_map secrets, parameters, context;
+	struct string_map secrets, parameters, mutable_parameters, context;
 	bool secrets_lost; /* it has secrets, which the key in seal.key does not open */
 	struct string_map publish_context; /* of a claim: the controller's data for the node */
 	int64_t capacity, requested_capacity_min, requested_capacity_max; /* bytes */
@@ -84,6 +84,7 @@ struct csi_volume {
 	MODEL_LIST(struct alloc) allocations;
 	int64_t current_readers, current_writers;
 	struct volume_here *here; /* what this node knows; NULL: it is not mounted here */
+	struct volume_at_controller *at_controller; /* NULL: it was not asked */
 };
 
 MODEL_DECLARE(csi_claim);

@@ -49,6 +49,16 @@ static const struct field volume_here_fields[] = {
 MODEL_TYPE(volume_here, volume_here_fields, .name = "volume");
 #undef S
 
+#define S volume_at_controller
+static const struct field volume_at_controller_fields[] = {
+	F_STRINGS(nodes, "PublishedExternalNodeIDs", .flags = FIELD_NOT_NIL),
+	F_ENUM(condition, "Condition", volume_condition_names),
+	F_STRING(condition_message, "ConditionMessage"),
+	F_STRING(error, "Error"),
+};
+MODEL_TYPE(volume_at_controller, volume_at_controller_fields, .name = "volume");
+#undef S
+
 void
 volume_amount_rate(struct volume_amount *amount)
 {

@@ -35,6 +35,15 @@ struct volume_here {
 	MODEL_LIST(struct volume_here_mount) mounts;
 };
 
+/* What the controller of its plugin says about the volume. */
+struct volume_at_controller {
+	struct strings nodes; /* where it is published, by the plugin's ids */
+	enum volume_condition condition;
+	char *condition_message;
+	char *error; /* why the request failed */
+};
+
+MODEL_DECLARE(volume_at_controller);
 MODEL_DECLARE(volume_amount);
 MODEL_DECLARE(volume_here_mount);
 MODEL_DECLARE(volume_here);

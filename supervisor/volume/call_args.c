@@ -73,7 +73,8 @@ int
 call_args_check(const struct csi_volume *vol, struct err *e)
 {
 	size_t bytes = map_bytes(&vol->secrets) + map_bytes(&vol->parameters) +
-		       map_bytes(&vol->context) + map_bytes(&vol->publish_context);
+		       map_bytes(&vol->mutable_parameters) + map_bytes(&vol->context) +
+		       map_bytes(&vol->publish_context);
 
 	if (bytes <= MAPS_BYTES_MAX)
 		return 0;

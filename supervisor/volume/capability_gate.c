@@ -28,6 +28,8 @@ static const struct {
 	GATE(CONTROLLER_EXPAND_VOLUME, EXPAND_VOLUME),
 	GATE(LIST_VOLUMES, LIST_VOLUMES),
 	GATE(GET_CAPACITY, GET_CAPACITY),
+	GATE(CONTROLLER_GET_VOLUME, GET_VOLUME),
+	GATE(CONTROLLER_MODIFY_VOLUME, MODIFY_VOLUME),
 	GATE(CREATE_SNAPSHOT, CREATE_DELETE_SNAPSHOT),
 	GATE(DELETE_SNAPSHOT, CREATE_DELETE_SNAPSHOT),
 	GATE(LIST_SNAPSHOTS, LIST_SNAPSHOTS),
@@ -68,6 +70,10 @@ capability_gate(struct sup *sup, const char *plugin, const CsiCallReq *req, stru
 	if (caps && r == 0 && is_clone(req))
 		r = check(caps, plugin, req, PLUGIN_CONTROLLER_CAPS,
 		    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CLONE_VOLUME, e);
+	if (caps && r == 0 && req->call_case == CSI_CALL_REQ__CALL_CREATE_VOLUME &&
+	    req->create_volume->n_mutable_parameters > 0)
+		r = check(caps, plugin, req, PLUGIN_CONTROLLER_CAPS,
+		    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME, e);
 	return r;
 }
 

@@ -13,7 +13,8 @@
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volumes.h"
 
-#define LIST_PAGE_MAX 50
+#define QUERY_TIMEOUT_MS 10000
+#define LIST_PAGE_MAX    50
 
 /* A call that waits for its answer, and the one of the callbacks that gets it. */
 struct controller_call {
@@ -24,6 +25,7 @@ struct controller_call {
 		volume_attach_cb *attached;
 		volume_expand_cb *expanded;
 		volume_capacity_cb *capacity;
+		volume_get_cb *got;
 		volume_list_cb *listed;
 		snapshot_list_cb *snapshots;
 	};
@@ -42,8 +44,8 @@ call_new(const char *plugin, void *arg)
 }
 
 static void
-send_call(struct sup *sup, struct controller_call *c, const struct csi_volume *vol,
-    const CsiCallReq *req, plugin_call_cb *cb)
+send_within(struct sup *sup, struct controller_call *c, const struct csi_volume *vol,
+    const CsiCallReq *req, uint64_t timeout_ms, plugin_call_cb *cb)
 {
 	struct err e = { 0 };
 	int r = vol ? call_args_check_secrets(vol, &e) : 0;
@@ -53,8 +55,24 @@ send_call(struct sup *sup, struct controller_call *c, const struct csi_volume *v
 	if (r < 0)
 		cb(sup, c, r, NULL, &e);
 	else
-		(void)plugin_call(sup, c->plugin, CSI_PLUGIN_CONTROLLER, req,
-		    (unsigned)sup->config->csi_call_timeout_ms, cb, c);
+		(void)plugin_call(
+		    sup, c->plugin, CSI_PLUGIN_CONTROLLER, req, (unsigned)timeout_ms, cb, c);
+}
+
+static void
+send_call(struct sup *sup, struct controller_call *c, const struct csi_volume *vol,
+    const CsiCallReq *req, plugin_call_cb *cb)
+{
+	send_within(sup, c, vol, req, sup->config->csi_call_timeout_ms, cb);
+}
+
+/* Somebody waits for the answer, who gets the others without it. */
+static void
+send_query(struct sup *sup, struct controller_call *c, const CsiCallReq *req, plugin_call_cb *cb)
+{
+	uint64_t limit = sup->config->csi_call_timeout_ms;
+
+	send_within(sup, c, NULL, req, limit < QUERY_TIMEOUT_MS ? limit : QUERY_TIMEOUT_MS, cb);
 }
 
 static int
@@ -132,6 +150,8 @@ volume_create(struct sup *sup, struct csi_volume *vol, volume_cb *cb, void *arg)
 	create.volume_content_source = call_args_source(&args, vol);
 	create.accessibility_requirements = call_args_topologies(&args, vol->requested_topologies);
 	create.n_parameters = call_args_map(&args, &vol->parameters, &create.parameters);
+	create.n_mutable_parameters =
+	    call_args_map(&args, &vol->mutable_parameters, &create.mutable_parameters);
 	create.n_secrets = call_args_map(&args, &vol->secrets, &create.secrets);
 	req.call_case = CSI_CALL_REQ__CALL_CREATE_VOLUME;
 	req.create_volume = &create;
@@ -338,7 +358,7 @@ volume_capacity(struct sup *sup, const struct csi_volume *vol, volume_capacity_c
 		get.accessible_topology = topologies->requisite[0];
 	req.call_case = CSI_CALL_REQ__CALL_GET_CAPACITY;
 	req.get_capacity = &get;
-	send_call(sup, c, NULL, &req, on_capacity);
+	send_query(sup, c, &req, on_capacity);
 }
 
 static void
@@ -363,6 +383,67 @@ take_entry(const Csi__V1__ListVolumesResponse__Entry *from, struct rpc_csi_entry
 		to->is_abnormal = status->volume_condition->abnormal;
 		str_set(&to->status, status->volume_condition->message);
 	}
+}
+
+static void
+on_got(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
+{
+	cleanup_done(rpc_csi_entry) struct rpc_csi_entry entry;
+	const Csi__V1__ControllerGetVolumeResponse *got = NULL;
+	cleanup_free struct controller_call *c = arg;
+	Csi__V1__ListVolumesResponse__VolumeStatus status =
+	    CSI__V1__LIST_VOLUMES_RESPONSE__VOLUME_STATUS__INIT;
+	Csi__V1__ListVolumesResponse__Entry from = CSI__V1__LIST_VOLUMES_RESPONSE__ENTRY__INIT;
+	struct err why = { 0 };
+
+	rpc_csi_entry_init(&entry);
+	if (r >= 0 && rep->answer_case == CSI_CALL_REP__ANSWER_CONTROLLER_GET_VOLUME)
+		got = rep->controller_get_volume;
+	if (got && got->status) {
+		status.n_published_node_ids = got->status->n_published_node_ids;
+		status.published_node_ids = got->status->published_node_ids;
+		status.volume_condition = got->status->volume_condition;
+		from.volume = got->volume;
+		from.status = &status;
+		take_entry(&from, &entry);
+	} else if (r >= 0) {
+		r = refuse_empty(c, "ControllerGetVolume", &why);
+		e = &why;
+	}
+	c->got(sup, c->arg, r, &entry, r < 0 ? e : NULL);
+}
+
+void
+volume_get(struct sup *sup, const struct csi_volume *vol, volume_get_cb *cb, void *arg)
+{
+	Csi__V1__ControllerGetVolumeRequest get = CSI__V1__CONTROLLER_GET_VOLUME_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	c->got = cb;
+	get.volume_id = vol->external_id;
+	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_GET_VOLUME;
+	req.controller_get_volume = &get;
+	send_query(sup, c, &req, on_got);
+}
+
+void
+volume_modify(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg)
+{
+	Csi__V1__ControllerModifyVolumeRequest modify =
+	    CSI__V1__CONTROLLER_MODIFY_VOLUME_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	modify.volume_id = vol->external_id;
+	modify.n_secrets = call_args_map(&args, &vol->secrets, &modify.secrets);
+	modify.n_mutable_parameters =
+	    call_args_map(&args, &vol->mutable_parameters, &modify.mutable_parameters);
+	req.call_case = CSI_CALL_REQ__CALL_CONTROLLER_MODIFY_VOLUME;
+	req.controller_modify_volume = &modify;
+	c->done = cb;
+	send_call(sup, c, vol, &req, on_done);
 }
 
 static void

@@ -43,6 +43,13 @@ typedef void volume_capacity_cb(
 void volume_capacity(
     struct sup *sup, const struct csi_volume *vol, volume_capacity_cb *cb, void *arg);
 
+/* Gets what the controller says about *vol (external_id, plugin_id). */
+typedef void volume_get_cb(
+    struct sup *sup, void *arg, int r, const struct rpc_csi_entry *entry, const struct err *e);
+void volume_get(struct sup *sup, const struct csi_volume *vol, volume_get_cb *cb, void *arg);
+/* Gives the volume the mutable parameters of *vol (external_id, plugin_id, secrets). */
+void volume_modify(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
+
 /* Lists a page of the plugin's volumes: at most max, never more than 50 (max 0: 50). next_token is
  * for the next page. */
 typedef void volume_list_cb(

@@ -9,6 +9,8 @@
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/server/claim/claims.h"
+#include "supervisor/volume/capability_gate.h"
+#include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/volume/volume_stats.h"
 #include "supervisor/volume/volumes.h"
@@ -102,22 +104,57 @@ local_api_find_volume(struct sup *sup, struct api_req *req)
 	return lv;
 }
 
-/* The volume may have been deregistered since the request came. */
+/* Takes over at, what the controller said (NULL: it was not asked). The volume may have been
+ * deregistered since the request came. */
 static void
-reply_volume(struct sup *sup, void *arg)
+reply_view(struct sup *sup, struct api_req *req, struct volume_at_controller *at)
 {
-	struct api_req *req = arg;
 	struct local_volume *lv = local_api_find_volume(sup, req);
 	cleanup_done(csi_volume) struct csi_volume view;
 
 	csi_volume_init(&view);
-	if (!lv)
+	if (!lv) {
+		volume_at_controller_free(at);
 		return;
+	}
 	view_volume(local_of_sup(sup), lv, true, &view);
+	view.at_controller = at;
 	api_reply_model(req, &csi_volume_view_type, &view);
 }
 
-/* With ?refresh=true the plugin is asked first how full the volume is, and about its condition. */
+static void
+on_got(struct sup *sup, void *arg, int r, const struct rpc_csi_entry *entry, const struct err *e)
+{
+	struct volume_at_controller *at = volume_at_controller_new();
+
+	if (r < 0)
+		str_set(&at->error, e->msg);
+	for (size_t i = 0; i < entry->published_external_node_ids.n; i++)
+		strings_add(&at->nodes, entry->published_external_node_ids.v[i]);
+	if (entry->is_abnormal || *str(entry->status))
+		at->condition = entry->is_abnormal ? CONDITION_ABNORMAL : CONDITION_NORMAL;
+	str_set(&at->condition_message, entry->status);
+	reply_view(sup, arg, at);
+}
+
+/* The plugin's node was asked; now its controller is, if it can be. */
+static void
+on_stats(struct sup *sup, void *arg)
+{
+	struct api_req *req = arg;
+	struct local_volume *lv =
+	    local_volume_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
+
+	if (lv && *str(lv->vol.external_id) &&
+	    capability_has_call(
+		sup, str(lv->vol.plugin_id), CSI_CALL_REQ__CALL_CONTROLLER_GET_VOLUME))
+		volume_get(sup, &lv->vol, on_got, req);
+	else
+		reply_view(sup, req, NULL);
+}
+
+/* With ?refresh=true the plugin is asked first how full the volume is, about its condition, and
+ * where it is published. */
 void
 local_api_get_volume(struct sup *sup, struct api_req *req)
 {
@@ -127,9 +164,9 @@ local_api_get_volume(struct sup *sup, struct api_req *req)
 	if (api_query_bool(req, "refresh", &refresh, &e) < 0)
 		api_reply_error(req, 400, "invalid refresh value");
 	else if (refresh)
-		volume_stats_ask(sup, api_namespace(req), api_param(req, 0), reply_volume, req);
+		volume_stats_ask(sup, api_namespace(req), api_param(req, 0), on_stats, req);
 	else
-		reply_volume(sup, req);
+		reply_view(sup, req, NULL);
 }
 
 int

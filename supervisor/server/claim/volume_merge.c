@@ -169,6 +169,9 @@ volume_merge(const struct csi_volume *has, struct csi_volume *vol, struct err *e
 		return r;
 	if (vol->parameters.n > 0 && string_maps_differ(&has->parameters, &vol->parameters))
 		return refuse_change(has, "Parameters", e);
+	if (vol->mutable_parameters.n > 0 &&
+	    string_maps_differ(&has->mutable_parameters, &vol->mutable_parameters))
+		return refuse_change(has, "MutableParameters", e);
 	if (!permits_modes_in_use(has, vol))
 		return err_say(e, -EBUSY,
 		    "volume in use: %s: its capabilities must still contain %s with %s, which is "
