@@ -97,6 +97,26 @@ mounts_has(const struct sup *sup, const char *path)
 	return *at != '\0';
 }
 
+int
+mounts_shows(const char *path, const char *dir)
+{
+	/* In a line of mountinfo, the target follows the directory of its file system. */
+	cleanup_free char *root = mem_printf("/%s ", dir), *target = mem_printf("/%s", path),
+			  *text = NULL;
+	int r = mountinfo_read(&text);
+
+	if (r < 0)
+		return r;
+	for (const char *at = text; (at = strstr(at, root));) {
+		at += strlen(root);
+		size_t len = strcspn(at, " \n"), end = strlen(target);
+
+		if (len >= end && memcmp(at + len - end, target, end) == 0)
+			return 1;
+	}
+	return 0;
+}
+
 bool
 mount_is_secrets(const char *path, char ret_alloc[ID_UUID_SIZE])
 {

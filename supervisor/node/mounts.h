@@ -22,6 +22,10 @@ int mounts_list(const struct sup *sup, const char **ret);
 /* Returns 1 if something is mounted on path, relative to the data directory; 0; or -errno. */
 int mounts_has(const struct sup *sup, const char *path);
 
+/* Returns 1 if a mount on path shows the directory dir; 0; or -errno. Both are relative to the data
+ * directory, and have no character that mountinfo escapes. Reads all of mountinfo. */
+int mounts_shows(const char *path, const char *dir);
+
 /* Returns true if path, relative to the data directory, is the secrets directory of a task, where
  * the secrets of raw_exec tasks are mounted. ret_alloc is then the id of its alloc. */
 bool mount_is_secrets(const char *path, char ret_alloc[ID_UUID_SIZE]);

@@ -127,17 +127,27 @@ place_of(const struct mount *m)
 	return place;
 }
 
+#define LEAF_SIZE 640
+
+/* Writes the path of the staging directory, or of the alloc's, relative to the data directory. */
+static void
+write_leaf(const struct mount *m, bool staging, char buf[LEAF_SIZE])
+{
+	const struct mount_record *rec = &m->rec;
+
+	(void)snprintf(buf, LEAF_SIZE, "csi/%s/%s/%s%s/%s/%s", csi_plugin_kind_names[rec->kind],
+	    rec->plugin, staging ? "staging" : "per-alloc/", staging ? "" : rec->alloc, rec->volume,
+	    staging ? rec->staging : rec->usage);
+}
+
 /* Returns 1 if something is mounted on the staging directory, or the alloc's; 0; or -errno. */
 static int
 is_mounted(const struct mount *m, bool staging, struct err *e)
 {
-	const struct mount_record *rec = &m->rec;
-	char path[640];
+	char path[LEAF_SIZE];
 	int r;
 
-	(void)snprintf(path, sizeof path, "csi/%s/%s/%s%s/%s/%s", csi_plugin_kind_names[rec->kind],
-	    rec->plugin, staging ? "staging" : "per-alloc/", staging ? "" : rec->alloc, rec->volume,
-	    staging ? rec->staging : rec->usage);
+	write_leaf(m, staging, path);
 	r = mounts_has(m->sup, path);
 	return r < 0 ? err_set(e, r, "read the mounts of this machine") : r;
 }
@@ -471,6 +481,30 @@ is_to_clear(const struct mount *m, int r, const struct mnt_volume_prove_rep *rep
 	return mount_has_ended(m, r, r < 0 ? NULL : &rep->proof);
 }
 
+/* Checks that the plugin has not published its staging directory while nothing is mounted there: a
+ * task would write to this machine's disk. A plugin may stage without a mount, if it publishes
+ * something else. */
+static int
+refuse_bare_staging(const struct mount *m, struct err *e)
+{
+	char staging[LEAF_SIZE], target[LEAF_SIZE];
+	int r;
+
+	if (!m->rec.stages || m->rec.block || (r = is_mounted(m, true, e)) == 1)
+		return 0;
+	write_leaf(m, true, staging);
+	write_leaf(m, false, target);
+	if (r == 0 && (r = mounts_shows(target, staging)) < 0)
+		return err_set(e, r, "read the mounts of this machine");
+	return r != 1 ? r
+		      : err_say(e, -ENODEV,
+			    "plugin %s published volume %s, but what it mounted is its staging "
+			    "directory, on which nothing is mounted: a task would write to the "
+			    "disk of this machine. NodeStageVolume has not staged the volume, or "
+			    "somebody else has unmounted it",
+			    m->rec.plugin, m->rec.volume);
+}
+
 static void
 on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
@@ -487,6 +521,11 @@ on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 		(void)err_say(&why, r, "plugin %s published volume %s, but %s", m->rec.plugin,
 		    m->rec.volume, e->msg);
 		mount_finish(m, why.code, &why);
+		return;
+	}
+	r = refuse_bare_staging(m, &why);
+	if (r < 0) {
+		mount_finish(m, r, &why);
 		return;
 	}
 	m->state.proof = rep->proof;
