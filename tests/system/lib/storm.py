@@ -142,10 +142,10 @@ class Storm:
                 shutil.rmtree(to)
         raise error
 
-    def strangers(self, plugin):
+    def strangers(self, kind, plugin):
         """Returns files with contents on the root file system below the plugin's directories."""
         found = []
-        for at, _, names in os.walk("%s/csi/monolith/%s" % (self.under, plugin)):
+        for at, _, names in os.walk("%s/csi/%s/%s" % (self.under, kind, plugin)):
             for name in names:
                 with contextlib.suppress(FileNotFoundError):
                     if os.lstat(os.path.join(at, name)).st_size:
@@ -221,7 +221,8 @@ class Storm:
     def end(self):
         """Stops the plugins, and checks that nothing at all is left."""
         for lane in self.lanes:
-            self.node.purge(lane.plugin, 60)
+            for kind in lane.types:
+                self.node.purge(lane.plugin_job(kind), 60)
         crash.wait_nothing_left(self.node, 60)
         case.equal((crash.leaks(self.node), crash.unexplained(self.node)), ([], []), "leaks, and objects without a row")
         shutil.rmtree(self.report)

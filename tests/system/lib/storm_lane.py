@@ -44,6 +44,7 @@ class Lane(threading.Thread):
         super().__init__(name="lane %d" % number)
         self.storm, self.node, self.number = storm, storm.node, number
         self.plugin = "p%d" % number
+        self.stages, self.attaches, self.types = storm_plan.KINDS[number % len(storm_plan.KINDS)]
         self.dir = os.path.join(storm.dir, self.plugin)
         self.rules, self.log, self.attached = (os.path.join(self.dir, n) for n in ("rules", "log", "attach"))
         os.mkdir(self.dir)
@@ -53,19 +54,22 @@ class Lane(threading.Thread):
     # --- the plugin ---
 
     def start_plugin(self):
-        stages, attaches = storm_plan.KINDS[self.number % len(storm_plan.KINDS)]
-        self.constant = "" if stages else " NodeGetCapabilities=none"
+        self.constant = "" if self.stages else " NodeGetCapabilities=none"
         self.set_rules("")
-        words = ["log=" + self.log, "rules=" + self.rules, "mounts=yes"] + ["attach=" + self.attached] * attaches
         script = 'exec %s "$${CSI_ENDPOINT#unix://}" "$@"' % os.path.join(build_dir(), "tests", "csi_bad")
-        self.node.register(api.job(self.plugin, "/bin/sh", ["-c", script, "csi_bad"] + words, Resources={"CPU": 5, "MemoryMB": 20},
-                                   group={"RestartPolicy": crash.RESTART}, CSIPluginConfig={
-                                       "ID": self.plugin, "Type": "monolith", "MountDir": "/csi", "HealthTimeout": 300 * 10**9}))
+        for kind in self.types:
+            words = ["log=" + self.log, "rules=" + self.rules, "mounts=yes"] + ["attach=" + self.attached] * self.attaches
+            self.node.register(api.job(self.plugin_job(kind), "/bin/sh", ["-c", script, kind] + words, Resources={"CPU": 5, "MemoryMB": 20},
+                                       group={"RestartPolicy": crash.RESTART}, CSIPluginConfig={
+                                           "ID": self.plugin, "Type": kind, "MountDir": "/csi", "HealthTimeout": 300 * 10**9}))
         self.until(self.is_healthy, "the plugin to be healthy")
+
+    def plugin_job(self, kind):
+        return self.plugin + "-" + kind
 
     def is_healthy(self):
         answer = self.node.request("GET", "/v1/plugin/csi/" + self.plugin)
-        return answer.status == 200 and answer.json["NodesHealthy"] == 1
+        return answer.status == 200 and answer.json["NodesHealthy"] == 1 and (not self.attaches or answer.json["ControllersHealthy"] == 1)
 
     def set_rules(self, words):
         """The seed makes the text new, so that the plugin counts calls from here on."""
@@ -74,8 +78,11 @@ class Lane(threading.Thread):
             f.write(text.strip())
         os.rename(self.rules + ".new", self.rules)
 
-    def kill_plugin(self):
-        if self.storm.kill_tasks(self.plugin, lambda argv: argv[:1] and argv[0].endswith("/csi_bad") and "rules=" + self.rules in argv):
+    def kill_plugin(self, kind):
+        """Kills the process of this type: its socket is below the directory of its allocation."""
+        ids = [a["ID"] for a in self.node.ask("/v1/job/%s/allocations" % self.plugin_job(kind))]
+        if self.storm.kill_tasks("%s (%s)" % (self.plugin, kind), lambda argv: len(argv) > 1 and argv[0].endswith("/csi_bad") and
+                                 any(i in argv[1] for i in ids)):
             self.plugin_kills += 1
 
     def count_calls(self):
@@ -145,8 +152,7 @@ class Lane(threading.Thread):
         elif step == "pause":
             time.sleep(what)
         elif step == "plugin":
-            time.sleep(what)
-            self.kill_plugin()
+            self.kill_plugin(what)
         elif step == "kill" and what == "executor":
             self.storm.kill_executor(self.allocs(self.used))
         elif step == "kill":
@@ -199,7 +205,8 @@ class Lane(threading.Thread):
             self.node.request("DELETE", "/v1/job/%s?purge=true" % self.job(slot))
         patient = not self.plan.hangs and (self.plan.patient or not any(step == "rules" and what for step, what in self.plan.steps))
         if not patient and not self.soon(lambda: not self.left(), SHORT_S):
-            self.kill_plugin()
+            for kind in self.types:
+                self.kill_plugin(kind)
         if not self.soon(lambda: not self.left(), SETTLE_S):
             raise Failure("left after %d s: %s" % (SETTLE_S, "; ".join(self.left())))
 
@@ -236,7 +243,7 @@ class Lane(threading.Thread):
             return ["mount " + line.strip() for line in f if self.is_ours(line.split(" ")[4])]
 
     def directories(self):
-        root = "%s/csi/monolith/%s/" % (self.node.data, self.plugin)
+        root = "%s/csi/%s/%s/" % (self.node.data, self.types[0], self.plugin)
         found = [os.path.join(at, d) for part in ("staging", "per-alloc") for at, dirs, _ in os.walk(root + part) for d in dirs]
         return ["directory " + path for path in found if self.is_ours(path)]
 
@@ -251,7 +258,7 @@ class Lane(threading.Thread):
         found = ["leak %s" % one for one in crash.leaks(self.node) if self.is_ours(one["Name"])]
         found += ["row " + row for row in self.storm.mount_rows() if '"%s' % self.plan.volume("") in row]
         found += ["socket of " + i for i in self.ids if os.path.exists("%s/csi/sock/%s" % (self.node.data, i))]
-        found += self.storm.strangers(self.plugin)
+        found += self.storm.strangers(self.types[0], self.plugin)
         for name in map(self.plan.volume, ("one", "many")):
             found += [name + ": " + line for line in self.reports(name) if not line.startswith("ok ")]
             found += self.still_attached(name)

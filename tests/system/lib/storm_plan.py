@@ -6,8 +6,9 @@
 """
 import random
 
-# A seed's kind is its remainder: whether the plugin stages volumes, and whether its controller attaches them.
-KINDS = ((True, False), (False, False), (True, True), (False, True))
+# A seed's kind is its remainder: whether the plugin stages volumes, whether its controller attaches them, and the types of its jobs.
+KINDS = ((True, False, ("monolith",)), (False, False, ("monolith",)), (True, True, ("monolith",)), (False, True, ("monolith",)),
+         (True, True, ("node", "controller")))
 PROCESSES = ("supervisor", "csi-helper", "mount-helper", "exec-helper", "file-helper", "launcher", "executor")
 
 # Who uses what: a volume with one writer and one that many share, also read-only. A slot is a job.
@@ -25,7 +26,7 @@ class Plan:
     def __init__(self, seed):
         self.seed, self.choice = seed, random.Random(seed)
         self.kind = seed % len(KINDS)
-        self.stages, self.attaches = KINDS[self.kind]
+        self.stages, self.attaches, self.types = KINDS[self.kind]
         self.hangs = False
         self.patient = self.choice.random() < 0.03
         self.steps = [("rules", self.rules())] if self.choice.random() < 0.8 else []
@@ -44,7 +45,9 @@ class Plan:
             return self.rules()
         if step == "kill":
             return self.choice.choice(PROCESSES)
-        return round(self.choice.uniform(0, 0.5), 3) if step in ("pause", "plugin") else None
+        if step == "plugin":
+            return self.choice.choice(self.types)
+        return round(self.choice.uniform(0, 0.5), 3) if step == "pause" else None
 
     def rules(self):
         """Returns up to four rules of csi_bad; the first that matches a call applies."""
