@@ -27,10 +27,6 @@ REST = 6          # between kills of any, the agent works at least this many tim
 FAILURES_MAX = 5  # then no further sequence begins
 
 
-def argv_of(pid):
-    return agent.arguments(int(pid))
-
-
 class Storm:
     def __init__(self, first, count, lanes):
         self.dir = case.directory()
@@ -99,13 +95,12 @@ class Storm:
                     return
 
     def kill_tasks(self, what, is_one):
-        """Kills the processes with such arguments. Returns how many."""
-        pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and is_one(argv_of(p))]
+        """Kills the processes with such arguments."""
+        pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and is_one(agent.arguments(int(p)))]
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             self.tell("kill plugin " + what, "plugin")
-        return len(pids)
 
     def reboot(self):
         """All processes end at once, mounts are lost, and the records are of another boot."""

@@ -48,7 +48,7 @@ class Lane(threading.Thread):
         self.dir = os.path.join(storm.dir, self.plugin)
         self.rules, self.log, self.attached = (os.path.join(self.dir, n) for n in ("rules", "log", "attach"))
         os.mkdir(self.dir)
-        self.codes, self.plugin_kills, self.done = collections.Counter(), 0, 0
+        self.codes, self.done = collections.Counter(), 0
         self.doing, self.plan, self.error = "nothing", None, None
 
     # --- the plugin ---
@@ -81,9 +81,8 @@ class Lane(threading.Thread):
     def kill_plugin(self, kind):
         """Kills the process of this type: its socket is below the directory of its allocation."""
         ids = [a["ID"] for a in self.node.ask("/v1/job/%s/allocations" % self.plugin_job(kind))]
-        if self.storm.kill_tasks("%s (%s)" % (self.plugin, kind), lambda argv: len(argv) > 1 and argv[0].endswith("/csi_bad") and
-                                 any(i in argv[1] for i in ids)):
-            self.plugin_kills += 1
+        self.storm.kill_tasks("%s (%s)" % (self.plugin, kind), lambda argv: len(argv) > 1 and argv[0].endswith("/csi_bad") and
+                              any(i in argv[1] for i in ids))
 
     def count_calls(self):
         """Counts the behaviours that calls met, and forgets the calls."""
@@ -161,7 +160,7 @@ class Lane(threading.Thread):
             self.storm.reboot()
 
     def run_sequence(self, plan):
-        self.plan, self.used, self.ids = plan, set(), set()
+        self.plan, self.used, self.ids, self.silent = plan, set(), set(), set()
         self.say("making volumes")
         self.set_rules("")
         for name, mode in (("one", "single-node-writer"), ("many", "multi-node-multi-writer")):
@@ -200,7 +199,7 @@ class Lane(threading.Thread):
         """Stops the jobs; the plugin answers well again."""
         self.say("settling")
         self.set_rules("")
-        self.allocs(self.used)
+        self.silent |= {a["ID"] for a in self.allocs(self.used) if a["ClientStatus"] == "failed" and not self.says_why(a)}
         for slot in self.used:
             self.node.request("DELETE", "/v1/job/%s?purge=true" % self.job(slot))
         patient = not self.plan.hangs and (self.plan.patient or not any(step == "rules" and what for step, what in self.plan.steps))
@@ -209,6 +208,10 @@ class Lane(threading.Thread):
                 self.kill_plugin(kind)
         if not self.soon(lambda: not self.left(), SETTLE_S):
             raise Failure("left after %d s: %s" % (SETTLE_S, "; ".join(self.left())))
+
+    def says_why(self, alloc):
+        events = [e for state in (alloc["TaskStates"] or {}).values() for e in state["Events"] or []]
+        return any(e["Type"] not in ("Received", "Task Setup", "Started") and e["DisplayMessage"] for e in events)
 
     def use_again(self, slot):
         volume = self.plan.volume(storm_plan.SLOTS[slot][0])
@@ -258,6 +261,7 @@ class Lane(threading.Thread):
         found = ["leak %s" % one for one in crash.leaks(self.node) if self.is_ours(one["Name"])]
         found += ["row " + row for row in self.storm.mount_rows() if '"%s' % self.plan.volume("") in row]
         found += ["socket of " + i for i in self.ids if os.path.exists("%s/csi/sock/%s" % (self.node.data, i))]
+        found += ["allocation %s failed, and no event says why" % i for i in self.silent]
         found += self.storm.strangers(self.types[0], self.plugin)
         for name in map(self.plan.volume, ("one", "many")):
             found += [name + ": " + line for line in self.reports(name) if not line.startswith("ok ")]
