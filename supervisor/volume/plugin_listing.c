@@ -9,6 +9,7 @@
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volume_judge.h"
 
 /* A plugin that never ends its list would fill the memory. */
 #define VOLUMES_MAX 100000
@@ -34,6 +35,8 @@ end_listing(struct listing *l, const struct err *e)
 	if (e) {
 		rpc_csi_rep_free(all);
 		all = NULL;
+	} else {
+		volume_entries_sort(all);
 	}
 	cb(l->sup, l->arg, all, e);
 }

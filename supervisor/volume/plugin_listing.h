@@ -6,8 +6,8 @@
 #include "model/node_answers.h"
 #include "supervisor/core/sup.h"
 
-/* Exactly one of the two is set: the volumes, which are taken over and freed with
- * rpc_csi_rep_free(), or why there is no complete list. */
+/* Exactly one of the two is set: the volumes, sorted by volume_entries_sort(), which are taken over
+ * and freed with rpc_csi_rep_free(), or why there is no complete list. */
 typedef void plugin_listing_cb(
     struct sup *sup, void *arg, struct rpc_csi_rep *list, const struct err *e);
 /* Asks the controller of the plugin, if one is healthy on this node and can list volumes. The

@@ -14,9 +14,9 @@
 #include "common/mem.h"
 #include "common/mountinfo.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugin_listing.h"
 #include "supervisor/volume/volume_place.h"
-#include "supervisor/volume/volumes.h"
 
 #define NAMES_BYTES_MAX (64u * 1024 * 1024) /* from file-helper */
 
@@ -37,25 +37,64 @@ struct volume_facts {
 	struct sup *sup;
 	volume_facts_cb *cb;
 	void *arg;
-	unsigned waiting; /* requests, and volume_facts_collect() itself */
-	struct paths mounts, dirs;
+	unsigned waiting;         /* requests, and volume_facts_collect() itself */
+	struct paths mounts;      /* sorted by their paths, the uppermost last */
+	struct paths unexplained; /* mounts and directories without a row */
 	struct err e;
 	struct strings plugins;
 	struct answer *answers; /* of plugins, in their order */
 };
 
-/* Adds the path if it is one of a volume's directory. */
-static void
-add_path(struct paths *paths, const char *path, const char *device)
+static bool
+is_row_of(const struct mount *m, const struct volume_path *at)
 {
-	struct volume_path one = { 0 };
+	const struct mount_record *rec = &m->rec;
+
+	return rec->kind == (enum csi_plugin_kind)at->place.kind &&
+	       str_eq(rec->plugin, at->place.plugin) && str_eq(rec->volume, at->place.volume) &&
+	       str_eq(at->staging ? rec->staging : rec->usage, at->place.usage);
+}
+
+static bool
+has_row(struct sup *sup, const struct volume_path *at)
+{
+	struct mount *m = NULL;
+
+	if (at->staging) {
+		LIST_FOREACH (m, &sup->volumes->mounts, link)
+			if (is_row_of(m, at))
+				return true;
+		return false;
+	}
+	while ((m = mount_next_of_alloc(sup, &at->place.alloc, m)))
+		if (is_row_of(m, at))
+			return true;
+	return false;
+}
+
+static void
+add_path(struct paths *paths, const struct volume_path *at)
+{
+	struct volume_path one = *at;
+
+	one.path = mem_strdup(at->path);
+	paths->v = mem_resize(paths->v, paths->n + 1, sizeof *paths->v);
+	paths->v[paths->n++] = one;
+}
+
+/* Adds the path if it is one of a volume's directory. device: of a mount; NULL: a directory. */
+static void
+take_path(struct volume_facts *f, const char *path, const char *device)
+{
+	struct volume_path one = { .path = path, .mounted = device != NULL };
 
 	if (!volume_place_parse(path, &one.place, &one.staging))
 		return;
-	one.path = mem_strdup(path);
-	(void)snprintf(one.device, sizeof one.device, "%s", device);
-	paths->v = mem_resize(paths->v, paths->n + 1, sizeof *paths->v);
-	paths->v[paths->n++] = one;
+	(void)snprintf(one.device, sizeof one.device, "%s", device ? device : "");
+	if (device)
+		add_path(&f->mounts, &one);
+	if (!has_row(f->sup, &one))
+		add_path(&f->unexplained, &one);
 }
 
 static void
@@ -70,7 +109,7 @@ void
 volume_facts_free(struct volume_facts *f)
 {
 	free_paths(&f->mounts);
-	free_paths(&f->dirs);
+	free_paths(&f->unexplained);
 	for (size_t i = 0; i < f->plugins.n; i++)
 		rpc_csi_rep_free(f->answers[i].list);
 	free(f->answers);
@@ -85,6 +124,25 @@ device_of(const char *line)
 	for (int i = 0; i < 2; i++)
 		line += strlen(line) + 1;
 	return line;
+}
+
+/* Of mounts at one path the one that was made last is the uppermost. */
+static int
+compare_mounts(const void *a, const void *b)
+{
+	const struct volume_path *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+
+	return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+static void
+sort_mounts(struct paths *paths)
+{
+	for (size_t i = 0; i < paths->n; i++)
+		paths->v[i].order = i;
+	if (paths->n > 0)
+		qsort(paths->v, paths->n, sizeof *paths->v, compare_mounts);
 }
 
 /* The last of all, so that it fits the rows of this moment. */
@@ -104,8 +162,9 @@ read_mounts(struct volume_facts *f)
 		const char *rest = r < 0 ? NULL : mountinfo_below(mi.target, f->sup->args.data_dir);
 
 		if (rest)
-			add_path(&f->mounts, rest, device_of(line));
+			take_path(f, rest, device_of(line));
 	}
+	sort_mounts(&f->mounts);
 }
 
 static void
@@ -125,8 +184,7 @@ take_dirs(struct volume_facts *f, const char *names, size_t len)
 	for (size_t at = 0; at < len; at += strlen(names + at) + 1) {
 		cleanup_free char *path = mem_printf("csi/%s", names + at);
 
-		if (!volume_path_is_known(f->sup, names + at))
-			add_path(&f->dirs, path, "");
+		take_path(f, path, NULL);
 	}
 }
 
@@ -183,16 +241,29 @@ volume_facts_collect(struct sup *sup, const struct strings *plugins, volume_fact
 	end_request(f);
 }
 
-const struct volume_path *
-volume_facts_mount(const struct volume_facts *f, size_t i)
+unsigned
+volume_facts_count(const struct volume_facts *f, const char *path, const char **ret_device)
 {
-	return i < f->mounts.n ? &f->mounts.v[i] : NULL;
+	size_t low = 0, high = f->mounts.n;
+	unsigned n = 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(f->mounts.v[middle].path, path) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < f->mounts.n && strcmp(f->mounts.v[low].path, path) == 0; low++, n++)
+		*ret_device = f->mounts.v[low].device;
+	return n;
 }
 
 const struct volume_path *
-volume_facts_left_dir(const struct volume_facts *f, size_t i)
+volume_facts_unexplained(const struct volume_facts *f, size_t i)
 {
-	return i < f->dirs.n ? &f->dirs.v[i] : NULL;
+	return i < f->unexplained.n ? &f->unexplained.v[i] : NULL;
 }
 
 const char *

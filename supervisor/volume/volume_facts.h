@@ -20,16 +20,21 @@ void volume_facts_collect(
     struct sup *sup, const struct strings *plugins, volume_facts_cb *cb, void *arg);
 void volume_facts_free(struct volume_facts *f);
 
-/* A mount below csi/, or an empty directory there that no row explains. */
+/* A volume's directory below csi/. */
 struct volume_path {
 	const char *path; /* relative to the data directory */
 	struct volume_place place;
 	bool staging;
+	bool mounted;
 	char device[24]; /* of a mount: "8:1" */
+	size_t order;    /* of a mount: of its line in mountinfo */
 };
-/* Return the i-th one; NULL after the last. */
-const struct volume_path *volume_facts_mount(const struct volume_facts *f, size_t i);
-const struct volume_path *volume_facts_left_dir(const struct volume_facts *f, size_t i);
+/* Returns how many mounts are at this path, relative to the data directory; *ret_device is that of
+ * the uppermost, unchanged if there is none. */
+unsigned volume_facts_count(
+    const struct volume_facts *f, const char *path, const char **ret_device);
+/* Returns the i-th mount or directory that no row explains; NULL after the last. */
+const struct volume_path *volume_facts_unexplained(const struct volume_facts *f, size_t i);
 /* Returns why mounts or directories are not known; NULL if they are. */
 const char *volume_facts_error(const struct volume_facts *f);
 

@@ -4,6 +4,8 @@
 #include "supervisor/volume/volume_judge.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/cleanup.h"
 
@@ -72,11 +74,27 @@ volume_judge(const struct volume_evidence *ev, unsigned i, struct volume_verdict
 	return false;
 }
 
+static int
+compare_entries(const void *a, const void *b)
+{
+	const struct rpc_csi_entry *x = a, *y = b;
+
+	return strcmp(str(x->external_id), str(y->external_id));
+}
+
+void
+volume_entries_sort(struct rpc_csi_rep *list)
+{
+	if (list->entries.n > 0)
+		qsort(list->entries.v, list->entries.n, sizeof *list->entries.v, compare_entries);
+}
+
 const struct rpc_csi_entry *
 volume_entry_find(const struct rpc_csi_rep *list, const char *external_id)
 {
-	for (size_t i = 0; list && i < list->entries.n; i++)
-		if (str_eq(list->entries.v[i].external_id, external_id))
-			return &list->entries.v[i];
-	return NULL;
+	const struct rpc_csi_entry key = { .external_id = (char *)(uintptr_t)external_id };
+
+	return list->entries.n > 0 ? bsearch(&key, list->entries.v, list->entries.n,
+					 sizeof *list->entries.v, compare_entries)
+				   : NULL;
 }

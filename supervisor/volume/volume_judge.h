@@ -23,7 +23,8 @@ struct volume_verdict {
 
 /* Fills in the i-th disagreement and returns true; false if there are no more. */
 bool volume_judge(const struct volume_evidence *ev, unsigned i, struct volume_verdict *ret);
-/* Returns the entry of the list, or NULL. */
+/* Sorts the list for volume_entry_find(), which returns the entry of a volume, or NULL. */
+void volume_entries_sort(struct rpc_csi_rep *list);
 const struct rpc_csi_entry *volume_entry_find(
     const struct rpc_csi_rep *list, const char *external_id);
 

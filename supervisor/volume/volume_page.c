@@ -81,21 +81,6 @@ path_of(const struct mount *m, bool staging, char ret[PATH_SIZE])
 	    staging ? rec->staging : rec->usage);
 }
 
-/* Counts the mounts at this path; *ret_last is the uppermost. */
-static unsigned
-count_mounts(const struct volume_facts *f, const char *path, const struct volume_path **ret_last)
-{
-	const struct volume_path *at;
-	unsigned n = 0;
-
-	for (size_t i = 0; (at = volume_facts_mount(f, i)); i++)
-		if (strcmp(at->path, path) == 0) {
-			*ret_last = at;
-			n++;
-		}
-	return n;
-}
-
 static const char *
 step_name(const struct mount *m)
 {
@@ -142,18 +127,18 @@ check_unmounting(struct making *k, const struct mount *m, const struct sup_alloc
 
 /* The device in the proof is that of stat(2) on the mount that was published. */
 static bool
-is_other_device(const struct mount_record *rec, const struct volume_path *at)
+is_other_device(const struct mount_record *rec, const char *found)
 {
 	char device[24];
 
 	(void)snprintf(
 	    device, sizeof device, "%u:%u", (unsigned)rec->dev_major, (unsigned)rec->dev_minor);
-	return rec->mnt_id && rec->fs_type != BTRFS_FS_TYPE && strcmp(device, at->device) != 0;
+	return rec->mnt_id && rec->fs_type != BTRFS_FS_TYPE && strcmp(device, found) != 0;
 }
 
 /* Compares a row that says "published" with mountinfo. */
 static void
-check_published(struct making *k, const struct mount *m, unsigned n, const struct volume_path *at)
+check_published(struct making *k, const struct mount *m, unsigned n, const char *device)
 {
 	char path[PATH_SIZE];
 
@@ -163,14 +148,14 @@ check_published(struct making *k, const struct mount *m, unsigned n, const struc
 		    "it was published for allocation %.8s, but nothing is mounted at %s/%s any "
 		    "more",
 		    m->rec.alloc, k->sup->args.data_dir, path);
-	else if (is_other_device(&m->rec, at))
+	else if (is_other_device(&m->rec, device))
 		volume_page_problem(k->page, "other-mount", path, false,
 		    "find out who mounted it, and unmount it by hand; drover publishes the volume "
 		    "again if it is gone",
 		    "what is mounted at %s/%s for allocation %.8s is device %s, not device %u:%u "
 		    "that the plugin published",
-		    k->sup->args.data_dir, path, m->rec.alloc, at->device,
-		    (unsigned)m->rec.dev_major, (unsigned)m->rec.dev_minor);
+		    k->sup->args.data_dir, path, m->rec.alloc, device, (unsigned)m->rec.dev_major,
+		    (unsigned)m->rec.dev_minor);
 	else if (n > 1)
 		volume_page_problem(k->page, "mounted-more-than-once", path, false,
 		    "unmount the upper ones by hand: a task sees the uppermost one",
@@ -220,14 +205,14 @@ static void
 add_row(struct making *k, const struct mount *m)
 {
 	const struct sup_alloc *sa = alloc_find(k->sup, &m->rec.alloc_id);
-	const struct volume_path *target = NULL, *staging = NULL;
+	const char *device = "", *ignored;
 	unsigned targets, stagings;
 	char path[PATH_SIZE];
 
 	path_of(m, false, path);
-	targets = count_mounts(k->facts, path, &target);
+	targets = volume_facts_count(k->facts, path, &device);
 	path_of(m, true, path);
-	stagings = m->rec.stages ? count_mounts(k->facts, path, &staging) : 0;
+	stagings = m->rec.stages ? volume_facts_count(k->facts, path, &ignored) : 0;
 	(void)json_array_append_new(
 	    volume_page_list(k->page, "Mounts"), row_to_json(k, m, sa, targets, stagings));
 	check_unmounting(k, m, sa);
@@ -238,7 +223,7 @@ add_row(struct making *k, const struct mount *m)
 	k->mounted++;
 	/* A block device may be no mount. */
 	if (!m->rec.block && sa && !volume_facts_error(k->facts))
-		check_published(k, m, targets, target);
+		check_published(k, m, targets, device);
 }
 
 static bool
@@ -264,41 +249,43 @@ is_place_of(const struct volume_place *place, const struct volume_subject *s)
 }
 
 static void
-add_orphans(struct making *k)
+add_orphan(struct making *k, const struct volume_path *at)
 {
-	json_t *orphans = volume_page_list(k->page, "MountsWithoutRow");
-	const struct volume_path *at;
-	bool fixable;
+	bool fixable = volume_mount_is_orphan(k->sup, at->path);
 
-	for (size_t i = 0; (at = volume_facts_mount(k->facts, i)); i++) {
-		if (!is_place_of(&at->place, k->s) ||
-		    volume_path_is_known(k->sup, at->path + strlen("csi/")))
-			continue;
-		fixable = volume_mount_is_orphan(k->sup, at->path);
-		(void)json_array_append_new(orphans, volume_page_string(at->path));
-		volume_page_problem(k->page, "mount-without-row", at->path, fixable,
-		    fixable ? "-fix unmounts it"
-			    : "it stays, because an allocation on this node may use it: stop that "
-			      "allocation",
-		    "%s/%s is mounted, but drover has no record of it", k->sup->args.data_dir,
-		    at->path);
-	}
+	(void)json_array_append_new(
+	    volume_page_list(k->page, "MountsWithoutRow"), volume_page_string(at->path));
+	volume_page_problem(k->page, "mount-without-row", at->path, fixable,
+	    fixable ? "-fix unmounts it"
+		    : "it stays, because an allocation on this node may use it: stop that "
+		      "allocation",
+	    "%s/%s is mounted, but drover has no record of it", k->sup->args.data_dir, at->path);
 }
 
 static void
-add_left_dirs(struct making *k)
+add_left_dir(struct making *k, const struct volume_path *at)
 {
-	json_t *dirs = volume_page_list(k->page, "DirectoriesWithoutRow");
-	const struct volume_path *at, *mount;
+	(void)json_array_append_new(
+	    volume_page_list(k->page, "DirectoriesWithoutRow"), volume_page_string(at->path));
+	volume_page_problem(k->page, "directory-without-row", at->path, true,
+	    "-fix removes it if it is empty",
+	    "the %s directory %s/%s exists, but drover has no record of it",
+	    at->staging ? "staging" : "target", k->sup->args.data_dir, at->path);
+}
 
-	for (size_t i = 0; (at = volume_facts_left_dir(k->facts, i)); i++) {
-		if (!is_place_of(&at->place, k->s) || count_mounts(k->facts, at->path, &mount) > 0)
+static void
+add_unexplained(struct making *k)
+{
+	const struct volume_path *at;
+	const char *ignored;
+
+	for (size_t i = 0; (at = volume_facts_unexplained(k->facts, i)); i++) {
+		if (!is_place_of(&at->place, k->s))
 			continue;
-		(void)json_array_append_new(dirs, volume_page_string(at->path));
-		volume_page_problem(k->page, "directory-without-row", at->path, true,
-		    "-fix removes it if it is empty",
-		    "the %s directory %s/%s exists, but drover has no record of it",
-		    at->staging ? "staging" : "target", k->sup->args.data_dir, at->path);
+		if (at->mounted)
+			add_orphan(k, at);
+		else if (volume_facts_count(k->facts, at->path, &ignored) == 0)
+			add_left_dir(k, at);
 	}
 }
 
@@ -446,8 +433,7 @@ volume_page_make(struct sup *sup, const struct volume_facts *f, const struct vol
 	LIST_FOREACH (m, &sup->volumes->mounts, link)
 		if (is_of_volume(m, s->namespace, s->id))
 			add_row(&k, m);
-	add_orphans(&k);
-	add_left_dirs(&k);
+	add_unexplained(&k);
 	add_plugin(&k);
 	add_usage(&k);
 	return k.page;
@@ -497,8 +483,7 @@ add_page_of_path(
 		.plugin = at->place.plugin,
 		.external_id = "" };
 
-	if (!volume_path_is_known(sup, at->path + strlen("csi/")) &&
-	    !has_page_of(pages, &at->place))
+	if (!has_page_of(pages, &at->place))
 		(void)json_array_append_new(pages, volume_page_make(sup, f, &s));
 }
 
@@ -517,9 +502,7 @@ volume_page_add_others(struct sup *sup, const struct volume_facts *f, json_t *pa
 		if (m->step != MOUNT_GONE && !has_page(pages, s.namespace, s.id))
 			(void)json_array_append_new(pages, volume_page_make(sup, f, &s));
 	}
-	for (size_t i = 0; (at = volume_facts_mount(f, i)); i++)
-		add_page_of_path(sup, f, at, pages);
-	for (size_t i = 0; (at = volume_facts_left_dir(f, i)); i++)
+	for (size_t i = 0; (at = volume_facts_unexplained(f, i)); i++)
 		add_page_of_path(sup, f, at, pages);
 }
 
