@@ -51,10 +51,13 @@ class Table:
 
     def bad_answers(self, call, status):
         """Returns how many answers in a row with this status end the call, or for one that waits, two."""
+        if call in self.once:
+            return self.tries_once if self.verdict(call, status) == "RETRY" else 1
         return {"DONE": 1, "FINAL": 1, "RETRY": self.tries_max, "PENDING": 2}[self.verdict(call, status)]
 
     def ends_well(self, call, status):
-        return self.verdict(call, status) in ("DONE", "PENDING")
+        verdict = self.verdict(call, status)
+        return verdict == "DONE" or (verdict == "PENDING" and call not in self.once)
 
     def sentence(self, call, status, plugin, desc="as commanded"):
         tries = self.bad_answers(call, status)

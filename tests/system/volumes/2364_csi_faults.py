@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
 # takes: 60
-"""Each CSI call to a plugin that is silent, is not understood, closes the connection, ends before or after the effect, is slower than its answer, says that it has done
-what it has not, or is not idempotent. Each fault has its own plugin, whose volumes live from creation to deletion; all live at the same time.
-With CSI_WALK=all every call is met by each length of silence; otherwise some by one try only."""
+"""Each CSI call to a plugin that is silent, is not understood, closes the connection, ends before or after the effect, is slower than its answer, says
+that it has done what it has not, or is not idempotent. Each fault has its own plugin, whose volumes live from creation to deletion; all live at the
+same time. With CSI_WALK=all every call is met by each length of silence; otherwise some by one try only."""
 import os
 import threading
 import traceback
@@ -215,5 +215,5 @@ def test_nothing_is_left():
 
 faults = []
 # Only silence is given up soon: on a slow machine other answers may take as long.
-with volumes.Node() as node, volumes.Node(client='csi_call_timeout = "%dms"' % TIMEOUT_MS) as hasty:
+with volumes.Node(client="gc_max_allocs = 1000") as node, volumes.Node(client='csi_call_timeout = "%dms"' % TIMEOUT_MS) as hasty:
     case.run(globals())

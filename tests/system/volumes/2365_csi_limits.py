@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
 # takes: 30
-"""More calls and plugins than csi-helper serves at once: a call beyond the limit waits for its turn, and is neither lost nor counted as a failed try; a
-plugin beyond the limit is told why it waits, and gets its turn when another one ends."""
+"""More calls and plugins than csi-helper serves at once: a call beyond the limit waits for its turn, and is neither lost nor counted as a failed try;
+a plugin beyond the limit is told why it waits, and gets its turn when another one ends."""
 import concurrent.futures
 import os
 import re
