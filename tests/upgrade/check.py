@@ -10,7 +10,7 @@ import sys
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
-from lib import agent, api, case, crash, service, volumes  # noqa: E402
+from lib import agent, api, case, crash, service, state, volumes  # noqa: E402
 from lib.cluster import events  # noqa: E402
 from lib.fake_api import run_command  # noqa: E402
 from lib.websocket import Exec  # noqa: E402
@@ -21,8 +21,9 @@ HOUR = 3600 * S
 PATIENCE = 120
 CROWD = {"raw": "raw_exec", "own": "exec"}  # two jobs of 50 tasks
 COUNT = 50
+SECRETS = {"key": "s3cr3t-of-the-volume"}
 CONFIG = '''plugin "raw_exec" { config { enabled = true } }
-plugin "exec" { config { allow_caps = ["audit_write", "kill", "net_bind_service", "sys_admin", "dac_override", "fowner"] } }
+plugin "exec" { config { allow_caps = ["audit_write", "kill", "net_bind_service", "sys_admin", "dac_override", "fowner", "chown"] } }
 '''
 CLIENT = 'disk_free_mb = 1000000\n  cpu_total_compute = 20000\n  max_kill_timeout = "1h"'
 # Prints a line on SIGUSR1, exits with 3 on SIGUSR2.
@@ -228,7 +229,7 @@ def check_result():
 def start_work():
     node.start_plugin()
     for name in ("demo", "left"):
-        node.create(name)
+        node.create(name, Secrets=SECRETS)
     for name, driver in CROWD.items():
         node.register(crash.job(name, COUNT, driver, LISTENS, Resources={"CPU": 1, "MemoryMB": 10}))
     for made in (volumes.job("writer", "demo", "while :; do echo line >> /data/log; sleep 0.1; done"), leaver(), rolls(0), bird(0),
@@ -275,6 +276,12 @@ def wait_for_work():
 
 def test_the_state_is_the_same():
     compare(known(), remembered, "state")
+
+
+def test_secrets_are_sealed():
+    case.until(lambda: state.files_with(node, SECRETS["key"]) == [], PATIENCE, "no secret in the clear")
+    for name in ("demo", "left"):
+        case.equal(state.volume(node, name)["Secrets"], SECRETS)
 
 
 def test_all_tasks_run_on_in_their_processes():

@@ -25,6 +25,16 @@ def query(node, sql, args=()):
         shutil.rmtree(to)
 
 
+def files_with(node, *texts):
+    """Returns (file, text) for each of the texts that a file of the state directory has."""
+    found = []
+    for name in sorted(os.listdir(node.data + "/state")):
+        with open(node.data + "/state/" + name, "rb") as f:
+            data = f.read()
+        found += [(name, text) for text in texts if text.encode() in data]
+    return found
+
+
 def unseal(node, about, sealed):
     """Opens a sealed value with seal.key."""
     with open(node.data + "/state/seal.key", "rb") as f:

@@ -43,10 +43,10 @@ class Node(api.Node):
         answer = self.request("GET", "/v1/plugin/csi/local")
         return answer.status == 200 and answer.json["NodesHealthy"] == 1
 
-    def create(self, name, mode="single-node-writer"):
+    def create(self, name, mode="single-node-writer", **more):
         """Lets the plugin create a volume."""
         volume = {"ID": name, "Name": name, "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
-            {"AccessMode": mode, "AttachmentMode": "file-system"}]}
+            {"AccessMode": mode, "AttachmentMode": "file-system"}], **more}
         self.do("PUT", "/v1/volume/csi/%s/create" % name, {"Volumes": [volume]})
 
     def events(self, alloc_id, task="t"):

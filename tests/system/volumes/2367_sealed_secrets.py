@@ -46,16 +46,6 @@ def wait_healthy():
                node.ask("/v1/plugin/csi/p")["ControllersHealthy"] == 1, 30, "the plugin to be healthy")
 
 
-def found_in_files(*texts):
-    """Returns (file, text) for each text in a file of the state directory."""
-    found = []
-    for name in sorted(os.listdir(node.data + "/state")):
-        with open(node.data + "/state/" + name, "rb") as f:
-            data = f.read()
-        found += [(name, text) for text in texts if text.encode() in data]
-    return found
-
-
 @contextlib.contextmanager
 def stopped():
     """Stops the whole agent, but no task, and starts it again."""
@@ -89,7 +79,7 @@ def test_what_is_stored_is_sealed():
     case.equal((os.stat(key).st_mode & 0o7777, os.stat(key).st_size, os.stat(key).st_uid), (0o600, 64, os.stat(node.data + "/state").st_uid))
     use("a")
     case.equal(csi.entries(calls("NodePublishVolume")[-1]["publish_context"]), {"device": CONTEXT})
-    case.equal(found_in_files(SECRET, FLAG), [])
+    case.equal(state.files_with(node, SECRET, FLAG), [])
     row = state.volume(node, "a")
     case.equal((row["Secrets"], row["MountOptions"]["MountFlags"]), (SECRETS, [FLAG, "noatime"]))
     (_, _, contexts), = state.query(node, "SELECT json, secrets, contexts FROM volume WHERE id = 'a'")
@@ -117,8 +107,8 @@ def test_rows_of_an_earlier_version_are_sealed():
         write_sql(("UPDATE volume SET json = ?", [json.dumps(dict(row, WriteClaims=claims))]),
                   ("ALTER TABLE volume DROP COLUMN secrets",), ("ALTER TABLE volume DROP COLUMN contexts",),
                   ("PRAGMA user_version = 4",))
-        case.equal({text for _, text in found_in_files(SECRET, FLAG, '"PublishContext"')}, {SECRET, FLAG, '"PublishContext"'})
-    case.until(lambda: found_in_files(SECRET, FLAG, '"PublishContext"') == [], 20, "no secret in a file")
+        case.equal({text for _, text in state.files_with(node, SECRET, FLAG, '"PublishContext"')}, {SECRET, FLAG, '"PublishContext"'})
+    case.until(lambda: state.files_with(node, SECRET, FLAG, '"PublishContext"') == [], 20, "no secret in a file")
     case.equal(state.volume(node, "a")["Secrets"], SECRETS)
     case.until(lambda: state.query(node, "SELECT 1 FROM meta WHERE key = 'log_has_secrets'") == [], 20, "the end of the upgrade")
     release("a")
