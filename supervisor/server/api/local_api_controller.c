@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/volume/call_args.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/server/job/local_marks.h"
@@ -147,7 +148,7 @@ read_snapshot(struct sup *sup, struct api_req *req, struct csi_volume *ret, cons
 		string_map_set(&ret->secrets, lv->vol.secrets.v[i].key, lv->vol.secrets.v[i].value);
 	merge_map(&ret->secrets, json_object_get(s, "Secrets"));
 	merge_map(&ret->parameters, json_object_get(s, "Parameters"));
-	return 0;
+	return call_args_check(ret, e);
 }
 
 void
