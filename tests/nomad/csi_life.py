@@ -276,6 +276,18 @@ def replace(p):
     case.equal(p.running("writer") != old, True, "a new alloc")
 
 
+def drain(p):
+    """The node is drained of the user and of the driver, and is used again."""
+    me, = [n["ID"] for n in p.ask("/v1/nodes") if n["Name"] == p.name]
+    old = p.running("writer")
+    p.do("/v1/node/%s/drain" % me, {"DrainSpec": {"Deadline": 120 * S}})
+    case.until(lambda: not p.ask("/v1/node/" + me)["DrainStrategy"], 150, "the end of the drain")
+    case.until(lambda: not p.mounts(), 60, "the volume to be unmounted")
+    p.do("/v1/node/%s/eligibility" % me, {"Eligibility": "eligible"})
+    case.until(lambda: p.allocs("plugin") and p.healthy(), 90, "the driver to be healthy again")
+    case.equal(p.running("writer") != old, True, "a new alloc")
+
+
 def stop(p):
     p.stop("writer")
     p.free("data")
@@ -365,6 +377,7 @@ STEPS = [
     ("restart agent", restart),
     ("upgrade driver", upgrade),
     ("replace user", replace),
+    ("drain", drain),
     ("stop", stop),
     ("expand unused", expand_unused),
     ("snapshot", snapshots),
