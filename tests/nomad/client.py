@@ -111,6 +111,15 @@ class Original:
             with contextlib.suppress(OSError), open("/proc/%s/environ" % pid, "rb") as f:
                 if self.dir.encode() + b"/data/alloc" in f.read():
                     found.append(int(pid))
+        return found + self.grouped()
+
+    def grouped(self):
+        """Returns the processes in its cgroups: tasks with a root of their own name no path of the machine."""
+        found = []
+        for path in cgroups():
+            if path not in self.before and "/nomad/" in path:
+                with contextlib.suppress(OSError), open(path + "/cgroup.procs", encoding="ascii") as f:
+                    found += [int(pid) for pid in f.read().split()]
         return found
 
     def log(self):
