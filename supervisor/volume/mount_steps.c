@@ -62,7 +62,7 @@ static const struct mount_action *const settling = &way_out[5], *const gone = &w
 /*
  * Returns another mount that uses the staged volume; NULL if there is none. For a mount that is
  * being unmounted, one that has come to unstaging is none: it may have left that to this mount, and
- * is only checked for late effects.
+ * is only checked for late effects. Nor is one that is settling.
  */
 static const struct mount *
 other_user(const struct mount *m)
@@ -70,7 +70,7 @@ other_user(const struct mount *m)
 	struct mount *o = NULL;
 
 	while ((o = mount_next_of_volume(m, o)))
-		if (o != m && o->begun && o->rec.stages && o->step != MOUNT_GONE &&
+		if (o != m && o->begun && o->rec.stages && o->step != MOUNT_GONE && !o->settling &&
 		    !(m->unmounting && o->step == MOUNT_UNSTAGING) &&
 		    str_eq(o->rec.staging, m->rec.staging))
 			return o;

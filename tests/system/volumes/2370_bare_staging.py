@@ -10,8 +10,8 @@ MODE = {"AccessMode": "multi-node-multi-writer", "AttachmentMode": "block-device
 
 
 def start_plugin():
-    script = 'CSI_BAD_DEVICE=%s exec %s "$${CSI_ENDPOINT#unix://}" requests=%s' % (
-        disk.path, os.path.join(build_dir(), "tests", "csi_bad"), requests)
+    script = 'CSI_BAD_DEVICE=%s exec %s "$${CSI_ENDPOINT#unix://}" requests=%s rules=%s' % (
+        disk.path, os.path.join(build_dir(), "tests", "csi_bad"), requests, rules)
     node.register(api.job("plugin", "/bin/sh", ["-c", script], CSIPluginConfig={"ID": "disks", "Type": "monolith", "MountDir": "/csi"}))
     wait_healthy()
 
@@ -63,13 +63,32 @@ def test_the_last_user_unstages():
     case.equal(counts(), [2, 4, 3, 1])
     node.purge("four")
     case.until(lambda: counts() == [2, 4, 4, 2], 20, "the unmount")
+
+
+def test_the_last_user_unstages_while_another_waits_for_late_effects():
+    """The first unpublish of one has an unknown effect, so its mount is looked at once more after 2 s. Meanwhile two ends too."""
+    for name in ("one", "two"):
+        use(name)
+    before = counts()
+    case.write(rules, "NodeUnpublishVolume=once:14\n")
+    node.do("DELETE", "/v1/job/one?purge=true")
+    case.until(lambda: counts()[2] == before[2] + 2, 20, "the unpublish and its repetition")
+    case.write(rules, "")
+    node.do("DELETE", "/v1/job/two?purge=true")
+    case.until(lambda: counts()[2:] == [before[2] + 3, before[3] + 1], 20, "the last unmount")
+    case.until(lambda: node.ask("/v1/allocations") == [a for a in node.ask("/v1/allocations") if a["JobID"] == "plugin"], 30, "their allocs")
+
+
+def test_no_leaks_are_left():
     node.do("DELETE", "/v1/volume/csi/disk/delete")
     node.purge("plugin")
     case.until(lambda: node.ask("/v1/agent/leaks") == [], 20, "no leaks")
 
 
 base = case.directory()
-requests = base + "/requests"
+requests, rules = base + "/requests", base + "/rules"
+case.write(rules, "")
+os.chmod(rules, 0o666)
 with open(requests, "w", encoding="ascii"):
     os.chmod(base, 0o777)
     os.chmod(requests, 0o666)
