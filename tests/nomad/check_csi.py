@@ -16,7 +16,7 @@ import csi_calls  # noqa: E402
 import csi_life  # noqa: E402
 import csi_nodes  # noqa: E402
 
-TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "csi.md")
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "differences.md")
 ATTACH = ("-enable-attach", "-check-volume-lifecycle", "-attach-limit=3")
 # What servers and the original client cannot do with this driver. Servers take a request without mount options for a change of them; the client
 # has a staging path for each kind of use, and the driver permits one.
@@ -49,7 +49,7 @@ def compare(theirs, ours, what):
 def in_a_cluster(*options):
     """Lives the whole life on three nodes, one after the other, and compares the calls. Returns the places."""
     with csi_nodes.three() as (server, agents):
-        places = {n: csi_life.Place(csi_life.Cluster(server), n, agents[n], options) for n in ("n3", "n1", "n2")}
+        places = {n: csi_life.Place(csi_life.Cluster(server), n, agents[n], options) for n in ("n1", "n2", "n3")}
         for name, place in places.items():
             print("    on " + name, flush=True)
             place.live(may_fail=ORIGINAL_FAILS if name == "n3" else SERVERS_FAIL)
@@ -57,8 +57,8 @@ def in_a_cluster(*options):
 
 
 def both(*options):
-    places = in_a_cluster(*options)
     single = alone(*options)
+    places = in_a_cluster(*options)
     wrong = compare(places["n3"], places["n1"], "in a cluster") + compare(places["n1"], places["n2"], "the second node") + \
         compare(places["n3"], single, "alone")
     case.equal(wrong, [], "differences without a reason in " + TABLE)

@@ -76,7 +76,7 @@ class Moves:
             self.server.do("/v1/node/%s/eligibility" % node, {"Eligibility": "eligible" if name in names else "ineligible"})
 
     def drain(self, name):
-        self.server.do("/v1/node/%s/drain" % self.ids[name], {"DrainSpec": {"Deadline": 120 * S}})
+        self.server.do("/v1/node/%s/drain" % self.ids[name], {"DrainSpec": {"Deadline": 120 * S, "IgnoreSystemJobs": True}})
         case.until(lambda: self.server.ask("/v1/node/" + self.ids[name])["DrainStrategy"] is None, 150, "the end of the drain of " + name)
 
     def begin(self, name):

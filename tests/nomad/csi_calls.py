@@ -42,7 +42,7 @@ class Call:
 
     def __init__(self, said, names):
         self.method = said["Method"].replace("/csi.v1.", "", 1).lstrip("/")
-        self.request = {k: names.replace(k, v) for k, v in flat(said["Request"] or {}).items()}
+        self.request = {k: names.replace(k, v) for k, v in flat(said["Request"] or {}).items() if k}
         self.error = names.replace("error", re.sub(r"rpc error: code = (\w+) desc = .*", r"\1", said["Error"] or "", flags=re.S))
 
     def __str__(self):
@@ -57,10 +57,10 @@ class Names:
         self.names, self.paths = names, {}
 
     def replace(self, member, text):
-        kind = {"staging_target_path": "staging", "target_path": "target", "volume_path": "path"}.get(member)
-        if kind and text:
-            count = sum(1 for known in self.paths.values() if known.startswith(kind))
-            return self.paths.setdefault(text, "%s%d" % (kind, count + 1))
+        if member == "staging_target_path" and text:
+            return self.paths.setdefault(text, "staging%d" % (len(self.paths) + 1))
+        if member in ("target_path", "volume_path") and text:
+            return "path"
         for word, instead in self.names.items():
             text = text.replace(word, instead)
         return ID.sub("ID", text)

@@ -96,14 +96,14 @@ class Place:
     def allocs(self, job):
         return sorted(self.ask("/v1/job/%s/allocations" % self.id(job)), key=lambda a: a["CreateIndex"])
 
-    def running(self, job):
-        """Waits until exactly one alloc of the job is to run, and runs. Returns its id."""
+    def running(self, job, other_than=None):
+        """Waits until exactly one alloc of the job is to run, and runs, and is not other_than. Returns its id."""
         def look():
             found = [a for a in self.allocs(job) if a["DesiredStatus"] == "run"]
             if found and all(a["ClientStatus"] == "failed" for a in found):
                 raise AssertionError(self.id(job) + " failed")
             wanted = [a for a in found if a["ClientStatus"] not in ("failed", "complete")]
-            return len(wanted) == 1 and wanted[0]["ClientStatus"] == "running" and wanted[0]["ID"]
+            return len(wanted) == 1 and wanted[0]["ClientStatus"] == "running" and wanted[0]["ID"] != other_than and wanted[0]["ID"]
         try:
             return case.until(look, 90, self.id(job) + " to run")
         except AssertionError as e:
@@ -170,15 +170,15 @@ class Place:
     def volume(self, name):
         return self.ask("/v1/volume/csi/" + self.id(name))
 
-    def use(self, job, volume, script, capability=FILES, read_only=False, options=None, env=None):
-        """Registers a job that uses the volume at /d. Returns its alloc once it runs."""
+    def use(self, job, volume, script, capability=FILES, read_only=False, options=None, instead=None):
+        """Registers a job that uses the volume at /d, instead of its alloc before. Returns its alloc once it runs."""
         request = {"Name": "v", "Type": "csi", "Source": self.id(volume), "ReadOnly": read_only, **capability}
         if options:
             request["MountOptions"] = options
-        self.run(api.job(self.id(job), "/bin/sh", ["-c", script + "; echo end; exec sleep 1000"], driver="exec", Env=env or {},
+        self.run(api.job(self.id(job), "/bin/sh", ["-c", script + "; echo end; exec sleep 1000"], driver="exec",
                          VolumeMounts=[{"Volume": "v", "Destination": "/d", "ReadOnly": read_only}],
                          group={"RestartPolicy": AGAIN, "Volumes": {"v": request}}))
-        alloc = self.running(job)
+        alloc = self.running(job, instead)
         self.wait_said(alloc, "end")
         return alloc
 
@@ -273,9 +273,7 @@ def upgrade(p):
 
 def replace(p):
     """A new version of the job: the volume is unmounted for the old alloc and mounted for the new one."""
-    old = p.running("writer")
-    p.use("writer", "data", WRITE + "; : changed")
-    case.equal(p.running("writer") != old, True, "a new alloc")
+    p.use("writer", "data", WRITE + "; : changed", instead=p.running("writer"))
 
 
 def drain(p):
@@ -287,7 +285,7 @@ def drain(p):
     case.until(lambda: not p.mounts(), 60, "the volume to be unmounted")
     p.do("/v1/node/%s/eligibility" % me, {"Eligibility": "eligible"})
     case.until(lambda: p.allocs("plugin") and p.healthy(), 90, "the driver to be healthy again")
-    case.equal(p.running("writer") != old, True, "a new alloc")
+    p.running("writer", other_than=old)
 
 
 def stop(p):
