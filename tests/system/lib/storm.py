@@ -40,7 +40,7 @@ class Storm:
         self.seeds = [queue.SimpleQueue() for _ in range(self.kinds)]
         for seed in range(first, first + count):
             self.seeds[seed % self.kinds].put(seed)
-        numbers = range(lanes) if count >= self.kinds else sorted({seed % self.kinds for seed in range(first, first + count)})
+        numbers = [n for n in range(max(lanes, self.kinds)) if not self.seeds[n % self.kinds].empty()]
         self.lock, self.killing = threading.Lock(), threading.Lock()
         self.kills, self.last_kill, self.rests_until, self.failures = collections.Counter(), {}, 0, []
         self.notes, self.happened, self.ending = {}, collections.deque(maxlen=400), False

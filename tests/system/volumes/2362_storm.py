@@ -9,7 +9,7 @@ import random
 
 from lib import case, storm
 
-COUNT, LANES = int(os.environ.get("STORM_COUNT") or 40), int(os.environ.get("STORM_LANES") or 8)
+COUNT, LANES = int(os.environ.get("STORM_COUNT") or 40), int(os.environ.get("STORM_LANES") or 10)
 SEED = int(os.environ.get("STORM_SEED") or random.randrange(1, 10**6))
 
 
