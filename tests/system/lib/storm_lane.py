@@ -179,7 +179,6 @@ class Lane(threading.Thread):
         self.say("deleting the volumes")
         for name in ("one", "many"):
             self.delete_volume(plan.volume(name))
-        self.plan = None
 
     def make_volume(self, name, mode):
         volume = {"ID": name, "Name": name, "ExternalID": name, "PluginID": self.plugin, "RequestedCapabilities": [
@@ -298,6 +297,10 @@ class Lane(threading.Thread):
                 self.run_sequence(plan)
             except BaseException as e:
                 self.storm.fail(self, plan, str(e) if isinstance(e, Failure) else traceback.format_exc())
+                for slot in self.used:
+                    self.storm.ask_once("DELETE", "/v1/job/%s?purge=true" % self.job(slot), None)
+            del self.storm.notes[seed]
             self.count_calls()
             self.done += 1
+        self.plan = None
         self.say("ended")
