@@ -144,14 +144,27 @@ print_plugin(const json_t *page)
 		    cli_json_str(plugin, "Condition/Message"));
 }
 
+/* The agent asks the plugin once a minute. */
+static void
+print_usage(const struct cli *cli, const json_t *usage)
+{
+	char when[CLI_TIME_SIZE];
+
+	cli_volume_print_used(usage);
+	cli_field("Reported", "%s", cli_time(cli, cli_json_int(usage, "Reported"), when));
+	cli_field("Report Failed", "%s", cli_json_str(usage, "Error"));
+}
+
 static void
 print_problems(const json_t *page)
 {
 	const json_t *problem;
 	size_t i;
 
-	if (json_array_size(cli_json_get(page, "Problems")) == 0)
+	if (json_array_size(cli_json_get(page, "Problems")) == 0) {
+		cli_head("Nothing disagrees");
 		return;
+	}
 	cli_head("Disagreements");
 	json_array_foreach (cli_json_get(page, "Problems"), i, problem)
 		cli_line("%s%s; %s", cli_json_true(problem, "Fixable") ? "[fixable] " : "",
@@ -165,7 +178,7 @@ print_page(struct cli *cli, const json_t *page)
 	cli_field("Namespace", "%s", cli_json_str(page, "Namespace"));
 	cli_field("External ID", "%s", cli_json_str(page, "ExternalID"));
 	print_plugin(page);
-	cli_volume_print_used(cli_json_get(page, "Usage"));
+	print_usage(cli, cli_json_get(page, "Usage"));
 	print_claims(cli, page);
 	print_mounts(cli, page);
 	print_problems(page);

@@ -61,7 +61,7 @@ def test_a_page_says_what_is_known():
     case.equal((plugin["Instances"], plugin["Healthy"], plugin["Listed"], plugin["PublishedNodes"], plugin["Condition"]),
                (1, 1, True, [plugin["NodeID"]], {"Abnormal": False, "Message": "the volume is normal"}))
     out = node.drover("volume", "doctor", "v-go").out
-    for part in (alloc[:8], "1 of 1 healthy", "Condition", "published", external_id("v-good")):
+    for part in (alloc[:8], "1 of 1 healthy", "Condition", "published", external_id("v-good"), "Nothing disagrees"):
         case.contains(out, part)
     case.equal("Disagreements" in out, False, out)
     out = node.drover("volume", "doctor").out
@@ -70,6 +70,16 @@ def test_a_page_says_what_is_known():
     case.contains(node.drover("volume", "doctor", "-json", "v-good").out, '"ClaimsKnown": true')
     end("good")
     case.equal((page("v-good")["Mounts"], page("v-good")["Claims"], problems("v-good")), ([], [], []))
+
+
+def test_the_fill_level_is_shown():
+    start("full")
+    case.until(lambda: page("v-full")["Usage"] and page("v-full")["Usage"]["Bytes"], 60, "the plugin to report the fill level")
+    case.equal(page("v-full")["Usage"]["Condition"], "normal")
+    out = node.drover("volume", "doctor", "v-full").out
+    for part in ("Used", "inodes", "Reported"):
+        case.contains(out, part)
+    end("full")
 
 
 def test_a_volume_that_is_not_mounted_any_more_is_published_again():
