@@ -17,17 +17,9 @@ from lib import api, case  # noqa: E402
 from lib.agent import arguments  # noqa: E402
 from lib.cluster import processes_of  # noqa: E402
 import s3_driver  # noqa: E402
+from s3_driver import READS, WRITES  # noqa: E402
 
 S = 10**9
-# Writes a file with the alloc's id, synchronously, and then says which files there are, whenever that changes.
-WRITES = """echo data of $NOMAD_ALLOC_ID | dd of=/d/$NOMAD_ALLOC_ID conv=fsync status=none || exit 1
-while :; do
-  now=$(cat /d/* 2>&1); [ "$now" = "$was" ] || echo "$now"; was=$now; sleep 0.2
-done"""
-READS = """if echo x 2>/dev/null > /d/x; then echo wrote; else echo read-only; fi
-while :; do
-  now=$(cat /d/* 2>&1); [ "$now" = "$was" ] || echo "$now"; was=$now; sleep 0.2
-done"""
 
 
 class Bed:
@@ -62,12 +54,15 @@ class Bed:
         return dict(collections.Counter(m for m, _ in self.calls()))
 
     def stored(self, volume):
-        """Returns {file: its text} of what the S3 server keeps of a volume."""
+        """Returns {file: its text, None for a directory} of what the S3 server keeps of a volume."""
         top = "%s/data/%s" % (self.storage.dir, volume)
         found = {}
         for name in (n for n in os.listdir(top) if not n.startswith(".")):
-            with open(top + "/" + name, encoding="utf-8") as f:
-                found[name] = f.read()
+            if os.path.isfile(top + "/" + name):
+                with open(top + "/" + name, encoding="utf-8") as f:
+                    found[name] = f.read()
+            else:
+                found[name] = None
         return found
 
     def plugin_is_healthy(self):
@@ -106,7 +101,7 @@ class Bed:
         for name in names:
             case.until(lambda n=name: not self.volume(n)["WriteAllocs"] and not self.volume(n)["ReadAllocs"], 60, "no claims of " + name)
             case.equal(self.node.ask("/v1/volume/csi/%s/claims" % name), [], "claims of " + name)
-        case.until(lambda: not [m for m in s3_driver.fuse_mounts() if "/per-alloc/" in m], 60, "no published volumes")
+            case.until(lambda n=name: not [m for m in s3_driver.fuse_mounts() if "/%s/" % n in m], 60, "no mounts of " + name)
 
     def release(self, volume, *jobs):
         for job in jobs:
@@ -127,14 +122,8 @@ class Bed:
         """Stops the driver and checks that nothing is left."""
         self.node.purge("plugin", 60)
         case.until(lambda: self.node.request("GET", "/v1/plugin/csi/s3").status == 404, 60, "no plugin")
-        case.until(lambda: not self.left(), 60, "an empty directory csi/")
+        case.until(lambda: not s3_driver.left(self.node.data), 60, "an empty directory csi/")
         case.equal(self.node.ask("/v1/agent/leaks"), [], "leaks")
-
-    def left(self):
-        """Returns files, sockets and directories of volumes and plugins that are left; the agent keeps a directory for each type."""
-        top = self.node.data + "/csi"
-        kept = [os.path.join(top, name) for name in ("node", "controller", "monolith", "sock", "sock/.trash")]
-        return [p for at, dirs, files in os.walk(top) for p in (os.path.join(at, f) for f in dirs + files) if p not in kept]
 
 
 @contextlib.contextmanager
@@ -248,6 +237,49 @@ def test_the_storage_refuses_and_fails():
         bed.wait_data(alloc, alloc)
         bed.release("data", "writer")
         bed.delete("data")
+        bed.end()
+
+
+def test_processes_are_killed_while_the_driver_mounts():
+    """The driver goes on mounting for the call that was broken off, also while it works on the call that repeats it."""
+    with Bed() as bed:
+        for killed in (("supervisor",), ("csi-helper",), ("supervisor", "csi-helper")):
+            bed.create("data")
+            os.killpg(bed.storage.process.pid, signal.SIGSTOP)
+            try:
+                bed.node.register(s3_driver.user("writer", "data", WRITES))
+                case.until(lambda: s3_driver.processes("geesefs"), 60, "a mounter")
+                for name in killed:
+                    bed.node.kill(name)
+                bed.node.wait_ready()
+            finally:
+                os.killpg(bed.storage.process.pid, signal.SIGCONT)
+            alloc, = bed.node.wait_running("writer", 1, 150)
+            bed.wait_data(alloc, alloc)
+            print("    %s killed: %d mounts" % (" and ".join(killed), len(s3_driver.fuse_mounts())), flush=True)
+            bed.release("data", "writer")
+            bed.delete("data")
+        bed.end()
+
+
+def test_volumes_of_one_bucket():
+    """The driver's ids of them contain a slash."""
+    with Bed() as bed:
+        parameters = {"mounter": "geesefs", "options": s3_driver.OPTIONS, "bucket": "shared"}
+        for name in ("one", "two"):
+            case.equal(bed.create(name, Parameters=parameters)["ExternalID"], "shared/" + name)
+        one, = bed.run("w-one", "one", WRITES)
+        two, = bed.run("w-two", "two", WRITES)
+        bed.wait_data(one, one)
+        bed.wait_data(two, two)
+        bed.node.refused(409, "", "DELETE", "/v1/volume/csi/one/delete")
+        bed.node.purge("w-one", 60)
+        bed.wait_unused("one")
+        bed.delete("one")
+        case.equal((sorted(bed.stored("shared")), bed.stored("shared/two")), (["two"], {two["ID"]: "data of %s\n" % two["ID"]}))
+        bed.node.refused(400, "CREATE_DELETE_SNAPSHOT", "PUT", "/v1/volumes/snapshot", {"Snapshots": [{"SourceVolumeID": "two", "Name": "s"}]})
+        bed.release("two", "w-two")
+        bed.delete("two")
         bed.end()
 
 
