@@ -67,8 +67,11 @@ class Bed:
         return self.wait_running(name, wanted or len(nodes))
 
     def wait_running(self, name, count):
+        """Waits until only this many allocs of the job's newest version run."""
+        version = self.server.ask("/v1/job/" + name)["Version"]
+
         def running():
-            found = [a for a in self.server.allocs(name) if a["DesiredStatus"] == "run"]
+            found = [a for a in self.server.allocs(name) if a["DesiredStatus"] == "run" and a["JobVersion"] == version]
             return found if len(found) == count and all(a["ClientStatus"] == "running" for a in found) else None
         try:
             return case.until(running, 150, "%d running allocations of %s" % (count, name))
