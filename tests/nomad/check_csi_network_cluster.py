@@ -40,8 +40,10 @@ class Bed:
 
     def run_plugin(self, version="1"):
         """The original client tells a raw_exec task the paths of a container, unless the job has those of the host."""
-        for job, nodes, base in (("plugin", OURS, ""), ("plugin-" + THEIRS, [THEIRS], self.original.dir + "/data/client/csi/monolith/s3")):
-            self.server.run(s3_driver.plugin(self.log, version, job, base), Type="system", Constraints=[on(*nodes)])
+        theirs = self.original.dir + "/data/client/csi/monolith/s3"
+        update = {"MaxParallel": 2, "MinHealthyTime": S}
+        for job, nodes, base in (("plugin", OURS, ""), ("plugin-" + THEIRS, [THEIRS], theirs)):
+            self.server.run(s3_driver.plugin(self.log, version, job, base, Update=update), Type="system", Constraints=[on(*nodes)])
 
     def wait_plugin(self, count=len(NODES)):
         def healthy():
