@@ -196,9 +196,10 @@ tell_lost(struct csi_step *s, const char *why)
 	/* The repair of another alloc's mount may have staged the volume. */
 	if (!why && lost == VOLUME_LOST_NOTHING && !s->lost)
 		return;
-	(void)snprintf(text, sizeof text, "csi_hook: volume %.128s %sit %s%s",
-	    str(s->request->source), describe_loss(s, lost),
-	    why ? "could not be mounted again yet: " : "is mounted again", why ? why : "");
+	(void)snprintf(text, sizeof text, "csi_hook: volume %.128s %sit %s%s %s%s",
+	    str(s->request->source), describe_loss(s, lost), why ? "could not be " : "is ",
+	    lost == VOLUME_LOST_STAGING ? "staged" : "mounted", why ? "again yet: " : "again",
+	    why ? why : "");
 	if (!s->lost || !why)
 		alloc_tell_tasks(s->ar, EVENT_HOOK_MESSAGE, text);
 	s->lost = why != NULL;

@@ -13,20 +13,13 @@
 #include "proto/ipc_records.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/core/sup.h"
+#include "supervisor/volume/volume_lost.h"
 
 int volumes_new(struct sup *sup, struct err *e); /* reads the rows */
 void volumes_free(struct sup *sup);
 
 /* With r >= 0, e is NULL or says what drover had to do by itself. */
 typedef void volume_cb(struct sup *sup, void *arg, int r, const struct err *e);
-
-/* What had become of a published volume when it was mounted again. */
-enum volume_lost {
-	VOLUME_LOST_NOTHING,
-	VOLUME_LOST_MOUNT,   /* somebody else had unmounted it */
-	VOLUME_LOST_STAGING, /* somebody else had unmounted the staging directory only */
-	VOLUME_LOST_SOURCE,  /* the process of its FUSE file system, or its device, is gone */
-};
 
 /* What a start request needs of one published volume. */
 struct volume_mount_state {
