@@ -328,24 +328,53 @@ on_unmounted(struct sup *sup, void *arg, int r, const void *msg, int fd, const s
 		mount_finish(m, r, e);
 		return;
 	}
-	(void)err_say(&m->note, -EBUSY,
-	    "plugin %s said that volume %s is %s, but it was still mounted: drover has unmounted "
-	    "it",
-	    m->rec.plugin, m->rec.volume_id, m->at->staging ? "unstaged" : "unpublished");
+	if (m->refused.code < 0)
+		(void)err_say(&m->note, -EBUSY,
+		    "the file system of volume %s has ended, and its plugin could not unmount it: "
+		    "drover has unmounted it",
+		    m->rec.volume_id);
+	else
+		(void)err_say(&m->note, -EBUSY,
+		    "plugin %s said that volume %s is %s, but it was still mounted: drover has "
+		    "unmounted it",
+		    m->rec.plugin, m->rec.volume_id, m->at->staging ? "unstaged" : "unpublished");
 	journal_warn(JOURNAL_VOLUME, ABOUT_MOUNT(m), "%s", m->note.msg);
 	remove_dir(m);
 }
 
-/* The plugin has said that the volume is not mounted, but it is: unmounts it without the plugin. */
+/* The plugin has said that the volume is not mounted, but it is, or cannot unmount what has ended:
+ * unmounts it without the plugin. */
 static void
 unmount_here(struct mount *m)
 {
-	struct mnt_volume_unmount_req req = { .place = place_of(m) };
+	struct mnt_volume_unmount_req req = { .place = place_of(m), .detach = m->refused.code < 0 };
 
 	req.has_proof = !m->at->staging && m->state.proof.mnt_id != 0;
 	if (req.has_proof)
 		req.proof = m->state.proof;
 	m->call = mnt_call_volume_unmount(m->sup, &req, on_unmounted, m);
+}
+
+static void
+on_refused_checked(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
+{
+	struct mount *m = arg;
+
+	m->call = 0;
+	if (r == -ENOTCONN)
+		unmount_here(m);
+	else
+		mount_finish(m, m->refused.code, &m->refused);
+}
+
+/* The plugin has refused, and the volume is mounted: perhaps its file system has ended, so that the
+ * plugin cannot look at it. */
+static void
+check_refused(struct mount *m)
+{
+	const struct mnt_volume_prove_req req = { .place = place_of(m), .block = m->rec.block };
+
+	m->call = mnt_call_volume_prove(m->sup, &req, on_refused_checked, m);
 }
 
 static void
@@ -356,6 +385,10 @@ on_dir_removed(struct sup *sup, void *arg, int r, const void *msg, int fd, const
 	m->call = 0;
 	if (r == -EBUSY && m->detached) {
 		unmount_here(m);
+		return;
+	}
+	if (r == -EBUSY && m->refused.code < 0) {
+		check_refused(m);
 		return;
 	}
 	if (r < 0) {
@@ -380,12 +413,12 @@ remove_dir(struct mount *m)
 
 /* --- calls to the plugin --- */
 
-/* Returns true if the plugin has refused to unpublish, and it is worth to look whether anything is
+/* Returns true if the plugin has refused to unmount, and it is worth to look whether anything is
  * mounted there at all. */
 static bool
 may_forgive(const struct mount *m, const CsiCallRep *rep, int r)
 {
-	return m->unmounting && !m->at->staging && mount_is_refused(rep, r);
+	return m->unmounting && mount_is_refused(rep, r);
 }
 
 static void
@@ -398,13 +431,17 @@ on_called(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct
 	m->detached = m->unmounting && r >= 0;
 	if (r >= 0 && !m->unmounting && m->at->staging)
 		note_bare(m);
-	if (r < 0 && may_forgive(m, rep, r))
-		m->refused = *e;
-	else if (r < 0) {
+	if (r < 0 && !may_forgive(m, rep, r)) {
 		mount_finish(m, r, e);
 		return;
 	}
-	mount_begin_next(m);
+	if (r < 0)
+		m->refused = *e;
+	/* A directory that is not mounted does not mean that nothing is staged. */
+	if (r < 0 && m->at->staging)
+		check_refused(m);
+	else
+		mount_begin_next(m);
 }
 
 static void

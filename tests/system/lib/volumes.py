@@ -59,6 +59,18 @@ class Node(api.Node):
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
             return [p for p in (line.split(" ")[4] for line in f) if "/per-alloc/" in p and "/%s/" % volume in p]
 
+    def fuse_processes(self):
+        """Returns the processes that serve FUSE file systems (bindfs) of the node's volumes."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as f:
+                    words = f.read().split(b"\0")
+            except OSError:
+                continue
+            if words[0] == b"bindfs" and self.data.encode() in b" ".join(words):
+                found.append(int(pid))
+        return found
 
 
 def job(name, volume, script, **more):

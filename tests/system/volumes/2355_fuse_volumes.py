@@ -59,20 +59,6 @@ def beat(name):
         return ""
 
 
-def daemons():
-    """Returns the processes that serve the node's file systems."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/cmdline" % pid, "rb") as f:
-                words = f.read().split(b"\0")
-        except OSError:
-            continue
-        if words[0] == b"bindfs" and node.data.encode() in b" ".join(words):
-            found.append(int(pid))
-    return found
-
-
 def said(name, text, task="t"):
     """Returns how often the task wrote this line."""
     return node.logs(users[name], task).decode().split("\n").count(text)
@@ -85,7 +71,7 @@ def wait_repaired(before, seconds=120):
     case.until(so, seconds, "the volume to be mounted again: %s %s\n%s\n%s" % (
         before, counts(), node.events(users["restarts"]["ID"]), node.events(users["told"]["ID"])))
     wait_writes("restarts", "raw")  # `told` has the old mount until it ends
-    case.equal(len(daemons()), 1, "processes of file systems")
+    case.equal(len(node.fuse_processes()), 1, "processes of file systems")
     case.equal((said("told", "started"), said("told", "started", "raw")), (1, 1), "starts of tasks that go on")
 
 
@@ -101,7 +87,7 @@ def calls():
 
 def test_the_file_system_ends_while_the_plugin_goes_on():
     before, made = counts(), len(calls())
-    (daemon,) = daemons()
+    (daemon,) = node.fuse_processes()
     os.kill(daemon, signal.SIGKILL)
     wait_repaired(before)
     for name in users:
@@ -134,11 +120,11 @@ def test_the_plugin_is_away_for_some_time_and_the_supervisor_restarts_meanwhile(
 
 
 def test_nothing_is_left():
-    os.kill(daemons()[0], signal.SIGKILL)  # nor of what has ended
+    os.kill(node.fuse_processes()[0], signal.SIGKILL)  # nor of what has ended
     for name in users:
         node.purge(name)
     case.until(lambda: node.ask("/v1/agent/leaks") == [], 60, "no leaks: %s" % node.ask("/v1/agent/leaks"))
-    case.equal((node.published("v"), daemons()), ([], []))
+    case.equal((node.published("v"), node.fuse_processes()), ([], []))
 
 
 if not os.path.exists("/dev/fuse"):
