@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_snapshot.c: drover volume snapshot create, delete, list; volumes that are known only to
- * plugins. Runs in: cli. */
+/* cli_snapshot.c: drover volume snapshot and group-snapshot create, delete, list; volumes that are
+ * known only to plugins. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +138,153 @@ cli_snapshot_delete(struct cli *cli, int argc, char **argv)
 		return cli_fail(cli, &e);
 	cli_say(cli, "Snapshot \"%s\" is deleted", argv[1]);
 	return CLI_OK;
+}
+
+/* Group snapshots. Plugins do not list them, but their snapshots. */
+
+static void
+group_cells(const struct cli *cli, struct cli_table *t, const json_t *s)
+{
+	cli_cell(t, "%s", cli_json_str(s, "GroupSnapshotID"));
+	snapshot_cells(cli, t, s);
+}
+
+static const struct cli_list groups = {
+	.none = "No group snapshots",
+	CLI_HEADS(
+	    "Group Snapshot ID", "Snapshot ID", "External Source ID", "Size", "Created", "Ready"),
+	.cells = group_cells,
+};
+
+/* Gets the snapshots of a group, or of all groups (group NULL), into *ret. */
+static int
+get_groups(struct cli *cli, const char *plugin, const char *group, json_t **ret, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/volumes/snapshot?plugin_id=%s", plugin);
+	cleanup_json json_t *all = NULL;
+	json_t *s;
+	size_t i;
+	int r = get_pages(cli, target, "Snapshots", &all, e);
+
+	if (r < 0)
+		return r;
+	*ret = json_array();
+	json_array_foreach (all, i, s) {
+		const char *id = cli_json_str(s, "GroupSnapshotID");
+
+		if (group ? strcmp(id, group) == 0 : *id != '\0')
+			(void)json_array_append(*ret, s);
+	}
+	return 0;
+}
+
+/* Returns the request path for a group: a request names all its snapshots. NULL with *e. */
+static char *
+group_target(struct cli *cli, const char *plugin, const char *group, struct err *e)
+{
+	cleanup_free char *base = cli_target(
+	    "/v1/volumes/group-snapshot?plugin_id=%s&group_snapshot_id=%s", plugin, group);
+	cleanup_json json_t *list = NULL;
+	struct text t = { 0 };
+	const json_t *s;
+	size_t i;
+
+	if (get_groups(cli, plugin, group, &list, e) < 0)
+		return NULL;
+	if (json_array_size(list) == 0) {
+		(void)err_say(
+		    e, -ENOENT, "plugin %s lists no snapshot of a group \"%s\"", plugin, group);
+		return NULL;
+	}
+	text_printf(&t, "%s", base);
+	json_array_foreach (list, i, s) {
+		cleanup_free char *id = cli_target("&snapshot_id=%s", cli_json_str(s, "ID"));
+
+		text_printf(&t, "%s", id);
+	}
+	return t.text;
+}
+
+static int
+print_group(struct cli *cli, int r, const json_t *answer, struct err *e)
+{
+	if (r == 0 && cli->json)
+		r = cli_json_print(answer, e);
+	else if (r == 0)
+		cli_list_print(cli, &groups, cli_json_get(answer, "Snapshots"));
+	return r < 0 ? cli_fail(cli, e) : CLI_OK;
+}
+
+int
+cli_group_snapshot_create(struct cli *cli, int argc, char **argv)
+{
+	cleanup_json json_t *ids = json_array(), *answer = NULL;
+	struct err e = { 0 };
+	int r = 0;
+
+	cli_volume_wait_for_plugin(cli);
+	for (int i = 2; r == 0 && i < argc; i++) {
+		cleanup_free char *id = NULL;
+
+		r = cli_id_resolve(cli, &cli_kind_volume, argv[i], &id, &e);
+		if (r == 0)
+			(void)json_array_append_new(ids, json_string(id));
+	}
+	if (r == 0)
+		r = cli_api_send_new(cli, "PUT", "/v1/volumes/group-snapshot",
+		    json_pack("{s:s, s:s, s:O}", "PluginID", argv[0], "Name", argv[1],
+			"SourceVolumeIDs", ids),
+		    &answer, &e);
+	return print_group(cli, r, answer, &e);
+}
+
+int
+cli_group_snapshot_status(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *target = NULL;
+	cleanup_json json_t *answer = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	cli_volume_wait_for_plugin(cli);
+	target = group_target(cli, argv[0], argv[1], &e);
+	r = target ? cli_api_get(cli, target, &answer, &e) : e.code;
+	return print_group(cli, r, answer, &e);
+}
+
+int
+cli_group_snapshot_delete(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *target = NULL;
+	struct err e = { 0 };
+
+	(void)argc;
+	cli_volume_wait_for_plugin(cli);
+	target = group_target(cli, argv[0], argv[1], &e);
+	if (!target || cli_api_send(cli, "DELETE", target, NULL, NULL, &e) < 0)
+		return cli_fail(cli, &e);
+	cli_say(cli, "Group snapshot \"%s\" is deleted", argv[1]);
+	return CLI_OK;
+}
+
+int
+cli_group_snapshot_list(struct cli *cli, int argc, char **argv)
+{
+	cleanup_json json_t *list = NULL;
+	struct err e = { 0 };
+	int r;
+
+	(void)argc;
+	(void)argv;
+	cli_volume_wait_for_plugin(cli);
+	r = options.plugin ? get_groups(cli, options.plugin, NULL, &list, &e)
+			   : err_say(&e, -EINVAL, "-plugin is missing: it names the plugin");
+	if (r == 0 && cli->json)
+		r = cli_json_print(list, &e);
+	else if (r == 0)
+		cli_list_print(cli, &groups, list);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 
 /* Volumes of a plugin. */

@@ -69,6 +69,7 @@ static const struct field rpc_csi_snapshot_fields[] = {
 	F_INT(size_bytes, "SizeBytes"),
 	F_INT(create_time, "CreateTime"),
 	F_BOOL(is_ready, "IsReady"),
+	F_STRING(group_id, "GroupSnapshotID", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 };
 MODEL_TYPE(rpc_csi_snapshot, rpc_csi_snapshot_fields, .name = "snapshot");
 #undef S

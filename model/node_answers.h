@@ -57,6 +57,7 @@ struct rpc_csi_rep {
 /* The answer of ControllerCreateSnapshot, and an entry of ControllerListSnapshots. */
 struct rpc_csi_snapshot {
 	char *id, *external_source_volume_id;
+	char *group_id;                  /* of the snapshots of several volumes, made together */
 	int64_t size_bytes, create_time; /* seconds */
 	bool is_ready;
 };

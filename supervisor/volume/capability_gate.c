@@ -34,6 +34,15 @@ static const struct {
 	GATE(DELETE_SNAPSHOT, CREATE_DELETE_SNAPSHOT),
 	GATE(LIST_SNAPSHOTS, LIST_SNAPSHOTS),
 #undef GATE
+#define GATE(call)                                                                                                   \
+	{                                                                                                            \
+		CSI_CALL_REQ__CALL_##call, PLUGIN_GROUP_CAPS,                                                        \
+		    CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT \
+	}
+	GATE(CREATE_VOLUME_GROUP_SNAPSHOT),
+	GATE(DELETE_VOLUME_GROUP_SNAPSHOT),
+	GATE(GET_VOLUME_GROUP_SNAPSHOT),
+#undef GATE
 };
 
 static bool

@@ -501,9 +501,29 @@ take_snapshot(const Csi__V1__Snapshot *from, struct rpc_csi_snapshots_rep *to)
 
 	str_set(&s->id, from->snapshot_id);
 	str_set(&s->external_source_volume_id, from->source_volume_id);
+	str_set(&s->group_id, from->group_snapshot_id);
 	s->size_bytes = from->size_bytes;
 	s->create_time = from->creation_time ? from->creation_time->seconds : 0;
 	s->is_ready = from->ready_to_use;
+}
+
+static const Csi__V1__VolumeGroupSnapshot *
+find_group(const CsiCallRep *rep)
+{
+	if (rep->answer_case == CSI_CALL_REP__ANSWER_CREATE_VOLUME_GROUP_SNAPSHOT)
+		return rep->create_volume_group_snapshot->group_snapshot;
+	if (rep->answer_case == CSI_CALL_REP__ANSWER_GET_VOLUME_GROUP_SNAPSHOT)
+		return rep->get_volume_group_snapshot->group_snapshot;
+	return NULL;
+}
+
+static void
+take_group(const Csi__V1__VolumeGroupSnapshot *from, struct rpc_csi_snapshots_rep *to)
+{
+	for (size_t i = 0; i < from->n_snapshots; i++) {
+		take_snapshot(from->snapshots[i], to);
+		str_set(&to->entries.v[i].group_id, from->group_snapshot_id);
+	}
 }
 
 /* Takes the snapshots of an answer. Returns false if it has no snapshot or list. */
@@ -513,6 +533,10 @@ take_snapshots(const CsiCallRep *rep, struct rpc_csi_snapshots_rep *to)
 	if (rep->answer_case == CSI_CALL_REP__ANSWER_CREATE_SNAPSHOT &&
 	    rep->create_snapshot->snapshot && *rep->create_snapshot->snapshot->snapshot_id) {
 		take_snapshot(rep->create_snapshot->snapshot, to);
+		return true;
+	}
+	if (find_group(rep) && *find_group(rep)->group_snapshot_id) {
+		take_group(find_group(rep), to);
 		return true;
 	}
 	if (rep->answer_case != CSI_CALL_REP__ANSWER_LIST_SNAPSHOTS)
@@ -591,4 +615,65 @@ snapshot_delete(struct sup *sup, const char *plugin, const char *id,
 	req.delete_snapshot = &delete;
 	c->done = cb;
 	send_call(sup, c, NULL, &req, on_done);
+}
+
+void
+group_snapshot_create(struct sup *sup, const struct csi_volume *vol, const char *name,
+    const struct strings *external_ids, snapshot_list_cb *cb, void *arg)
+{
+	Csi__V1__CreateVolumeGroupSnapshotRequest create =
+	    CSI__V1__CREATE_VOLUME_GROUP_SNAPSHOT_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	c->snapshots = cb;
+	create.name = (char *)(uintptr_t)name;
+	create.n_source_volume_ids = external_ids->n;
+	create.source_volume_ids = external_ids->v;
+	create.n_secrets = call_args_map(&args, &vol->secrets, &create.secrets);
+	create.n_parameters = call_args_map(&args, &vol->parameters, &create.parameters);
+	req.call_case = CSI_CALL_REQ__CALL_CREATE_VOLUME_GROUP_SNAPSHOT;
+	req.create_volume_group_snapshot = &create;
+	send_call(sup, c, vol, &req, on_snapshots);
+}
+
+void
+group_snapshot_get(struct sup *sup, const struct csi_volume *vol, const char *id,
+    const struct strings *snapshots, snapshot_list_cb *cb, void *arg)
+{
+	Csi__V1__GetVolumeGroupSnapshotRequest get =
+	    CSI__V1__GET_VOLUME_GROUP_SNAPSHOT_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	c->snapshots = cb;
+	get.group_snapshot_id = (char *)(uintptr_t)id;
+	get.n_snapshot_ids = snapshots->n;
+	get.snapshot_ids = snapshots->v;
+	get.n_secrets = call_args_map(&args, &vol->secrets, &get.secrets);
+	req.call_case = CSI_CALL_REQ__CALL_GET_VOLUME_GROUP_SNAPSHOT;
+	req.get_volume_group_snapshot = &get;
+	send_call(sup, c, vol, &req, on_snapshots);
+}
+
+void
+group_snapshot_delete(struct sup *sup, const struct csi_volume *vol, const char *id,
+    const struct strings *snapshots, volume_cb *cb, void *arg)
+{
+	Csi__V1__DeleteVolumeGroupSnapshotRequest delete =
+	    CSI__V1__DELETE_VOLUME_GROUP_SNAPSHOT_REQUEST__INIT;
+	struct controller_call *c = call_new(str(vol->plugin_id), arg);
+	cleanup_call_args struct call_args args = { 0 };
+	CsiCallReq req = CSI_CALL_REQ__INIT;
+
+	c->done = cb;
+	delete.group_snapshot_id = (char *)(uintptr_t)id;
+	delete.n_snapshot_ids = snapshots->n;
+	delete.snapshot_ids = snapshots->v;
+	delete.n_secrets = call_args_map(&args, &vol->secrets, &delete.secrets);
+	req.call_case = CSI_CALL_REQ__CALL_DELETE_VOLUME_GROUP_SNAPSHOT;
+	req.delete_volume_group_snapshot = &delete;
+	send_call(sup, c, vol, &req, on_done);
 }

@@ -65,6 +65,15 @@ void snapshot_list(struct sup *sup, const char *plugin, int64_t max, const char 
  * snapshot. */
 void snapshot_create(struct sup *sup, const struct csi_volume *vol, const char *name,
     snapshot_list_cb *cb, void *arg);
+/* Makes a group snapshot of volumes of one plugin: snapshots of the same moment. *vol has
+ * plugin_id, and secrets and parameters for the call. */
+void group_snapshot_create(struct sup *sup, const struct csi_volume *vol, const char *name,
+    const struct strings *external_ids, snapshot_list_cb *cb, void *arg);
+/* id and snapshots are the plugin's, and complete. *vol as above, without parameters. */
+void group_snapshot_get(struct sup *sup, const struct csi_volume *vol, const char *id,
+    const struct strings *snapshots, snapshot_list_cb *cb, void *arg);
+void group_snapshot_delete(struct sup *sup, const struct csi_volume *vol, const char *id,
+    const struct strings *snapshots, volume_cb *cb, void *arg);
 /* A snapshot that the plugin does not know counts as deleted. */
 void snapshot_delete(struct sup *sup, const char *plugin, const char *id,
     const struct string_map *secrets, volume_cb *cb, void *arg);

@@ -98,7 +98,7 @@ START_TEST(every_error_names_call_plugin_and_code)
 
 	for (uint32_t status = 0; status < 20; status++)
 		for (CsiCallReq__CallCase call = CSI_CALL_REQ__CALL_PROBE;
-		     call <= CSI_CALL_REQ__CALL_NODE_EXPAND_VOLUME; call++) {
+		     call <= CSI_CALL_REQ__CALL_GET_VOLUME_GROUP_SNAPSHOT; call++) {
 			struct csi_outcome o = csi_outcome(call, status);
 			CsiCallRep rep = CSI_CALL_REP__INIT;
 			struct err e = { 0 };

@@ -193,3 +193,129 @@ local_api_delete_snapshot(struct sup *sup, struct api_req *req)
 	local_api_read_secrets(req, &vol.secrets);
 	snapshot_delete(sup, plugin, id, &vol.secrets, on_snapshot_deleted, req);
 }
+
+/* --- group snapshots --- */
+
+/* Adds the volume's secrets and external id to those of the call. */
+static int
+add_source(
+    const struct local_volume *lv, struct csi_volume *call, struct strings *ids, struct err *e)
+{
+	const struct string_map *secrets = &lv->vol.secrets;
+
+	if (!str_eq(lv->vol.plugin_id, call->plugin_id))
+		return err_say(e, -EINVAL, "volume \"%s\" is of plugin \"%s\", not \"%s\"",
+		    lv->vol.id, str(lv->vol.plugin_id), call->plugin_id);
+	for (size_t i = 0; i < secrets->n; i++) {
+		const char *key = secrets->v[i].key, *value = str(secrets->v[i].value);
+		const char *other = string_map_get(&call->secrets, key);
+
+		if (other && strcmp(other, value) != 0)
+			return err_say(e, -EINVAL,
+			    "volume \"%s\" has another secret \"%.64s\" than the volumes before: a "
+			    "group snapshot has one",
+			    lv->vol.id, key);
+		string_map_set(&call->secrets, key, value);
+	}
+	call->secrets_lost |= lv->vol.secrets_lost;
+	strings_add(ids, lv->vol.external_id);
+	return 0;
+}
+
+/* Reads {"PluginID", "Name", "SourceVolumeIDs", "Secrets", "Parameters"}. */
+static int
+read_group(struct sup *sup, struct api_req *req, struct csi_volume *call, struct strings *ids,
+    struct err *e)
+{
+	json_t *body = api_body_object(req, e), *item;
+	const json_t *sources = json_object_get(body, "SourceVolumeIDs");
+	size_t i;
+	int r = 0;
+
+	if (!body)
+		return -EINVAL;
+	str_set(&call->plugin_id, json_string_value(json_object_get(body, "PluginID")));
+	str_set(&call->name, json_string_value(json_object_get(body, "Name")));
+	if (!*str(call->plugin_id) || !*str(call->name) || json_array_size(sources) == 0)
+		return err_say(e, -EINVAL, "PluginID, Name or SourceVolumeIDs is missing");
+	str_set(&call->id, call->name);
+	json_array_foreach (sources, i, item) {
+		const char *id = json_string_value(item);
+		const struct local_volume *lv =
+		    id ? local_volume_find(local_of_sup(sup), api_namespace(req), id) : NULL;
+
+		if (r < 0)
+			break;
+		r = lv && *str(lv->vol.external_id)
+			? add_source(lv, call, ids, e)
+			: err_say(e, -ENOENT, "volume not found: %.140s", str(id));
+	}
+	merge_map(&call->secrets, json_object_get(body, "Secrets"));
+	merge_map(&call->parameters, json_object_get(body, "Parameters"));
+	return r;
+}
+
+void
+local_api_create_group(struct sup *sup, struct api_req *req)
+{
+	cleanup_done(csi_volume) struct csi_volume call;
+	struct strings ids = { 0 };
+	struct err e = { 0 };
+	int r;
+
+	csi_volume_init(&call);
+	r = read_group(sup, req, &call, &ids, &e);
+	if (r < 0)
+		api_reply_error(req, local_api_volume_status(r), "%s", e.msg);
+	else if (check_plugin(sup, req, call.plugin_id))
+		group_snapshot_create(sup, &call, call.name, &ids, on_snapshots, req);
+	strings_done(&ids);
+}
+
+/* Reads the query's group and its snapshots. Returns its id, or NULL after an answer. */
+static const char *
+read_group_query(
+    struct sup *sup, struct api_req *req, struct csi_volume *call, struct strings *snapshots)
+{
+	const char *id = str(api_query(req, "group_snapshot_id")), *snapshot;
+
+	str_set(&call->plugin_id, check_plugin(sup, req, api_query(req, "plugin_id")));
+	if (!call->plugin_id)
+		return NULL;
+	for (unsigned i = 0; (snapshot = api_query_nth(req, "snapshot_id", i)); i++)
+		strings_add(snapshots, snapshot);
+	local_api_read_secrets(req, &call->secrets);
+	if (*id && snapshots->n > 0)
+		return id;
+	api_reply_error(
+	    req, 400, "group_snapshot_id, or the snapshot_id of each snapshot, is missing");
+	return NULL;
+}
+
+void
+local_api_get_group(struct sup *sup, struct api_req *req)
+{
+	cleanup_done(csi_volume) struct csi_volume call;
+	struct strings snapshots = { 0 };
+	const char *id;
+
+	csi_volume_init(&call);
+	id = read_group_query(sup, req, &call, &snapshots);
+	if (id)
+		group_snapshot_get(sup, &call, id, &snapshots, on_snapshots, req);
+	strings_done(&snapshots);
+}
+
+void
+local_api_delete_group(struct sup *sup, struct api_req *req)
+{
+	cleanup_done(csi_volume) struct csi_volume call;
+	struct strings snapshots = { 0 };
+	const char *id;
+
+	csi_volume_init(&call);
+	id = read_group_query(sup, req, &call, &snapshots);
+	if (id)
+		group_snapshot_delete(sup, &call, id, &snapshots, on_snapshot_deleted, req);
+	strings_done(&snapshots);
+}
