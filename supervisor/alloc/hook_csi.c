@@ -22,6 +22,7 @@
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/source/source.h"
 #include "supervisor/volume/plugin_task.h"
+#include "supervisor/volume/volume_stats.h"
 #include "supervisor/volume/volumes.h"
 
 /* How long an alloc waits for its plugins: twice the default health_timeout of a plugin. */

@@ -11,6 +11,7 @@
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/volume/mount_record.h"
 #include "supervisor/volume/plugin_calls.h"
+#include "supervisor/volume/volume_stats.h"
 #include "supervisor/volume/volumes.h"
 
 /* The state of a mount; the number is in its row. A step in -ING that a crash interrupts is done

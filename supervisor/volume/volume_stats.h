@@ -28,6 +28,14 @@ typedef void volume_stats_cb(struct sup *sup, void *arg);
 void volume_stats_ask(
     struct sup *sup, const char *namespace, const char *id, volume_stats_cb *cb, void *arg);
 
+/* Called when the volume has become abnormal or almost full, or is not any more: text is a
+ * sentence. */
+typedef void volume_state_cb(
+    struct sup *sup, const struct id *alloc, const char *alias, const char *text);
+void volumes_report_state(struct sup *sup, volume_state_cb *cb);
+/* Returns how many volumes of this plugin are mounted, or being mounted or unmounted. */
+size_t volumes_of_plugin(struct sup *sup, const char *plugin);
+
 /* For volumes.c and mount.c: */
 struct volume_stats *volume_stats_new(struct sup *sup);
 void volume_stats_free(struct volume_stats *vs); /* ignores NULL */

@@ -100,8 +100,6 @@ bool volume_get_mounted(
     struct sup *sup, const struct sup_alloc *sa, const char *alias, struct csi_volume *ret);
 /* Return true if there is any mount: by this plugin of this kind, of this alloc. */
 bool volume_plugin_has_mounts(struct sup *sup, const char *plugin, enum csi_plugin_kind kind);
-/* Returns how many volumes of this plugin are mounted, or being mounted or unmounted. */
-size_t volumes_of_plugin(struct sup *sup, const char *plugin);
 bool volume_alloc_has_mounts(struct sup *sup, const struct sup_alloc *sa);
 /* Returns true if this volume is mounted, or will be, for the alloc of this id (a UUID). */
 bool volume_is_mounted_for(
@@ -124,11 +122,6 @@ void volumes_report_grown(struct sup *sup, volume_grown_cb *cb);
  * volume_lost), and once a minute until it has succeeded. */
 typedef void volume_lost_cb(struct sup *sup, const struct id *alloc, const char *alias);
 void volumes_report_lost(struct sup *sup, volume_lost_cb *cb);
-/* Called when the volume has become abnormal or almost full, or is not any more: text is a
- * sentence. */
-typedef void volume_state_cb(
-    struct sup *sup, const struct id *alloc, const char *alias, const char *text);
-void volumes_report_state(struct sup *sup, volume_state_cb *cb);
 /* After a restart: undoes the mounts of allocs that no hook will unmount. has_hooks() gets NULL for
  * an alloc that does not exist. */
 void volumes_undo_left(struct sup *sup, bool (*has_hooks)(const struct sup_alloc *sa));
@@ -139,8 +132,7 @@ void volumes_compare_soon(struct sup *sup);
 /* At the end of a drain: logs a warning for each mount that is left. */
 void volumes_warn_left(struct sup *sup);
 
-/* For leaks: returns true if a row explains this path below <data>/csi ("node/hp/staging/v/rw-…").
- */
+/* For leaks: returns true if a row explains this path below <data>/csi ("node/hp/staging/v/rw"). */
 bool volume_path_is_known(struct sup *sup, const char *path);
 /* Calls found() with the path, below the data directory, of each published volume that is not
  * mounted any more, because someone else unmounted it. A block device may be no mount. Returns 0 or

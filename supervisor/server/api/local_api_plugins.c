@@ -8,6 +8,7 @@
 #include "supervisor/volume/capability_gate.h"
 #include "supervisor/volume/controller_calls.h"
 #include "supervisor/volume/plugins.h"
+#include "supervisor/volume/volume_stats.h"
 #include "supervisor/volume/volumes.h"
 
 /* Returns true if p is the first instance with its id. */
