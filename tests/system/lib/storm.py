@@ -23,7 +23,8 @@ from .storm_lane import Lane
 
 MS_BIND = 4096
 GAP_S = 1.5       # between kills of one process: it must do some work, and the launcher waits before it restarts what ends at once
-REST = 6          # between kills of any, the agent works at least this many times as long as it needed to answer after the last kill
+REST = 2          # between kills of any, the agent works at least this many times as long as it needed to use a plugin after the last kill
+REST_MAX_S = 10   # a plugin whose rules kill it may never be healthy
 FAILURES_MAX = 5  # then no further sequence begins
 
 
@@ -59,30 +60,35 @@ class Storm:
 
     # --- what lanes ask for ---
 
-    def kill(self, process):
-        """Kills a process of the agent, unless one was killed a moment ago."""
+    def kill(self, process, is_well):
+        """Kills a process of the agent, unless one was killed a moment ago. The agent may then work until is_well() and some time more."""
         with self.killing:
             now = time.monotonic()
-            if now < max(self.rests_until, self.last_kill.get(process, 0) + GAP_S):
+            if now < max(self.rests_until, self.last_kill.get(process, 0) + GAP_S) or not self.kill_now(process):
                 return
-            if process == "launcher":
-                with self.node.reviving:
-                    self.node.kill_launcher()
-                    self.node.start()
-            else:
-                pid = self.node.processes().get(process)  # csi-helper and others run only while they are used
-                if not pid:
-                    return
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            self.rest(process, now)
+            self.rests_until = now + REST_MAX_S * REST
+        self.rest(process, now, is_well)
 
-    def rest(self, killed, since):
-        """Counts a kill, and lets the agent work for a while before the next."""
+    def kill_now(self, process):
+        if process == "launcher":
+            with self.node.reviving:
+                self.node.kill_launcher()
+                self.node.start()
+            return True
+        pid = self.node.processes().get(process)  # csi-helper and others run only while they are used
+        with contextlib.suppress(ProcessLookupError):
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+        return bool(pid)
+
+    def rest(self, killed, since, is_well):
+        """Counts a kill, and decides when the next may be."""
         self.tell("kill " + killed, killed)
-        self.node.request("GET", "/v1/agent/health")
         self.last_kill[killed] = time.monotonic()
-        self.rests_until = self.last_kill[killed] + REST * (self.last_kill[killed] - since)
+        while time.monotonic() < since + REST_MAX_S and not is_well():
+            time.sleep(0.1)
+        now = time.monotonic()
+        self.rests_until = now + REST * (now - since)
 
     def kill_executor(self, allocs):
         ids = {a["ID"] for a in allocs}
@@ -102,7 +108,7 @@ class Storm:
                 os.kill(pid, signal.SIGKILL)
             self.tell("kill plugin " + what, "plugin")
 
-    def reboot(self):
+    def reboot(self, is_well):
         """All processes end at once, mounts are lost, and the records are of another boot."""
         with self.killing:
             began = time.monotonic()
@@ -115,7 +121,8 @@ class Storm:
                 for point in reversed(points):
                     helper.umount(point, 2)
                 self.node.start()
-            self.rest("reboot", began)
+            self.rests_until = time.monotonic() + REST_MAX_S * REST
+        self.rest("reboot", began, is_well)
 
     def ask_once(self, method, path, body):
         """A request whose failure does not matter."""

@@ -155,9 +155,9 @@ class Lane(threading.Thread):
         elif step == "kill" and what == "executor":
             self.storm.kill_executor(self.allocs(self.used))
         elif step == "kill":
-            self.storm.kill(what)
+            self.storm.kill(what, self.is_healthy)
         elif step == "reboot":
-            self.storm.reboot()
+            self.storm.reboot(self.is_healthy)
 
     def run_sequence(self, plan):
         self.plan, self.used, self.ids, self.silent = plan, set(), set(), set()
