@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alloc_kill.c: stops the tasks of an alloc: after the group's shutdown_delay the leader, then the
- * other tasks, then the sidecars; poststop tasks run after them. Runs in: supervisor.
+ * alloc_kill.c: stops the tasks of an alloc: after the group's shutdown_delay, and after a CSI
+ * plugin has unmounted the volumes of other allocs that end, the leader, then the other tasks, then
+ * the sidecars; poststop tasks run after them. Runs in: supervisor.
  */
 #include "supervisor/alloc/alloc_kill.h"
 
@@ -11,6 +12,12 @@
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/core/sup_timer.h"
+#include "supervisor/volume/plugin_leave.h"
+
+/* How often it is looked whether a plugin is still needed, and how long volumes of allocs that have
+ * ended are waited for: a plugin that cannot unmount them must not run for ever. */
+#define VOLUMES_LOOK_USEC 200000
+#define VOLUMES_MAX_MS    60000
 
 /* Returns the step that stops this task; KILL_OVER: no step does. */
 static enum kill_step
@@ -81,6 +88,41 @@ delay_left_ns(struct alloc_runner *ar)
 	return left < delay ? left : delay;
 }
 
+static enum plugin_leave
+volumes_left(const struct alloc_runner *ar)
+{
+	enum plugin_leave most = PLUGIN_LEAVE_FREE;
+
+	for (unsigned i = 0; i < ar->n_tasks; i++) {
+		const struct csi_plugin_block *b = ar->tasks[i].task->csi_plugin;
+		enum plugin_leave left = PLUGIN_LEAVE_FREE;
+
+		if (b && b->type != CSI_PLUGIN_CONTROLLER && ar->tasks[i].run)
+			left = plugin_leave(ar->sup, str(b->id), &ar->sa->id);
+		if (left > most)
+			most = left;
+	}
+	return most;
+}
+
+/* Returns whether a plugin is still needed; it is looked again soon. */
+static bool
+volumes_wait(struct alloc_runner *ar)
+{
+	enum plugin_leave left = alloc_skips_delay(ar) ? PLUGIN_LEAVE_FREE : volumes_left(ar);
+
+	if (left != PLUGIN_LEAVE_ENDED)
+		ar->kill.waits_since_ms = 0;
+	else if (ar->kill.waits_since_ms == 0)
+		ar->kill.waits_since_ms = clock_ms();
+	if (left == PLUGIN_LEAVE_FREE ||
+	    (left == PLUGIN_LEAVE_ENDED && clock_ms() - ar->kill.waits_since_ms > VOLUMES_MAX_MS))
+		return false;
+	sup_timer_set(
+	    ar->sup, &ar->kill.timer, CLOCK_MONOTONIC, VOLUMES_LOOK_USEC, on_delay_over, ar);
+	return true;
+}
+
 void
 alloc_kill(struct alloc_runner *ar)
 {
@@ -97,8 +139,12 @@ alloc_kill(struct alloc_runner *ar)
 	if (sup_timer_is_set(&ar->kill.timer) && has_run(ar))
 		return;
 	sup_timer_cancel(&ar->kill.timer);
-	while (ar->kill.step < KILL_OVER && !step_waits(ar, ar->kill.step))
+	while (ar->kill.step < KILL_OVER) {
+		if (ar->kill.step == KILL_VOLUMES ? volumes_wait(ar)
+						  : step_waits(ar, ar->kill.step))
+			return;
 		ar->kill.step++;
+	}
 }
 
 void

@@ -44,7 +44,8 @@ struct task_runner {
 /* The tasks that each step stops; a step begins when the tasks of the step before have ended. */
 enum kill_step {
 	KILL_NOT,
-	KILL_DELAY, /* the group's shutdown_delay */
+	KILL_DELAY,   /* the group's shutdown_delay */
+	KILL_VOLUMES, /* a CSI plugin unmounts volumes of allocs that end */
 	KILL_LEADER,
 	KILL_OTHERS,
 	KILL_SIDECARS,
@@ -54,8 +55,9 @@ enum kill_step {
 /* alloc_kill.c writes it. */
 struct alloc_kill {
 	enum kill_step step;
-	struct sup_timer timer; /* the group's shutdown_delay */
-	int64_t after_ns;       /* the end of that delay, by CLOCK_REALTIME; 0: it has not begun */
+	struct sup_timer timer;  /* of KILL_DELAY and KILL_VOLUMES */
+	int64_t after_ns;        /* the end of that delay, by CLOCK_REALTIME; 0: it has not begun */
+	uint64_t waits_since_ms; /* volumes of ended allocs are waited for; 0: they are not */
 };
 
 struct alloc_runner {

@@ -125,7 +125,11 @@ say_runner(const struct alloc_runner *ar, struct causes *c)
 		    "The agent was restarted, and takes over its tasks, which ran before.");
 		return;
 	}
-	if (sup_timer_is_set(&ar->kill.timer))
+	if (ar->kill.step == KILL_VOLUMES)
+		causes_add(c, 0, "",
+		    "It is stopping: it is a CSI plugin, and keeps running until the volumes of "
+		    "allocations that end are unmounted, at most 60 s after their end.");
+	else if (sup_timer_is_set(&ar->kill.timer))
 		causes_add(c, 0, "",
 		    "It is stopping: it keeps running during the shutdown_delay of its group.");
 	say_hook(ar, c);
