@@ -18,6 +18,7 @@ chmod 0777 /srv/nfs
 install -m 0755 nfsplugin nfsplugin-old /var/lib/driver/
 echo '/srv/nfs 127.0.0.1(rw,no_root_squash,no_subtree_check,fsid=0,insecure)' >/etc/exports
 systemctl start nfs-server
+exportfs -ra
 cat >/etc/drover/agent.hcl <<'END'
 plugin "raw_exec" {
   config { enabled = true }

@@ -24,9 +24,10 @@ def plugin_job(program, driver):
     made = api.job("nfs", driver=driver, group={"Tasks": []})
     group, = made["Job"]["TaskGroups"]
     made["Job"]["Type"] = "service"
+    group["RestartPolicy"] = {"Attempts": 100, "Interval": 3600 * S, "Delay": S, "Mode": "fail"}
     path = "/var/lib/driver/"
     script = ('exec %s%s --endpoint=$$CSI_ENDPOINT --nodeid=$${node.unique.id} --v=5 --working-mount-dir=$$NOMAD_TASK_DIR '
-              '--mount-permissions=0777 --use-tar-command-in-snapshot=true').replace("$$", "$")
+              '--mount-permissions=0777').replace("$$", "$")
     more = {}
     if driver == "exec":
         group["Volumes"] = {"driver": {"Name": "driver", "Type": "host", "Source": "driver", "ReadOnly": True}}
@@ -45,6 +46,15 @@ def plugin():
 
 
 def wait_plugin(version):
+    try:
+        wait_healthy(version)
+    except AssertionError:
+        for alloc in node.allocs("nfs"):
+            print(volumes.Node.events(node, alloc["ID"], "plugin"), node.logs(alloc, "plugin", "stderr").decode()[-1500:])
+        raise
+
+
+def wait_healthy(version):
     case.until(lambda: (plugin()["NodesHealthy"], plugin()["ControllersHealthy"], plugin()["Version"]) == (1, 1, version), PATIENCE,
                "version %s of the plugin to be healthy" % version)
 
@@ -106,10 +116,10 @@ def test_writers_and_readers():
     node.register(job("reader", "shared", "echo $(wc -l < /data/log) lines; touch /data/x || echo is read-only; grep ' /data ' /proc/self/mountinfo; "
                       "sleep 100000", READER))
     text = wait_logs(running("reader")[0], " nfs4 ")
-    case.true(re.search(r"^[1-9]\d* lines\nis read-only\n", text), text)
+    case.equal(bool(re.search(r"^[1-9]\d* lines\nis read-only\n", text)), True, text)
     case.contains(text, "vers=4.1")
     case.contains(text, "soft")
-    case.true(re.search(r" /data ro,", text), text)
+    case.equal(bool(re.search(r" /data ro,", text)), True, text)
 
 
 def test_options_of_the_request():
@@ -129,7 +139,7 @@ def test_snapshot_and_clone():
     create("cloned", CloneID=node.ask("/v1/volume/csi/shared")["ExternalID"])
     for name in ("restored", "cloned"):
         node.register(job(name, name, "echo $(wc -l < /data/log) lines; sleep 100000"))
-        case.true(re.match(r"[1-9]\d* lines", wait_logs(running(name)[0], "lines")), name)
+        case.equal(bool(re.match(r"[1-9]\d* lines", wait_logs(running(name)[0], "lines"))), True, name)
         node.purge(name, PATIENCE)
         node.do("DELETE", "/v1/volume/csi/%s/delete" % name)
     node.do("DELETE", "/v1/volumes/snapshot?plugin_id=nfs&snapshot_id=" + made["ID"].replace("#", "%23").replace("/", "%2F"))
@@ -161,7 +171,7 @@ def test_the_supervisor_is_killed():
 
 
 def test_expansion_in_use():
-    node.drover("volume", "expand", "-capacity-min", "8MiB", "shared")
+    create("shared", RequestedCapacityMin=8 << 20)
     case.equal(node.ask("/v1/volume/csi/shared")["Capacity"] >= 8 << 20, True)
 
 
