@@ -26,9 +26,17 @@
 struct growth {
 	STAILQ_ENTRY(growth) next;
 	int64_t required_bytes, limit_bytes;
+	struct csi_volume volume; /* only its secrets are set */
 	volume_size_cb *cb;
 	void *arg;
 };
+
+static void
+free_growth(struct growth *g)
+{
+	csi_volume_done(&g->volume); /* overwrites the secrets */
+	free(g);
+}
 
 #define RETRY_USEC     5000000
 #define RETRY_MAX_USEC 60000000
@@ -332,7 +340,7 @@ static void
 on_grown(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct err *e)
 {
 	struct mount *m = arg;
-	cleanup_free struct growth *g = STAILQ_FIRST(&m->growths);
+	struct growth *g = STAILQ_FIRST(&m->growths);
 	int64_t capacity = 0;
 
 	STAILQ_REMOVE_HEAD(&m->growths, next);
@@ -345,6 +353,7 @@ on_grown(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const struct 
 	else
 		wake_next(m);
 	g->cb(sup, g->arg, r, capacity, e);
+	free_growth(g);
 }
 
 static void
@@ -352,9 +361,10 @@ send_growth(struct mount *m)
 {
 	const struct volume_call call = { .sup = m->sup, .rec = &m->rec, .cb = on_grown, .arg = m };
 	const struct growth *g = STAILQ_FIRST(&m->growths);
+	const struct volume_size size = { g->required_bytes, g->limit_bytes, &g->volume.secrets };
 
 	m->growing = true;
-	m->plugin_call = volume_send_expand(&call, g->required_bytes, g->limit_bytes);
+	m->plugin_call = volume_send_expand(&call, &size);
 }
 
 /* The mount is to go, so what waited for its turn is over. */
@@ -368,7 +378,7 @@ end_growths(struct mount *m)
 	while ((g = STAILQ_FIRST(&m->growths))) {
 		STAILQ_REMOVE_HEAD(&m->growths, next);
 		g->cb(m->sup, g->arg, r, 0, &e);
-		free(g);
+		free_growth(g);
 	}
 }
 
@@ -402,14 +412,18 @@ mount_undo(struct mount *m)
 }
 
 void
-mount_expand(
-    struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg)
+mount_expand(struct mount *m, const struct volume_size *size, volume_size_cb *cb, void *arg)
 {
 	struct growth *g = mem_new(struct growth);
 
-	*g = (struct growth){
-		.required_bytes = required_bytes, .limit_bytes = limit_bytes, .cb = cb, .arg = arg
-	};
+	*g = (struct growth){ .required_bytes = size->required_bytes,
+		.limit_bytes = size->limit_bytes,
+		.cb = cb,
+		.arg = arg };
+	csi_volume_init(&g->volume);
+	for (size_t i = 0; size->secrets && i < size->secrets->n; i++)
+		string_map_set(
+		    &g->volume.secrets, size->secrets->v[i].key, size->secrets->v[i].value);
 	STAILQ_INSERT_TAIL(&m->growths, g, next);
 	mount_advance(m);
 }

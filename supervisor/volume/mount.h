@@ -103,8 +103,7 @@ void mount_note_effect(struct mount *m);
 void mount_cancel_call(struct mount *m);
 /* Notifies the plugin of the new size of a published volume, after the volume's other calls. The
  * callback may come within the call. */
-void mount_expand(
-    struct mount *m, int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg);
+void mount_expand(struct mount *m, const struct volume_size *size, volume_size_cb *cb, void *arg);
 /* Ends the mounting or unmounting: calls the callback with r and *e. A failed unmounting is retried
  * later. */
 void mount_finish(struct mount *m, int r, const struct err *e);

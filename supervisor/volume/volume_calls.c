@@ -87,7 +87,7 @@ volume_send_unstage(const struct volume_call *c)
 }
 
 struct plugin_call *
-volume_send_expand(const struct volume_call *c, int64_t required_bytes, int64_t limit_bytes)
+volume_send_expand(const struct volume_call *c, const struct volume_size *size)
 {
 	Csi__V1__NodeExpandVolumeRequest expand = CSI__V1__NODE_EXPAND_VOLUME_REQUEST__INIT;
 	Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
@@ -102,9 +102,11 @@ volume_send_expand(const struct volume_call *c, int64_t required_bytes, int64_t 
 	expand.volume_path = call_args_target(&args, c->rec);
 	if (c->rec->stages)
 		expand.staging_target_path = call_args_staging(&args, c->rec);
-	range.required_bytes = required_bytes;
-	range.limit_bytes = limit_bytes;
+	range.required_bytes = size->required_bytes;
+	range.limit_bytes = size->limit_bytes;
 	expand.capacity_range = &range;
+	if (size->secrets)
+		expand.n_secrets = call_args_map(&args, size->secrets, &expand.secrets);
 	if (capability.access_mode != CSI_ACCESS_NONE) /* in the row of an older drover */
 		expand.volume_capability = call_args_capability(&args, &capability, &options);
 	req.call_case = CSI_CALL_REQ__CALL_NODE_EXPAND_VOLUME;
@@ -144,5 +146,7 @@ volume_send_stats(const struct volume_call *c)
 struct plugin_call *
 volume_send_due_expand(const struct volume_call *c)
 {
-	return volume_send_expand(c, c->volume->node_expansion, 0);
+	const struct volume_size size = { c->volume->node_expansion, 0, &c->volume->secrets };
+
+	return volume_send_expand(c, &size);
 }

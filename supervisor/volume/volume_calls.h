@@ -7,6 +7,7 @@
 #include "model/volume.h"
 #include "supervisor/volume/mount_record.h"
 #include "supervisor/volume/plugin_calls.h"
+#include "supervisor/volume/volumes.h"
 
 /* One call and who gets its answer. */
 struct volume_call {
@@ -28,8 +29,6 @@ volume_send volume_send_probe;
 volume_send volume_send_due_expand;
 /* NodeGetVolumeStats, of a published volume. Each try times out after 10 s. */
 volume_send volume_send_stats;
-/* limit_bytes 0: no limit. */
-struct plugin_call *volume_send_expand(
-    const struct volume_call *c, int64_t required_bytes, int64_t limit_bytes);
+struct plugin_call *volume_send_expand(const struct volume_call *c, const struct volume_size *size);
 
 #endif

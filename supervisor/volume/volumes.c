@@ -307,13 +307,13 @@ find_published(struct sup *sup, const struct sup_alloc *sa, const char *volume)
 
 void
 volume_expand_here(struct sup *sup, const struct sup_alloc *sa, const char *volume,
-    int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg)
+    const struct volume_size *size, volume_size_cb *cb, void *arg)
 {
 	struct mount *m = sa ? find_published(sup, sa, volume) : NULL;
 	struct err e = { 0 };
 
 	if (m) {
-		mount_expand(m, required_bytes, limit_bytes, cb, arg);
+		mount_expand(m, size, cb, arg);
 		return;
 	}
 	(void)err_say(&e, -ENOTCONN, "volume %s is not mounted for that allocation", volume);

@@ -88,10 +88,14 @@ bool volume_say_pending(
  * come within the call. A volume with a node_expansion gets it when it is mounted, which
  * volumes_report_grown() reports; without it the mount is used as it is.
  */
+struct volume_size {
+	int64_t required_bytes, limit_bytes; /* limit_bytes 0: no limit */
+	const struct string_map *secrets;    /* copied; NULL: there are none */
+};
 typedef void volume_size_cb(
     struct sup *sup, void *arg, int r, int64_t capacity_bytes, const struct err *e);
 void volume_expand_here(struct sup *sup, const struct sup_alloc *sa, const char *volume,
-    int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg);
+    const struct volume_size *size, volume_size_cb *cb, void *arg);
 /* Returns the mount for this alias of the group; NULL if there is none. */
 const struct volume_mount_state *volume_find(
     struct sup *sup, const struct sup_alloc *sa, const char *alias);

@@ -244,7 +244,7 @@ volume_detach(
 
 void
 volume_expand_here(struct sup *s, const struct sup_alloc *sa, const char *volume,
-    int64_t required_bytes, int64_t limit_bytes, volume_size_cb *cb, void *arg)
+    const struct volume_size *size, volume_size_cb *cb, void *arg)
 {
 }
 

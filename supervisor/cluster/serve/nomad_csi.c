@@ -375,6 +375,7 @@ nomad_csi_expand_here(struct sup *sup, uint64_t stream, const void *body, size_t
 	cleanup_done(rpc_csi_node_req) struct rpc_csi_node_req req;
 	static const struct csi_capacity_range none;
 	const struct csi_capacity_range *range;
+	struct volume_size size;
 	struct sup_alloc *sa = NULL;
 	struct err e = { 0 };
 	struct id id;
@@ -387,6 +388,8 @@ nomad_csi_expand_here(struct sup *sup, uint64_t stream, const void *body, size_t
 	if (req.claim && id_from_uuid(str(req.claim->alloc_id), &id))
 		sa = alloc_find(sup, &id);
 	range = req.capacity ? req.capacity : &none;
-	volume_expand_here(sup, sa, str(req.volume_id), range->required_bytes, range->limit_bytes,
-	    on_expanded_here, nomad_keep_stream(stream));
+	/* Servers send no secrets with it. */
+	size = (struct volume_size){ range->required_bytes, range->limit_bytes, NULL };
+	volume_expand_here(
+	    sup, sa, str(req.volume_id), &size, on_expanded_here, nomad_keep_stream(stream));
 }

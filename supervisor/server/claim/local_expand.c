@@ -131,6 +131,7 @@ ask_next(struct local_expansion *x)
 {
 	struct sup *sup = x->l->base.sup;
 	const struct csi_volume *vol = &x->lv->vol;
+	const struct volume_size size = { vol->node_expansion, 0, &vol->secrets };
 	cleanup_free char *alloc = NULL;
 	struct sup_alloc *sa;
 	struct id id;
@@ -142,7 +143,7 @@ ask_next(struct local_expansion *x)
 	alloc = mem_strdup(x->left.v[x->left.n - 1]);
 	(void)strings_remove(&x->left, alloc);
 	sa = id_from_uuid(alloc, &id) ? alloc_find(sup, &id) : NULL;
-	volume_expand_here(sup, sa, vol->id, vol->node_expansion, 0, on_asked, x);
+	volume_expand_here(sup, sa, vol->id, &size, on_asked, x);
 }
 
 /* Returns 0, or -EOPNOTSUPP if the plugin's node service does not expand volumes. */

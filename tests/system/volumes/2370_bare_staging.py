@@ -22,7 +22,8 @@ def wait_healthy():
 
 def create(size):
     node.do("PUT", "/v1/volume/csi/disk/create", {"Volumes": [{"ID": "disk", "Name": "disk", "PluginID": "disks",
-                                                               "RequestedCapacityMin": size, "RequestedCapabilities": [MODE]}]})
+                                                               "RequestedCapacityMin": size, "RequestedCapabilities": [MODE],
+                                                               "Secrets": {"key": "of the disk"}}]})
 
 
 def use(name, **request):
@@ -41,7 +42,7 @@ def test_a_volume_is_staged_once():
     case.equal(counts(), [1, 2, 0, 0])
 
 
-def test_the_expansion_says_how_it_is_staged():
+def test_the_expansion_says_how_it_is_staged_and_has_the_secrets():
     node.replace_supervisor()  # what it says is in the row
     wait_healthy()
     create(2 << 20)
@@ -49,6 +50,7 @@ def test_the_expansion_says_how_it_is_staged():
     case.equal(len(made), 2)
     for call in made:
         case.equal((call["volume_capability"]["access_mode"]["mode"], "block" in call["volume_capability"]), (5, True), str(call))
+        case.equal(csi.entries(call["secrets"]), {"key": "of the disk"})
 
 
 def test_the_last_user_unstages():
