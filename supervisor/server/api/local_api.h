@@ -76,8 +76,8 @@ void local_api_reply_volumes(struct api_req *req, json_t *list);
 int local_api_volume_status(int r);
 
 /* local_api_controller.c */
-/* Adds the secrets of the request's header X-Nomad-CSI-Secrets, "key=value,key=value"; parts without
- * = are ignored. */
+/* Adds the secrets of the request's header X-Nomad-CSI-Secrets, "key=value,key=value"; parts
+ * without = are ignored. */
 void local_api_read_secrets(const struct api_req *req, struct string_map *ret);
 
 /* local_api_volume_register.c */
