@@ -18,8 +18,10 @@
 #include "supervisor/core/sup.h"
 
 struct mounts {
-	int fd;     /* of mountinfo, for poll(2); -1: not opened yet */
-	char *list; /* what mounts_list() returned last */
+	int fd;       /* of mountinfo, for poll(2); -1: not opened yet */
+	char *list;   /* what mounts_list() returned last */
+	char **paths; /* those of the list, sorted */
+	size_t n;
 };
 
 void
@@ -36,6 +38,7 @@ mounts_free(struct sup *sup)
 		return;
 	close_p(&sup->mounts->fd);
 	free(sup->mounts->list);
+	free(sup->mounts->paths);
 	free_p(&sup->mounts);
 }
 
@@ -61,6 +64,26 @@ keep_own(const char *data_dir, char *text)
 	return (size_t)(to - text) + 1;
 }
 
+static int
+compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void
+sort_paths(struct mounts *m)
+{
+	size_t i = 0;
+
+	m->n = 0;
+	for (const char *at = m->list; *at; at += strlen(at) + 1)
+		m->n++;
+	m->paths = mem_resize(m->paths, m->n + 1, sizeof *m->paths);
+	for (char *at = m->list; *at; at += strlen(at) + 1)
+		m->paths[i++] = at;
+	qsort(m->paths, m->n, sizeof *m->paths, compare_paths);
+}
+
 int
 mounts_list(const struct sup *sup, const char **ret)
 {
@@ -79,6 +102,7 @@ mounts_list(const struct sup *sup, const char **ret)
 		if (r < 0)
 			return r;
 		m->list = mem_resize(text, keep_own(sup->args.data_dir, text), 1);
+		sort_paths(m);
 	}
 	*ret = m->list;
 	return 0;
@@ -87,14 +111,13 @@ mounts_list(const struct sup *sup, const char **ret)
 int
 mounts_has(const struct sup *sup, const char *path)
 {
-	const char *at;
-	int r = mounts_list(sup, &at);
+	const struct mounts *m = sup->mounts;
+	const char *list;
+	int r = mounts_list(sup, &list);
 
 	if (r < 0)
 		return r;
-	while (*at && strcmp(at, path) != 0)
-		at += strlen(at) + 1;
-	return *at != '\0';
+	return bsearch(&path, m->paths, m->n, sizeof *m->paths, compare_paths) != NULL;
 }
 
 int
