@@ -75,9 +75,9 @@ unindex(struct mount *m)
 }
 
 static uint64_t
-volume_hash(const struct mount *m)
+volume_hash(const char *plugin, const char *volume)
 {
-	return hash_string(m->rec.plugin) * 31 + hash_string(m->rec.volume);
+	return hash_string(plugin) * 31 + hash_string(volume);
 }
 
 void
@@ -163,7 +163,7 @@ mount_fill_state(struct mount *m)
 	struct volumes *vs = m->sup->volumes;
 
 	unindex(m);
-	hash_add(&vs->by_volume, &m->by_volume, volume_hash(m));
+	hash_add(&vs->by_volume, &m->by_volume, volume_hash(rec->plugin, rec->volume));
 	hash_add(&vs->by_alloc, &m->by_alloc, hash_id(&rec->alloc_id));
 	m->indexed = true;
 	m->state.place.kind = (enum plugin_kind)rec->kind;
@@ -181,8 +181,9 @@ mount_fill_state(struct mount *m)
 struct mount *
 mount_next_of_volume(const struct mount *m, struct mount *at)
 {
-	struct hash_link *l = at ? hash_next(&at->by_volume)
-				 : hash_first(&m->sup->volumes->by_volume, volume_hash(m));
+	struct hash_link *l =
+	    at ? hash_next(&at->by_volume)
+	       : hash_first(&m->sup->volumes->by_volume, volume_hash(m->rec.plugin, m->rec.volume));
 
 	for (; l; l = hash_next(l)) {
 		struct mount *o = container_of(l, struct mount, by_volume);
@@ -204,6 +205,47 @@ mount_next_of_alloc(struct sup *sup, const struct id *alloc, struct mount *at)
 
 		if (id_equal(&o->rec.alloc_id, alloc))
 			return o;
+	}
+	return NULL;
+}
+
+void
+mount_path(const struct mount *m, bool staging, char buf[MOUNT_PATH_SIZE])
+{
+	const struct mount_record *rec = &m->rec;
+
+	(void)snprintf(buf, MOUNT_PATH_SIZE, "csi/%s/%s/%s%s/%s/%s",
+	    csi_plugin_kind_names[rec->kind], rec->plugin, staging ? "staging" : "per-alloc/",
+	    staging ? "" : rec->alloc, rec->volume, staging ? rec->staging : rec->usage);
+}
+
+static bool
+is_place_of(const struct mount *m, const struct volume_place *place, bool staging)
+{
+	const struct mount_record *rec = &m->rec;
+
+	return rec->kind == (enum csi_plugin_kind)place->kind &&
+	       str_eq(rec->plugin, place->plugin) && str_eq(rec->volume, place->volume) &&
+	       str_eq(staging ? rec->staging : rec->usage, place->usage);
+}
+
+struct mount *
+mount_find_place(struct sup *sup, const struct volume_place *place, bool staging)
+{
+	struct hash_link *l =
+	    hash_first(&sup->volumes->by_volume, volume_hash(place->plugin, place->volume));
+	struct mount *m = NULL;
+
+	if (!staging) {
+		while ((m = mount_next_of_alloc(sup, &place->alloc, m)) &&
+		       !is_place_of(m, place, false))
+			;
+		return m;
+	}
+	for (; l; l = hash_next(l)) {
+		m = container_of(l, struct mount, by_volume);
+		if (is_place_of(m, place, true))
+			return m;
 	}
 	return NULL;
 }

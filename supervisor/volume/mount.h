@@ -87,6 +87,12 @@ void mount_set_step(struct mount *m, enum mount_step step);
 /* Return the next mount of the same volume, or of the alloc: from NULL to NULL. */
 struct mount *mount_next_of_volume(const struct mount *m, struct mount *at);
 struct mount *mount_next_of_alloc(struct sup *sup, const struct id *alloc, struct mount *at);
+#define MOUNT_PATH_SIZE 640
+/* Writes the path of the staging directory, or of the alloc's, relative to the data directory. */
+void mount_path(const struct mount *m, bool staging, char buf[MOUNT_PATH_SIZE]);
+/* Returns a mount whose staging directory, or whose directory for its alloc, is this one; NULL if
+ * no row has it. */
+struct mount *mount_find_place(struct sup *sup, const struct volume_place *place, bool staging);
 
 /* Continues to mount or unmount from the current step, or waits for another call of the volume.
  * mount_finish() is called at the end. */

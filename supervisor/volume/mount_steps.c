@@ -127,27 +127,14 @@ place_of(const struct mount *m)
 	return place;
 }
 
-#define LEAF_SIZE 640
-
-/* Writes the path of the staging directory, or of the alloc's, relative to the data directory. */
-static void
-write_leaf(const struct mount *m, bool staging, char buf[LEAF_SIZE])
-{
-	const struct mount_record *rec = &m->rec;
-
-	(void)snprintf(buf, LEAF_SIZE, "csi/%s/%s/%s%s/%s/%s", csi_plugin_kind_names[rec->kind],
-	    rec->plugin, staging ? "staging" : "per-alloc/", staging ? "" : rec->alloc, rec->volume,
-	    staging ? rec->staging : rec->usage);
-}
-
 /* Returns 1 if something is mounted on the staging directory, or the alloc's; 0; or -errno. */
 static int
 is_mounted(const struct mount *m, bool staging, struct err *e)
 {
-	char path[LEAF_SIZE];
+	char path[MOUNT_PATH_SIZE];
 	int r;
 
-	write_leaf(m, staging, path);
+	mount_path(m, staging, path);
 	r = mounts_has(m->sup, path);
 	return r < 0 ? err_set(e, r, "read the mounts of this machine") : r;
 }
@@ -524,13 +511,13 @@ is_to_clear(const struct mount *m, int r, const struct mnt_volume_prove_rep *rep
 static int
 refuse_bare_staging(const struct mount *m, struct err *e)
 {
-	char staging[LEAF_SIZE], target[LEAF_SIZE];
+	char staging[MOUNT_PATH_SIZE], target[MOUNT_PATH_SIZE];
 	int r;
 
 	if (!m->rec.stages || m->rec.block || (r = is_mounted(m, true, e)) == 1)
 		return 0;
-	write_leaf(m, true, staging);
-	write_leaf(m, false, target);
+	mount_path(m, true, staging);
+	mount_path(m, false, target);
 	if (r == 0 && (r = mounts_shows(target, staging)) < 0)
 		return err_set(e, r, "read the mounts of this machine");
 	return r != 1 ? r

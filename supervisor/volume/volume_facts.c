@@ -45,33 +45,6 @@ struct volume_facts {
 	struct answer *answers; /* of plugins, in their order */
 };
 
-static bool
-is_row_of(const struct mount *m, const struct volume_path *at)
-{
-	const struct mount_record *rec = &m->rec;
-
-	return rec->kind == (enum csi_plugin_kind)at->place.kind &&
-	       str_eq(rec->plugin, at->place.plugin) && str_eq(rec->volume, at->place.volume) &&
-	       str_eq(at->staging ? rec->staging : rec->usage, at->place.usage);
-}
-
-static bool
-has_row(struct sup *sup, const struct volume_path *at)
-{
-	struct mount *m = NULL;
-
-	if (at->staging) {
-		LIST_FOREACH (m, &sup->volumes->mounts, link)
-			if (is_row_of(m, at))
-				return true;
-		return false;
-	}
-	while ((m = mount_next_of_alloc(sup, &at->place.alloc, m)))
-		if (is_row_of(m, at))
-			return true;
-	return false;
-}
-
 static void
 add_path(struct paths *paths, const struct volume_path *at)
 {
@@ -93,7 +66,7 @@ take_path(struct volume_facts *f, const char *path, const char *device)
 	(void)snprintf(one.device, sizeof one.device, "%s", device ? device : "");
 	if (device)
 		add_path(&f->mounts, &one);
-	if (!has_row(f->sup, &one))
+	if (!mount_find_place(f->sup, &one.place, one.staging))
 		add_path(&f->unexplained, &one);
 }
 

@@ -17,7 +17,6 @@
 #include "supervisor/volume/volume_repair.h"
 #include "supervisor/volume/volume_stats.h"
 
-#define PATH_SIZE 640
 #define BTRFS_FS_TYPE                                                                              \
 	0x9123683e /* statfs(2): its devices in mountinfo are not those of stat(2)                 \
 		    */
@@ -70,16 +69,6 @@ volume_page_problem(json_t *page, const char *kind, const char *object, bool is_
 }
 
 /* --- rows --- */
-
-static void
-path_of(const struct mount *m, bool staging, char ret[PATH_SIZE])
-{
-	const struct mount_record *rec = &m->rec;
-
-	(void)snprintf(ret, PATH_SIZE, "csi/%s/%s/%s%s/%s/%s", csi_plugin_kind_names[rec->kind],
-	    rec->plugin, staging ? "staging" : "per-alloc/", staging ? "" : rec->alloc, rec->volume,
-	    staging ? rec->staging : rec->usage);
-}
 
 static const char *
 step_name(const struct mount *m)
@@ -140,9 +129,9 @@ is_other_device(const struct mount_record *rec, const char *found)
 static void
 check_published(struct making *k, const struct mount *m, unsigned n, const char *device)
 {
-	char path[PATH_SIZE];
+	char path[MOUNT_PATH_SIZE];
 
-	path_of(m, false, path);
+	mount_path(m, false, path);
 	if (n == 0)
 		volume_page_problem(k->page, "not-mounted", path, true, "-fix publishes it again",
 		    "it was published for allocation %.8s, but nothing is mounted at %s/%s any "
@@ -168,10 +157,10 @@ row_to_json(struct making *k, const struct mount *m, const struct sup_alloc *sa,
     unsigned stagings)
 {
 	const struct volume_trouble none = { 0 }, *t = m->trouble.tries ? &m->trouble : &none;
-	char target[PATH_SIZE], staging[PATH_SIZE], waits[ERR_MSG_SIZE + 256] = "";
+	char target[MOUNT_PATH_SIZE], staging[MOUNT_PATH_SIZE], waits[ERR_MSG_SIZE + 256] = "";
 
-	path_of(m, false, target);
-	path_of(m, true, staging);
+	mount_path(m, false, target);
+	mount_path(m, true, staging);
 	if (sa)
 		(void)volume_say_pending(k->sup, sa, m->rec.alias, waits, sizeof waits);
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:s, s:i, s:s, s:i, s:o, s:o, s:i, "
@@ -188,12 +177,13 @@ row_to_json(struct making *k, const struct mount *m, const struct sup_alloc *sa,
 static void
 check_mounting(struct making *k, const struct mount *m, const struct sup_alloc *sa)
 {
-	char path[PATH_SIZE], waits[ERR_MSG_SIZE + 256] = "drover tries again within a minute";
+	char path[MOUNT_PATH_SIZE],
+	    waits[ERR_MSG_SIZE + 256] = "drover tries again within a minute";
 
 	if (m->unmounting || !m->begun || m->step != MOUNT_MOUNTING ||
 	    sa->a.client_status != CLIENT_RUNNING)
 		return;
-	path_of(m, false, path);
+	mount_path(m, false, path);
 	(void)volume_say_pending(k->sup, sa, m->rec.alias, waits, sizeof waits);
 	volume_page_problem(k->page, "not-mounted", path, true, "-fix publishes it again",
 	    "it was unmounted by somebody else, and is not yet mounted again for allocation %.8s: "
@@ -207,11 +197,11 @@ add_row(struct making *k, const struct mount *m)
 	const struct sup_alloc *sa = alloc_find(k->sup, &m->rec.alloc_id);
 	const char *device = "", *ignored;
 	unsigned targets, stagings;
-	char path[PATH_SIZE];
+	char path[MOUNT_PATH_SIZE];
 
-	path_of(m, false, path);
+	mount_path(m, false, path);
 	targets = volume_facts_count(k->facts, path, &device);
-	path_of(m, true, path);
+	mount_path(m, true, path);
 	stagings = m->rec.stages ? volume_facts_count(k->facts, path, &ignored) : 0;
 	(void)json_array_append_new(
 	    volume_page_list(k->page, "Mounts"), row_to_json(k, m, sa, targets, stagings));
@@ -439,17 +429,13 @@ volume_page_make(struct sup *sup, const struct volume_facts *f, const struct vol
 	return k.page;
 }
 
+/* Notes that the volume has a page. Returns false if it had one already. */
 static bool
-has_page(const json_t *pages, const char *namespace, const char *id)
+note_page(json_t *seen, const char *namespace, const char *id)
 {
-	const json_t *page;
-	size_t i;
+	cleanup_free char *key = mem_printf("%s/%s", namespace, id);
 
-	json_array_foreach (pages, i, page)
-		if (strcmp(volume_page_text(page, "Namespace"), namespace) == 0 &&
-		    strcmp(volume_page_text(page, "ID"), id) == 0)
-			return true;
-	return false;
+	return !json_object_get(seen, key) && json_object_set_new(seen, key, json_true()) == 0;
 }
 
 /* Returns whether a page has the volume of this path. */
@@ -490,18 +476,24 @@ add_page_of_path(
 void
 volume_page_add_others(struct sup *sup, const struct volume_facts *f, json_t *pages)
 {
+	json_t *seen = json_object(), *page;
 	const struct volume_path *at;
 	struct mount *m;
+	size_t n;
 
+	json_array_foreach (pages, n, page)
+		(void)note_page(
+		    seen, volume_page_text(page, "Namespace"), volume_page_text(page, "ID"));
 	LIST_FOREACH (m, &sup->volumes->mounts, link) {
 		const struct volume_subject s = { .namespace = m->rec.namespace,
 			.id = m->rec.volume_id,
 			.plugin = m->rec.plugin,
 			.external_id = str(m->rec.external_id) };
 
-		if (m->step != MOUNT_GONE && !has_page(pages, s.namespace, s.id))
+		if (m->step != MOUNT_GONE && note_page(seen, s.namespace, s.id))
 			(void)json_array_append_new(pages, volume_page_make(sup, f, &s));
 	}
+	json_decref(seen);
 	for (size_t i = 0; (at = volume_facts_unexplained(f, i)); i++)
 		add_page_of_path(sup, f, at, pages);
 }
@@ -531,7 +523,7 @@ remove_dir(struct sup *sup, const char *path)
 	bool staging;
 
 	if (!volume_place_parse(path, &req.place, &staging) ||
-	    volume_path_is_known(sup, path + strlen("csi/")))
+	    mount_find_place(sup, &req.place, staging))
 		return false;
 	(void)file_call_volume_dir_remove(sup, &req, on_dir_removed, NULL);
 	return true;

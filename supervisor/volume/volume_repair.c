@@ -122,7 +122,7 @@ is_orphan(struct sup *sup, const char *path, const char *paths, struct found *re
 	const struct sup_alloc *sa;
 
 	if (!volume_place_parse(path, &ret->place, &ret->staging) ||
-	    volume_path_is_known(sup, path + strlen("csi/")))
+	    mount_find_place(sup, &ret->place, ret->staging))
 		return false;
 	if (ret->staging)
 		return !is_published(ret, paths);

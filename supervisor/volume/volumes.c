@@ -464,18 +464,14 @@ leads_to(const char *dir, const char *path)
 bool
 volume_path_is_known(struct sup *sup, const char *path)
 {
+	const size_t skip = strlen("csi/");
+	char staging[MOUNT_PATH_SIZE], publish[MOUNT_PATH_SIZE];
 	struct mount *m;
-	char staging[600], publish[600];
 
 	LIST_FOREACH (m, &sup->volumes->mounts, link) {
-		const struct mount_record *r = &m->rec;
-		const char *kind = csi_plugin_kind_names[r->kind];
-
-		(void)snprintf(staging, sizeof staging, "%s/%s/staging/%s/%s", kind, r->plugin,
-		    r->volume, r->staging);
-		(void)snprintf(publish, sizeof publish, "%s/%s/per-alloc/%s/%s/%s", kind, r->plugin,
-		    r->alloc, r->volume, r->usage);
-		if (leads_to(path, staging) || leads_to(path, publish))
+		mount_path(m, true, staging);
+		mount_path(m, false, publish);
+		if (leads_to(path, staging + skip) || leads_to(path, publish + skip))
 			return true;
 	}
 	return false;
@@ -485,17 +481,13 @@ int
 volume_unmounted_each(const struct sup *sup, void (*found)(void *arg, const char *path), void *arg)
 {
 	const struct mount *m;
-	char path[640];
+	char path[MOUNT_PATH_SIZE];
 	int r = 0;
 
 	LIST_FOREACH (m, &sup->volumes->mounts, link) {
-		const struct mount_record *rec = &m->rec;
-
-		if (m->step != MOUNT_PUBLISHED || rec->block)
+		if (m->step != MOUNT_PUBLISHED || m->rec.block)
 			continue;
-		(void)snprintf(path, sizeof path, "csi/%s/%s/per-alloc/%s/%s/%s",
-		    csi_plugin_kind_names[rec->kind], rec->plugin, rec->alloc, rec->volume,
-		    rec->usage);
+		mount_path(m, false, path);
 		r = mounts_has(sup, path);
 		if (r < 0)
 			break;
