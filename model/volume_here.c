@@ -4,6 +4,8 @@
 
 #include "model/engine/table.h"
 
+#define PERCENT_MAX 999
+
 const char *const volume_condition_names[] = {
 	[CONDITION_UNKNOWN] = "",
 	[CONDITION_NORMAL] = "normal",
@@ -65,6 +67,8 @@ volume_amount_rate(struct volume_amount *amount)
 	double used = (double)amount->used, all = amount->available > 0
 						      ? used + (double)amount->available
 						      : (double)amount->total;
+	double percent = all > 0 ? used * 100 / all + 0.999 : 0;
 
-	amount->percent = all > 0 ? (int64_t)(used * 100 / all + 0.999) : 0;
+	/* A plugin can report that far more is used than there is. */
+	amount->percent = percent < PERCENT_MAX ? (int64_t)percent : PERCENT_MAX;
 }

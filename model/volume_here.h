@@ -48,7 +48,7 @@ MODEL_DECLARE(volume_amount);
 MODEL_DECLARE(volume_here_mount);
 MODEL_DECLARE(volume_here);
 
-/* Computes amount->percent, rounded up. */
+/* Computes amount->percent, rounded up; 999 for all above that. */
 void volume_amount_rate(struct volume_amount *amount);
 
 #endif

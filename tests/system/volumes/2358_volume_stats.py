@@ -75,8 +75,10 @@ def test_changes_of_the_condition_and_of_the_fill_level_are_reported_once():
     case.contains(here("v")["Error"], "it is too dark to look")
     case.equal(here("v")["Bytes"]["Used"], 40)
     case.contains(status("v"), "it is too dark to look")
-    node.purge("user")
     plugin.untell("NodeGetVolumeStats")
+    plugin.tell("usage", "1 2147483647 0 1")
+    case.equal(here("v")["Bytes"]["Percent"], 999, "a volume that is said to have more used bytes than bytes")
+    node.purge("user")
     case.until(lambda: here("v") is None, 20, "the unmount")
 
 
