@@ -38,6 +38,7 @@ struct volume_level {
 	struct volume_here here; /* without mounts */
 	bool full;
 	bool due;            /* to be asked in this round */
+	uint64_t turn;       /* when it was asked last: a number of volume_stats.turn */
 	struct mount *asked; /* the mount whose call is out; NULL: none */
 	struct plugin_call *call;
 	STAILQ_HEAD(, asker) askers;
@@ -46,6 +47,7 @@ struct volume_level {
 struct volume_stats {
 	struct sup *sup;
 	struct sup_timer timer;
+	uint64_t turn; /* of the last request */
 };
 
 static void ask_next(struct sup *sup, const char *plugin);
@@ -239,11 +241,13 @@ ask(struct mount *m)
 	struct volume_level *v = join_level(m);
 
 	v->due = false;
+	v->turn = ++m->sup->volumes->stats->turn;
 	v->asked = m;
 	v->call = volume_send_stats(&call);
 }
 
-/* Asks the plugin about the next volume of this round, if no call about another one is out. */
+/* Asks the plugin about the next volume of this round, the one that was not asked for longest, if
+ * no call about another one is out. */
 static void
 ask_next(struct sup *sup, const char *plugin)
 {
@@ -255,7 +259,8 @@ ask_next(struct sup *sup, const char *plugin)
 			continue;
 		if (m->level->call)
 			return;
-		if (has_stats(m) && !volume_is_busy(m))
+		if ((!next || m->level->turn < next->level->turn) && has_stats(m) &&
+		    !volume_is_busy(m))
 			next = m;
 	}
 	if (next)
@@ -266,17 +271,21 @@ static void
 begin_round(void *arg)
 {
 	struct volume_stats *vs = arg;
+	struct strings plugins = { 0 };
 	struct mount *m;
 	bool any = false;
 
 	LIST_FOREACH (m, &vs->sup->volumes->mounts, link) {
 		any |= m->step == MOUNT_PUBLISHED;
-		if (has_stats(m))
-			join_level(m)->due = true;
+		if (!has_stats(m))
+			continue;
+		join_level(m)->due = true;
+		if (!strings_has(&plugins, m->rec.plugin))
+			strings_add(&plugins, m->rec.plugin);
 	}
-	LIST_FOREACH (m, &vs->sup->volumes->mounts, link)
-		if (m->level && m->level->due)
-			ask_next(vs->sup, m->rec.plugin);
+	for (size_t i = 0; i < plugins.n; i++)
+		ask_next(vs->sup, plugins.v[i]);
+	strings_done(&plugins);
 	if (any)
 		sup_timer_set(vs->sup, &vs->timer, CLOCK_MONOTONIC, ROUND_USEC, begin_round, vs);
 }
@@ -324,6 +333,15 @@ volume_stats_ask(
 		ask(m);
 }
 
+static void
+cancel_call(struct sup *sup, struct volume_level *v)
+{
+	plugin_call_cancel(v->call);
+	v->call = NULL;
+	v->asked = NULL;
+	end_askers(sup, v);
+}
+
 void
 volume_stats_yield(const struct mount *m)
 {
@@ -334,11 +352,10 @@ volume_stats_yield(const struct mount *m)
 		v = o->level;
 	if (!v || !v->call)
 		return;
-	plugin_call_cancel(v->call);
-	v->call = NULL;
-	v->asked = NULL;
+	cancel_call(m->sup, v);
+	v->due = false;
+	ask_next(m->sup, m->rec.plugin);
 	v->due = true;
-	end_askers(m->sup, v);
 }
 
 void
@@ -349,7 +366,7 @@ volume_stats_leave(struct mount *m)
 	if (!v)
 		return;
 	if (v->asked == m)
-		volume_stats_yield(m);
+		cancel_call(m->sup, v);
 	m->level = NULL;
 	if (--v->users > 0)
 		return;
@@ -373,12 +390,12 @@ add_mount(struct volume_here *here, const struct mount *m)
 {
 	struct volume_here_mount *to = list_add(volume_here_mount, &here->mounts);
 	const struct volume_trouble *t = &m->trouble;
+	char path[MOUNT_PATH_SIZE];
 
+	mount_path(m, false, path);
 	str_set(&to->alloc_id, m->rec.alloc);
 	str_set(&to->name, m->rec.alias);
-	to->path = mem_printf("%s/csi/%s/%s/per-alloc/%s/%s/%s", m->sup->args.data_dir,
-	    csi_plugin_kind_names[m->rec.kind], m->rec.plugin, m->rec.alloc, m->rec.volume,
-	    m->rec.usage);
+	to->path = mem_printf("%s/%s", m->sup->args.data_dir, path);
 	to->read_only = m->rec.read_only;
 	str_set(&to->state, m->unmounting                ? "unmounting"
 			    : m->step == MOUNT_PUBLISHED ? "published"
