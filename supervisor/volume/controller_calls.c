@@ -479,11 +479,12 @@ page_size(int64_t wanted)
 }
 
 void
-volume_list(struct sup *sup, const char *plugin, int64_t max, const char *token, volume_list_cb *cb,
-    void *arg)
+volume_list(struct sup *sup, const char *plugin, int64_t max, const char *token,
+    uint64_t timeout_ms, volume_list_cb *cb, void *arg)
 {
 	Csi__V1__ListVolumesRequest list = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
 	struct controller_call *c = call_new(plugin, arg);
+	uint64_t limit = sup->config->csi_call_timeout_ms;
 	CsiCallReq req = CSI_CALL_REQ__INIT;
 
 	c->listed = cb;
@@ -491,7 +492,8 @@ volume_list(struct sup *sup, const char *plugin, int64_t max, const char *token,
 	list.starting_token = (char *)(uintptr_t)token;
 	req.call_case = CSI_CALL_REQ__CALL_LIST_VOLUMES;
 	req.list_volumes = &list;
-	send_call(sup, c, NULL, &req, on_listed);
+	send_within(sup, c, NULL, &req, timeout_ms > 0 && timeout_ms < limit ? timeout_ms : limit,
+	    on_listed);
 }
 
 static void

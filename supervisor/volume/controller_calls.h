@@ -51,11 +51,12 @@ void volume_get(struct sup *sup, const struct csi_volume *vol, volume_get_cb *cb
 void volume_modify(struct sup *sup, const struct csi_volume *vol, volume_cb *cb, void *arg);
 
 /* Lists a page of the plugin's volumes: at most max, never more than 50 (max 0: 50). next_token is
- * for the next page. */
+ * for the next page. Each try may take timeout_ms, but not longer than the configuration permits
+ * (0: as long as that). */
 typedef void volume_list_cb(
     struct sup *sup, void *arg, int r, const struct rpc_csi_rep *list, const struct err *e);
 void volume_list(struct sup *sup, const char *plugin, int64_t max, const char *token,
-    volume_list_cb *cb, void *arg);
+    uint64_t timeout_ms, volume_list_cb *cb, void *arg);
 
 typedef void snapshot_list_cb(struct sup *sup, void *arg, int r,
     const struct rpc_csi_snapshots_rep *list, const struct err *e);

@@ -48,6 +48,17 @@ free_listing(struct listing *l)
 	free(l);
 }
 
+static void on_page(
+    struct sup *sup, void *arg, int r, const struct rpc_csi_rep *page, const struct err *e);
+
+/* A call that nobody waits for any more ends soon, so that those to a plugin that never answers do
+ * not add up. */
+static void
+ask_page(struct listing *l, const char *token)
+{
+	volume_list(l->sup, l->plugin, 0, token, LISTING_TIMEOUT_S * 1000ull, on_page, l);
+}
+
 static void
 on_late(void *arg)
 {
@@ -69,7 +80,7 @@ on_page(struct sup *sup, void *arg, int r, const struct rpc_csi_rep *page, const
 		rpc_csi_entry_copy(&page->entries.v[i], list_add(rpc_csi_entry, &l->all->entries));
 	if (l->cb && r >= 0 && *str(page->next_token)) {
 		if (l->all->entries.n < VOLUMES_MAX) {
-			volume_list(sup, l->plugin, 0, page->next_token, on_page, l);
+			ask_page(l, page->next_token);
 			return;
 		}
 		(void)err_say(&endless, -E2BIG, "plugin %s lists more than %d volumes", l->plugin,
@@ -116,5 +127,5 @@ plugin_listing_begin(struct sup *sup, const char *plugin, plugin_listing_cb *cb,
 	l->plugin = mem_strdup(plugin);
 	l->all = rpc_csi_rep_new();
 	sup_timer_set(sup, &l->late, CLOCK_MONOTONIC, LISTING_TIMEOUT_S * 1000000ull, on_late, l);
-	volume_list(sup, plugin, 0, "", on_page, l);
+	ask_page(l, "");
 }

@@ -302,7 +302,7 @@ nomad_csi_list_volumes(struct sup *sup, uint64_t stream, const void *body, size_
 
 	if (a)
 		volume_list(sup, str(a->vol.plugin_id), a->req.max_entries,
-		    str(a->req.starting_token), on_listed, a);
+		    str(a->req.starting_token), 0, on_listed, a);
 }
 
 static void

@@ -67,7 +67,7 @@ local_api_list_external(struct sup *sup, struct api_req *req)
 	const char *plugin = check_plugin(sup, req, api_query(req, "plugin_id"));
 
 	if (plugin)
-		volume_list(sup, plugin, per_page(req), next_token(req), on_external, req);
+		volume_list(sup, plugin, per_page(req), next_token(req), 0, on_external, req);
 }
 
 void
