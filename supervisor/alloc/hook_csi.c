@@ -175,6 +175,9 @@ describe_loss(const struct csi_step *s, enum volume_lost lost)
 	if (lost == VOLUME_LOST_STAGING)
 		return "is not staged on this node any more: somebody else has unmounted its "
 		       "staging directory; tasks keep their mounts, and ";
+	if (lost == VOLUME_LOST_NOTHING)
+		return "could not be checked on this node; running tasks keep the mount that they "
+		       "have, and for their next start ";
 	if (lost != VOLUME_LOST_SOURCE)
 		return "is not mounted on this node any more: somebody else has unmounted it; "
 		       "running tasks keep the mount that they have, and for their next start ";
