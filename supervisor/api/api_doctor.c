@@ -29,12 +29,14 @@ struct doctor {
 
 static void look(void *arg);
 
-bool
-api_doctor_fits(const struct api_req *req, const char *namespace, const char *id)
+/* Returns whether the request is for this volume. */
+static bool
+is_requested(const struct api_req *req, const json_t *page)
 {
-	const char *wanted = api_query(req, "id");
+	const char *id = api_query(req, "id");
 
-	return api_namespace_fits(req, namespace) && (!wanted || strcmp(wanted, id) == 0);
+	return api_namespace_fits(req, volume_page_text(page, "Namespace")) &&
+	       (!id || strcmp(id, volume_page_text(page, "ID")) == 0);
 }
 
 static char *
@@ -127,7 +129,7 @@ make_pages(struct doctor *d, const struct volume_facts *f)
 	size_t i, known;
 
 	if (d->source)
-		d->source->add_pages(d->sup, d->req, f, others);
+		d->source->add_pages(d->sup, f, others);
 	known = json_array_size(others);
 	volume_page_add_others(d->sup, f, others);
 	json_array_foreach (others, i, page) {
@@ -135,8 +137,7 @@ make_pages(struct doctor *d, const struct volume_facts *f)
 			volume_page_problem(page, "not-registered", "", false,
 			    "register it again, or stop what uses it",
 			    "no volume of this id is registered");
-		if (api_doctor_fits(
-			d->req, volume_page_text(page, "Namespace"), volume_page_text(page, "ID")))
+		if (is_requested(d->req, page))
 			(void)json_array_append(pages, page);
 	}
 	json_decref(others);

@@ -10,15 +10,12 @@
 struct doctor_source {
 	/* Adds the plugins of its volumes. */
 	void (*add_plugins)(struct sup *sup, struct strings *ret);
-	/* Adds the pages of its volumes that fit the request, with their claims. */
-	void (*add_pages)(struct sup *sup, const struct api_req *req, const struct volume_facts *f,
-	    json_t *pages);
+	/* Adds the pages of its volumes, with their claims. */
+	void (*add_pages)(struct sup *sup, const struct volume_facts *f, json_t *pages);
 	/* Begins to repair a problem that volume_page_fix() does not know. */
 	bool (*fix)(struct sup *sup, const json_t *page, const json_t *problem);
 };
 
-/* Returns whether the request is for this volume. */
-bool api_doctor_fits(const struct api_req *req, const char *namespace, const char *id);
 /* Answers the request; with fix it repairs first. source NULL: the claims are not known here. */
 void api_doctor_run(
     struct sup *sup, struct api_req *req, const struct doctor_source *source, bool fix);

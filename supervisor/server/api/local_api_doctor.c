@@ -147,7 +147,7 @@ check_nodes(struct local_volume *lv, json_t *page)
 /* --- pages and repairs --- */
 
 static void
-add_pages(struct sup *sup, const struct api_req *req, const struct volume_facts *f, json_t *pages)
+add_pages(struct sup *sup, const struct volume_facts *f, json_t *pages)
 {
 	struct local *l = local_of_sup(sup);
 	size_t n;
