@@ -76,6 +76,9 @@ void local_api_reply_volumes(struct api_req *req, json_t *list);
 int local_api_volume_status(int r);
 
 /* local_api_controller.c */
+/* Adds the texts of an object in the body, which may be missing. Returns 0 or -EINVAL with *e. */
+int local_api_read_map(
+    const json_t *body, const char *member, struct string_map *ret, struct err *e);
 /* Adds the secrets of the request's header X-Nomad-CSI-Secrets, "key=value,key=value"; parts
  * without = are ignored. */
 void local_api_read_secrets(const struct api_req *req, struct string_map *ret);

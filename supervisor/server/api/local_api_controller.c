@@ -108,15 +108,21 @@ local_api_list_snapshots(struct sup *sup, struct api_req *req)
 	snapshot_list(sup, plugin, per_page(req), next_token(req), &vol.secrets, on_snapshots, req);
 }
 
-static void
-merge_map(struct string_map *ret, const json_t *from)
+int
+local_api_read_map(const json_t *body, const char *member, struct string_map *ret, struct err *e)
 {
+	json_t *map = json_object_get(body, member), *value;
 	const char *key;
-	json_t *value;
 
-	json_object_foreach ((json_t *)from, key, value)
-		if (json_is_string(value))
-			string_map_set(ret, key, json_string_value(value));
+	if (map && !json_is_null(map) && !json_is_object(map))
+		return err_say(e, -EINVAL, "%s is no object", member);
+	json_object_foreach (map, key, value) {
+		if (!json_is_string(value))
+			return err_say(
+			    e, -EINVAL, "%s: the value of %.140s is no text", member, key);
+		string_map_set(ret, key, json_string_value(value));
+	}
+	return 0;
 }
 
 /* Reads the snapshot of {"Snapshots":[…]}: sets the plugin and the names of its volume in *ret, the
@@ -146,8 +152,9 @@ read_snapshot(struct sup *sup, struct api_req *req, struct csi_volume *ret, cons
 	ret->secrets_lost = lv->vol.secrets_lost;
 	for (size_t i = 0; i < lv->vol.secrets.n; i++)
 		string_map_set(&ret->secrets, lv->vol.secrets.v[i].key, lv->vol.secrets.v[i].value);
-	merge_map(&ret->secrets, json_object_get(s, "Secrets"));
-	merge_map(&ret->parameters, json_object_get(s, "Parameters"));
+	if (local_api_read_map(s, "Secrets", &ret->secrets, e) < 0 ||
+	    local_api_read_map(s, "Parameters", &ret->parameters, e) < 0)
+		return -EINVAL;
 	return call_args_check(ret, e);
 }
 
@@ -250,9 +257,11 @@ read_group(struct sup *sup, struct api_req *req, struct csi_volume *call, struct
 			? add_source(lv, call, ids, e)
 			: err_say(e, -ENOENT, "volume not found: %.140s", str(id));
 	}
-	merge_map(&call->secrets, json_object_get(body, "Secrets"));
-	merge_map(&call->parameters, json_object_get(body, "Parameters"));
-	return r;
+	if (r == 0)
+		r = local_api_read_map(body, "Secrets", &call->secrets, e);
+	if (r == 0)
+		r = local_api_read_map(body, "Parameters", &call->parameters, e);
+	return r < 0 ? r : call_args_check(call, e);
 }
 
 void

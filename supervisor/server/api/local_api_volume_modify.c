@@ -53,17 +53,10 @@ on_modified(struct sup *sup, void *arg, int r, const struct err *e)
 static int
 read_changes(struct api_req *req, struct string_map *ret, struct err *e)
 {
-	json_t *body = api_body_object(req, e), *value;
-	const char *key;
+	const json_t *body = api_body_object(req, e);
 
-	if (!body)
+	if (!body || local_api_read_map(body, "MutableParameters", ret, e) < 0)
 		return -EINVAL;
-	json_object_foreach (json_object_get(body, "MutableParameters"), key, value) {
-		if (!json_is_string(value))
-			return err_say(
-			    e, -EINVAL, "MutableParameters: the value of %.140s is no text", key);
-		string_map_set(ret, key, json_string_value(value));
-	}
 	return ret->n > 0 ? 0
 			  : err_say(e, -EINVAL,
 				"MutableParameters is missing: there is nothing to "

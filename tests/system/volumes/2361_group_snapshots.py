@@ -43,6 +43,9 @@ def test_what_cannot_be_done_is_refused_with_a_sentence():
     wish = {"PluginID": "local", "Name": "x", "SourceVolumeIDs": ["data", "none"]}
     node.refused(404, "volume not found: none", "PUT", "/v1/volumes/group-snapshot", wish)
     node.refused(400, "PluginID, Name or SourceVolumeIDs is missing", "PUT", "/v1/volumes/group-snapshot", {"Name": "x"})
+    wish = dict(wish, SourceVolumeIDs=["data"])
+    node.refused(400, "Secrets: the value of pin is no text", "PUT", "/v1/volumes/group-snapshot", dict(wish, Secrets={"pin": 1}))
+    node.refused(400, "bytes together, and a request to a plugin can have", "PUT", "/v1/volumes/group-snapshot", dict(wish, Parameters={"large": "x" * 1000000}))
     node.refused(400, "snapshot_id of each snapshot, is missing", "DELETE", "/v1/volumes/group-snapshot?plugin_id=local&group_snapshot_id=a")
     told.Plugin(node, "p")
     made = told.volume("v", "p")

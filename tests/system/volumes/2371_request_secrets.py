@@ -30,6 +30,13 @@ def test_a_snapshot_has_parameters_of_its_own_and_the_secrets_of_both():
     case.equal(last("CreateSnapshot"), ({"user": "joe", "key": "old"}, {}))
 
 
+def test_what_is_no_text_is_refused():
+    calls = len(csi.calls(requests, "CreateSnapshot"))
+    for member, found, text in (("Secrets", {"pin": 4711}, "Secrets: the value of pin is no text"), ("Parameters", "full", "Parameters is no object")):
+        node.refused(400, text, "PUT", "/v1/volumes/snapshot", {"Snapshots": [{"SourceVolumeID": "v", "Name": "no", member: found}]})
+    case.equal(len(csi.calls(requests, "CreateSnapshot")), calls, "calls")
+
+
 def test_a_snapshot_is_deleted_with_the_secrets_of_the_request():
     delete("/v1/volumes/snapshot?plugin_id=p&snapshot_id=then", "pin=1,key=newer")
     case.equal(last("DeleteSnapshot")[0], {"pin": "1", "key": "newer"})
