@@ -94,7 +94,7 @@ mount_free(struct mount *m)
 	sup_timer_cancel(&m->timer);
 	while ((g = STAILQ_FIRST(&m->growths))) {
 		STAILQ_REMOVE_HEAD(&m->growths, next);
-		free(g);
+		free_growth(g);
 	}
 	mount_record_done(&m->rec);
 	csi_volume_done(&m->volume);
