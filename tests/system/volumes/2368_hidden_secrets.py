@@ -24,8 +24,9 @@ FLAG = "credential=Flg-8xQw2zP"
 PARTS = ["Zq7-pa", "word-9KxTz", "qu0\"te", "W3rd", "MIIxZ3kQ8vNfirst", "MIIxZ3kQ8vNsecond", "982451653000017", "Flg-8xQw2zP"]
 HIDDEN = "[REDACTED]"
 MODE = {"AccessMode": "multi-node-multi-writer", "AttachmentMode": "file-system"}
-PATHS = ("volumes?type=csi", "volume/csi/a", "volume/csi/a/claims", "volume/csi/b", "plugins?type=csi", "plugin/csi/p", "allocations", "nodes", "jobs",
-         "job/user", "job/user/allocations", "job/user/evaluations", "evaluations", "agent/self", "agent/leaks", "metrics",
+PATHS = ("volumes?type=csi", "volume/csi/a", "volume/csi/a?refresh=true", "agent/volumes?namespace=*", "volume/csi/a/claims", "volume/csi/b",
+         "plugins?type=csi", "plugin/csi/p", "allocations", "nodes", "jobs", "job/user", "job/user/allocations",
+         "job/user/evaluations", "evaluations", "agent/self", "agent/leaks", "metrics",
          "volumes/snapshot?plugin_id=p", "volumes/external?plugin_id=p")
 
 
