@@ -26,6 +26,7 @@
 struct seal {
 	char *dir;
 	bool ready; /* the key is in the file and in ctx */
+	int unread; /* -errno: there may be a key in the file, and no other may replace it */
 	struct siv_cmac_aes256_ctx ctx;
 };
 
@@ -61,7 +62,7 @@ seal_new(const char *dir, struct err *e)
 		(void)err_say(e, r, "%s/seal.key is not a key of drover, which has %d bytes", dir,
 		    SIV_CMAC_AES256_KEY_SIZE);
 	else if (r < 0 && r != -ENOENT)
-		(void)err_set(e, r, "read %s/seal.key", dir);
+		s->unread = err_set(e, r, "read %s/seal.key", dir);
 	return s;
 }
 
@@ -104,6 +105,8 @@ make_key(struct seal *s, struct err *e)
 	uint8_t key[SIV_CMAC_AES256_KEY_SIZE];
 	int r = dir_fd < 0 ? -errno : 0;
 
+	if (s->unread < 0)
+		return err_set(e, s->unread, "read %s/seal.key when the agent started", s->dir);
 	if (r == 0 && getrandom(key, sizeof key, 0) != sizeof key)
 		r = -EIO;
 	if (r == 0)
