@@ -34,22 +34,31 @@ mounts_volume(const struct task *task, const char *alias)
 	return false;
 }
 
+static bool
+is_policy(const char *policy, int signo)
+{
+	return signo > 0 || str_eq(policy, "restart") || str_eq(policy, "noop");
+}
+
 /* A running task has a mount of its own of what has ended: only its restart gives it the new one. A
  * task that uses the node's path finds the new one there. */
 static void
 apply_to(struct task_runner *tr, const struct volume_request *request)
 {
 	const char *policy = find_policy(tr);
-	char text[256];
+	char text[512];
 	int signo;
 
 	if (!policy)
 		policy = mounts_volume(tr->task, str(request->name)) ? "restart" : "noop";
-	(void)snprintf(text, sizeof text, "volume %.128s was mounted again after it was lost",
-	    str(request->source));
 	signo = strncmp(policy, META_SIGNAL, strlen(META_SIGNAL)) == 0
 		    ? signal_from_name(policy + strlen(META_SIGNAL))
 		    : 0;
+	(void)snprintf(text, sizeof text,
+	    "volume %.128s was mounted again after it was lost%s%.128s%s", str(request->source),
+	    is_policy(policy, signo) ? "" : "; " META_KEY " \"",
+	    is_policy(policy, signo) ? "" : policy,
+	    is_policy(policy, signo) ? "" : "\" is not restart, noop or signal:NAME");
 	if (signo > 0)
 		(void)task_runner_signal(tr, signo, text, NULL);
 	else if (!str_eq(policy, "noop"))
