@@ -14,10 +14,12 @@
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/volume/plugin_leave.h"
 
-/* How often it is looked whether a plugin is still needed, and how long volumes of allocs that have
- * ended are waited for: a plugin that cannot unmount them must not run for ever. */
+/* How often it is looked whether a plugin is still needed; how long volumes of allocs that have
+ * ended are waited for, because a plugin that cannot unmount them must not run for ever; and how
+ * long it waits at all, because two plugins may use volumes of each other. */
 #define VOLUMES_LOOK_USEC 200000
-#define VOLUMES_MAX_MS    60000
+#define VOLUMES_ENDED_MS  60000
+#define VOLUMES_MAX_MS    600000
 
 /* Returns the step that stops this task; KILL_OVER: no step does. */
 static enum kill_step
@@ -115,8 +117,10 @@ volumes_wait(struct alloc_runner *ar)
 		ar->kill.waits_since_ms = 0;
 	else if (ar->kill.waits_since_ms == 0)
 		ar->kill.waits_since_ms = clock_ms();
-	if (left == PLUGIN_LEAVE_FREE ||
-	    (left == PLUGIN_LEAVE_ENDED && clock_ms() - ar->kill.waits_since_ms > VOLUMES_MAX_MS))
+	if (ar->kill.begun_ms == 0)
+		ar->kill.begun_ms = clock_ms();
+	if (left == PLUGIN_LEAVE_FREE || clock_ms() - ar->kill.begun_ms > VOLUMES_MAX_MS ||
+	    (left == PLUGIN_LEAVE_ENDED && clock_ms() - ar->kill.waits_since_ms > VOLUMES_ENDED_MS))
 		return false;
 	sup_timer_set(
 	    ar->sup, &ar->kill.timer, CLOCK_MONOTONIC, VOLUMES_LOOK_USEC, on_delay_over, ar);

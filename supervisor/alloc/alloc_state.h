@@ -57,6 +57,7 @@ struct alloc_kill {
 	enum kill_step step;
 	struct sup_timer timer;  /* of KILL_DELAY and KILL_VOLUMES */
 	int64_t after_ns;        /* the end of that delay, by CLOCK_REALTIME; 0: it has not begun */
+	uint64_t begun_ms;       /* of KILL_VOLUMES */
 	uint64_t waits_since_ms; /* volumes of ended allocs are waited for; 0: they are not */
 };
 

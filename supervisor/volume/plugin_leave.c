@@ -7,15 +7,20 @@
 #include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugins.h"
 
+/* Another instance that is to stop too is none. */
 static bool
 has_other_instance(struct sup *sup, const char *plugin, const struct id *alloc)
 {
 	struct plugin *p = NULL;
 
-	while ((p = plugin_next(sup, p)))
+	while ((p = plugin_next(sup, p))) {
+		const struct sup_alloc *sa = alloc_find(sup, plugin_alloc(p));
+
 		if (str_eq(plugin_id(p), plugin) && plugin_kind(p) != CSI_PLUGIN_CONTROLLER &&
-		    plugin_is_healthy(p) && !id_equal(plugin_alloc(p), alloc))
+		    plugin_is_healthy(p) && !id_equal(plugin_alloc(p), alloc) &&
+		    !(sa && alloc_terminal(&sa->a)))
 			return true;
+	}
 	return false;
 }
 
