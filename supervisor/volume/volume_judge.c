@@ -13,8 +13,8 @@ static bool
 is_unknown(const struct volume_evidence *ev, struct volume_verdict *ret)
 {
 	(void)snprintf(ret->text, sizeof ret->text,
-	    "plugin %.64s does not list the volume with external id %.128s: it was deleted without "
-	    "drover",
+	    "plugin %.64s does not list the volume with external id %.128s: it was deleted "
+	    "there, or the plugin does not list all",
 	    ev->plugin, ev->external_id);
 	return !ev->entry;
 }
