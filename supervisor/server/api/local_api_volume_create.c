@@ -70,7 +70,7 @@ static int
 check_creator(struct local *l, const struct csi_volume *vol, struct err *e)
 {
 	cleanup_done(csi_plugin) struct csi_plugin plugin;
-	bool can = false, healthy = false;
+	bool can = false, healthy = false, unknown = false;
 
 	if (!local_plugin_get(l, vol->plugin_id, &plugin))
 		return err_say(e, -EINVAL,
@@ -82,7 +82,14 @@ check_creator(struct local *l, const struct csi_volume *vol, struct err *e)
 
 		can |= info->controller_info && info->controller_info->supports_create_delete;
 		healthy |= info->healthy;
+		unknown |= !info->controller_info;
 	}
+	if (!can && unknown)
+		return err_say(e, -EAGAIN,
+		    "volume \"%s\": the controller of plugin \"%s\" has not answered yet: repeat "
+		    "it "
+		    "when the plugin is healthy",
+		    vol->id, vol->plugin_id);
 	if (!can)
 		return err_say(e, -EINVAL,
 		    "volume \"%s\": plugin \"%s\" has no controller that creates volumes", vol->id,
