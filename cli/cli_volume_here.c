@@ -59,8 +59,12 @@ print_trouble(const struct cli *cli, const json_t *mount)
 	char since[CLI_TIME_SIZE], next[CLI_TIME_SIZE];
 	int64_t wait_ns = cli_json_int(mount, "NextTry") - clock_real_ns();
 
-	if (cli_json_int(mount, "Tries") == 0)
+	if (cli_json_int(mount, "Tries") == 0) {
+		if (*cli_json_str(mount, "WaitsFor"))
+			cli_say(cli, "Allocation %.*s: %s", cli->id_len,
+			    cli_json_str(mount, "AllocID"), cli_json_str(mount, "WaitsFor"));
 		return;
+	}
 	cli_say(cli, "Allocation %.*s: %s; tried %lld times since %s, and again in %s", cli->id_len,
 	    cli_json_str(mount, "AllocID"), cli_json_str(mount, "Error"),
 	    (long long)cli_json_int(mount, "Tries"),

@@ -29,6 +29,7 @@ static const struct field volume_here_mount_fields[] = {
 	F_STRING(path, "Path"),
 	F_STRING(state, "State"),
 	F_BOOL(read_only, "ReadOnly"),
+	F_STRING(waits_for, "WaitsFor"),
 	F_STRING(error, "Error"),
 	F_INT(tries, "Tries"),
 	F_INT(since, "Since"),

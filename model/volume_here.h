@@ -20,6 +20,7 @@ struct volume_here_mount {
 	char *alloc_id, *name, *path; /* name: the volume's in the group */
 	char *state;                  /* "mounting", "published", "unmounting" */
 	bool read_only;
+	char *waits_for; /* what mounting or unmounting waits for, a sentence; empty: nothing */
 	/* What has gone wrong with unmounting; tries 0: nothing. */
 	char *error;
 	int64_t tries, since, next_try; /* ns */

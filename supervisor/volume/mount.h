@@ -110,6 +110,8 @@ void mount_cancel_call(struct mount *m);
 /* Notifies the plugin of the new size of a published volume, after the volume's other calls. The
  * callback may come within the call. */
 void mount_expand(struct mount *m, const struct volume_size *size, volume_size_cb *cb, void *arg);
+/* As volume_say_pending(). */
+bool mount_say_pending(const struct mount *m, char *buf, size_t size);
 /* Ends the mounting or unmounting: calls the callback with r and *e. A failed unmounting is retried
  * later. */
 void mount_finish(struct mount *m, int r, const struct err *e);

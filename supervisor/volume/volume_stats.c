@@ -390,7 +390,7 @@ add_mount(struct volume_here *here, const struct mount *m)
 {
 	struct volume_here_mount *to = list_add(volume_here_mount, &here->mounts);
 	const struct volume_trouble *t = &m->trouble;
-	char path[MOUNT_PATH_SIZE];
+	char path[MOUNT_PATH_SIZE], what[ERR_MSG_SIZE];
 
 	mount_path(m, false, path);
 	str_set(&to->alloc_id, m->rec.alloc);
@@ -400,6 +400,8 @@ add_mount(struct volume_here *here, const struct mount *m)
 	str_set(&to->state, m->unmounting                ? "unmounting"
 			    : m->step == MOUNT_PUBLISHED ? "published"
 							 : "mounting");
+	if (mount_say_pending(m, what, sizeof what))
+		str_set(&to->waits_for, what);
 	if (t->tries == 0)
 		return;
 	str_set(&to->error, t->error);

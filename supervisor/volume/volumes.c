@@ -347,13 +347,11 @@ volume_trouble_say(const struct volume_trouble *t, char *buf, size_t size)
 }
 
 bool
-volume_say_pending(
-    struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size)
+mount_say_pending(const struct mount *m, char *buf, size_t size)
 {
-	const struct mount *m = find_mount(sup, sa, alias);
 	char what[ERR_MSG_SIZE];
 
-	if (!m || (!m->busy && !m->waiting && !sup_timer_is_set(&m->timer)))
+	if ((!m->busy && !m->waiting && !sup_timer_is_set(&m->timer)))
 		return false;
 	if (m->plugin_call)
 		plugin_call_say(m->plugin_call, what, sizeof what);
@@ -369,6 +367,15 @@ volume_say_pending(
 			       : "waits for a helper's answer");
 	(void)snprintf(buf, size, "volume %s: %s", m->rec.volume_id, what);
 	return true;
+}
+
+bool
+volume_say_pending(
+    struct sup *sup, const struct sup_alloc *sa, const char *alias, char *buf, size_t size)
+{
+	const struct mount *m = find_mount(sup, sa, alias);
+
+	return m && mount_say_pending(m, buf, size);
 }
 
 bool
