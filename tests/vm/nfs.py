@@ -23,12 +23,8 @@ cat >/etc/drover/agent.hcl <<'END'
 plugin "raw_exec" {
   config { enabled = true }
 }
-plugin "exec" {
-  config { allow_caps = ["sys_admin", "dac_override", "dac_read_search", "fowner", "fsetid", "chown", "setuid", "setgid", "kill"] }
-}
 client {
   disk_free_mb = 1000000
-  host_volume "driver" { path = "/var/lib/driver" }
 }
 END
 systemctl start drover.socket drover.service

@@ -14,29 +14,18 @@ from lib import api, case, volumes  # noqa: E402
 
 PATIENCE = outlives.PATIENCE
 S = outlives.S
-CAPS = ["sys_admin", "dac_override", "dac_read_search", "fowner", "fsetid", "chown", "setuid", "setgid", "kill"]
 WRITER, READER = "multi-node-multi-writer", "multi-node-reader-only"
 node = outlives.Node()
 
 
-def plugin_job(program, driver):
-    """In an exec task the driver has the capabilities of a privileged container, and the programs of the host's /usr."""
-    made = api.job("nfs", driver=driver, group={"Tasks": []})
-    group, = made["Job"]["TaskGroups"]
+def plugin_job(program):
+    """A driver of network file systems needs what a privileged container has."""
+    script = ("exec /var/lib/driver/%s --endpoint=$CSI_ENDPOINT --nodeid=${node.unique.id} --v=5 --working-mount-dir=$NOMAD_TASK_DIR "
+              "--mount-permissions=0777" % program)
+    made = api.job("nfs", group={
+        "RestartPolicy": {"Attempts": 100, "Interval": 3600 * S, "Delay": S, "Mode": "fail"},
+        "Tasks": [api.task("plugin", "/bin/sh", ["-c", script], CSIPluginConfig={"ID": "nfs", "Type": "monolith", "MountDir": "/csi"})]})
     made["Job"]["Type"] = "service"
-    group["RestartPolicy"] = {"Attempts": 100, "Interval": 3600 * S, "Delay": S, "Mode": "fail"}
-    path = "/var/lib/driver/"
-    script = ('exec %s%s --endpoint=$$CSI_ENDPOINT --nodeid=$${node.unique.id} --v=5 --working-mount-dir=$$NOMAD_TASK_DIR '
-              '--mount-permissions=0777').replace("$$", "$")
-    more = {}
-    if driver == "exec":
-        group["Volumes"] = {"driver": {"Name": "driver", "Type": "host", "Source": "driver", "ReadOnly": True}}
-        more = {"VolumeMounts": [{"Volume": "driver", "Destination": "/var/lib/driver", "ReadOnly": True}], "User": "root"}
-    task = api.task("plugin", "/bin/sh", ["-c", script % (path, program)], driver=driver, CSIPluginConfig={
-        "ID": "nfs", "Type": "monolith", "MountDir": "/csi"}, **more)
-    if driver == "exec":
-        task["Config"]["cap_add"] = CAPS
-    group["Tasks"] = [task]
     return made
 
 
@@ -50,7 +39,7 @@ def wait_plugin(version):
         wait_healthy(version)
     except AssertionError:
         for alloc in node.allocs("nfs"):
-            print(volumes.Node.events(node, alloc["ID"], "plugin"), node.logs(alloc, "plugin", "stderr").decode()[-1500:])
+            print(volumes.Node.events(node, alloc["ID"], "plugin"), node.request_logs(alloc, "plugin", "stderr").text[-1500:])
         raise
 
 
@@ -107,7 +96,7 @@ def nfs_server(action):
 
 
 def test_writers_and_readers():
-    node.register(plugin_job("nfsplugin-old", "raw_exec"))
+    node.register(plugin_job("nfsplugin-old"))
     wait_plugin("v4.9.0")
     create("shared")
     node.register(job("writers", "shared", "while echo $NOMAD_ALLOC_ID >> /data/log; do sleep 1; done", count=3))
@@ -151,7 +140,7 @@ def test_the_driver_is_killed_and_upgraded_while_the_volume_is_used():
     wait_plugin("v4.9.0")
     wait_more("shared")
     allocs = sorted(a["ID"] for a in running("writers", 3))
-    node.register(plugin_job("nfsplugin", "exec"))
+    node.register(plugin_job("nfsplugin"))
     wait_plugin("v4.11.0")
     wait_more("shared")
     case.equal(sorted(a["ID"] for a in running("writers", 3)), allocs, "allocations")
@@ -171,6 +160,7 @@ def test_the_supervisor_is_killed():
 
 
 def test_expansion_in_use():
+    wait_plugin("v4.11.0")  # it is asked again after the agent was replaced
     create("shared", RequestedCapacityMin=8 << 20)
     case.equal(node.ask("/v1/volume/csi/shared")["Capacity"] >= 8 << 20, True)
 
