@@ -13,7 +13,7 @@
 #include "model/engine/field.h"
 #include "model/engine/text.h"
 
-#define VERB_WIDTH 23 /* that of the longest command and a blank */
+#define VERB_WIDTH 29 /* that of the longest command and a blank */
 
 static void print_help(int width, const char *help, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -66,18 +66,19 @@ read_changes(struct api_req *req, struct string_map *ret, struct err *e)
 void
 local_api_modify_volume(struct sup *sup, struct api_req *req)
 {
-	struct local_volume *lv = local_api_find_volume(sup, req);
-	struct modification *m = NULL;
+	struct local_volume *lv = NULL;
+	struct modification *m = mem_new(struct modification);
 	cleanup_done(csi_volume) struct csi_volume vol;
 	struct err e = { 0 };
 	int r;
 
 	csi_volume_init(&vol);
-	if (!lv)
-		return;
-	m = mem_new(struct modification);
-	*m = (struct modification){ .req = req, .lv = lv };
+	*m = (struct modification){ .req = req };
 	r = read_changes(req, &m->changes, &e);
+	if (r >= 0 && !(lv = m->lv = local_api_find_volume(sup, req))) {
+		end_modification(m);
+		return;
+	}
 	if (r >= 0 && (lv->busy || !*str(lv->vol.external_id)))
 		r = err_say(&e, -EBUSY, "volume \"%s\" is being %s", lv->vol.id,
 		    lv->busy ?: "created: create it again first");

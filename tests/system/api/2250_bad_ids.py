@@ -160,7 +160,8 @@ def test_invalid_names_in_every_field_of_a_volume_are_refused():
 
 def test_invalid_bodies_on_every_path_are_refused():
     # These paths need no body, or are refused whatever it is.
-    bodiless = {"/v1/agent/servers", "/v1/allocation/:id/stop", "/v1/client/allocation/:id/restart", "/v1/client/allocation/:id/gc", "/v1/client/gc",
+    bodiless = {"/v1/agent/servers", "/v1/agent/volumes", "/v1/allocation/:id/stop", "/v1/client/allocation/:id/restart",
+                "/v1/client/allocation/:id/gc", "/v1/client/gc",
                 "/v1/deployment/fail/:id", "/v1/job/:id/evaluate", "/v1/system/gc",
                 "/v1/system/reconcile/summaries"}
     me = node.ask("/v1/nodes")[0]["ID"]

@@ -78,7 +78,12 @@ RUNS = (
     ("node eligibility", "node eligibility -enable"), ("node meta apply", "node meta apply rack=r1"), ("node meta read", "node meta read"),
     ("server members", (1, "server members")), ("plugin status", "plugin status", "plugin status local"),
     ("volume create", "volume create {volume}"), ("volume status", "volume status", "volume status demo"),
-    ("volume claims", "volume claims", "volume claims demo"),
+    ("volume claims", "volume claims", "volume claims demo"), ("volume doctor", "volume doctor", "volume doctor demo"),
+    ("volume modify", (1, "volume modify demo tier=fast")),
+    ("volume group-snapshot create", (1, "volume group-snapshot create local group none")),
+    ("volume group-snapshot list", "volume group-snapshot list -plugin local"),
+    ("volume group-snapshot status", (1, "volume group-snapshot status local none")),
+    ("volume group-snapshot delete", (1, "volume group-snapshot delete local none")),
     ("volume snapshot create", (1, "volume snapshot create demo")), ("volume snapshot list", "volume snapshot list -plugin local"),
     ("volume snapshot delete", "volume snapshot delete local none"), ("volume deregister", "volume deregister -yes demo"),
     ("volume init", "volume init {dir}/made.volume.hcl"), ("volume detach", (1, "volume detach demo 00000000")),
@@ -96,7 +101,7 @@ RUNS = (
 AS_IT_IS = ("job inspect", "operator api", "alloc logs", "alloc exec", "action", "job action", "fmt", "job init", "volume init")
 
 
-LISTED = re.findall(r"^  ([\w-]+(?: \w+)*)  +\S", run_command(["help"]).out, re.M)
+LISTED = re.findall(r"^  ([\w-]+(?: [\w-]+)*)  +\S", run_command(["help"]).out, re.M)
 
 
 def documented():
