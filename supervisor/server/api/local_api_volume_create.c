@@ -174,7 +174,7 @@ check_capacity(const struct csi_volume *vol, const struct csi_capacity *c, struc
 	const long long min = vol->requested_capacity_min, max = vol->requested_capacity_max;
 	const char *plugin = str(vol->plugin_id);
 
-	if (min > c->available)
+	if (c->available > 0 && min > c->available)
 		return err_say(e, -ENOSPC,
 		    "create volume \"%s\": plugin \"%s\" has %lld bytes left for such volumes, and "
 		    "capacity_min is %lld",
@@ -192,7 +192,8 @@ check_capacity(const struct csi_volume *vol, const struct csi_capacity *c, struc
 	return 0;
 }
 
-/* If the capacity is unknown, the plugin decides. */
+/* If the capacity is unknown, the plugin decides; 0 may be the answer of one that needs to know
+ * more than GetCapacity says, such as the source of the volume. */
 static void
 on_capacity(
     struct sup *sup, void *arg, int r, const struct csi_capacity *capacity, const struct err *e)
@@ -248,8 +249,9 @@ create(struct sup *sup, struct api_req *req, struct csi_volume *vol, bool has_ro
 		return;
 	}
 	str_set(&vol->external_id, NULL);
-	/* What an earlier request may have made is not in the capacity any more. */
-	if (lv || has_room)
+	/* What an earlier request may have made is not in the capacity any more, and the source of
+	 * a copy is not part of the question. */
+	if (lv || has_room || *str(vol->snapshot_id) || *str(vol->clone_id))
 		begin_creation(sup, req, lv, vol);
 	else
 		ask_capacity(sup, req, vol);
