@@ -109,7 +109,7 @@ def test_all_processes_have_names_that_begin_with_drover():
     """The name that ps, top and killall show has at most 15 bytes."""
     with agent.Agent() as a:
         a.wait_ready()
-        a.get("/v1/agent/self")
+        case.until(lambda: "file-helper" in a.processes(), 10, "the first use of file-helper")
         found = {}
         for name, pid in [("launcher", a.pid)] + list(a.processes().items()):
             with open("/proc/%d/comm" % pid, encoding="ascii") as f:
