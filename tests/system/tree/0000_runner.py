@@ -107,6 +107,31 @@ def test_a_runner_that_is_killed_leaves_nothing():
         case.until(lambda: leaks_since(before) == "", 20, "all that it made to be removed: " + leaks_since(before))
 
 
+STOPPED_WHILE_IT_CLEANS_UP = """
+import argparse, importlib.machinery, importlib.util, os, signal, sys
+loader = importlib.machinery.SourceFileLoader("runner", sys.argv[1])
+runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("runner", loader))
+sys.dont_write_bytecode = True
+loader.exec_module(runner)
+signal.signal(signal.SIGTERM, runner.stop)
+runner.cpu_s = lambda name: os.kill(os.getpid(), signal.SIGTERM)  # is called when the test has ended
+try:
+    runner.System(sys.argv[2]).run(os.path.dirname(sys.argv[2]), 1, argparse.Namespace(slower=1))
+except runner.Stopped:
+    print("stopped")
+"""
+
+
+def test_a_runner_that_is_stopped_while_it_cleans_up_leaves_nothing():
+    script = case.directory() + "/1234_test.py"
+    with open(script, "w", encoding="ascii") as f:
+        f.write("pass\n")
+    out = subprocess.run(["python3", "-c", STOPPED_WHILE_IT_CLEANS_UP, ROOT + "/tests/run", script], stdout=subprocess.PIPE, check=True, text=True).stdout
+    case.contains(out, "stopped")
+    for name, point in helper.cgroup_trees().items():
+        case.equal(glob.glob("%s/%s" % (point, os.path.basename(os.path.dirname(script)))), [], "cgroups of " + name)
+
+
 def test_a_helper_that_does_not_start_leaves_no_cgroup():
     def cgroups():
         return [path for tree in helper.cgroup_trees().values() for path in glob.glob(tree + "/drover-*")]
