@@ -301,8 +301,8 @@ read_group_query(
 	return NULL;
 }
 
-void
-local_api_get_group(struct sup *sup, struct api_req *req)
+static void
+use_group(struct sup *sup, struct api_req *req, bool deletes)
 {
 	cleanup_done(csi_volume) struct csi_volume call;
 	struct strings snapshots = { 0 };
@@ -310,21 +310,21 @@ local_api_get_group(struct sup *sup, struct api_req *req)
 
 	csi_volume_init(&call);
 	id = read_group_query(sup, req, &call, &snapshots);
-	if (id)
+	if (id && deletes)
+		group_snapshot_delete(sup, &call, id, &snapshots, on_snapshot_deleted, req);
+	else if (id)
 		group_snapshot_get(sup, &call, id, &snapshots, on_snapshots, req);
 	strings_done(&snapshots);
 }
 
 void
+local_api_get_group(struct sup *sup, struct api_req *req)
+{
+	use_group(sup, req, false);
+}
+
+void
 local_api_delete_group(struct sup *sup, struct api_req *req)
 {
-	cleanup_done(csi_volume) struct csi_volume call;
-	struct strings snapshots = { 0 };
-	const char *id;
-
-	csi_volume_init(&call);
-	id = read_group_query(sup, req, &call, &snapshots);
-	if (id)
-		group_snapshot_delete(sup, &call, id, &snapshots, on_snapshot_deleted, req);
-	strings_done(&snapshots);
+	use_group(sup, req, true);
 }
