@@ -19,7 +19,8 @@ add_count(struct text *t, int64_t n)
 		text_printf(t, "%s%c", i > 0 && (len - i) % 3 == 0 ? "," : "", digits[i]);
 }
 
-/* Of a file system that others use too, or that reserves space, not all is available. */
+/* Also shows the available bytes if they are fewer than the unused ones: the file system has other
+ * users, or reserves space. */
 static void
 add_bytes(struct text *t, const json_t *bytes)
 {

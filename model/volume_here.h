@@ -21,7 +21,7 @@ struct volume_here_mount {
 	char *state;                  /* "mounting", "published", "unmounting" */
 	bool read_only;
 	char *waits_for; /* what mounting or unmounting waits for, a sentence; empty: nothing */
-	/* What has gone wrong with unmounting; tries 0: nothing. */
+	/* The last error of unmounting; tries 0: there was none. */
 	char *error;
 	int64_t tries, since, next_try; /* ns */
 };
@@ -36,7 +36,7 @@ struct volume_here {
 	MODEL_LIST(struct volume_here_mount) mounts;
 };
 
-/* What the controller of its plugin says about the volume. */
+/* The answer of the plugin's controller to ControllerGetVolume. */
 struct volume_at_controller {
 	struct strings nodes; /* where it is published, by the plugin's ids */
 	enum volume_condition condition;

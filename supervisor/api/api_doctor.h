@@ -6,7 +6,7 @@
 #include "supervisor/http/api.h"
 #include "supervisor/volume/volume_page.h"
 
-/* What a source that has the volumes and their claims adds. */
+/* The functions of a source that has the registered volumes and their claims. */
 struct doctor_source {
 	/* Adds the plugins of its volumes. */
 	void (*add_plugins)(struct sup *sup, struct strings *ret);

@@ -18,15 +18,16 @@
 
 struct seal;
 
-/* What was sealed. The caller frees it with sealed_done(). */
+/* The encrypted bytes of one value. The caller frees them with sealed_done(). */
 struct sealed {
 	uint8_t *bytes;
 	size_t len;
 };
 
-/* Reads <dir>/seal.key. Never fails: without a usable file *e has the reason, and a new key is made
- * before something is sealed for the first time; then an unusable file is kept as seal.key.old. A
- * file that does not exist is no error. The caller frees the result with seal_free(). */
+/* Reads <dir>/seal.key. Never fails: without a usable file *e has the reason. If the file does not
+ * exist, which is no error, or does not contain a key, a new key is made before the first value is
+ * sealed, and the old file is renamed to seal.key.old. If it could not be read, no new key replaces
+ * it, and seal_close() fails. The caller frees the result with seal_free(). */
 struct seal *seal_new(const char *dir, struct err *e);
 void seal_free(struct seal *s);
 

@@ -258,7 +258,8 @@ on_staging_checked(struct sup *sup, void *arg, int r, const void *msg, int fd, c
 	mount_begin_next(m);
 }
 
-/* What is staged may be a FUSE file system whose process has ended. */
+/* Checks that the staged file system still answers: the process of a FUSE file system may have
+ * ended. */
 static void
 check_staging(struct mount *m)
 {

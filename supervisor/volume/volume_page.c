@@ -513,7 +513,7 @@ volume_page_plugins(struct sup *sup, struct strings *ret)
 static void
 on_dir_removed(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
 {
-	/* What is left is found again. */
+	/* The next comparison shows whether the problem is still there. */
 }
 
 static bool

@@ -108,8 +108,9 @@ check_rows(struct local *l, struct local_volume *lv, json_t *page)
 
 /* --- what the plugin says about nodes --- */
 
-/* Nobody but this node claims volumes here. A volume that nothing claims or mounts, and that only
- * this node is attached to, can be detached. */
+/* Adds a problem if the plugin says that the volume is published on a node, and no claim explains
+ * it. Without servers this is the only node, so a volume without claims and mounts can be detached
+ * if the plugin names no other node. */
 static void
 check_node(struct local_volume *lv, json_t *page, const char *node, size_t n)
 {
@@ -175,7 +176,7 @@ add_pages(struct sup *sup, const struct volume_facts *f, json_t *pages)
 static void
 on_done(struct sup *sup, void *arg, int r, const struct err *e)
 {
-	/* What is left is found again. */
+	/* The next comparison shows whether the problem is still there. */
 }
 
 static bool

@@ -84,7 +84,7 @@ fill_instance(struct sup *sup, const struct plugin *p, struct csi_instance *to)
 		list_caps(plugin_caps_of(p), to);
 }
 
-/* What was found about the plugin's capacity. */
+/* The end of a GetCapacity: the capacity, or why the call failed; the other one is NULL. */
 struct capacity_found {
 	const struct csi_capacity *capacity;
 	const char *error;

@@ -249,8 +249,9 @@ create(struct sup *sup, struct api_req *req, struct csi_volume *vol, bool has_ro
 		return;
 	}
 	str_set(&vol->external_id, NULL);
-	/* What an earlier request may have made is not in the capacity any more, and the source of
-	 * a copy is not part of the question. */
+	/* The plugin is not asked for its capacity if an earlier request may have made the volume,
+	 * whose size is then already subtracted, nor for a copy, because GetCapacity does not name
+	 * the source. */
 	if (lv || has_room || *str(vol->snapshot_id) || *str(vol->clone_id))
 		begin_creation(sup, req, lv, vol);
 	else

@@ -225,7 +225,7 @@ local_volume_refresh(struct local *l, struct csi_volume *vol)
 			   (!attaches || vol->controllers_healthy > 0);
 }
 
-/* What is noticed while the rows are read. */
+/* The state of reading all volumes' rows. */
 struct volume_load {
 	struct local *l;
 	bool clear;       /* an earlier version has not sealed a secret */
