@@ -26,7 +26,6 @@
 struct seal {
 	char *dir;
 	bool ready; /* the key is in the file and in ctx */
-	int unread; /* -errno: there may be a key in the file, and no other may replace it */
 	struct siv_cmac_aes256_ctx ctx;
 };
 
@@ -62,7 +61,7 @@ seal_new(const char *dir, struct err *e)
 		(void)err_say(e, r, "%s/seal.key is not a key of drover, which has %d bytes", dir,
 		    SIV_CMAC_AES256_KEY_SIZE);
 	else if (r < 0 && r != -ENOENT)
-		s->unread = err_set(e, r, "read %s/seal.key", dir);
+		(void)err_set(e, r, "read %s/seal.key", dir);
 	return s;
 }
 
@@ -74,6 +73,21 @@ seal_free(struct seal *s)
 	explicit_bzero(&s->ctx, sizeof s->ctx);
 	free(s->dir);
 	free(s);
+}
+
+/* Renames seal.key to the first free name of seal.key.old, seal.key.old2, seal.key.old3, …: each of
+ * them may be the key of something. */
+static int
+keep_old_key(int dir_fd)
+{
+	char name[sizeof "seal.key.old" + 3 * sizeof(int)] = "seal.key.old";
+	struct stat st;
+
+	for (int i = 2; fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0; i++)
+		(void)snprintf(name, sizeof name, "seal.key.old%d", i);
+	if (errno != ENOENT || (renameat(dir_fd, "seal.key", dir_fd, name) < 0 && errno != ENOENT))
+		return -errno;
+	return 0;
 }
 
 static int
@@ -92,7 +106,9 @@ write_key(int dir_fd, const uint8_t key[SIV_CMAC_AES256_KEY_SIZE])
 		return r;
 	if (fsync(fd) < 0)
 		return -errno;
-	(void)renameat(dir_fd, "seal.key", dir_fd, "seal.key.old");
+	r = keep_old_key(dir_fd);
+	if (r < 0)
+		return r;
 	if (renameat(dir_fd, "seal.key.new", dir_fd, "seal.key") < 0 || fsync(dir_fd) < 0)
 		return -errno;
 	return 0;
@@ -105,8 +121,6 @@ make_key(struct seal *s, struct err *e)
 	uint8_t key[SIV_CMAC_AES256_KEY_SIZE];
 	int r = dir_fd < 0 ? -errno : 0;
 
-	if (s->unread < 0)
-		return err_set(e, s->unread, "read %s/seal.key when the agent started", s->dir);
 	if (r == 0 && getrandom(key, sizeof key, 0) != sizeof key)
 		r = -EIO;
 	if (r == 0)

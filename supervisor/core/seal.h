@@ -24,10 +24,10 @@ struct sealed {
 	size_t len;
 };
 
-/* Reads <dir>/seal.key. Never fails: without a usable file *e has the reason. If the file does not
- * exist, which is no error, or does not contain a key, a new key is made before the first value is
- * sealed, and the old file is renamed to seal.key.old. If it could not be read, no new key replaces
- * it, and seal_close() fails. The caller frees the result with seal_free(). */
+/* Reads <dir>/seal.key. Never fails: without a usable file *e has the reason, and a new key is made
+ * before something is sealed for the first time; then an unusable file is kept as seal.key.old,
+ * seal.key.old2, … A file that does not exist is no error. The caller frees the result with
+ * seal_free(). */
 struct seal *seal_new(const char *dir, struct err *e);
 void seal_free(struct seal *s);
 

@@ -167,6 +167,28 @@ START_TEST(a_file_that_is_no_key_is_kept)
 }
 END_TEST
 
+START_TEST(an_earlier_old_key_is_not_replaced)
+{
+	static const char *const names[] = { "seal.key.old", "seal.key.old2", "seal.key.old3" };
+	struct sealed sealed;
+	struct stat st;
+	struct seal *s;
+
+	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+		write_key("no key", i + 1);
+		s = seal_new(base, &e);
+		sealed = close_text(s, "a", TEXT);
+		sealed_done(&sealed);
+		seal_free(s);
+	}
+	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+		(void)snprintf(old_path, sizeof old_path, "%s/%s", base, names[i]);
+		ck_assert_int_eq(stat(old_path, &st), 0);
+		ck_assert_uint_eq((size_t)st.st_size, i + 1);
+	}
+}
+END_TEST
+
 START_TEST(nothing_is_sealed_with_a_key_that_is_not_on_disk)
 {
 	struct seal *s = seal_new("/proc/self", &e);
@@ -190,6 +212,7 @@ add(TCase *tc)
 	tcase_add_test(tc, the_key_is_a_private_file_that_is_made_when_needed);
 	tcase_add_test(tc, another_key_opens_nothing);
 	tcase_add_loop_test(tc, a_file_that_is_no_key_is_kept, 0, 3);
+	tcase_add_test(tc, an_earlier_old_key_is_not_replaced);
 	tcase_add_test(tc, nothing_is_sealed_with_a_key_that_is_not_on_disk);
 }
 
