@@ -190,7 +190,7 @@ def options(places, volumes):
 def job(name, c, words):
     command = COMMANDS[c["command"]]
     made = api.job(name, command[0], [*command[1:], *words], driver="exec", User=c["user"],
-                   Resources={"CPU": 1, "MemoryMB": 10},
+                   Resources={"CPU": 1, "MemoryMB": 50},
                    VolumeMounts=[{"Volume": v, "Destination": "/mnt/" + v} for v in c["volumes"]],
                    group={"Volumes": {v: {"Name": v, "Type": "host", "Source": v, "ReadOnly": v == "ro"} for v in c["volumes"]}})
     config = made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]
