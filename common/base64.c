@@ -28,6 +28,18 @@ base64_encode(const void *data, size_t len, char *ret)
 	return (size_t)(out - ret);
 }
 
+size_t
+base64url_encode(const void *data, size_t len, char *ret)
+{
+	size_t n = base64_encode(data, len, ret);
+
+	while (n > 0 && ret[n - 1] == '=')
+		ret[--n] = '\0';
+	for (char *p = ret; *p; p++)
+		*p = (char)(*p == '+' ? '-' : *p == '/' ? '_' : *p);
+	return n;
+}
+
 /* Returns the value of four base64 digits, of which the last `padding` are '='; negative if a
  * character is not a digit. */
 static int32_t

@@ -517,7 +517,7 @@ static const struct config_attr agent_attrs[] = {
 	    "has no effect: the log goes to stderr, which is the journal under systemd"),
 	UNUSED_AS("http_api_response_headers",
 	    "has no effect: the API is on the control socket, without added headers"),
-	UNUSED_AS("keyring", "has no effect: the embedded server signs and encrypts nothing"),
+	UNUSED_AS("keyring", "has no effect: the embedded server encrypts its keys with the file seal.key"),
 	UNUSED_AS("limits", "has no effect: the limits of the control socket are fixed"),
 	UNUSED_AS("log_file",
 	    "has no effect: the log goes to stderr, which is the journal under systemd"),

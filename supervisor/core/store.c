@@ -113,20 +113,19 @@ pragma_int(struct store *s, const char *text, int64_t *ret, struct err *e)
 static int
 make_schema(struct store *s, int64_t from, struct err *e)
 {
+	static const char *const changes[STORE_SCHEMA_VERSION] = { store_schema, store_schema_2,
+		store_schema_3, store_schema_4, store_schema_5, store_schema_6 };
 	char stamp[128];
 	int r;
 
 	(void)snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d;",
 	    STORE_APPLICATION_ID, STORE_SCHEMA_VERSION);
-	if ((r = run_sql(s, "BEGIN IMMEDIATE", "make", e)) < 0 ||
-	    (from < 1 && (r = run_sql(s, store_schema, "make", e)) < 0) ||
-	    (from < 2 && (r = run_sql(s, store_schema_2, "make", e)) < 0) ||
-	    (from < 3 && (r = run_sql(s, store_schema_3, "make", e)) < 0) ||
-	    (from < 4 && (r = run_sql(s, store_schema_4, "make", e)) < 0) ||
-	    (from < 5 && (r = run_sql(s, store_schema_5, "make", e)) < 0) ||
-	    (r = run_sql(s, stamp, "make", e)) < 0)
-		return r;
-	return run_sql(s, "COMMIT", "make", e);
+	r = run_sql(s, "BEGIN IMMEDIATE", "make", e);
+	for (; r == 0 && from < STORE_SCHEMA_VERSION; from++)
+		r = run_sql(s, changes[from], "make", e);
+	if (r == 0)
+		r = run_sql(s, stamp, "make", e);
+	return r < 0 ? r : run_sql(s, "COMMIT", "make", e);
 }
 
 /* Checks that the file is drover's and that this build can read it. Version 0 is a new, empty file.

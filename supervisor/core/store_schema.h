@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 5
+#define STORE_SCHEMA_VERSION 6
 /* "drvr": a file with another id was made by another program and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -40,5 +40,9 @@ static const char store_schema_4[] =
 /* Sealed columns: before, they were members of json. */
 static const char store_schema_5[] =
     "ALTER TABLE volume ADD COLUMN secrets BLOB; ALTER TABLE volume ADD COLUMN contexts BLOB;";
+
+static const char store_schema_6[] =
+    "CREATE TABLE signing_key(id TEXT PRIMARY KEY, json TEXT NOT NULL, secret BLOB NOT NULL) "
+    "WITHOUT ROWID;";
 
 #endif

@@ -25,6 +25,8 @@
 #include "supervisor/server/place/local_drain.h"
 #include "supervisor/server/place/local_unplaced.h"
 #include "supervisor/server/place/local_why.h"
+#include "supervisor/server/sign/local_keys.h"
+#include "supervisor/server/sign/local_sign.h"
 #include "supervisor/source/source_api.h"
 
 /* The parts of struct local. Each is made after the parts that it uses, and freed before them. */
@@ -36,6 +38,8 @@ static const struct {
 	{ local_changes_init, local_changes_free },
 	{ local_events_init, local_events_free },
 	{ local_event_streams_init, local_event_streams_free },
+	{ local_keys_init, local_keys_free },
+	{ local_signings_init, local_signings_free },
 	{ local_usage_init, local_usage_free },
 	{ local_cores_init, local_cores_free },
 	{ local_ports_init, local_ports_free },
@@ -64,9 +68,10 @@ load_parts(struct source *s, struct err *e)
 		return r;
 	local_changes_load(l);
 	if ((r = local_drain_load(l, e)) < 0 || (r = local_namespaces_load(l, e)) < 0 ||
-	    (r = local_jobs_load(l, e)) < 0 || (r = local_deployments_load(l, e)) < 0 ||
-	    (r = local_evals_load(l, e)) < 0 || (r = local_allocs_load(l, e)) < 0 ||
-	    (r = local_periodic_load(l, e)) < 0 || (r = local_volumes_load(l, e)) < 0)
+	    (r = local_keys_load(l, e)) < 0 || (r = local_jobs_load(l, e)) < 0 ||
+	    (r = local_deployments_load(l, e)) < 0 || (r = local_evals_load(l, e)) < 0 ||
+	    (r = local_allocs_load(l, e)) < 0 || (r = local_periodic_load(l, e)) < 0 ||
+	    (r = local_volumes_load(l, e)) < 0)
 		return r;
 	local_claims_load(l);
 	local_expand_resume(l);
@@ -139,6 +144,8 @@ static const struct source_ops local_ops = {
 	.claim_cancel = local_attach_cancel,
 	.release = local_claim_release,
 	.services_set = local_services_set,
+	.sign = local_sign,
+	.sign_cancel = local_sign_cancel,
 	.set_drain = local_set_drain,
 	.why = local_why,
 	.free = local_free,

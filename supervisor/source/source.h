@@ -89,7 +89,7 @@ struct source_ops {
 	void (*services_set)(struct source *s, struct sup_alloc *sa, const char *workload,
 	    const struct service_registration *v, size_t n);
 	/* Has tokens signed for tasks of sa, one call per alloc at a time; the callback is not
-	 * called within the call. NULL, both, if the source accepts no jobs that need tokens. */
+	 * called within the call. */
 	void (*sign)(struct source *s, struct sup_alloc *sa, const struct source_token *wanted,
 	    size_t n, sign_cb *cb, void *arg);
 	/* Cancels the signing; the callback is not called. */

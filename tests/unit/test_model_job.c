@@ -390,12 +390,8 @@ static const struct validation local_cases[] = {
 	{ TASKED("\"Lifecycle\":{\"Hook\":\"poststart\"}},{\"Name\":\"main\",\"Driver\":\"exec\""),
 	    NULL },
 	{ TASKED("\"ShutdownDelay\":1000000000"), NULL },
-	{ TASKED("\"Identity\":{\"File\":true}"),
-	    "group \"g\": task \"t\": identity \"default\": env and file need a token, and the "
-	    "embedded server signs none" },
-	{ TASKED(NAMED("\"Name\":\"a\",\"Env\":true")),
-	    "group \"g\": task \"t\": identity \"a\": env and file need a token, and the embedded "
-	    "server signs none" },
+	{ TASKED("\"Identity\":{\"File\":true}"), NULL },
+	{ TASKED(NAMED("\"Name\":\"a\",\"Env\":true")), NULL },
 	{ TASKED("\"Identity\":{\"Name\":\"default\",\"Audience\":[\"nomadproject.io\"]}"), NULL },
 	{ TASKED("\"ShutdownDelay\":0,\"Kind\":\"\",\"Actions\":[]"), NULL },
 	{ TASKED("\"Actions\":[{\"Name\":\"x\",\"Command\":\"a\",\"Args\":[\"b\"]}]"), NULL },

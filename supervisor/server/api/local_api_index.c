@@ -77,6 +77,12 @@ index_of_namespaces(struct sup *sup, const struct api_req *req)
 }
 
 static uint64_t
+index_of_keys(struct sup *sup, const struct api_req *req)
+{
+	return of_kind(sup, LOCAL_SIGNING_KEYS);
+}
+
+static uint64_t
 index_of_evals(struct sup *sup, const struct api_req *req)
 {
 	return of_kind(sup, LOCAL_EVALS);

@@ -5,7 +5,7 @@
  * row, written at the end of the turn. Runs in: supervisor.
  *
  * Its rooms, each of which knows only those before it: base, feed (the changes, for requests that
- * wait and for followers of events), capacity (what allocs use of the node), job (the books: jobs,
+ * wait and for followers of events), sign (keys, tokens of tasks), capacity (what allocs use of the node), job (the books: jobs,
  * slots, allocs, evaluations), claim (volumes, services), deploy (deployments and their rules),
  * place (decides about slots, places allocs), drive (actions that start by themselves, and the
  * pass), api.
@@ -29,6 +29,9 @@ struct local {
 	struct local_changes *changes;
 	struct local_kept *kept;
 	struct local_streams *streams;
+	/* sign/ */
+	struct local_keys *keys;
+	struct local_signings *signings;
 	/* capacity/ */
 	struct local_used *used;
 	struct local_cores *cores;

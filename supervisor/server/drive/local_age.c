@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_age.c: forgets, after eval_gc_threshold, allocs that were replaced and evaluations without
- * allocs. Jobs: local_family.c. Runs in: supervisor. */
+ * allocs, and replaces keys. Jobs: local_family.c. Runs in: supervisor. */
 #include "supervisor/server/drive/local_age.h"
 
 #include "common/clock.h"
@@ -9,8 +9,23 @@
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_evals.h"
 #include "supervisor/server/job/local_job.h"
+#include "supervisor/server/sign/local_keys.h"
 
 #define COLLECT_USEC 1000000 /* between two looks at jobs that are being purged */
+
+/* Returns when the oldest alloc was made that has not ended; INT64_MAX: all have. */
+static int64_t
+oldest_alive_ns(struct local *l)
+{
+	int64_t oldest = INT64_MAX;
+
+	alloc_foreach(l->base.sup, sa)
+	{
+		if (!alloc_client_terminal(&sa->a) && sa->a.create_time < oldest)
+			oldest = sa->a.create_time;
+	}
+	return oldest;
+}
 
 static void
 forget_old(void *arg)
@@ -25,6 +40,7 @@ forget_old(void *arg)
 		l->collect_before_ns = 0;
 	local_allocs_forget(l, before_ns);
 	local_evals_forget(l, before_ns);
+	local_keys_age(l, oldest_alive_ns(l));
 	local_age_start(l);
 }
 

@@ -292,17 +292,6 @@ validate_local_ports(const struct network_resource *n, struct problems *p)
 	}
 }
 
-/* The embedded server has no keys: a task that needs a token would start without it. */
-static void
-validate_local_identity(const struct workload_identity *w, struct problems *p)
-{
-	if (w && (w->env || w->file))
-		model_problem(p,
-		    "identity \"%.128s\": env and file need a token, and the embedded server signs "
-		    "none",
-		    *str(w->name) ? w->name : IDENTITY_DEFAULT);
-}
-
 static void
 validate_local_task(const struct task *task, struct problems *p)
 {
@@ -310,9 +299,6 @@ validate_local_task(const struct task *task, struct problems *p)
 
 	refuse_blocks(task, task_blocks, ELEMENTSOF(task_blocks), p);
 	services_validate_local(task->services.v, task->services.n, p);
-	validate_local_identity(task->identity, p);
-	for (i = 0; i < task->identities.n; i++)
-		validate_local_identity(&task->identities.v[i], p);
 	if (*str(task->kind))
 		refuse_block(p, "kind");
 	if (task->log_config && task->log_config->max_files > LOCAL_LOGS_MAX)

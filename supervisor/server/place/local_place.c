@@ -16,6 +16,7 @@
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_reschedule.h"
+#include "supervisor/server/sign/local_sign.h"
 
 static int
 fill_task(struct local *l, const struct task *t, struct core_set *used,
@@ -107,6 +108,7 @@ local_place_alloc(struct local *l, struct local_slot *slot, struct job_ref *ref,
 	alloc_metric_done(&a.metrics);
 	a.metrics = *m;
 	alloc_metric_init(m);
+	local_sign_defaults(l, &a, &ref->job, job_group(&ref->job, slot->group->name));
 	sa = alloc_add(l->base.sup, &a, job_ref_get(ref));
 	(void)local_alloc_new(l, sa, slot->job);
 	if (before) {

@@ -5,6 +5,7 @@
 """As 3110, for the other rows: periodic launches, dispatched jobs, volumes, the node itself, and the rows of a node in a cluster."""
 import base64
 import datetime
+import json
 import os
 import time
 
@@ -84,6 +85,25 @@ def namespaces(node):
     return [found, [n["Name"] for n in node.ask("/v1/namespaces")], crash.unexplained(node)]
 
 
+def tokens(node):
+    """A job gets tokens from keys that were just rotated, which are public; then the replaced keys are removed."""
+    def replaced():
+        return [k["KeyID"] for k in node.ask("/v1/operator/keyring/keys") if k["State"] != "active"]
+    case.until(lambda: node.request("PUT", "/v1/operator/keyring/rotate").status == 200, 60, "the keys to be rotated")
+    made = crash.job("signed", then='echo $NOMAD_TOKEN $NOMAD_TOKEN_a > "$NOMAD_ALLOC_DIR/data/tokens"', driver="raw_exec",
+                     Identity={"Env": True}, Identities=[{"Name": "a", "Env": True}])
+    made["Job"].update(Type="batch")
+    node.register(made)
+    alloc = wait_status(node, "signed", "complete")[0]
+    heads = [json.loads(base64.urlsafe_b64decode(t.split(".")[0] + "==")) for t in crash.alloc_data(node, alloc["ID"], "tokens").split()]
+    public = {k["kid"]: k["alg"] for k in node.ask("/.well-known/jwks.json")["keys"]}
+    found = [[public[h["kid"]] for h in heads], starts(node, alloc), events(node, alloc)]
+    for key in replaced():
+        case.until(lambda k=key: node.request("DELETE", "/v1/operator/keyring/key/" + k).status in (200, 404), 60, "the key to be removed")
+    finish(node, "signed")
+    return [found, replaced(), sorted(k["Algorithm"] for k in node.ask("/v1/operator/keyring/keys"))]
+
+
 # --- tests ---
 
 def test_children_are_launched_once():
@@ -95,6 +115,11 @@ def test_children_are_launched_once():
 def test_crashes_at_rows_of_namespaces():
     with crash.Node(env=page.env) as node:
         walk("namespaces", lambda: namespaces(node), kinds("NAMESPACE"))
+
+
+def test_crashes_at_rows_of_signing_keys():
+    with crash.Node(env=page.env) as node:
+        walk("tokens", lambda: tokens(node), kinds("SIGNING_KEY"))
 
 
 def test_crashes_at_rows_of_volumes():
