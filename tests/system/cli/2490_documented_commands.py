@@ -94,7 +94,9 @@ RUNS = (
     ("job dispatch", "job dispatch -detach called"), ("job periodic force", "job periodic force -detach timed"),
     ("job scale", "job scale -detach web 2"), ("alloc stop", "alloc stop -detach {alloc}"),
     ("namespace list", "namespace list"), ("namespace apply", "namespace apply other"), ("namespace status", "namespace status other"),
-    ("namespace delete", "namespace delete other"), ("operator api", "operator api /v1/jobs"), ("leaks", "leaks"), ("cleanup", "cleanup -dry-run"), ("node drain", (1, "node drain")),
+    ("namespace delete", "namespace delete other"), ("operator api", "operator api /v1/jobs"), ("operator root keyring list", "operator root keyring list"),
+    ("operator root keyring rotate", "operator root keyring rotate"), ("operator root keyring remove", (1, "operator root keyring remove none")),
+    ("leaks", "leaks"), ("cleanup", "cleanup -dry-run"), ("node drain", (1, "node drain")),
     ("job stop", "job stop web"), ("job start", "job start web"), ("job stop", "job stop -purge web"), ("system gc", "system gc"),
     ("agent", None), ("monitor", None), ("event stream", None))
 # Their output is not a page: JSON, files and logs keep their lines.
@@ -119,7 +121,7 @@ def documented():
 
 def name_of(words):
     """Returns the command that these words call, such as "job run"; None if there is none."""
-    return next((n for n in (" ".join(words[:i]) for i in (3, 2, 1)) if n in LISTED), None)
+    return next((n for n in (" ".join(words[:i]) for i in (4, 3, 2, 1)) if n in LISTED), None)
 
 
 def test_every_command_that_a_document_shows_exists_with_its_flags():
