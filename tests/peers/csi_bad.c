@@ -4,7 +4,7 @@
  *
  * csi_bad SOCKET [connection=MODE] [log=FILE] [requests=FILE] [rules=FILE] [mounts=yes]
  *     [attach=FILE] [state=DIR] [strict=yes] [clock=yes] [context=volume]
- *     [group=yes] [Method=BEHAVIOUR]...
+ *     [group=yes] [expects=yes] [sizes=DIR] [stages=no] [Method=BEHAVIOUR]...
  *
  * log: a line "Method volume" for each call, with " fs=TYPE flags=A,B" if it has a capability, and
  * " rule=RULE" if one applies.
@@ -18,7 +18,11 @@
  * on the node, and tells its capacity; a death leaves a file "died:METHOD:ID". strict: what is
  * there already is refused with ALREADY_EXISTS, and what is not there with NOT_FOUND. clock: each
  * line of the log ends with " ms=TIME" (CLOCK_MONOTONIC). context: the publish context is the
- * volume context. group: the plugin has a GroupController.
+ * volume context. group: the plugin has a GroupController. expects: requests must have the secrets
+ * and mount options of csi_bad_expect.h, or the log has a line "bad Method volume: why". sizes: the
+ * plugin also expands volumes on the node; "DIR/ID" has the size of the volume and "DIR/ID.node"
+ * what the node took over; the node is asked for more before the controller: a line "bad …".
+ * stages: without staging.
  *
  * connection: grpc (default); dead (closes at once); silent (never reads nor writes); full (a
  * backlog that stays full); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
@@ -56,7 +60,8 @@
  *   twice         ok, with the first field once more
  *   unknown       ok, with an unknown field
  *
- * With CSI_BAD_DEVICE=/dev/loop0 in its environment it publishes that device, by a mount on a file.
+ * With CSI_BAD_DEVICE=/dev/loop0 in its environment it publishes that device, by a mount on a file;
+ * if it is a directory, the device in it that has the name of the volume.
  * With CSI_BAD_MOUNTER="bindfs /dir" and mounts=yes, NodeStageVolume runs that command with the
  * staging path, instead of mounting a tmpfs.
  */
@@ -81,6 +86,7 @@
 #include "common/cleanup.h"
 #include "contrib/csi-local/csl_grpc.h"
 #include "proto/csi.pb-c.h"
+#include "tests/peers/csi_bad_expect.h"
 
 #define STATUS_INVALID_ARGUMENT 3
 #define STATUS_NOT_FOUND        5
@@ -114,6 +120,7 @@ struct answer {
 	const struct trace *trace; /* NULL: no file changes */
 	char staging[1024], target[1024];
 	char options[256]; /* for the log */
+	int64_t size;
 	const uint8_t *request;
 	size_t request_len;
 };
@@ -130,10 +137,11 @@ static bool echoes_context;
 static char *rules[RULES_MAX];
 static int n_rules;
 static unsigned n_calls[RULES_MAX]; /* by rule */
-static bool mounts, strict, clocked, grouped;
+static bool mounts, strict, clocked, grouped, expects, unstaged;
 static const char *state_dir; /* NULL: effects leave no files */
 static const char *device;    /* CSI_BAD_DEVICE: is published instead of a file system */
 static const char *mounter;   /* CSI_BAD_MOUNTER */
+static const char *sizes_dir; /* NULL: sizes are not recorded */
 static const char *log_path, *requests_path, *rules_path;
 static char rules_text[65536], *rules_copy;
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -145,6 +153,53 @@ pack(struct answer *a, const ProtobufCMessage *msg)
 	a->len = protobuf_c_message_get_packed_size(msg);
 	a->data = realloc(a->data, a->len + 1);
 	(void)protobuf_c_message_pack(msg, a->data);
+}
+
+/* --- sizes of volumes --- */
+
+static int64_t
+read_size(const char *volume, const char *suffix)
+{
+	char path[1400];
+	long long size = 0;
+	FILE *f;
+
+	(void)snprintf(path, sizeof path, "%s/%s%s", sizes_dir, volume, suffix);
+	f = fopen(path, "re");
+	if (f) {
+		(void)!fscanf(f, "%lld", &size);
+		(void)fclose(f);
+	}
+	return size;
+}
+
+/* Records a size; a volume never becomes smaller. */
+static void
+record_size(const struct answer *a, const char *suffix)
+{
+	char path[1400];
+	FILE *f;
+
+	if (a->size <= read_size(a->volume, suffix))
+		return;
+	(void)snprintf(path, sizeof path, "%s/%s%s", sizes_dir, a->volume, suffix);
+	f = fopen(path, "we");
+	if (!f)
+		return;
+	(void)fprintf(f, "%lld\n", (long long)a->size);
+	(void)fclose(f);
+}
+
+static void
+grow_volume(const struct answer *a)
+{
+	record_size(a, "");
+}
+
+static void
+grow_on_node(const struct answer *a)
+{
+	record_size(a, ".node");
 }
 
 /* --- correct answers --- */
@@ -200,13 +255,15 @@ static void
 node_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 {
 	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {
-		CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME,
-		/* Of a device, or with state=DIR. */
+		/* Of a device, or with state=DIR or sizes=DIR. */
 		CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
+		/* Not with stages=no. */
+		CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME,
 	};
 	Csi__V1__NodeServiceCapability__RPC rpcs[ELEMENTSOF(types)];
 	Csi__V1__NodeServiceCapability caps[ELEMENTSOF(types)], *list[ELEMENTSOF(types)];
 	Csi__V1__NodeGetCapabilitiesResponse rep = CSI__V1__NODE_GET_CAPABILITIES_RESPONSE__INIT;
+	bool expands = device || state_dir || sizes_dir;
 
 	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
 		csi__v1__node_service_capability__rpc__init(&rpcs[i]);
@@ -216,8 +273,8 @@ node_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 		caps[i].rpc = &rpcs[i];
 		list[i] = &caps[i];
 	}
-	rep.n_capabilities = ELEMENTSOF(list) - (device || state_dir ? 0 : 1);
-	rep.capabilities = list;
+	rep.capabilities = list + (expands ? 0 : 1);
+	rep.n_capabilities = ELEMENTSOF(list) - (expands ? 0 : 1) - (unstaged ? 1 : 0);
 	pack(a, &rep.base);
 }
 
@@ -269,6 +326,10 @@ create_volume(struct answer *a, const uint8_t *data, size_t len)
 	volume.volume_id = req->name;
 	volume.n_volume_context = req->n_parameters;
 	volume.volume_context = req->parameters;
+	if (sizes_dir && req->capacity_range) {
+		a->size = volume.capacity_bytes = req->capacity_range->required_bytes;
+		a->effect = grow_volume;
+	}
 	rep.volume = &volume;
 	pack(a, &rep.base);
 	csi__v1__create_volume_request__free_unpacked(req, NULL);
@@ -288,7 +349,9 @@ controller_expand(struct answer *a, const uint8_t *data, size_t len)
 		return;
 	}
 	if (req->capacity_range)
-		rep.capacity_bytes = req->capacity_range->required_bytes;
+		a->size = rep.capacity_bytes = req->capacity_range->required_bytes;
+	if (sizes_dir)
+		a->effect = grow_volume;
 	rep.node_expansion_required = true;
 	pack(a, &rep.base);
 	csi__v1__controller_expand_volume_request__free_unpacked(req, NULL);
@@ -511,6 +574,24 @@ empty_answer(struct answer *a, const uint8_t *data, size_t len)
 	a->data = calloc(1, 1);
 }
 
+static void log_bad(const char *method, const struct answer *a, const char *why);
+
+static void
+node_expand(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__NodeExpandVolumeRequest *req =
+	    csi__v1__node_expand_volume_request__unpack(NULL, len, data);
+
+	a->data = calloc(1, 1);
+	if (sizes_dir && req && req->capacity_range) {
+		a->size = req->capacity_range->required_bytes;
+		a->effect = grow_on_node;
+		if (a->size > read_size(a->volume, ""))
+			log_bad("NodeExpandVolume", a, "the volume is smaller");
+	}
+	csi__v1__node_expand_volume_request__free_unpacked(req, NULL);
+}
+
 /* --- mounts --- */
 
 static bool
@@ -536,19 +617,36 @@ mount_staging(const struct answer *a)
 }
 
 static void
-mount_target(const struct answer *a)
+mount_device(const struct answer *a)
 {
-	int fd = device ? open(a->target, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+	int fd = open(a->target, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	struct stat has, published;
+	char path[1400];
 
 	close_p(&fd);
-	if (!device)
-		(void)mkdir(a->target, 0700);
-	if (!device && is_mounted(a->target))
+	(void)snprintf(path, sizeof path, "%s/%s", device, a->volume);
+	if (stat(path, &has) < 0)
+		(void)snprintf(path, sizeof path, "%s", device);
+	if (stat(path, &has) < 0 ||
+	    (stat(a->target, &published) == 0 && published.st_rdev == has.st_rdev))
 		return;
-	if (!device && !a->staging[0])
+	(void)mount(path, a->target, NULL, MS_BIND, NULL);
+}
+
+static void
+mount_target(const struct answer *a)
+{
+	if (device) {
+		mount_device(a);
+		return;
+	}
+	(void)mkdir(a->target, 0700);
+	if (is_mounted(a->target))
+		return;
+	if (!a->staging[0])
 		(void)mount(a->volume, a->target, "tmpfs", 0, "size=64k");
 	else
-		(void)mount(device ? device : a->staging, a->target, NULL, MS_BIND, NULL);
+		(void)mount(a->staging, a->target, NULL, MS_BIND, NULL);
 }
 
 static void
@@ -663,7 +761,7 @@ static const struct method {
 	{ "CreateSnapshot", create_snapshot },
 	{ "DeleteSnapshot", empty_answer },
 	{ "ListSnapshots", list_snapshots },
-	{ "NodeExpandVolume", empty_answer },
+	{ "NodeExpandVolume", node_expand },
 	{ "NodeStageVolume", stage },
 	{ "NodeUnstageVolume", unstage },
 	{ "NodePublishVolume", publish },
@@ -1208,6 +1306,17 @@ log_call(const char *name, const struct answer *a, const char *rule)
 }
 
 static void
+log_bad(const char *method, const struct answer *a, const char *why)
+{
+	FILE *f = log_path ? fopen(log_path, "ae") : NULL;
+
+	if (!f)
+		return;
+	(void)fprintf(f, "bad %s %s: %s\n", method, a->volume, why);
+	(void)fclose(f);
+}
+
+static void
 log_request(const char *name, const uint8_t *data, size_t len)
 {
 	FILE *f = requests_path ? fopen(requests_path, "ae") : NULL;
@@ -1250,7 +1359,7 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 	const char *name = strrchr(path, '/') + 1;
 	struct answer *a = calloc(1, sizeof *a);
 	const struct behaviour *b;
-	const char *rule;
+	const char *rule, *wrong;
 	unsigned long value;
 	unsigned nth;
 	pthread_t thread;
@@ -1271,6 +1380,9 @@ on_call(void *arg, struct csl_call *call, const char *path, const uint8_t *data,
 		}
 	b = choose_behaviour(name, a->volume, &rule, &value, &nth);
 	log_call(name, a, rule);
+	wrong = expects ? bad_check_request(name, a->volume, data, len) : NULL;
+	if (wrong)
+		log_bad(name, a, wrong);
 	if (b)
 		b->apply(a, value, nth);
 	if (a->never)
@@ -1372,6 +1484,12 @@ main(int argc, char **argv)
 			attach_log = argv[i] + 7;
 		} else if (strncmp(argv[i], "state=", 6) == 0) {
 			state_dir = argv[i] + 6;
+		} else if (strncmp(argv[i], "sizes=", 6) == 0) {
+			sizes_dir = argv[i] + 6;
+		} else if (strcmp(argv[i], "stages=no") == 0) {
+			unstaged = true;
+		} else if (strcmp(argv[i], "expects=yes") == 0) {
+			expects = true;
 		} else if (strcmp(argv[i], "mounts=yes") == 0) {
 			mounts = true;
 		} else if (strcmp(argv[i], "strict=yes") == 0) {

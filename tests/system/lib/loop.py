@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loop devices, for volumes that are block devices."""
 import os
+import shutil
 import subprocess
 
 from . import case
+
+
+def usable():
+    return shutil.which("losetup") is not None and subprocess.run(["losetup", "-f"], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
 class Loop:

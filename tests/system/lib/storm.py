@@ -18,7 +18,7 @@ import threading
 import time
 import uuid
 
-from . import agent, api, case, crash, helper, storm_plan
+from . import agent, api, case, crash, helper, loop, storm_plan
 from .storm_lane import Lane
 
 MS_BIND = 4096
@@ -38,14 +38,16 @@ class Storm:
         config = agent.config_args('client {\n  disk_free_mb = 1000000\n  host_volume "report" { path = "%s" }\n}\n' % self.report)
         self.node = crash.Node(config, disk=True)
         self.kinds = len(storm_plan.KINDS)
-        self.seeds = [queue.SimpleQueue() for _ in range(self.kinds)]
+        self.seeds, has_loops = [queue.SimpleQueue() for _ in range(self.kinds)], loop.usable()
         for seed in range(first, first + count):
-            self.seeds[seed % self.kinds].put(seed)
+            if has_loops or not storm_plan.KINDS[seed % self.kinds].devices:
+                self.seeds[seed % self.kinds].put(seed)
         numbers = [n for n in range(max(lanes, self.kinds)) if not self.seeds[n % self.kinds].empty()]
+        self.disks = contextlib.ExitStack()
         self.lock, self.killing = threading.Lock(), threading.Lock()
         self.kills, self.last_kill, self.rests_until, self.failures = collections.Counter(), {}, 0, []
         self.notes, self.happened, self.ending = {}, collections.deque(maxlen=400), False
-        self.count, self.began = count, time.monotonic()
+        self.count, self.began = sum(seeds.qsize() for seeds in self.seeds), time.monotonic()
         self.lanes = [Lane(self, number) for number in numbers]
 
     def __enter__(self):
@@ -56,9 +58,14 @@ class Storm:
 
     def __exit__(self, kind, *rest):
         helper.umount(self.under, 2)
-        return self.node.__exit__(None, *rest) if kind is SystemExit else self.node.__exit__(kind, *rest)
+        with self.disks:
+            return self.node.__exit__(None, *rest) if kind is SystemExit else self.node.__exit__(kind, *rest)
 
     # --- what lanes ask for ---
+
+    def disk(self):
+        """Returns a block device that exists until the end."""
+        return self.disks.enter_context(loop.Loop()).path
 
     def kill(self, process, is_well):
         """Kills a process of the agent, unless one was killed a moment ago. The agent may then work until is_well() and some time more."""
@@ -124,10 +131,10 @@ class Storm:
             self.rests_until = time.monotonic() + REST_MAX_S * REST
         self.rest("reboot", began, is_well)
 
-    def ask_once(self, method, path, body):
+    def ask_once(self, method, path, body, seconds=10):
         """A request whose failure does not matter."""
         with contextlib.suppress(OSError, http.client.HTTPException):
-            api.Node.request(self.node, method, path, body, 10)
+            api.Node.request(self.node, method, path, body, seconds)
 
     def mount_rows(self):
         """Returns the rows of mounts, from a copy of the database: only the supervisor may open it."""

@@ -4,17 +4,22 @@
     plan = storm_plan.Plan(17)
     print(plan.kind, plan.steps)
 """
+import collections
 import random
 
-# A seed's kind is its remainder: whether the plugin stages volumes, whether its controller attaches them, and the types of its jobs.
-KINDS = ((True, False, ("monolith",)), (False, False, ("monolith",)), (True, True, ("monolith",)), (False, True, ("monolith",)),
-         (True, True, ("node", "controller")))
+# A seed's kind is its remainder: whether the plugin stages volumes, whether its controller attaches them, whether they are block devices (which
+# need loop devices), and the types of its jobs.
+Kind = collections.namedtuple("Kind", "stages attaches devices types")
+KINDS = (Kind(True, False, False, ("monolith",)), Kind(False, False, False, ("monolith",)), Kind(True, True, False, ("monolith",)),
+         Kind(False, True, False, ("monolith",)), Kind(True, True, False, ("node", "controller")), Kind(True, True, True, ("monolith",)))
 PROCESSES = ("supervisor", "csi-helper", "mount-helper", "exec-helper", "file-helper", "launcher", "executor")
 
 # Who uses what: a volume with one writer and one that many share, also read-only. A slot is a job.
+VOLUMES = {"one": "single-node-writer", "many": "multi-node-multi-writer"}
 SLOTS = {"a0": ("one", False), "a1": ("one", False), "m0": ("many", False), "m1": ("many", False), "m2": ("many", True)}
 
-STEPS = {"publish": 50, "unpublish": 30, "wait": 30, "rules": 20, "pause": 20, "kill": 15, "plugin": 10, "restart": 8, "reboot": 0.6}
+STEPS = {"publish": 50, "unpublish": 30, "wait": 30, "rules": 20, "pause": 20, "kill": 15, "plugin": 10, "restart": 8, "expand": 25,
+         "reboot": 0.6}
 
 BEHAVIOURS = {"status": 20, "once": 10, "again": 5, "lost": 12, "slow": 10, "late": 12, "lies": 8, "die": 8, "drop": 5, "hang": 4, "garbage": 3,
               "nothing": 3, "ok": 4}
@@ -26,7 +31,7 @@ class Plan:
     def __init__(self, seed):
         self.seed, self.choice = seed, random.Random(seed)
         self.kind = seed % len(KINDS)
-        self.stages, self.attaches, self.types = KINDS[self.kind]
+        self.stages, self.attaches, _, self.types = KINDS[self.kind]
         self.hangs = False
         self.patient = self.choice.random() < 0.03
         self.steps = [("rules", self.rules())] if self.choice.random() < 0.8 else []
@@ -43,6 +48,8 @@ class Plan:
             return self.choice.choice(list(SLOTS))
         if step == "rules":
             return self.rules()
+        if step == "expand":
+            return self.choice.choice(list(VOLUMES))
         if step == "kill":
             return self.choice.choice(PROCESSES)
         if step == "plugin":
@@ -51,7 +58,7 @@ class Plan:
 
     def rules(self):
         """Returns up to four rules of csi_bad; the first that matches a call applies."""
-        methods = ["NodePublishVolume", "NodeUnpublishVolume"]
+        methods = ["NodePublishVolume", "NodeUnpublishVolume"] * 2 + ["ControllerExpandVolume", "NodeExpandVolume"]
         methods += ["NodeStageVolume", "NodeUnstageVolume"] * self.stages
         methods += ["ControllerPublishVolume", "ControllerUnpublishVolume"] * self.attaches
         return " ".join(self.rule(self.choice.choice(methods)) for _ in range(self.choice.randint(0, 4)))
@@ -60,6 +67,8 @@ class Plan:
         about = self.choice.choice(("", "", "/" + self.volume("one"), "/" + self.volume("many")))
         call = "at:%d:" % self.choice.randint(1, 3) if self.choice.random() < 0.4 else ""
         behaviour = self.behaviour()
+        if behaviour == "lies" and "Expand" in method:  # nobody can notice that
+            behaviour = "ok"
         self.hangs = self.hangs or behaviour == "hang"
         return "%s%s=%s%s" % (method, about, call, behaviour)
 
