@@ -489,10 +489,18 @@ on_expanded(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const stru
 static void
 expand(struct mount *m)
 {
-	if (m->volume.node_expansion)
-		send_call(m, volume_send_due_expand, on_expanded);
-	else
+	struct err e = { 0 };
+	int r;
+
+	if (!m->volume.node_expansion) {
 		mount_begin_next(m);
+		return;
+	}
+	r = plugin_check_node_expands(m->sup, m->rec.plugin, &e);
+	if (r < 0)
+		on_expanded(m->sup, m, r, NULL, &e);
+	else
+		send_call(m, volume_send_due_expand, on_expanded);
 }
 
 /* --- the proof, and the last look --- */

@@ -105,6 +105,20 @@ plugin_node_info(const struct plugin *p)
 	return p->node;
 }
 
+int
+plugin_check_node_expands(struct sup *sup, const char *id, struct err *e)
+{
+	struct plugin *p = plugin_find(sup, id, CSI_PLUGIN_NODE);
+	const struct csi_info *info = p ? plugin_node_info(p) : NULL;
+
+	if (!info || !info->node_info || info->node_info->supports_expand)
+		return 0;
+	return err_say(e, -EOPNOTSUPP,
+	    "plugin %s wants the node to expand the volume, but its node service has no capability "
+	    "EXPAND_VOLUME",
+	    id);
+}
+
 bool
 plugin_is_healthy(const struct plugin *p)
 {

@@ -33,6 +33,9 @@ const struct id *plugin_alloc(const struct plugin *p);
  * answered yet has an info with the cause. */
 const struct csi_info *plugin_controller_info(const struct plugin *p);
 const struct csi_info *plugin_node_info(const struct plugin *p);
+/* Returns 0, or -EOPNOTSUPP if the plugin's node service does not expand volumes. A plugin that
+ * does not run is waited for by the call. */
+int plugin_check_node_expands(struct sup *sup, const char *id, struct err *e);
 /* Returns the capabilities of the last fingerprint; NULL before the first. */
 const struct plugin_caps *plugin_caps_of(const struct plugin *p);
 bool plugin_is_healthy(const struct plugin *p);

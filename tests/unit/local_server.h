@@ -188,6 +188,12 @@ plugin_controller_info(const struct plugin *p)
 	return NULL;
 }
 
+int
+plugin_check_node_expands(struct sup *s, const char *id, struct err *e)
+{
+	return 0;
+}
+
 const struct csi_info *
 plugin_node_info(const struct plugin *p)
 {

@@ -146,22 +146,6 @@ ask_next(struct local_expansion *x)
 	volume_expand_here(sup, sa, vol->id, &size, on_asked, x);
 }
 
-/* Returns 0, or -EOPNOTSUPP if the plugin's node service does not expand volumes. */
-static int
-check_node(const struct local_expansion *x, struct err *e)
-{
-	const char *id = str(x->lv->vol.plugin_id);
-	struct plugin *p = plugin_find(x->l->base.sup, id, CSI_PLUGIN_NODE);
-	const struct csi_info *info = p ? plugin_node_info(p) : NULL;
-
-	if (!info || !info->node_info || info->node_info->supports_expand)
-		return 0; /* a plugin that does not run is waited for by the call */
-	return err_say(e, -EOPNOTSUPP,
-	    "plugin %s wants the node to expand the volume, but its node service has no capability "
-	    "EXPAND_VOLUME",
-	    id);
-}
-
 static void
 begin_round(struct local_expansion *x)
 {
@@ -175,8 +159,11 @@ begin_round(struct local_expansion *x)
 		strings_add(&x->left, vol->read_claims.v[i].key);
 	for (size_t i = 0; i < vol->write_claims.n; i++)
 		strings_add(&x->left, vol->write_claims.v[i].key);
-	if (x->left.n > 0 && (x->r = check_node(x, &x->why)) < 0)
-		strings_done(&x->left);
+	if (x->left.n > 0) {
+		x->r = plugin_check_node_expands(x->l->base.sup, str(vol->plugin_id), &x->why);
+		if (x->r < 0)
+			strings_done(&x->left);
+	}
 	ask_next(x);
 }
 

@@ -110,6 +110,18 @@ def test_a_plugin_whose_node_alone_expands():
     other.purge()
 
 
+def test_a_node_without_the_capability_is_not_asked_when_the_volume_is_mounted():
+    other = told.Plugin(node, "half", controller=(told.CREATE_DELETE, told.EXPAND))
+    create("w", 1 << 20, "half")
+    create("w", 2 << 20, "half")
+    user("of-w", "w")
+    case.until(lambda: "no capability EXPAND_VOLUME" in node.ask("/v1/volume/csi/w").get("NodeExpansionError", ""), 20, "the reason")
+    case.equal((other.calls("NodeExpandVolume"), due("w")), ([], 2 << 20))
+    node.purge("of-w")
+    node.do("DELETE", "/v1/volume/csi/w/delete")
+    other.purge()
+
+
 def test_a_registration_expands_too():
     made = told.volume("v", "p", MODE, RequestedCapacityMin=7 << 20)
     case.equal(node.do("PUT", "/v1/volume/csi/v", made)["Volumes"][0]["Capacity"], 7 << 20)
