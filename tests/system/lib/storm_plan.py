@@ -33,7 +33,7 @@ class Plan:
         self.kind = seed % len(KINDS)
         self.stages, self.attaches, _, self.types = KINDS[self.kind]
         self.hangs = False
-        self.patient = self.choice.random() < 0.03
+        self.patient = self.choice.random() < 0.5
         self.steps = [("rules", self.rules())] if self.choice.random() < 0.8 else []
         self.steps.append(("publish", self.choice.choice(list(SLOTS))))
         for _ in range(self.choice.randint(2, 7)):
