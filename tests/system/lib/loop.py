@@ -23,6 +23,9 @@ class Loop:
         except (OSError, subprocess.CalledProcessError):
             case.skip("no loop devices")
         self.path = made.stdout.decode().strip()
+        # A device that is detached while it is open is freed when it is closed, also if this process is killed.
+        self.fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        subprocess.run(["losetup", "-d", self.path], check=True)
         self.number = os.stat(self.path).st_rdev
 
     def start(self):
@@ -34,4 +37,4 @@ class Loop:
         return self
 
     def __exit__(self, *_):
-        subprocess.run(["losetup", "-d", self.path], check=True)
+        os.close(self.fd)
