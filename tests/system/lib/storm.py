@@ -137,15 +137,19 @@ class Storm:
             api.Node.request(self.node, method, path, body, seconds)
 
     def mount_rows(self):
-        """Returns the rows of mounts, from a copy of the database: only the supervisor may open it."""
+        """Returns the rows of mounts, from a copy of the database: only the supervisor may open it. A copy that was made between two writes may
+        have anything in it."""
         for _ in range(100):
             to = tempfile.mkdtemp(dir=self.dir)
             try:
                 for name in ("state.db", "state.db-wal"):
                     shutil.copy("%s/state/%s" % (self.node.data, name), to)
                 with contextlib.closing(sqlite3.connect(to + "/state.db")) as db:
-                    return [row[0] for row in db.execute("SELECT json FROM mount")]
-            except (OSError, sqlite3.Error) as e:  # copied between two writes
+                    rows = [row[0] for row in db.execute("SELECT json FROM mount")]
+                if all(isinstance(row, str) for row in rows):
+                    return rows
+                error = ValueError("rows that are no texts")
+            except (OSError, UnicodeDecodeError, sqlite3.Error) as e:
                 error = e
             finally:
                 shutil.rmtree(to)
