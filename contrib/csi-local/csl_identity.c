@@ -53,11 +53,9 @@ csl_get_plugin_capabilities(struct csl_op *op, const void *req, void *rep)
 	Csi__V1__GetPluginCapabilitiesResponse *r = rep;
 	Csi__V1__PluginCapability *cap;
 
-	if (op->csl->controller) {
-		add_service(op, r, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
-		add_service(
-		    op, r, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE);
-	}
+	/* Also from a node alone: these are what all processes of the plugin have together. */
+	add_service(op, r, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
+	add_service(op, r, CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE);
 	if (op->csl->topology.n > 0)
 		add_service(op, r,
 		    CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__VOLUME_ACCESSIBILITY_CONSTRAINTS);

@@ -137,12 +137,14 @@ def test_a_controller_and_nodes_share_a_directory():
         for channel, plugin in nodes.items():
             csi.open_channel(node.helper, plugin, channel)
         case.equal(node.ok("get_plugin_info")["name"], "split.example", "name")
+        whole = node.ok("get_plugin_capabilities")["capabilities"]
+        case.equal([c["service"]["type"] for c in whole if c["service"]], [1, 3], "the controller's services")
         volume, shared = node.create("v"), node.create("w")
         node.fails(csi.UNIMPLEMENTED, "does not implement", "node_get_info")
         for channel in nodes:
             node.channel = channel
             node.fails(csi.UNIMPLEMENTED, "does not implement", "create_volume")
-            case.equal([c for c in node.ok("get_plugin_capabilities")["capabilities"] if c.get("service")], [], "services")
+            case.equal(node.ok("get_plugin_capabilities")["capabilities"], whole, "the capabilities of all processes of the plugin")
         path = node.stage_and_publish(volume, "t")  # on node-3
         node.channel = controller
         case.equal(node.ok("controller_get_volume", volume_id=volume)["status"]["published_node_ids"], ["node-3"], "nodes")
