@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct arena;
 struct hcl;
 struct hcl_body;
 struct hcl_expr;
@@ -46,6 +47,9 @@ extern const struct hcl_limits hcl_job_limits;
 
 struct hcl *hcl_new(const struct hcl_limits *limits);
 void hcl_free(struct hcl *h);
+
+/* The arena of the document, for texts (lang/text.h). */
+struct arena *hcl_arena(struct hcl *h);
 
 /* Returns zeroed memory of the arena, aligned for any type. */
 void *hcl_alloc(struct hcl *h, size_t size);

@@ -46,7 +46,7 @@ hcl_eval_or_problem(struct hcl *h, const struct hcl_expr *e, const struct hcl_sc
 
 	if (hcl_try(h, evaluate_attempt, &a))
 		return a.value;
-	if (h->exhausted)
+	if (h->arena.exhausted)
 		hcl_leave(h);
 	p = hcl_problems(h);
 	for (unsigned n = 0; n < before && p; n++)

@@ -4,25 +4,25 @@
 #ifndef DROVER_HCL_HCL_DOC_H
 #define DROVER_HCL_HCL_DOC_H
 
-#include <setjmp.h>
-
+#include "common/list.h"
 #include "hcl/hcl.h"
-
-struct chunk;
+#include "lang/arena.h"
 
 struct hcl {
 	struct hcl_limits limits;
-	struct chunk *chunks; /* the first has the free space */
-	char *large;          /* the object for which a chunk of its own was just made */
-	size_t memory;
-	uint64_t steps;
+	struct arena arena;
 	unsigned depth;
 	struct hcl_range busy_at; /* the expression that is evaluated, for limits */
-	bool exhausted;           /* a limit was exceeded: nothing more is evaluated */
-	jmp_buf *guard;           /* of the innermost hcl_try() */
 	struct hcl_problem *problems, **last_problem;
 	unsigned n_problems, n_errors;
 };
+
+/* The document of an arena. */
+static inline struct hcl *
+hcl_of_arena(struct arena *a)
+{
+	return container_of(a, struct hcl, arena);
+}
 
 /* Begin and end a level of nesting, in parsing and in evaluation. hcl_try() restores the depth. */
 void hcl_enter(struct hcl *h, struct hcl_range at);

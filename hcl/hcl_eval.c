@@ -8,7 +8,7 @@
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_normal.h"
 #include "hcl/hcl_number.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 static struct hcl_value *
 find_variable(const struct hcl_scope *s, const char *name)
@@ -88,7 +88,7 @@ eval_variable(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *s
 }
 
 static void
-append_string(struct hcl *h, struct hcl_text *t, struct hcl_value *v, struct hcl_range at)
+append_string(struct hcl *h, struct text *t, struct hcl_value *v, struct hcl_range at)
 {
 	const char *why = "";
 
@@ -97,13 +97,13 @@ append_string(struct hcl *h, struct hcl_text *t, struct hcl_value *v, struct hcl
 	v = hcl_convert(h, v, &hcl_type_string, &why);
 	if (!v)
 		hcl_fail(h, at, "this cannot be part of a text: %s", why);
-	hcl_text_bytes(t, v->string, v->len);
+	text_bytes(t, v->string, v->len);
 }
 
 static struct hcl_value *
 eval_template(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope)
 {
-	struct hcl_text t = { .h = h };
+	struct text t = { .arena = hcl_arena(h) };
 	bool unknown = false;
 
 	for (size_t i = 0; i < e->n; i++) {
@@ -121,7 +121,7 @@ static struct hcl_value *
 eval_join(struct hcl *h, const struct hcl_expr *e, const struct hcl_scope *scope)
 {
 	struct hcl_value *list = hcl_eval(h, e->one, scope);
-	struct hcl_text t = { .h = h };
+	struct text t = { .arena = hcl_arena(h) };
 
 	if (list->state == HCL_UNKNOWN || !hcl_is_wholly_known(list))
 		return hcl_unknown(h, &hcl_type_string);

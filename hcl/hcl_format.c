@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "hcl/hcl_scan.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 enum kind {
 	WORD,
@@ -484,17 +484,17 @@ align_cells(struct formatter *f, bool comments)
 static char *
 write_tokens(struct formatter *f, size_t *ret_len)
 {
-	struct hcl_text t = { .h = f->h };
+	struct text t = { .arena = hcl_arena(f->h) };
 
-	hcl_text_bytes(&t, f->source->text,
+	text_bytes(&t, f->source->text,
 	    f->tokens && f->n > 0 && f->source->len >= 3 &&
 		    (unsigned char)f->source->text[0] == 0xef
 		? 3
 		: 0);
 	for (size_t i = 0; i < f->n; i++) {
 		for (size_t j = 0; j < f->tokens[i].spaces; j++)
-			hcl_text_bytes(&t, " ", 1);
-		hcl_text_bytes(&t, f->tokens[i].text, f->tokens[i].len);
+			text_bytes(&t, " ", 1);
+		text_bytes(&t, f->tokens[i].text, f->tokens[i].len);
 	}
 	*ret_len = t.len;
 	return t.text;

@@ -8,7 +8,7 @@
 
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_normal.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 #define NEW_BITS_MAX 32 /* as in the original */
 
@@ -79,7 +79,7 @@ read_network(struct hcl_call *c)
 
 /* RFC 5952: the longest run of two or more zeros, and the first of these, becomes "::". */
 static void
-add_address_6(struct hcl_text *t, address a)
+add_address_6(struct text *t, address a)
 {
 	unsigned words[8];
 	int from = -1, longest = 1;
@@ -98,19 +98,19 @@ add_address_6(struct hcl_text *t, address a)
 	}
 	for (int i = 0; i < 8; i++) {
 		if (i == from) {
-			hcl_text_add(t, "::");
+			text_add(t, "::");
 			i += longest - 1;
 			continue;
 		}
 		if (i > 0 && i != from + longest)
-			hcl_text_add(t, ":");
+			text_add(t, ":");
 		(void)snprintf(buf, sizeof buf, "%x", words[i]);
-		hcl_text_add(t, buf);
+		text_add(t, buf);
 	}
 }
 
 static void
-add_address(struct hcl_text *t, address a, int bits)
+add_address(struct text *t, address a, int bits)
 {
 	char buf[16];
 
@@ -120,20 +120,20 @@ add_address(struct hcl_text *t, address a, int bits)
 	}
 	(void)snprintf(buf, sizeof buf, "%u.%u.%u.%u", (unsigned)(a >> 24) & 255,
 	    (unsigned)(a >> 16) & 255, (unsigned)(a >> 8) & 255, (unsigned)a & 255);
-	hcl_text_add(t, buf);
+	text_add(t, buf);
 }
 
 /* prefix < 0: the address alone. */
 static struct hcl_value *
 network_text(struct hcl_call *c, address a, int bits, int prefix)
 {
-	struct hcl_text t = { .h = c->h };
+	struct text t = { .arena = hcl_arena(c->h) };
 	char buf[16];
 
 	add_address(&t, a, bits);
 	(void)snprintf(buf, sizeof buf, "/%d", prefix);
 	if (prefix >= 0)
-		hcl_text_add(&t, buf);
+		text_add(&t, buf);
 	return hcl_text_value(&t);
 }
 

@@ -6,7 +6,7 @@
  */
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_normal.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 struct reader {
 	struct hcl_call *c;
@@ -32,36 +32,36 @@ line_end(const struct reader *r)
 
 /* Reads a field after its first quote, with the quote at its end. */
 static void
-read_quoted(struct reader *r, struct hcl_text *t)
+read_quoted(struct reader *r, struct text *t)
 {
 	for (;; r->at++) {
 		if (r->at == r->len)
 			hcl_refuse_argument(r->c, 0, "a quote has no end");
 		if (r->s[r->at] == '\r' && line_end(r) > 0) {
-			hcl_text_bytes(t, "\n", r->at + 1 < r->len);
+			text_bytes(t, "\n", r->at + 1 < r->len);
 			r->at = r->at + 1 < r->len ? r->at + 1 : r->at;
 			continue;
 		}
 		if (r->s[r->at] != '"') {
-			hcl_text_bytes(t, r->s + r->at, 1);
+			text_bytes(t, r->s + r->at, 1);
 			continue;
 		}
 		r->at++;
 		if (r->at == r->len || r->s[r->at] != '"')
 			return;
-		hcl_text_add(t, "\"");
+		text_add(t, "\"");
 	}
 }
 
 static void
-read_plain(struct reader *r, struct hcl_text *t)
+read_plain(struct reader *r, struct text *t)
 {
 	size_t from = r->at;
 
 	for (; line_end(r) < 0 && r->s[r->at] != ','; r->at++)
 		if (r->s[r->at] == '"')
 			hcl_refuse_argument(r->c, 0, "a quote is inside a field without quotes");
-	hcl_text_bytes(t, r->s + from, r->at - from);
+	text_bytes(t, r->s + from, r->at - from);
 }
 
 /* Returns false at the end of the text. */
@@ -74,7 +74,7 @@ read_record(struct reader *r, struct hcl_items *ret)
 	if (r->at == r->len)
 		return false;
 	for (;;) {
-		struct hcl_text t = { .h = r->c->h };
+		struct text t = { .arena = hcl_arena(r->c->h) };
 
 		if (r->at < r->len && r->s[r->at] == '"') {
 			r->at++;

@@ -8,7 +8,7 @@
 #include "common/base64.h"
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_normal.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 struct hcl_value *
 hcl_fn_base64encode(struct hcl_call *c)
@@ -81,7 +81,7 @@ struct hcl_value *
 hcl_fn_urlencode(struct hcl_call *c)
 {
 	const struct hcl_value *s = c->args[0];
-	struct hcl_text t = { .h = c->h };
+	struct text t = { .arena = hcl_arena(c->h) };
 	char buf[4];
 
 	hcl_count_bytes(c->h, s->len);
@@ -94,7 +94,7 @@ hcl_fn_urlencode(struct hcl_call *c)
 			(void)snprintf(buf, sizeof buf, "%c", ch);
 		else
 			(void)snprintf(buf, sizeof buf, "%%%02X", ch);
-		hcl_text_add(&t, buf);
+		text_add(&t, buf);
 	}
 	return hcl_text_value(&t);
 }

@@ -7,7 +7,7 @@
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_normal.h"
 #include "hcl/hcl_number.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 #define WIDTH_MAX 1000000 /* of numbers, as in the original */
 
@@ -21,7 +21,7 @@ struct verb {
 
 struct formatter {
 	struct hcl_call *c;
-	struct hcl_text out;
+	struct text out;
 	struct hcl_value **args;
 	size_t n, highest;
 };
@@ -40,8 +40,7 @@ repeat(struct formatter *f, char ch, int64_t n)
 	memset(block, ch, sizeof block);
 	hcl_count_bytes(f->c->h, n > 0 ? (size_t)n : 0);
 	for (; n > 0; n -= (int64_t)sizeof block)
-		hcl_text_bytes(
-		    &f->out, block, n < (int64_t)sizeof block ? (size_t)n : sizeof block);
+		text_bytes(&f->out, block, n < (int64_t)sizeof block ? (size_t)n : sizeof block);
 }
 
 /* Width is counted in grapheme clusters. */
@@ -58,7 +57,7 @@ add_padded(struct formatter *f, const struct verb *v, const char *s, size_t len)
 	}
 	if (!v->minus)
 		repeat(f, v->zero ? '0' : ' ', missing);
-	hcl_text_bytes(&f->out, s, len);
+	text_bytes(&f->out, s, len);
 	if (v->minus)
 		repeat(f, v->zero ? '0' : ' ', missing);
 }
@@ -149,10 +148,10 @@ format_float(struct formatter *f, const struct verb *v, const struct hcl_number 
 	missing = v->width - (int64_t)strlen(sign) - (int64_t)strlen(text);
 	if (!v->minus && !zero)
 		repeat(f, ' ', missing);
-	hcl_text_add(&f->out, sign);
+	text_add(&f->out, sign);
 	if (zero)
 		repeat(f, '0', missing);
-	hcl_text_add(&f->out, text);
+	text_add(&f->out, text);
 	if (v->minus && !zero)
 		repeat(f, ' ', missing);
 }
@@ -221,10 +220,10 @@ format_integer(struct formatter *f, const struct verb *v, const struct hcl_numbe
 	}
 	if (!v->minus)
 		repeat(f, ' ', missing);
-	hcl_text_add(&f->out, sign);
-	hcl_text_add(&f->out, prefix);
+	text_add(&f->out, sign);
+	text_add(&f->out, prefix);
 	repeat(f, '0', zeros);
-	hcl_text_add(&f->out, digits);
+	text_add(&f->out, digits);
 	if (v->minus)
 		repeat(f, ' ', missing);
 }
@@ -272,7 +271,7 @@ format_bool(struct formatter *f, const struct verb *v, struct hcl_value *arg)
 
 	if (!b)
 		refuse_verb(f, v, "a bool is required");
-	hcl_text_add(&f->out, b->boolean ? "true" : "false");
+	text_add(&f->out, b->boolean ? "true" : "false");
 }
 
 static void
@@ -382,7 +381,7 @@ read_verb(struct formatter *f, const char *s, size_t *next)
 static struct hcl_value *
 format_values(struct hcl_call *c, const struct hcl_value *format, struct hcl_value **args, size_t n)
 {
-	struct formatter f = { .c = c, .out = { .h = c->h }, .args = args, .n = n };
+	struct formatter f = { .c = c, .out = { .arena = hcl_arena(c->h) }, .args = args, .n = n };
 	size_t next = 1, some;
 
 	hcl_count_bytes(c->h, format->len);
@@ -391,12 +390,12 @@ format_values(struct hcl_call *c, const struct hcl_value *format, struct hcl_val
 		const char *percent = memchr(s, '%', format->len - i);
 
 		some = percent ? (size_t)(percent - s) : format->len - i;
-		hcl_text_bytes(&f.out, s, some);
+		text_bytes(&f.out, s, some);
 		i += some;
 		if (!percent)
 			break;
 		if (percent[1] == '%') {
-			hcl_text_add(&f.out, "%");
+			text_add(&f.out, "%");
 			i += 2;
 		} else {
 			i += read_verb(&f, percent, &next);

@@ -10,7 +10,7 @@
 #include "hcl/hcl_functions.h"
 #include "hcl/hcl_normal.h"
 #include "hcl/hcl_number.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 struct reader {
 	struct hcl_call *c;
@@ -96,7 +96,7 @@ read_hex(const struct reader *r, size_t at)
 /* Reads the digits of \u and, for the first half of a pair, the second. Half a pair
  * becomes U+FFFD. */
 static void
-read_unicode(struct reader *r, struct hcl_text *t)
+read_unicode(struct reader *r, struct text *t)
 {
 	int32_t ch = read_hex(r, r->at), low;
 	uint8_t bytes[6];
@@ -113,11 +113,11 @@ read_unicode(struct reader *r, struct hcl_text *t)
 		}
 	}
 	n = u8_uctomb(bytes, (ucs4_t)(ch >= 0xd800 && ch < 0xe000 ? 0xfffd : ch), sizeof bytes);
-	hcl_text_bytes(t, (const char *)bytes, (size_t)n);
+	text_bytes(t, (const char *)bytes, (size_t)n);
 }
 
 static void
-read_escape(struct reader *r, struct hcl_text *t)
+read_escape(struct reader *r, struct text *t)
 {
 	static const char names[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
 	char ch = r->s[r->at];
@@ -129,7 +129,7 @@ read_escape(struct reader *r, struct hcl_text *t)
 	}
 	for (const char *x = names; *x && ch; x += 2)
 		if (*x == ch) {
-			hcl_text_bytes(t, x + 1, 1);
+			text_bytes(t, x + 1, 1);
 			r->at++;
 			return;
 		}
@@ -140,13 +140,13 @@ read_escape(struct reader *r, struct hcl_text *t)
 static struct hcl_value *
 read_string(struct reader *r)
 {
-	struct hcl_text t = { .h = r->c->h };
+	struct text t = { .arena = hcl_arena(r->c->h) };
 
 	for (size_t from = r->at;; from = r->at) {
 		while (r->at < r->len && (unsigned char)r->s[r->at] >= 0x20 && r->s[r->at] != '"' &&
 		       r->s[r->at] != '\\')
 			r->at++;
-		hcl_text_bytes(&t, r->s + from, r->at - from);
+		text_bytes(&t, r->s + from, r->at - from);
 		if (r->at == r->len || (unsigned char)r->s[r->at] < 0x20)
 			refuse_json(r, "a quote");
 		if (r->s[r->at++] == '"')

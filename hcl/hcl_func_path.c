@@ -9,12 +9,12 @@
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_functions.h"
 #include "hcl/hcl_path.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 /* Removes the last component of a path that is made of clean ones. Returns false if there is none
  * that ".." could remove. */
 static bool
-drop_last(struct hcl_text *t, size_t root)
+drop_last(struct text *t, size_t root)
 {
 	size_t end = t->len;
 
@@ -33,11 +33,11 @@ drop_last(struct hcl_text *t, size_t root)
 const char *
 hcl_path_clean(struct hcl *h, const char *path)
 {
-	struct hcl_text t = { .h = h };
+	struct text t = { .arena = hcl_arena(h) };
 	size_t root = *path == '/', n;
 
 	hcl_count_bytes(h, strlen(path));
-	hcl_text_add(&t, root ? "/" : "");
+	text_add(&t, root ? "/" : "");
 	for (const char *s = path; *s; s += n) {
 		s += strspn(s, "/");
 		n = strcspn(s, "/");
@@ -46,8 +46,8 @@ hcl_path_clean(struct hcl *h, const char *path)
 		if (n == 2 && memcmp(s, "..", 2) == 0 && (drop_last(&t, root) || root))
 			continue;
 		if (t.len > root)
-			hcl_text_add(&t, "/");
-		hcl_text_bytes(&t, s, n);
+			text_add(&t, "/");
+		text_bytes(&t, s, n);
 	}
 	return t.len > 0 ? t.text : ".";
 }
@@ -63,7 +63,7 @@ hcl_path_join(struct hcl *h, const char *base, const char *path)
 const char *
 hcl_path_relative(struct hcl *h, const char *base, const char *path)
 {
-	struct hcl_text t = { .h = h };
+	struct text t = { .arena = hcl_arena(h) };
 	size_t same = 0, i = 0;
 
 	if (strcmp(base, ".") == 0)
@@ -84,10 +84,10 @@ hcl_path_relative(struct hcl *h, const char *base, const char *path)
 
 		if (strncmp(base, "..", n) == 0 && n == 2)
 			return NULL;
-		hcl_text_add(&t, *path || base[n] ? "../" : "..");
+		text_add(&t, *path || base[n] ? "../" : "..");
 		base += n + (base[n] == '/');
 	}
-	hcl_text_add(&t, path);
+	text_add(&t, path);
 	return t.len > 0 ? t.text : ".";
 }
 

@@ -8,7 +8,7 @@
 
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_normal.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 static struct hcl_value *
 text_result(struct hcl_call *c, const char *s, size_t len)
@@ -28,13 +28,13 @@ read_char(const char *s, size_t left, size_t *ret_len)
 }
 
 static void
-add_char(struct hcl_text *t, ucs4_t ch)
+add_char(struct text *t, ucs4_t ch)
 {
 	uint8_t bytes[6];
 	int n = u8_uctomb(bytes, ch, sizeof bytes);
 
 	if (n > 0)
-		hcl_text_bytes(t, (const char *)bytes, (size_t)n);
+		text_bytes(t, (const char *)bytes, (size_t)n);
 }
 
 /* Characters are mapped one by one, so that "ß" stays. */
@@ -42,7 +42,7 @@ static struct hcl_value *
 map_characters(struct hcl_call *c, ucs4_t (*map)(ucs4_t))
 {
 	const struct hcl_value *s = c->args[0];
-	struct hcl_text t = { .h = c->h };
+	struct text t = { .arena = hcl_arena(c->h) };
 	size_t n;
 
 	hcl_count_bytes(c->h, s->len);
@@ -76,7 +76,7 @@ struct hcl_value *
 hcl_fn_title(struct hcl_call *c)
 {
 	const struct hcl_value *s = c->args[0];
-	struct hcl_text t = { .h = c->h };
+	struct text t = { .arena = hcl_arena(c->h) };
 	ucs4_t before = ' ', ch;
 	size_t n;
 
@@ -169,15 +169,15 @@ hcl_fn_indent(struct hcl_call *c)
 {
 	int64_t spaces = hcl_arg_int(c, 0);
 	const struct hcl_value *s = c->args[1];
-	struct hcl_text t = { .h = c->h };
+	struct text t = { .arena = hcl_arena(c->h) };
 
 	if (spaces < 0)
 		hcl_refuse_argument(c, 0, "the number of spaces must not be negative");
 	for (size_t i = 0; i < s->len; i++) {
-		hcl_text_bytes(&t, s->string + i, 1);
+		text_bytes(&t, s->string + i, 1);
 		hcl_count_bytes(c->h, s->string[i] == '\n' ? (size_t)spaces : 0);
 		for (int64_t j = 0; j < spaces && s->string[i] == '\n'; j++)
-			hcl_text_add(&t, " ");
+			text_add(&t, " ");
 	}
 	return hcl_text_value(&t);
 }
@@ -185,7 +185,7 @@ hcl_fn_indent(struct hcl_call *c)
 struct hcl_value *
 hcl_fn_join(struct hcl_call *c)
 {
-	struct hcl_text t = { .h = c->h };
+	struct text t = { .arena = hcl_arena(c->h) };
 	bool known = true, first = true;
 
 	if (c->n < 2)
@@ -203,8 +203,8 @@ hcl_fn_join(struct hcl_call *c)
 			if (hcl_is_null(item))
 				hcl_refuse_argument(c, i, "element %zu is null", j);
 			hcl_step(c->h, 1);
-			hcl_text_bytes(&t, c->args[0]->string, first ? 0 : c->args[0]->len);
-			hcl_text_bytes(&t, item->string, item->len);
+			text_bytes(&t, c->args[0]->string, first ? 0 : c->args[0]->len);
+			text_bytes(&t, item->string, item->len);
 			first = false;
 		}
 	return hcl_text_value(&t);
@@ -237,18 +237,18 @@ struct hcl_value *
 hcl_fn_replace(struct hcl_call *c)
 {
 	const struct hcl_value *s = c->args[0], *what = c->args[1], *by = c->args[2];
-	struct hcl_text t = { .h = c->h };
+	struct text t = { .arena = hcl_arena(c->h) };
 	size_t done = 0, at = 0;
 
 	if (what->len == 0)
-		hcl_text_bytes(&t, by->string, by->len);
+		text_bytes(&t, by->string, by->len);
 	while (find_next(c, s, what, &at)) {
-		hcl_text_bytes(&t, s->string + done, at - done);
-		hcl_text_bytes(&t, by->string, by->len);
+		text_bytes(&t, s->string + done, at - done);
+		text_bytes(&t, by->string, by->len);
 		at += what->len;
 		done = at;
 	}
-	hcl_text_bytes(&t, s->string + done, s->len - done);
+	text_bytes(&t, s->string + done, s->len - done);
 	return hcl_text_value(&t);
 }
 
@@ -286,12 +286,12 @@ hcl_fn_reverse(struct hcl_call *c)
 {
 	const struct hcl_value *s = c->args[0];
 	const char *begins = hcl_clusters(c->h, s->string, s->len);
-	struct hcl_text t = { .h = c->h };
+	struct text t = { .arena = hcl_arena(c->h) };
 	size_t end = s->len;
 
 	for (size_t i = s->len; i-- > 0;)
 		if (begins[i]) {
-			hcl_text_bytes(&t, s->string + i, end - i);
+			text_bytes(&t, s->string + i, end - i);
 			end = i;
 		}
 	return hcl_text_value(&t);

@@ -8,8 +8,8 @@
 #include "common/duration.h"
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_normal.h"
-#include "hcl/hcl_text.h"
 #include "hcl/hcl_time.h"
+#include "lang/text.h"
 
 #define DAY_S 86400
 
@@ -119,28 +119,27 @@ argument_time(struct hcl_call *c, size_t i)
 
 /* letter: as in a format. Z has no offset for UTC, ZZZ writes it as UTC; ZZZZZ has a colon. */
 static void
-add_zone(struct hcl_text *t, const struct hcl_time *at, size_t letters)
+add_zone(struct text *t, const struct hcl_time *at, size_t letters)
 {
 	int minutes = abs(at->offset_s) / 60;
 	char buf[16];
 
 	if (at->offset_s == 0 && (letters == 1 || letters == 3)) {
-		hcl_text_add(t, letters == 1 ? "Z" : "UTC");
+		text_add(t, letters == 1 ? "Z" : "UTC");
 		return;
 	}
 	(void)snprintf(buf, sizeof buf, "%c%02d%s%02d", at->offset_s < 0 ? '-' : '+', minutes / 60,
 	    letters == 3 || letters == 4 ? "" : ":", minutes % 60);
-	hcl_text_add(t, buf);
+	text_add(t, buf);
 }
 
 struct hcl_value *
 hcl_time_text(struct hcl *h, const struct hcl_time *t)
 {
-	struct hcl_text text = { .h = h };
+	struct text text = { .arena = hcl_arena(h) };
 
-	hcl_text_add(
-	    &text, hcl_printf(h, "%s%04lld-%02d-%02dT%02d:%02d:%02d", t->year < 0 ? "-" : "",
-		       llabs(t->year), t->month, t->day, t->hour, t->minute, t->second));
+	text_add(&text, hcl_printf(h, "%s%04lld-%02d-%02dT%02d:%02d:%02d", t->year < 0 ? "-" : "",
+			    llabs(t->year), t->month, t->day, t->hour, t->minute, t->second));
 	add_zone(&text, t, 1);
 	return hcl_text_value(&text);
 }
@@ -200,37 +199,37 @@ day_name(const struct hcl_time *t)
 
 /* The sentence about a wrong number of letters, or NULL after the part was added. */
 static const char *
-add_name(struct hcl_text *out, const char *name, size_t letters)
+add_name(struct text *out, const char *name, size_t letters)
 {
 	if (letters < 3 || letters > 4)
 		return "a name has three letters for its short form, or four";
-	hcl_text_bytes(out, name, letters == 3 ? 3 : strlen(name));
+	text_bytes(out, name, letters == 3 ? 3 : strlen(name));
 	return NULL;
 }
 
 static const char *
-add_digits(struct hcl_text *out, int number, size_t letters)
+add_digits(struct text *out, int number, size_t letters)
 {
 	char buf[16];
 
 	if (letters > 2)
 		return "a number has one letter, or two for two digits";
 	(void)snprintf(buf, sizeof buf, "%0*d", (int)letters, number);
-	hcl_text_add(out, buf);
+	text_add(out, buf);
 	return NULL;
 }
 
 static const char *
-add_half_day(struct hcl_text *out, char letter, int hour, size_t letters)
+add_half_day(struct text *out, char letter, int hour, size_t letters)
 {
 	if (letters != 2)
 		return "this must be \"AA\" or \"aa\"";
-	hcl_text_add(out, letter == 'A' ? (hour < 12 ? "AM" : "PM") : (hour < 12 ? "am" : "pm"));
+	text_add(out, letter == 'A' ? (hour < 12 ? "AM" : "PM") : (hour < 12 ? "am" : "pm"));
 	return NULL;
 }
 
 static const char *
-add_year(struct hcl_text *out, int64_t year, size_t letters)
+add_year(struct text *out, int64_t year, size_t letters)
 {
 	char buf[24];
 
@@ -238,12 +237,12 @@ add_year(struct hcl_text *out, int64_t year, size_t letters)
 		return "a year must be \"YY\" or \"YYYY\"";
 	(void)snprintf(
 	    buf, sizeof buf, "%0*lld", (int)letters, (long long)(letters == 2 ? year % 100 : year));
-	hcl_text_add(out, buf);
+	text_add(out, buf);
 	return NULL;
 }
 
 static const char *
-add_part(struct hcl_text *out, const struct hcl_time *t, char letter, size_t letters)
+add_part(struct text *out, const struct hcl_time *t, char letter, size_t letters)
 {
 	switch (letter) {
 	case 'Y':
@@ -279,18 +278,18 @@ add_part(struct hcl_text *out, const struct hcl_time *t, char letter, size_t let
 /* A text in single quotes, where two quotes stand for one; two quotes alone are one too. Returns
  * its length, or 0 if it has no end. */
 static size_t
-add_quoted(struct hcl_text *out, const char *s, size_t len)
+add_quoted(struct text *out, const char *s, size_t len)
 {
 	size_t i = 1;
 
 	if (len > 1 && s[1] == '\'') {
-		hcl_text_add(out, "'");
+		text_add(out, "'");
 		return 2;
 	}
 	for (; i < len; i++) {
 		if (s[i] == '\'' && (i + 1 == len || s[i + 1] != '\''))
 			return i + 1;
-		hcl_text_bytes(out, s + i, 1);
+		text_bytes(out, s + i, 1);
 		if (s[i] == '\'' && ++i + 1 == len)
 			return len;
 	}
@@ -302,7 +301,7 @@ hcl_fn_formatdate(struct hcl_call *c)
 {
 	const char *format = c->args[0]->string, *why;
 	struct hcl_time t = argument_time(c, 1);
-	struct hcl_text out = { .h = c->h };
+	struct text out = { .arena = hcl_arena(c->h) };
 	size_t n;
 
 	hcl_count_bytes(c->h, c->args[0]->len);
@@ -320,7 +319,7 @@ hcl_fn_formatdate(struct hcl_call *c)
 				hcl_refuse_argument(
 				    c, 0, "\"%.*s\": %s", n < 40 ? (int)n : 40, format + i, why);
 		} else {
-			hcl_text_bytes(&out, format + i, 1);
+			text_bytes(&out, format + i, 1);
 		}
 	}
 	return hcl_text_value(&out);

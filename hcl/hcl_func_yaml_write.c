@@ -8,17 +8,18 @@
 #include <string.h>
 #include <unistr.h>
 
+#include "hcl/hcl_doc.h"
 #include "hcl/hcl_func.h"
 #include "hcl/hcl_normal.h"
 #include "hcl/hcl_number.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 #define INDENT     2
 #define WIDTH      80  /* column after which a quoted string continues on the next line */
 #define SIMPLE_MAX 128 /* bytes of a key that needs no "?" */
 
 struct writer {
-	struct hcl_text out;
+	struct text out;
 	int column, indent; /* indent: of the block, -1 outside of all */
 	bool space;         /* the last thing was a space, or the beginning of a line */
 	bool line_start;    /* only indentation and indicators are in this line */
@@ -33,14 +34,14 @@ static void write_value(struct writer *w, const struct hcl_value *v, enum place 
 static void
 put(struct writer *w, char ch)
 {
-	hcl_text_bytes(&w->out, &ch, 1);
+	text_bytes(&w->out, &ch, 1);
 	w->column++;
 }
 
 static void
 put_break(struct writer *w)
 {
-	hcl_text_add(&w->out, "\n");
+	text_add(&w->out, "\n");
 	w->column = 0;
 }
 
@@ -124,7 +125,7 @@ write_escape(struct writer *w, ucs4_t ch)
 static void
 put_char(struct writer *w, const char *s, size_t n)
 {
-	hcl_text_bytes(&w->out, s, n);
+	text_bytes(&w->out, s, n);
 	w->column++;
 }
 
@@ -288,13 +289,13 @@ write_members(struct writer *w, const struct hcl_value *v)
 static void
 write_value(struct writer *w, const struct hcl_value *v, enum place place)
 {
-	hcl_step(w->out.h, 1);
+	hcl_step(hcl_of_arena(w->out.arena), 1);
 	if (hcl_is_null(v))
 		write_plain(w, "null", place);
 	else if (v->kind == HCL_BOOL)
 		write_plain(w, v->boolean ? "true" : "false", place);
 	else if (v->kind == HCL_NUMBER)
-		write_plain(w, hcl_number_text(w->out.h, v->number), place);
+		write_plain(w, hcl_number_text(hcl_of_arena(w->out.arena), v->number), place);
 	else if (v->kind == HCL_STRING)
 		write_string(w, v->string, v->len, false);
 	else if (v->len == 0)
@@ -308,7 +309,9 @@ write_value(struct writer *w, const struct hcl_value *v, enum place place)
 struct hcl_value *
 hcl_fn_yamlencode(struct hcl_call *c)
 {
-	struct writer w = { .out = { .h = c->h }, .indent = -1, .space = true, .line_start = true };
+	struct writer w = {
+		.out = { .arena = hcl_arena(c->h) }, .indent = -1, .space = true, .line_start = true
+	};
 
 	if (!hcl_is_wholly_known(c->args[0]))
 		return hcl_unknown(c->h, &hcl_type_string);

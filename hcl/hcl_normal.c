@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <uninorm.h>
 
+#include "hcl/hcl_doc.h"
+
 #define NORMAL_GROWTH 3
 
 /* Whether all characters are below U+0300, which are in normal form; whose bytes are below 0xcc. */
@@ -42,13 +44,13 @@ hcl_normal_string(struct hcl *h, const char *s, size_t len)
 }
 
 struct hcl_value *
-hcl_text_value(struct hcl_text *t)
+hcl_text_value(struct text *t)
 {
 	struct hcl_value *v;
 
 	if (!is_plain(t->text, t->len))
-		return hcl_normal_string(t->h, t->text, t->len);
-	v = hcl_new_object(t->h, struct hcl_value);
+		return hcl_normal_string(hcl_of_arena(t->arena), t->text, t->len);
+	v = hcl_new_object(hcl_of_arena(t->arena), struct hcl_value);
 	v->kind = HCL_STRING;
 	v->string = t->text ? t->text : "";
 	v->len = t->len;

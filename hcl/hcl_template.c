@@ -8,8 +8,8 @@
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_normal.h"
 #include "hcl/hcl_part.h"
-#include "hcl/hcl_text.h"
 #include "hcl/hcl_value.h"
+#include "lang/text.h"
 
 static void
 read_for_part(struct hcl_reader *r, struct hcl_part *part)

@@ -7,7 +7,7 @@
 
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_part.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 const struct hcl_limits hcl_tree_limits = {
 	.source_bytes = HCL_TREE_BYTES_MAX,
@@ -73,12 +73,12 @@ read_text(struct hcl_parser *p)
 	struct hcl_reader r = {
 		.p = p, .read_sequence = p->literal ? NULL : refuse_sequence, .last = &r.first
 	};
-	struct hcl_text text = { .h = p->h };
+	struct text text = { .arena = hcl_arena(p->h) };
 	struct hcl_range open = p->tok.at;
 
 	hcl_read_parts(&r);
 	for (const struct hcl_part *part = r.first; part->kind == HCL_PART_TEXT; part = part->next)
-		hcl_text_bytes(&text, part->text, part->len);
+		text_bytes(&text, part->text, part->len);
 	if (text.len > 0 && memchr(text.text, '\0', text.len))
 		hcl_fail(p->h, open, "a text cannot have a NUL character");
 	hcl_scan_from(p, r.at);

@@ -3,7 +3,7 @@
  * job-parser. */
 #include <string.h>
 
-#include "hcl/hcl_text.h"
+#include "hcl/hcl_value.h"
 
 const struct hcl_type hcl_type_any = { .kind = HCL_ANY };
 const struct hcl_type hcl_type_string = { .kind = HCL_STRING };

@@ -9,7 +9,7 @@
 #include "common/utf8.h"
 #include "hcl/hcl_doc.h"
 #include "hcl/hcl_number.h"
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 static struct hcl_value *
 new_value(struct hcl *h, enum hcl_kind kind)
@@ -253,7 +253,7 @@ hcl_equal(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
 	return equal_contents(h, a, b);
 }
 
-static void append_order_text(struct hcl_text *t, const struct hcl_value *v);
+static void append_order_text(struct text *t, const struct hcl_value *v);
 
 /* Whether Go's %q writes the character as it is: all but controls, spaces and marks without a
  * width. */
@@ -283,13 +283,13 @@ decode(const char *s, size_t n)
 
 /* As Go's %q. */
 static void
-append_order_string(struct hcl_text *t, const char *s, size_t len)
+append_order_string(struct text *t, const char *s, size_t len)
 {
 	static const char names[] = "\aa\bb\ff\nn\rr\tt\vv\\\\\"\"";
 	char buf[16];
 	size_t n;
 
-	hcl_text_add(t, "\"");
+	text_add(t, "\"");
 	for (size_t i = 0; i < len; i += n) {
 		uint32_t ch;
 		const char *name;
@@ -299,11 +299,11 @@ append_order_string(struct hcl_text *t, const char *s, size_t len)
 		for (name = names; *name && (unsigned char)*name != ch; name += 2)
 			;
 		if (*name)
-			hcl_text_bytes(t, (char[]){ '\\', name[1] }, 2);
+			text_bytes(t, (char[]){ '\\', name[1] }, 2);
 		else if (n > 0 && is_shown(ch))
-			hcl_text_bytes(t, s + i, n);
+			text_bytes(t, s + i, n);
 		else
-			hcl_text_bytes(t, buf,
+			text_bytes(t, buf,
 			    (size_t)snprintf(buf, sizeof buf,
 				n == 0 || ch < 0x80 ? "\\x%02x"
 				: ch < 0x10000      ? "\\u%04x"
@@ -311,45 +311,45 @@ append_order_string(struct hcl_text *t, const char *s, size_t len)
 				ch));
 		n += n == 0;
 	}
-	hcl_text_add(t, "\"");
+	text_add(t, "\"");
 }
 
 /* As Go's %.10g. */
 static void
-append_order_number(struct hcl_text *t, const struct hcl_number *n)
+append_order_number(struct text *t, const struct hcl_number *n)
 {
 	char buf[64];
 
 	(void)mpfr_snprintf(buf, sizeof buf, "%.10Rg", n->v);
-	hcl_text_add(t, mpfr_inf_p(n->v) ? hcl_number_text(t->h, n) : buf);
+	text_add(t, mpfr_inf_p(n->v) ? hcl_number_text(hcl_of_arena(t->arena), n) : buf);
 }
 
 static void
-append_order_elements(struct hcl_text *t, const struct hcl_value *v)
+append_order_elements(struct text *t, const struct hcl_value *v)
 {
 	bool typed = v->type != NULL, mapping = hcl_is_mapping(v);
 
-	hcl_text_add(t, !typed ? "<" : mapping ? "{" : "[");
+	text_add(t, !typed ? "<" : mapping ? "{" : "[");
 	for (size_t i = 0; i < v->len; i++) {
 		if (mapping && typed) {
 			append_order_string(t, v->members[i].key, v->members[i].key_len);
-			hcl_text_add(t, ":");
+			text_add(t, ":");
 		}
 		append_order_text(t, mapping ? v->members[i].value : v->items[i]);
-		hcl_text_add(t, ";");
+		text_add(t, ";");
 	}
-	hcl_text_add(t, !typed ? ">" : mapping ? "}" : "]");
+	text_add(t, !typed ? ">" : mapping ? "}" : "]");
 }
 
 /* The text by which go-cty orders the elements of a set that are neither strings nor numbers. */
 static void
-append_order_text(struct hcl_text *t, const struct hcl_value *v)
+append_order_text(struct text *t, const struct hcl_value *v)
 {
-	hcl_step(t->h, 1);
+	hcl_step(hcl_of_arena(t->arena), 1);
 	if (v->state != HCL_KNOWN)
-		hcl_text_add(t, v->state == HCL_NULL ? "~" : "?");
+		text_add(t, v->state == HCL_NULL ? "~" : "?");
 	else if (v->kind == HCL_BOOL)
-		hcl_text_add(t, v->boolean ? "T" : "F");
+		text_add(t, v->boolean ? "T" : "F");
 	else if (v->kind == HCL_NUMBER)
 		append_order_number(t, v->number);
 	else if (v->kind == HCL_STRING)
@@ -379,7 +379,7 @@ compare_exactly(struct hcl *h, const struct hcl_value *a, const struct hcl_value
 int
 hcl_compare(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
 {
-	struct hcl_text x = { .h = h }, y = { .h = h };
+	struct text x = { .arena = hcl_arena(h) }, y = { .arena = hcl_arena(h) };
 	int r;
 
 	hcl_step(h, 1);
@@ -401,7 +401,7 @@ hcl_compare(struct hcl *h, const struct hcl_value *a, const struct hcl_value *b)
  * numbers or booleans. */
 struct ordered {
 	struct hcl_value *v;
-	struct hcl_text text;
+	struct text text;
 };
 
 static int
@@ -409,7 +409,7 @@ compare_ordered(struct hcl *h, const struct ordered *a, const struct ordered *b)
 {
 	int r;
 
-	if (!a->text.h)
+	if (!a->text.arena)
 		return hcl_compare(h, a->v, b->v);
 	hcl_step(h, 1);
 	r = compare_keys(a->text.text, a->text.len, b->text.text, b->text.len);
@@ -445,7 +445,8 @@ hcl_set(struct hcl *h, const struct hcl_type *item, struct hcl_value **items, si
 	for (size_t i = 0; i < n; i++)
 		simple &= items[i]->state == HCL_KNOWN && items[i]->kind <= HCL_BOOL;
 	for (size_t i = 0; i < n; i++) {
-		all[i] = (struct ordered){ .v = items[i], .text.h = simple ? NULL : h };
+		all[i] =
+		    (struct ordered){ .v = items[i], .text.arena = simple ? NULL : hcl_arena(h) };
 		if (!simple)
 			append_order_text(&all[i].text, items[i]);
 	}

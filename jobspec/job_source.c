@@ -3,18 +3,18 @@
  * job-parser. */
 #include <string.h>
 
-#include "hcl/hcl_text.h"
 #include "jobspec/job_block.h"
+#include "lang/text.h"
 
 const char *
 job_source_variables(struct hcl *h, const struct job_input *in, const struct job_given *given)
 {
-	struct hcl_text text = { .h = h };
+	struct text text = { .arena = hcl_arena(h) };
 	const char *before = "";
 
 	for (size_t i = 0; i < in->n_var_files; i++) {
-		hcl_text_bytes(&text, in->var_files[i].text, in->var_files[i].len);
-		hcl_text_add(&text, "\n");
+		text_bytes(&text, in->var_files[i].text, in->var_files[i].len);
+		text_add(&text, "\n");
 	}
 	for (; given; given = given->next) {
 		if (!given->is_expression)
@@ -24,7 +24,7 @@ job_source_variables(struct hcl *h, const struct job_input *in, const struct job
 				text.len--;
 			before = "\n\n";
 		}
-		hcl_text_add(&text, hcl_printf(h, "%s%s = %s", before, given->name, given->text));
+		text_add(&text, hcl_printf(h, "%s%s = %s", before, given->name, given->text));
 		before = "\n";
 	}
 	return text.len > 0 ? text.text : "";

@@ -44,8 +44,9 @@ def rooms():
     law.update({p: set(BASE) for p in PROCESSES})
     law["contrib"] = set(BASE)
     law["config"] = {"common", "proto", "hcl"}
-    law["hcl"] = {"common", "proto"}
-    law["jobspec"] = {"common", "proto", "hcl"}
+    law["lang"] = {"common", "proto"}
+    law["hcl"] = {"common", "proto", "lang"}
+    law["jobspec"] = {"common", "proto", "hcl", "lang"}
     law["cli"].add("config")
     for name in ("cli", "job-parser"):
         law[name] |= {"hcl", "jobspec"}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hcl_pattern.c: translates regular expressions from the syntax of RE2, which Go's regexp package
+ * pattern.c: translates regular expressions from the syntax of RE2, which Go's regexp package
  * has, to that of PCRE2. It accepts only what RE2 accepts; all flags are resolved but for that of
  * case. Runs in: cli, job-parser.
  */
-#include "hcl/hcl_pattern.h"
+#include "lang/pattern.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -28,10 +28,10 @@ struct level {
 };
 
 struct translator {
-	struct hcl *h;
+	struct arena *arena;
 	const char *s;
 	size_t at, len;
-	struct hcl_text out;
+	struct text out;
 	struct flags flags;
 	bool fold; /* the flag of the translation at its end */
 	struct level levels[NESTED_MAX];
@@ -41,7 +41,7 @@ struct translator {
 	size_t atom, atom_weight;
 	bool atom_repeated;
 	bool before_repeat, after_repeat; /* whether the token before this one, or this, repeats */
-	struct hcl_pattern *pattern;
+	struct pattern *pattern;
 	size_t names_room;
 	const char *why;
 };
@@ -74,14 +74,14 @@ static void
 add_atom(struct translator *t, const char *text)
 {
 	begin_atom(t);
-	hcl_text_add(&t->out, text);
+	text_add(&t->out, text);
 }
 
 static void
 set_fold(struct translator *t)
 {
 	if (t->fold != t->flags.fold)
-		hcl_text_add(&t->out, t->flags.fold ? "(?i)" : "(?-i)");
+		text_add(&t->out, t->flags.fold ? "(?i)" : "(?-i)");
 	t->fold = t->flags.fold;
 }
 
@@ -90,13 +90,13 @@ add_literal(struct translator *t, uint32_t ch)
 {
 	set_fold(t);
 	begin_atom(t);
-	hcl_pattern_add_char(&t->out, ch);
+	pattern_add_char(&t->out, ch);
 }
 
 static bool
 open_group(struct translator *t, bool captures, const char *name, size_t name_len)
 {
-	struct hcl_pattern *p = t->pattern;
+	struct pattern *p = t->pattern;
 	const char **more;
 
 	if (t->depth + 1 == NESTED_MAX)
@@ -104,16 +104,16 @@ open_group(struct translator *t, bool captures, const char *name, size_t name_le
 	if (captures) {
 		if (p->n_groups + 1 >= t->names_room) {
 			t->names_room = 2 * t->names_room + 8;
-			more = hcl_alloc(t->h, t->names_room * sizeof *more);
+			more = arena_alloc(t->arena, t->names_room * sizeof *more);
 			if (p->names)
 				memcpy(more, p->names, (p->n_groups + 1) * sizeof *more);
 			p->names = more;
 		}
-		p->names[++p->n_groups] = name ? hcl_strndup(t->h, name, name_len) : NULL;
+		p->names[++p->n_groups] = name ? arena_strndup(t->arena, name, name_len) : NULL;
 	}
 	t->depth++;
 	t->levels[t->depth] = (struct level){ t->flags, t->fold, t->out.len, 1 };
-	hcl_text_add(&t->out, captures ? "(" : "(?:");
+	text_add(&t->out, captures ? "(" : "(?:");
 	t->atom = NO_ATOM;
 	return true;
 }
@@ -126,7 +126,7 @@ close_group(struct translator *t)
 	if (t->depth == 0)
 		return fail_pattern(t, "a \")\" has no \"(\"");
 	t->depth--;
-	hcl_text_add(&t->out, ")");
+	text_add(&t->out, ")");
 	t->flags = level->flags;
 	t->fold = level->fold;
 	t->atom = level->from;
@@ -215,7 +215,7 @@ read_group(struct translator *t)
 static void
 wrap_atom(struct translator *t)
 {
-	hcl_text_add(&t->out, "(?:)");
+	text_add(&t->out, "(?:)");
 	memmove(t->out.text + t->atom + 3, t->out.text + t->atom, t->out.len - t->atom - 4);
 	memcpy(t->out.text + t->atom, "(?:", 3);
 	t->out.text[t->out.len - 1] = ')';
@@ -241,9 +241,9 @@ add_repeat(struct translator *t, const char *repeat, size_t len, size_t times)
 		return fail_pattern(t, "a repetition is larger than 1000");
 	if (t->atom_repeated)
 		wrap_atom(t);
-	hcl_text_bytes(&t->out, repeat, len);
+	text_bytes(&t->out, repeat, len);
 	if (lazy)
-		hcl_text_add(&t->out, "?");
+		text_add(&t->out, "?");
 	t->atom_repeated = true;
 	t->after_repeat = true;
 	return true;
@@ -327,7 +327,7 @@ read_backslash(struct translator *t)
 		t->at += 2;
 		return true;
 	}
-	set = hcl_pattern_set(t->h, s, left, t->flags.fold, false, &n, &why);
+	set = pattern_set(t->arena, s, left, t->flags.fold, false, &n, &why);
 	if (set) {
 		set_fold(t);
 		add_atom(t, set);
@@ -336,7 +336,7 @@ read_backslash(struct translator *t)
 	}
 	if (why)
 		return fail_pattern(t, why);
-	n = hcl_pattern_escape(s, left, &ch);
+	n = pattern_escape(s, left, &ch);
 	if (n == 0)
 		return fail_pattern(t, "unknown escape");
 	add_literal(t, ch);
@@ -352,7 +352,7 @@ read_class(struct translator *t)
 
 	set_fold(t);
 	begin_atom(t);
-	n = hcl_pattern_class(&t->out, t->s + t->at + 1, t->len - t->at - 1, t->flags.fold, &why);
+	n = pattern_class(&t->out, t->s + t->at + 1, t->len - t->at - 1, t->flags.fold, &why);
 	if (n == 0)
 		return fail_pattern(t, why);
 	t->at += 1 + n;
@@ -403,7 +403,7 @@ read_token(struct translator *t)
 		return close_group(t);
 	case '|':
 		note_weight(t);
-		hcl_text_add(&t->out, "|");
+		text_add(&t->out, "|");
 		t->at++;
 		t->atom = NO_ATOM;
 		return true;
@@ -423,17 +423,20 @@ read_token(struct translator *t)
 }
 
 const char *
-hcl_pattern_translate(
-    struct hcl *h, const char *s, size_t len, struct hcl_pattern *ret, size_t *ret_at)
+pattern_translate(
+    struct arena *arena, const char *s, size_t len, struct pattern *ret, size_t *ret_at)
 {
-	struct translator *t = hcl_new_object(h, struct translator);
+	struct translator *t = arena_new(arena, struct translator);
 
-	*ret = (struct hcl_pattern){ 0 };
-	*t = (struct translator){
-		.h = h, .s = s, .len = len, .out = { .h = h }, .atom = NO_ATOM, .pattern = ret
-	};
+	*ret = (struct pattern){ 0 };
+	*t = (struct translator){ .arena = arena,
+		.s = s,
+		.len = len,
+		.out = { .arena = arena },
+		.atom = NO_ATOM,
+		.pattern = ret };
 	while (t->at < t->len) {
-		hcl_step(h, 1);
+		arena_step(arena, 1);
 		*ret_at = t->at;
 		t->before_repeat = t->after_repeat;
 		t->after_repeat = false;

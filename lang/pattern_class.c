@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_pattern_class.c: the parts of regular expressions that match one character. Runs in: cli,
+/* pattern_class.c: the parts of regular expressions that match one character. Runs in: cli,
  * job-parser. */
 #include <ctype.h>
 #include <stdio.h>
@@ -7,18 +7,18 @@
 #include <string.h>
 #include <unistr.h>
 
-#include "hcl/hcl_pattern.h"
+#include "lang/pattern.h"
 
 #define CODE_POINT_MAX 0x10ffff
 #define PROPERTY_MAX   40 /* bytes of the name of a script or category */
 
 void
-hcl_pattern_add_char(struct hcl_text *out, uint32_t ch)
+pattern_add_char(struct text *out, uint32_t ch)
 {
 	char buf[16];
 
 	(void)snprintf(buf, sizeof buf, ch < 0x80 && isalnum((int)ch) ? "%c" : "\\x{%x}", ch);
-	hcl_text_add(out, buf);
+	text_add(out, buf);
 }
 
 static size_t
@@ -50,7 +50,7 @@ read_hex(const char *s, size_t len, uint32_t *ret)
 }
 
 size_t
-hcl_pattern_escape(const char *s, size_t len, uint32_t *ret)
+pattern_escape(const char *s, size_t len, uint32_t *ret)
 {
 	static const char names[] = "a\af\fn\nr\rt\tv\v";
 	char ch = len > 1 ? s[1] : 'a';
@@ -108,7 +108,7 @@ find_category(const char *name)
 /* Translates the name of a category or script. Without regard to case, a category of letters of one
  * case has those of both. */
 static const char *
-name_property(struct hcl *h, const char *name, bool fold, bool negative)
+name_property(struct arena *arena, const char *name, bool fold, bool negative)
 {
 	const char *category = find_category(name);
 
@@ -118,13 +118,13 @@ name_property(struct hcl *h, const char *name, bool fold, bool negative)
 		return negative ? "\\p{Cn}" : "\\P{Cn}";
 	if (fold && category && *category == 'L' && category[1] && strchr("ult", category[1]))
 		category = "L&";
-	return hcl_printf(h, "\\%c{%s%s}", negative ? 'P' : 'p',
+	return arena_printf(arena, "\\%c{%s%s}", negative ? 'P' : 'p',
 	    category ? "" : "sc:", category ? category : name);
 }
 
 static const char *
-read_property(struct hcl *h, const char *s, size_t len, bool fold, bool inside, size_t *ret_len,
-    const char **ret_why)
+read_property(struct arena *arena, const char *s, size_t len, bool fold, bool inside,
+    size_t *ret_len, const char **ret_why)
 {
 	bool negative = s[1] == 'P', braces = len > 2 && s[2] == '{';
 	const char *end = braces ? memchr(s, '}', len) : s + 3, *at = s + 2 + braces, *made;
@@ -148,7 +148,7 @@ read_property(struct hcl *h, const char *s, size_t len, bool fold, bool inside, 
 	if (n == 0)
 		return NULL;
 	*ret_why = NULL;
-	made = name_property(h, name, fold, negative);
+	made = name_property(arena, name, fold, negative);
 	if (inside && *made == '[')
 		return negative ? "\\x{80}-\\x{10ffff}" : "\\x00-\\x7f";
 	return made;
@@ -156,7 +156,7 @@ read_property(struct hcl *h, const char *s, size_t len, bool fold, bool inside, 
 
 /* \s does not have the vertical tab, other than in PCRE2. */
 const char *
-hcl_pattern_set(struct hcl *h, const char *s, size_t len, bool fold, bool inside, size_t *ret_len,
+pattern_set(struct arena *arena, const char *s, size_t len, bool fold, bool inside, size_t *ret_len,
     const char **ret_why)
 {
 	char ch = len > 1 ? s[1] : '\0';
@@ -166,7 +166,7 @@ hcl_pattern_set(struct hcl *h, const char *s, size_t len, bool fold, bool inside
 	switch (ch) {
 	case 'p':
 	case 'P':
-		return read_property(h, s, len, fold, inside, ret_len, ret_why);
+		return read_property(arena, s, len, fold, inside, ret_len, ret_why);
 	case 'd':
 		return inside ? "0-9" : "[0-9]";
 	case 'D':
@@ -186,7 +186,7 @@ hcl_pattern_set(struct hcl *h, const char *s, size_t len, bool fold, bool inside
 
 /* [:name:] or [:^name:] inside a set. Returns the length, or 0 if there is none here. */
 static size_t
-read_posix(struct hcl_text *out, const char *s, size_t len, const char **ret_why)
+read_posix(struct text *out, const char *s, size_t len, const char **ret_why)
 {
 	static const char *const names[] = { "alnum", "alpha", "ascii", "blank", "cntrl", "digit",
 		"graph", "lower", "print", "punct", "space", "upper", "word", "xdigit" };
@@ -201,7 +201,7 @@ read_posix(struct hcl_text *out, const char *s, size_t len, const char **ret_why
 	n = (size_t)(end - name);
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0) {
-			hcl_text_bytes(out, s, (size_t)(end - s) + 2);
+			text_bytes(out, s, (size_t)(end - s) + 2);
 			return (size_t)(end - s) + 2;
 		}
 	*ret_why = "unknown name of a set of characters";
@@ -218,14 +218,14 @@ read_member(const char *s, size_t len, uint32_t *ret)
 	if (len == 0)
 		return 0;
 	if (*s == '\\')
-		return hcl_pattern_escape(s, len, ret);
+		return pattern_escape(s, len, ret);
 	n = u8_mbtoucr(&ch, (const uint8_t *)s, len);
 	*ret = ch;
 	return n > 0 ? (size_t)n : 0;
 }
 
 static size_t
-read_range(struct hcl_text *out, const char *s, size_t len, const char **ret_why)
+read_range(struct text *out, const char *s, size_t len, const char **ret_why)
 {
 	uint32_t low, high;
 	size_t n = read_member(s, len, &low), more;
@@ -233,7 +233,7 @@ read_range(struct hcl_text *out, const char *s, size_t len, const char **ret_why
 	*ret_why = "a set of characters has a wrong escape, or no end";
 	if (n == 0)
 		return 0;
-	hcl_pattern_add_char(out, low);
+	pattern_add_char(out, low);
 	if (len - n >= 2 && s[n] == '-' && s[n + 1] != ']') {
 		more = read_member(s + n + 1, len - n - 1, &high);
 		if (more == 0)
@@ -241,8 +241,8 @@ read_range(struct hcl_text *out, const char *s, size_t len, const char **ret_why
 		*ret_why = "a range of characters has its ends in the wrong order";
 		if (high < low)
 			return 0;
-		hcl_text_add(out, "-");
-		hcl_pattern_add_char(out, high);
+		text_add(out, "-");
+		pattern_add_char(out, high);
 		n += 1 + more;
 	}
 	*ret_why = NULL;
@@ -250,20 +250,20 @@ read_range(struct hcl_text *out, const char *s, size_t len, const char **ret_why
 }
 
 size_t
-hcl_pattern_class(struct hcl_text *out, const char *s, size_t len, bool fold, const char **ret_why)
+pattern_class(struct text *out, const char *s, size_t len, bool fold, const char **ret_why)
 {
 	size_t at = len > 0 && *s == '^', some;
 	const char *set;
 
 	*ret_why = NULL;
-	hcl_text_add(out, at > 0 ? "[^" : "[");
+	text_add(out, at > 0 ? "[^" : "[");
 	for (bool first = true; at == len || s[at] != ']' || first; first = false, at += some) {
-		hcl_step(out->h, 1);
+		arena_step(out->arena, 1);
 		some = read_posix(out, s + at, len - at, ret_why);
 		if (some == 0 && !*ret_why && at < len && s[at] == '\\') {
-			set = hcl_pattern_set(out->h, s + at, len - at, fold, true, &some, ret_why);
+			set = pattern_set(out->arena, s + at, len - at, fold, true, &some, ret_why);
 			if (set)
-				hcl_text_add(out, set);
+				text_add(out, set);
 			else
 				some = 0;
 		}
@@ -272,6 +272,6 @@ hcl_pattern_class(struct hcl_text *out, const char *s, size_t len, bool fold, co
 		if (*ret_why)
 			return 0;
 	}
-	hcl_text_add(out, "]");
+	text_add(out, "]");
 	return at + 1;
 }

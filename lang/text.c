@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hcl_text.c: a text that grows in the arena. Runs in: cli, job-parser, supervisor (ACL policies),
+/* text.c: a text that grows in the arena. Runs in: cli, job-parser, supervisor (ACL policies),
  * the launcher's configuration child. */
-#include "hcl/hcl_text.h"
+#include "lang/text.h"
 
 #include <string.h>
 
 void
-hcl_text_bytes(struct hcl_text *t, const char *bytes, size_t n)
+text_bytes(struct text *t, const char *bytes, size_t n)
 {
 	if (t->len + n + 1 > t->size) {
 		size_t size = 2 * (t->len + n) + 32;
-		char *grown = hcl_alloc(t->h, size);
+		char *grown = arena_alloc(t->arena, size);
 
 		if (t->len > 0)
 			memcpy(grown, t->text, t->len);
@@ -24,7 +24,7 @@ hcl_text_bytes(struct hcl_text *t, const char *bytes, size_t n)
 }
 
 void
-hcl_text_add(struct hcl_text *t, const char *s)
+text_add(struct text *t, const char *s)
 {
-	hcl_text_bytes(t, s, strlen(s));
+	text_bytes(t, s, strlen(s));
 }
