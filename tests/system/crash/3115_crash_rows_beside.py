@@ -95,7 +95,7 @@ def tokens(node):
     made["Job"].update(Type="batch")
     node.register(made)
     alloc = wait_status(node, "signed", "complete")[0]
-    heads = [json.loads(base64.urlsafe_b64decode(t.split(".")[0] + "==")) for t in crash.alloc_data(node, alloc["ID"], "tokens").split()]
+    heads = [json.loads(base64.urlsafe_b64decode(t.split(".")[0] + "==")) for t in " ".join(crash.alloc_data(node, alloc["ID"], "tokens")).split()]
     public = {k["kid"]: k["alg"] for k in node.ask("/.well-known/jwks.json")["keys"]}
     found = [[public[h["kid"]] for h in heads], starts(node, alloc), events(node, alloc)]
     for key in replaced():
