@@ -156,6 +156,16 @@ static const struct cli_list groups = {
 	.cells = group_cells,
 };
 
+/* Servers list snapshots without their groups, and do not answer this path: then the sentence of
+ * the refusal is the error. */
+static int
+check_groups_known(struct cli *cli, struct err *e)
+{
+	int r = cli_api_get(cli, "/v1/volumes/group-snapshot", NULL, e);
+
+	return cli->status == 501 ? r : 0;
+}
+
 /* Gets the snapshots of a group, or of all groups (group NULL), into *ret. */
 static int
 get_groups(struct cli *cli, const char *plugin, const char *group, json_t **ret, struct err *e)
@@ -175,7 +185,7 @@ get_groups(struct cli *cli, const char *plugin, const char *group, json_t **ret,
 		if (group ? strcmp(id, group) == 0 : *id != '\0')
 			(void)json_array_append(*ret, s);
 	}
-	return 0;
+	return json_array_size(*ret) == 0 ? check_groups_known(cli, e) : 0;
 }
 
 /* Returns the request path for a group: a request names all its snapshots. NULL with *e. */

@@ -33,6 +33,7 @@ print_server_claims(struct cli *cli, const char *namespace, const char *id)
 	struct err e = { 0 };
 	const char *alloc;
 	json_t *ignored;
+	size_t n;
 
 	if (cli_api_get(cli, target, &volume, &e) < 0) {
 		cli_table_print_under(t, "Claims");
@@ -46,7 +47,13 @@ print_server_claims(struct cli *cli, const char *namespace, const char *id)
 			cli_cell(t, "%.*s", cli->id_len, alloc);
 			cli_cell(t, "%s", maps[i][1]);
 		}
+	n = json_object_size(cli_json_get(volume, "WriteAllocs")) +
+	    json_object_size(cli_json_get(volume, "ReadAllocs"));
 	cli_table_print_under(t, "Claims, as the servers know them");
+	if (options.fix && n > 0)
+		cli_line("-fix leaves them to the servers: `drover volume detach %s NODE` releases "
+			 "those of ended allocations",
+		    id);
 }
 
 static void

@@ -3,9 +3,11 @@
 #include "supervisor/http/api_router.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/mem.h"
 #include "model/engine/percent.h"
 #include "supervisor/http/api.h"
@@ -228,4 +230,15 @@ api_route_find(const struct api_route *routes, const char *method, struct api_ta
 		return 0;
 	t->n_params = 0;
 	return path_known ? -EPERM : -ENOENT;
+}
+
+const char *
+api_absent_reason(const struct api_absent *table, const char *target)
+{
+	cleanup_free char *path = mem_strndup(target, strcspn(target, "?"));
+
+	for (; table->paths; table++)
+		if (fnmatch(table->paths, path, 0) == 0)
+			return table->why;
+	return NULL;
 }

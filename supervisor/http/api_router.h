@@ -47,4 +47,14 @@ const char *api_target_query(const struct api_target *t, const char *name);
 int api_route_find(const struct api_route *routes, const char *method, struct api_target *t,
     const struct api_route **ret);
 
+/* Why the paths that fit a pattern of fnmatch(3), in which a * also matches slashes, are not
+ * answered. */
+struct api_absent {
+	const char *paths, *why;
+};
+
+/* Returns the reason of the first entry that fits the request's target, or NULL. The last entry of
+ * the table is empty. */
+const char *api_absent_reason(const struct api_absent *table, const char *target);
+
 #endif

@@ -48,12 +48,35 @@ on_gone(struct api_held *held)
 
 /* Answers. */
 
+/* An answer that waits until this node's plugin has been asked about the volume. */
+struct volume_answer {
+	struct api_req *req;
+	struct csi_volume *volume;
+};
+
+static void
+show_volume(struct sup *sup, void *arg)
+{
+	struct volume_answer *a = arg;
+	struct csi_volume *v = a->volume;
+
+	csi_volume_fill_view(v);
+	v->here = volume_here_make(sup, str(v->namespace), str(v->id));
+	api_reply_model(a->req, &csi_volume_view_type, v);
+	csi_volume_free(v);
+	free(a);
+}
+
 /* The servers' answer contains claims in their internal form; the API shows the model's form, with
- * what this node knows about the volume. */
+ * what this node knows about the volume. The servers ignore ?refresh=true: this node asks its own
+ * plugin. */
 void
 reply_volume(struct api_req *req, const void *body, size_t len)
 {
 	cleanup_done(rpc_claim_rep) struct rpc_claim_rep rep;
+	struct sup *sup = api_req_sup(req);
+	struct volume_answer *a;
+	bool refresh = false;
 	struct err e = { 0 };
 
 	rpc_claim_rep_init(&rep);
@@ -61,11 +84,16 @@ reply_volume(struct api_req *req, const void *body, size_t len)
 		api_reply_error(req, 502, "%s", e.msg);
 	else if (!rep.volume)
 		api_reply_error(req, 404, "volume not found");
+	else if (api_query_bool(req, "refresh", &refresh, &e) < 0)
+		api_reply_error(req, 400, "invalid refresh value");
 	else {
-		csi_volume_fill_view(rep.volume);
-		rep.volume->here = volume_here_make(
-		    api_req_sup(req), str(rep.volume->namespace), str(rep.volume->id));
-		api_reply_model(req, &csi_volume_view_type, rep.volume);
+		a = mem_new(struct volume_answer);
+		*a = (struct volume_answer){ req, steal_ptr(&rep.volume) };
+		if (refresh)
+			volume_stats_ask(
+			    sup, str(a->volume->namespace), str(a->volume->id), show_volume, a);
+		else
+			show_volume(sup, a);
 	}
 }
 

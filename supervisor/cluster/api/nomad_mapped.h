@@ -48,6 +48,8 @@ struct mapped {
 
 /* nomad_paths.c: serve_mapped() for the lines of api_paths.def with RPC() or HERE(), else NULL. */
 api_handler *nomad_api_handler(unsigned path);
+/* nomad_paths.c: the sentence of a 501 for a path that neither this node nor the servers answer. */
+const char *nomad_elsewhere(const char *target);
 /* nomad_paths.c: the mapping of the request's path. */
 const struct mapped *mapped_of(const struct api_req *req);
 

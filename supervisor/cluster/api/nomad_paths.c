@@ -5,6 +5,7 @@
 #include "supervisor/api/api_routes.h"
 #include "supervisor/http/api_paths.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/http/api_router.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 
@@ -105,6 +106,28 @@ mapped_of(const struct api_req *req)
 	const struct mapped *m = &mappings[api_req_path(req)];
 
 	return m->is_other && m->is_other(req) ? m->other : m;
+}
+
+static const struct api_absent absent[] = {
+	{ "/v1/volume/csi/*/claims",
+	    "the servers have the claims and do not show their states: `drover volume status` "
+	    "shows the allocations that have claims, `drover volume detach` releases those of "
+	    "ended ones" },
+	{ "/v1/volume/csi/*/modify",
+	    "mutable parameters cannot be modified in a cluster: Nomad's servers have no such "
+	    "request, and only they know the volume's secrets" },
+	{ "/v1/volumes/group-snapshot",
+	    "there are no group snapshots in a cluster: Nomad's servers have no such request; "
+	    "`drover volume snapshot` makes snapshots of single volumes" },
+	{ "*", "drover does not support this path yet: it neither answers it nor passes it on to "
+	       "servers" },
+	{ 0 },
+};
+
+const char *
+nomad_elsewhere(const char *target)
+{
+	return api_absent_reason(absent, target);
 }
 
 api_handler *

@@ -107,13 +107,6 @@ nomad_free(struct source *s)
 	free(n);
 }
 
-static const char *
-elsewhere_reason(const char *target)
-{
-	return "drover does not support this path yet: it neither answers it nor passes it on to "
-	       "servers";
-}
-
 static const struct source_ops nomad_ops = {
 	.name = "nomad",
 	.health_of_all = true,
@@ -138,7 +131,7 @@ static const struct source_ops nomad_ops = {
 };
 
 static const struct source_api nomad_api = {
-	.backend = { .index = get_index, .admit = admit_request, .elsewhere = elsewhere_reason },
+	.backend = { .index = get_index, .admit = admit_request, .elsewhere = nomad_elsewhere },
 	.handler = nomad_api_handler,
 	.remote = true,
 	.shows = nomad_acl_shows,

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_api_system.c: search, regions, garbage collection, and the reasons why other
  * paths of the servers' API are not supported. Runs in: supervisor. */
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/mem.h"
+#include "supervisor/http/api_router.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
@@ -222,11 +221,8 @@ local_api_no_pools(struct sup *sup, struct api_req *req)
 }
 
 /* Reasons for the 501 of paths that only servers answer. They are not a column of api_paths.def,
- * because one reason covers many paths, including those that later servers add. Patterns of
- * fnmatch(3); a * also matches slashes. */
-static const struct {
-	const char *paths, *why;
-} absent[] = {
+ * because one reason covers many paths, including those that later servers add. */
+static const struct api_absent absent[] = {
 	{ "/v1/acl/*",
 	    "there are no ACLs: this agent works alone, and anyone who can open its socket has "
 	    "full access" },
@@ -254,15 +250,11 @@ static const struct {
 	{ "/v1/var/*", "there are no variables" },
 	{ "/v1/vars", "there are no variables" },
 	{ "/v1/volume/host/*", "host volumes are defined in the configuration" },
+	{ 0 },
 };
 
 const char *
 local_elsewhere(const char *target)
 {
-	cleanup_free char *path = mem_strndup(target, strcspn(target, "?"));
-
-	for (size_t i = 0; i < ELEMENTSOF(absent); i++)
-		if (fnmatch(absent[i].paths, path, 0) == 0)
-			return absent[i].why;
-	return NULL;
+	return api_absent_reason(absent, target);
 }

@@ -209,6 +209,31 @@ def _with_allocs(cluster, volume):
     return volume
 
 
+STUB = ("ID", "Namespace", "Name", "ExternalID", "AccessMode", "AttachmentMode", "PluginID", "Provider", "Topologies", "ControllersHealthy",
+        "ControllersExpected", "NodesHealthy", "NodesExpected", "Schedulable", "ControllerRequired", "ResourceExhausted", "CreateIndex", "ModifyIndex")
+
+
+@method("CSIVolume.List", "CSIVolumeListRequest", "CSIVolumeListResponse")
+def list_volumes(ctx):
+    cluster, args = ctx.cluster, ctx.args
+
+    def look():
+        found = [find(cluster, *key) for key in sorted(cluster.volumes)
+                 if args["Namespace"] in ("*", key[0]) and key[1].startswith(args["Prefix"])]
+        return cluster.newest("csi_volumes"), {"Volumes": [
+            {**{name: v[name] for name in STUB}, "CurrentReaders": len(v["ReadClaims"] or {}), "CurrentWriters": len(v["WriteClaims"] or {})}
+            for v in found]}
+    return ctx.block(look)
+
+
+@method("CSIVolume.ListSnapshots", "CSISnapshotListRequest", "CSISnapshotListResponse")
+def list_snapshots(ctx):
+    args = ctx.args
+    found = ask_controller(ctx.cluster, args["PluginID"], "ControllerListSnapshots", {
+        "MaxEntries": args["PerPage"], "StartingToken": args["NextToken"], "Secrets": args["Secrets"]})
+    return {"Snapshots": found["Entries"], "NextToken": found["NextToken"], "Index": ctx.cluster.index, "KnownLeader": True}
+
+
 # --- the volume watcher ---
 
 def watch(cluster):

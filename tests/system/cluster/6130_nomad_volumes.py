@@ -70,6 +70,38 @@ def test_the_doctor_says_what_this_node_knows():
         case.equal(node.drover("volume", "doctor", "-fix").out, "No volumes\n")
 
 
+def test_what_servers_have_no_request_for_is_answered_by_a_sentence():
+    with cluster.servers() as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        with_plugin(servers, me)
+        create_volume(servers)
+        path = "/v1/volume/csi/data"
+        alloc = servers.run_job(writer("one"), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        for words, said in (
+                (("modify", "data", "a=b"), "mutable parameters cannot be modified in a cluster: Nomad's servers have no such request"),
+                (("group-snapshot", "create", "local", "g", "data"), "there are no group snapshots in a cluster"),
+                (("group-snapshot", "list", "-plugin", "local"), "there are no group snapshots in a cluster"),
+                (("group-snapshot", "status", "local", "g"), "there are no group snapshots in a cluster"),
+                (("group-snapshot", "delete", "local", "g"), "there are no group snapshots in a cluster"),
+                (("claims", "data"), "the servers have the claims and do not show their states"),
+                (("claims",), "the servers have the claims and do not show their states")):
+            answer = node.drover("volume", *words, code=1)
+            case.equal((answer.out, answer.err.count("\n"), said in answer.err), ("", 1, True), answer.err)
+        node.refused(501, "mutable parameters cannot be modified in a cluster", "PUT", path + "/modify", {"MutableParameters": {"a": "b"}})
+        for method in ("GET", "PUT", "DELETE"):
+            node.refused(501, "there are no group snapshots in a cluster", method, "/v1/volumes/group-snapshot?plugin_id=local", {})
+        # The servers ignore `refresh`; this node asks its plugin each time.
+        reported = [node.ask(path, refresh="true")["ThisNode"]["Reported"] for _ in range(2)]
+        case.equal(0 < reported[0] < reported[1], True, "two reports: %s" % reported)
+        node.refused(400, "invalid refresh value", "GET", path + "?refresh=perhaps")
+        out = node.drover("volume", "doctor", "-fix", "data").out
+        case.contains(out, "-fix leaves them to the servers: `drover volume detach data NODE` releases those of ended allocations")
+        servers.stop_alloc(alloc)
+        servers.wait_alloc(alloc, ["complete"])
+        node.ask(path, refresh="true")
+
+
 def mounts():
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         return [line.split(" ")[4] for line in f]
