@@ -290,13 +290,13 @@ def test_the_driver_is_killed_while_volumes_are_in_use():
     """Its mounts end with it. They are made again, and the tasks are told and restarted. The jobs then end and begin as usual."""
     with Bed() as bed:
         with used(bed, "data") as (writers, reader):
+            seen = [(alloc, len(bed.said(alloc))) for alloc in (*writers, reader)]
             os.kill(s3_driver.processes("s3driver")[0], signal.SIGKILL)
             case.until(lambda: not s3_driver.processes("geesefs"), 60, "the mounters to end")
             bed.wait_plugin()
-            for alloc in (*writers, reader):
+            for alloc, lines in seen:
                 case.until(lambda a=alloc: "was mounted again after it was lost" in bed.events(a), 120, "the task to be told")
-                seen = len(bed.said(alloc))
-                case.until(lambda a=alloc, n=seen: {"data of " + w["ID"] for w in writers} <= set(bed.said(a)[n:]), 120, "the data after it")
+                case.until(lambda a=alloc, n=lines: {"data of " + w["ID"] for w in writers} <= set(bed.said(a)[n:]), 120, "the data after it")
             for name in ("writer", "reader"):
                 bed.node.purge(name, 120)
             bed.wait_unused("data")

@@ -157,8 +157,9 @@ def plain(request, *names):
 def node_calls(one, node, name):
     """Lets a node use a volume of its own in each way, with one alloc at a time. Returns the calls that its driver has seen."""
     one.create(name)
-    for job, script, readonly in (("writer", WRITES, False), ("reader", READS, True)):
-        alloc, = one.run(job, name, script, [node], readonly=readonly)
+    for job, script, more in (("writer", WRITES, {}), ("reader", READS, {"readonly": True}),
+                              ("options", WRITES, {"options": {"MountFlags": ["nodev", "noexec"]}})):
+        alloc, = one.run(job, name, script, [node], **more)
         case.until(lambda a=alloc: one.said(a), 60, "the task on " + node)
         one.purge(job)
         one.wait_unused(name)
@@ -280,10 +281,14 @@ def test_the_driver_ends_and_is_upgraded_while_volumes_are_in_use():
         writers = one.run("writer", "data", WRITES)
         for alloc in writers:
             one.wait_data(alloc, *writers)
+        seen = [(w, len(one.said(w))) for w in writers if w["NodeName"] in OURS]  # the original client leaves what has ended mounted
         for pid in s3_driver.processes("s3driver"):
             os.kill(pid, signal.SIGKILL)
         case.until(lambda: len(s3_driver.processes("s3driver")) == len(NODES), 90, "new processes of the driver")
         one.wait_plugin()
+        for alloc, lines in seen:
+            case.until(lambda a=alloc: "was mounted again after it was lost" in one.events(a), 120, "the task to be told")
+            case.until(lambda a=alloc, n=lines: {"data of " + w["ID"] for w in writers} <= set(one.said(a)[n:]), 120, "the data after it")
         one.purge("writer")
         one.wait_unused("data")
         writers = one.run("writer", "data", WRITES)

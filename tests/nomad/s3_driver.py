@@ -100,9 +100,9 @@ def plugin(log, version="1", job="plugin", base="", **more):
         CSIPluginConfig={"ID": "s3", "Type": "monolith", "MountDir": "/csi", "StagePublishBaseDir": base}, group={"RestartPolicy": AGAIN, **more})
 
 
-def user(name, volume, script, driver="exec", count=1, readonly=False, group=None, **more):
-    """Returns a job whose tasks have the volume at /d."""
-    claim = {"Name": "v", "Type": "csi", "Source": volume, "ReadOnly": readonly, **CAPABILITY}
+def user(name, volume, script, driver="exec", count=1, readonly=False, options=None, group=None, **more):
+    """Returns a job whose tasks have the volume at /d. options: mount options of the request."""
+    claim = {"Name": "v", "Type": "csi", "Source": volume, "ReadOnly": readonly, "MountOptions": options, **CAPABILITY}
     return api.job(name, "/bin/sh", ["-c", script], driver=driver, count=count,
                    VolumeMounts=[{"Volume": "v", "Destination": "/d", "ReadOnly": readonly}],
                    group={"RestartPolicy": AGAIN, "Volumes": {"v": claim}, **(group or {})}, **more)
