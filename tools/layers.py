@@ -29,6 +29,7 @@ LAYERS = (
     ("volume",),
     ("service",),
     ("alloc",),
+    ("acl",),
     ("source",),  # source_api.h: what a source adds to the API
     ("api",),
     ("server", "cluster"),
@@ -61,7 +62,7 @@ def rooms():
     for name in NOT_HTTP:
         law["supervisor/" + name].discard("supervisor/http")
     law["supervisor"] = below  # sup_main.c
-    law["supervisor/cluster"].add("hcl")  # ACL policies
+    law["supervisor/acl"] = {"common", "proto", "hcl"}
     for name in SERVER:
         law["supervisor/server/" + name] = set(law["supervisor/server"])
         law["supervisor/server"].add("supervisor/server/" + name)

@@ -63,6 +63,8 @@ const char *api_query(const struct api_req *req, const char *name);
 /* The n-th query parameter of that name. */
 const char *api_query_nth(const struct api_req *req, const char *name, unsigned n);
 const char *api_header(const struct api_req *req, const char *name);
+/* The ACL token: of X-Nomad-Token, or else of "Authorization: Bearer". */
+const char *api_token(const struct api_req *req);
 struct sup *api_req_sup(const struct api_req *req);
 /* Calls the route's handler: for the admit() callback. */
 void api_serve(struct api_req *req);

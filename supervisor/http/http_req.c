@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/cleanup.h"
 
@@ -34,6 +35,15 @@ const char *
 api_header(const struct api_req *req, const char *name)
 {
 	return MHD_lookup_connection_value(req->conn, MHD_HEADER_KIND, name);
+}
+
+const char *
+api_token(const struct api_req *req)
+{
+	const char *token = api_header(req, "X-Nomad-Token");
+	const char *bearer = api_header(req, "Authorization");
+
+	return !token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : token;
 }
 
 struct sup *

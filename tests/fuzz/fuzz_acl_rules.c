@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "supervisor/cluster/acl/acl_rules.h"
+#include "supervisor/acl/acl_rules.h"
 #include "tests/fuzz/fuzz.h"
 
 int

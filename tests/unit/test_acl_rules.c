@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/cluster/acl/acl_rules.h"
+#include "supervisor/acl/acl_rules.h"
 #include "tests/unit/unit.h"
 
 #define NS(name, body) "namespace \"" name "\" {" body "}\n"

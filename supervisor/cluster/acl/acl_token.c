@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -432,13 +431,4 @@ acl_tokens_free(struct nomad *n)
 		answer_all(k, &ends);
 		free_known(k);
 	}
-}
-
-const char *
-acl_request_token(const struct api_req *req)
-{
-	const char *token = api_header(req, "X-Nomad-Token");
-	const char *bearer = api_header(req, "Authorization");
-
-	return !token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : token;
 }

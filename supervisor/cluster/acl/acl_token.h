@@ -5,7 +5,7 @@
 #ifndef DROVER_SUPERVISOR_CLUSTER_ACL_ACL_TOKEN_H
 #define DROVER_SUPERVISOR_CLUSTER_ACL_ACL_TOKEN_H
 
-#include "supervisor/cluster/acl/acl_rules.h"
+#include "supervisor/acl/acl_rules.h"
 #include "supervisor/cluster/node/nomad.h"
 
 /* r is 0 if permitted; -EACCES if refused, with the reason in *e; -ECANCELED if the agent is
@@ -21,7 +21,5 @@ void acl_check(struct nomad *n, const char *token, enum acl_need need, const cha
 bool acl_is_known_to_permit(
     const struct nomad *n, const char *token, enum acl_need need, const char *namespace);
 void acl_tokens_free(struct nomad *n);
-/* Returns the token of a request at the control socket; NULL: none. */
-const char *acl_request_token(const struct api_req *req);
 
 #endif

@@ -163,7 +163,7 @@ nomad_acl_serve(struct sup *sup, struct api_req *req, const char *alloc_id, api_
 	struct gated_request *g = mem_new(struct gated_request);
 
 	*g = (struct gated_request){ .req = req, .here = here };
-	acl_check(nomad_of_sup(sup), str(acl_request_token(req)),
+	acl_check(nomad_of_sup(sup), str(api_token(req)),
 	    raise_exec(need, sa, str(api_query(req, "task"))),
 	    namespace_of(sa, api_query(req, "namespace")), on_path_checked, g);
 }
@@ -171,6 +171,6 @@ nomad_acl_serve(struct sup *sup, struct api_req *req, const char *alloc_id, api_
 bool
 nomad_acl_shows(struct sup *sup, const struct api_req *req, const char *namespace)
 {
-	return acl_is_known_to_permit(nomad_of_sup(sup), str(acl_request_token(req)), ACL_READ_JOB,
-	    namespace_of(NULL, namespace));
+	return acl_is_known_to_permit(
+	    nomad_of_sup(sup), str(api_token(req)), ACL_READ_JOB, namespace_of(NULL, namespace));
 }

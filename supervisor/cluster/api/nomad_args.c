@@ -11,7 +11,6 @@
 #include "common/mem.h"
 #include "model/eval.h"
 #include "model/volume.h"
-#include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_call.h"
@@ -227,7 +226,7 @@ agent_args(struct api_req *req, json_t *args, struct err *e)
 int
 token_args(struct api_req *req, json_t *args, struct err *e)
 {
-	set_text(args, "SecretID", acl_request_token(req));
+	set_text(args, "SecretID", api_token(req));
 	return 0;
 }
 
@@ -445,7 +444,7 @@ static int64_t
 common_args(struct nomad *n, const struct api_req *req, json_t *args, struct err *e)
 {
 	const char *namespace = api_query(req, "namespace"), *per_page = api_query(req, "per_page");
-	const char *token = acl_request_token(req), *region = api_query(req, "region");
+	const char *token = api_token(req), *region = api_query(req, "region");
 
 	set_text(args, "Region", region && *region ? region : nomad_region(n));
 	set_text(args, "Namespace", namespace && *namespace ? namespace : "default");

@@ -10,7 +10,6 @@
 #include "common/duration.h"
 #include "common/mem.h"
 #include "model/engine/field.h"
-#include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/api/nomad_json.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
@@ -244,7 +243,7 @@ reply_token(struct api_req *req, const void *body, size_t len)
 	token = json_incref(json_object_get(answer, "Token"));
 	json_decref(answer);
 	if (json_is_object(token)) {
-		(void)json_object_set_new(token, "SecretID", json_string(acl_request_token(req)));
+		(void)json_object_set_new(token, "SecretID", json_string(api_token(req)));
 		api_reply_json(req, token);
 		return;
 	}

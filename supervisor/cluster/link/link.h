@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "supervisor/cluster/acl/acl_rules.h"
+#include "supervisor/acl/acl_rules.h"
 #include "supervisor/core/sup.h"
 #include "supervisor/source/source.h"
 

@@ -2,8 +2,8 @@
 /* acl_rules.h: decides what ACL policies permit on this node. Pure. Runs in: supervisor. Policies
  * are HCL text from the servers. The capabilities of a namespace add up, and deny removes all; an
  * exact name wins over patterns, and a closer pattern over others. Unknown words permit nothing. */
-#ifndef DROVER_SUPERVISOR_CLUSTER_ACL_ACL_RULES_H
-#define DROVER_SUPERVISOR_CLUSTER_ACL_ACL_RULES_H
+#ifndef DROVER_SUPERVISOR_ACL_ACL_RULES_H
+#define DROVER_SUPERVISOR_ACL_ACL_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>

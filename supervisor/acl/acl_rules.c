@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* acl_rules.c: evaluates the servers' ACL policies for requests to this node. Runs in: supervisor.
  */
-#include "supervisor/cluster/acl/acl_rules.h"
+#include "supervisor/acl/acl_rules.h"
 
 #include <errno.h>
 #include <stdlib.h>
