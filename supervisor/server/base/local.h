@@ -5,10 +5,10 @@
  * row, written at the end of the turn. Runs in: supervisor.
  *
  * Its rooms, each of which knows only those before it: base, feed (the changes, for requests that
- * wait and for followers of events), sign (keys, tokens of tasks), capacity (what allocs use of the node), job (the books: jobs,
- * slots, allocs, evaluations), claim (volumes, services), deploy (deployments and their rules),
- * place (decides about slots, places allocs), drive (actions that start by themselves, and the
- * pass), api.
+ * wait and for followers of events), sign (keys, tokens of tasks), capacity (what allocs use of the
+ * node), job (the books: jobs, slots, allocs, evaluations), claim (volumes, services), deploy
+ * (deployments and their rules), place (decides about slots, places allocs), drive (actions that
+ * start by themselves, and the pass), api.
  */
 #ifndef DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
 #define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
