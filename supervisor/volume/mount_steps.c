@@ -481,7 +481,8 @@ on_expanded(struct sup *sup, void *arg, int r, const CsiCallRep *rep, const stru
 
 	m->plugin_call = NULL;
 	if (sup->volumes->grown)
-		sup->volumes->grown(sup, m->rec.namespace, m->rec.volume_id, r, e);
+		sup->volumes->grown(
+		    sup, m->rec.namespace, m->rec.volume_id, m->volume.node_expansion, r, e);
 	mount_begin_next(m);
 }
 

@@ -119,8 +119,9 @@ int volume_refuse_mounted(
  * in this turn, which is synced. There is one callback for all volumes. */
 typedef void volume_gone_cb(struct sup *sup, const struct id *alloc, const char *alias);
 void volumes_report_gone(struct sup *sup, volume_gone_cb *cb);
-typedef void volume_grown_cb(
-    struct sup *sup, const char *namespace, const char *id, int r, const struct err *e);
+/* Called when a mount has asked the plugin to give it this size, with the result. */
+typedef void volume_grown_cb(struct sup *sup, const char *namespace, const char *id,
+    int64_t required_bytes, int r, const struct err *e);
 void volumes_report_grown(struct sup *sup, volume_grown_cb *cb);
 /* Called when volume_mount() has to repair a volume that was published for this alloc (enum
  * volume_lost), and once a minute until it has succeeded. */

@@ -43,7 +43,8 @@ on_retry(void *arg)
 {
 	struct local_expansion *x = arg;
 
-	begin_round(x);
+	if (x->lv->vol.node_expansion)
+		begin_round(x);
 }
 
 static void
@@ -190,9 +191,10 @@ local_expand_here(struct local *l, struct local_volume *lv, local_expand_cb *cb,
 		begin_round(x);
 }
 
-/* A mount that was made later has asked. */
+/* A mount that was made later has asked, perhaps for a smaller size than is due by now. */
 static void
-on_grown(struct sup *sup, const char *namespace, const char *id, int r, const struct err *e)
+on_grown(struct sup *sup, const char *namespace, const char *id, int64_t required_bytes, int r,
+    const struct err *e)
 {
 	struct local *l = local_of_sup(sup);
 	struct local_volume *lv = local_volume_find(l, namespace, id);
@@ -203,6 +205,10 @@ on_grown(struct sup *sup, const char *namespace, const char *id, int r, const st
 	x = expansion_of(l, lv);
 	if (x->running || x->failures > 0)
 		return; /* a round finds it */
+	if (required_bytes < lv->vol.node_expansion) {
+		retry_later(x);
+		return;
+	}
 	x->r = r;
 	if (r < 0)
 		x->why = *e;
