@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_api_expand.c: expands volumes over the API: at the plugin's controller, and then where they
  * are mounted. Runs in: supervisor. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "common/mem.h"
@@ -75,32 +76,51 @@ on_expanded(
 	end_expansion(sup, x);
 }
 
-/* Finds which halves of the plugin expand volumes. Returns false if it does not run. */
-static bool
-find_halves(struct sup *sup, const char *id, bool *ret_controller, bool *ret_node)
+/* Finds which half of the plugin expands volumes first. Returns 0; -EBUSY if it does not run, or
+ * none does; -EAGAIN if that is not known before another half has answered. */
+static int
+find_half(struct local *l, const char *id, bool *ret_controller, struct err *e)
 {
-	struct plugin *controller = plugin_find(sup, id, CSI_PLUGIN_CONTROLLER);
-	struct plugin *node = plugin_find(sup, id, CSI_PLUGIN_NODE);
+	cleanup_done(csi_plugin) struct csi_plugin plugin;
+	struct plugin *controller = plugin_find(l->base.sup, id, CSI_PLUGIN_CONTROLLER);
+	struct plugin *node = plugin_find(l->base.sup, id, CSI_PLUGIN_NODE);
 	const struct csi_info *c = controller ? plugin_controller_info(controller) : NULL;
 	const struct csi_info *n = node ? plugin_node_info(node) : NULL;
+	bool has_controller = c && c->controller_info, has_node = n && n->node_info;
 
-	*ret_controller = c && c->controller_info && c->controller_info->supports_expand;
-	*ret_node = n && n->node_info && n->node_info->supports_expand;
-	return controller || node;
+	if (!local_plugin_get(l, id, &plugin))
+		return err_say(e, -EBUSY, "plugin \"%s\" does not run on this node", id);
+	*ret_controller = has_controller && c->controller_info->supports_expand;
+	if (*ret_controller)
+		return 0;
+	if (!has_controller && plugin.controller_required)
+		return err_say(e, -EAGAIN,
+		    "the controller of plugin \"%s\" does not run on this node, or has not "
+		    "answered "
+		    "yet",
+		    id);
+	if (!has_node)
+		return err_say(e, -EAGAIN,
+		    "the node service of plugin \"%s\" does not run on this node, or has not "
+		    "answered yet",
+		    id);
+	return n->node_info->supports_expand
+		   ? 0
+		   : err_say(e, -EBUSY, "plugin \"%s\" does not expand volumes", id);
 }
 
 void
 local_api_expand_volume(
     struct sup *sup, struct api_req *req, struct local_volume *lv, const struct csi_volume *vol)
 {
-	bool controller, node, runs = find_halves(sup, str(lv->vol.plugin_id), &controller, &node);
+	bool controller = false;
 	struct expansion *x;
+	struct err e = { 0 };
+	int r = find_half(local_of_sup(sup), str(lv->vol.plugin_id), &controller, &e);
 
-	if (!controller && !node) {
-		api_reply_error(req, 409,
-		    "volume \"%s\" exists already with a smaller size, and plugin \"%s\" %s",
-		    lv->vol.id, str(lv->vol.plugin_id),
-		    runs ? "does not expand volumes" : "does not run on this node");
+	if (r < 0) {
+		api_reply_error(req, local_api_volume_status(r),
+		    "volume \"%s\" exists already with a smaller size, and %s", lv->vol.id, e.msg);
 		return;
 	}
 	x = mem_new(struct expansion);

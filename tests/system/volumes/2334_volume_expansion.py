@@ -140,6 +140,23 @@ def test_a_node_without_the_capability_is_not_asked_when_the_volume_is_mounted()
     other.purge()
 
 
+def test_a_plugin_whose_controller_does_not_run_is_not_taken_for_one_without():
+    caps = {"controller": (told.CREATE_DELETE, told.EXPAND), "node_caps": (told.NODE_EXPAND,)}
+    told.Plugin(node, "x", **caps)
+    create("w", 1 << 20, "x")
+    told.Plugin(node, "x", kind="node", **caps)
+    case.until(lambda: [(p["ControllersHealthy"], p["NodesHealthy"]) for p in node.ask("/v1/plugins", type="csi") if p["ID"] == "x"] == [(0, 1)],
+               30, "the node half alone")
+    node.refused(500, 'the controller of plugin "x" does not run', "PUT", "/v1/volume/csi/w/create", wish("w", 2 << 20, "x"))
+    case.equal((node.ask("/v1/volume/csi/w")["Capacity"], due("w")), (1 << 20, 0))
+    other = told.Plugin(node, "x", **caps)
+    case.until(lambda: node.ask("/v1/plugin/csi/x")["ControllersHealthy"] == 1, 30, "both halves")
+    create("w", 2 << 20, "x")
+    case.equal((len(other.calls("ControllerExpandVolume")), due("w")), (1, 2 << 20))
+    node.do("DELETE", "/v1/volume/csi/w/delete")
+    other.purge()
+
+
 def test_a_registration_expands_too():
     made = told.volume("v", "p", MODE, RequestedCapacityMin=7 << 20)
     case.equal(node.do("PUT", "/v1/volume/csi/v", made)["Volumes"][0]["Capacity"], 7 << 20)
