@@ -34,6 +34,7 @@ struct cli {
 	int status;              /* HTTP status of the last answer, 0 if there was none */
 	char next_token[512];    /* of the page after the last answer; "": it was the last page */
 	bool answered; /* the agent has answered before: a refused connection is a restart */
+	char *headers; /* more headers of requests, each with its end of line, or NULL */
 	char *refusal; /* body of the last answer that was an error, or NULL */
 };
 
@@ -43,6 +44,7 @@ enum cli_flag_kind {
 	CLI_FLAG_NUMBER,   /* int64_t, not negative */
 	CLI_FLAG_DURATION, /* uint64_t milliseconds, written 30s, 1h5m */
 	CLI_FLAG_STRINGS,  /* struct strings: each time that it is given */
+	CLI_FLAG_SECRETS,  /* as CLI_FLAG_STRINGS; the value is overwritten in argv */
 	CLI_FLAG_REFUSED,  /* one of Nomad's that drover has not, and does not list: help says why
 			    */
 };

@@ -86,8 +86,8 @@ cli_api_open(
 	fd = cli_http_connect(cli->socket_path, e);
 	if (fd < 0)
 		return fd;
-	r = cli_http_send(
-	    fd, method, whole, body, body ? strlen(body) : 0, clock_ms() + cli->timeout_ms, e);
+	r = cli_http_send(fd, method, whole, cli->headers, body, body ? strlen(body) : 0,
+	    clock_ms() + cli->timeout_ms, e);
 	/* The agent may have answered and closed before it had read the whole request, so the
 	 * answer is read even if sending failed. */
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)

@@ -47,7 +47,7 @@ cli_number(const char *what, const char *word, int64_t *ret, struct err *e)
 }
 
 static int
-set_flag(const struct cli_flag *f, const char *value, struct err *e)
+set_flag(const struct cli_flag *f, char *value, struct err *e)
 {
 	char what[64];
 	struct err why;
@@ -56,6 +56,10 @@ set_flag(const struct cli_flag *f, const char *value, struct err *e)
 	switch (f->kind) {
 	case CLI_FLAG_STRINGS:
 		strings_add(f->value, value);
+		return 0;
+	case CLI_FLAG_SECRETS:
+		strings_add(f->value, value);
+		memset(value, 'x', strlen(value)); /* as other users see it in /proc */
 		return 0;
 	case CLI_FLAG_STRING:
 		*(const char **)f->value = value;
@@ -88,7 +92,8 @@ parse_words(const struct cli_flag *const *tables, size_t n, bool command, int ar
     struct err *e)
 {
 	const struct cli_flag *f;
-	const char *name, *equals, *value;
+	char *equals, *value;
+	const char *name;
 	int n_words = 0, r;
 
 	for (int i = 0; i < argc; i++) {

@@ -351,8 +351,8 @@ cli_http_token(char **ret, struct err *e)
 }
 
 int
-cli_http_send(int fd, const char *method, const char *target, const char *body, size_t len,
-    uint64_t deadline_ms, struct err *e)
+cli_http_send(int fd, const char *method, const char *target, const char *headers, const char *body,
+    size_t len, uint64_t deadline_ms, struct err *e)
 {
 	cleanup_free char *head = NULL, *token = NULL;
 	int r;
@@ -361,13 +361,13 @@ cli_http_send(int fd, const char *method, const char *target, const char *body, 
 	if (r < 0)
 		return r;
 	if (body)
-		head = mem_printf("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s"
+		head = mem_printf("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s%s"
 				  "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-		    method, target, token, len);
+		    method, target, token, headers ?: "", len);
 	else
 		head =
-		    mem_printf("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n",
-			method, target, token);
+		    mem_printf("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s%s\r\n",
+			method, target, token, headers ?: "");
 	r = send_all(fd, head, strlen(head), deadline_ms, e);
 	/* An agent that refuses a large body answers before it has read it: the answer is then
 	 * still to be read. */

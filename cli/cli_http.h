@@ -57,11 +57,11 @@ int cli_http_connect(const char *path, struct err *e);
  * with *ret, which the caller frees; negative with *e. */
 int cli_http_token(char **ret, struct err *e);
 /*
- * Sends one request; body may be NULL. deadline_ms is of clock_ms(). 0, or -errno: -EPIPE and
- * -ECONNRESET when the agent went away, -ETIMEDOUT.
+ * Sends one request; headers (lines with their ends) and body may be NULL. deadline_ms is of
+ * clock_ms(). 0, or -errno: -EPIPE and -ECONNRESET when the agent went away, -ETIMEDOUT.
  */
-int cli_http_send(int fd, const char *method, const char *target, const char *body, size_t len,
-    uint64_t deadline_ms, struct err *e);
+int cli_http_send(int fd, const char *method, const char *target, const char *headers,
+    const char *body, size_t len, uint64_t deadline_ms, struct err *e);
 /* Waits for bytes until deadline_ms (UINT64_MAX: no deadline) and parses them. Returns 1 if the
  * answer is complete, 0 if more is to come, or -errno. */
 int cli_http_recv(int fd, struct cli_http_parser *p, uint64_t deadline_ms, struct err *e);

@@ -8,6 +8,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_list.h"
 #include "cli/cli_print.h"
+#include "cli/cli_secrets.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
 #include "common/duration.h"
@@ -15,10 +16,19 @@
 
 static struct {
 	const char *plugin;
+	struct strings parameters;
 } options;
+
+const struct cli_flag cli_snapshot_create_flags[] = {
+	{ "parameter", CLI_FLAG_STRINGS, &options.parameters, "KEY=VALUE",
+	    "a parameter for the plugin; may be repeated" },
+	CLI_SECRET_FLAGS,
+	{ 0 },
+};
 
 const struct cli_flag cli_snapshot_list_flags[] = {
 	{ "plugin", CLI_FLAG_STRING, &options.plugin, "PLUGIN", "the plugin (required)" },
+	CLI_SECRET_FLAGS,
 	{ 0 },
 };
 
@@ -74,7 +84,9 @@ list_snapshots(struct cli *cli, struct err *e)
 	if (!options.plugin)
 		return err_say(e, -EINVAL, "-plugin is missing: it names the plugin");
 	target = cli_target("/v1/volumes/snapshot?plugin_id=%s", options.plugin);
-	r = get_pages(cli, target, "Snapshots", &list, e);
+	r = cli_secrets_set_header(cli, e);
+	if (r == 0)
+		r = get_pages(cli, target, "Snapshots", &list, e);
 	if (r < 0)
 		return r;
 	if (cli->json)
@@ -97,15 +109,21 @@ cli_snapshot_list(struct cli *cli, int argc, char **argv)
 static int
 create_snapshot(struct cli *cli, const char *volume, const char *name, struct err *e)
 {
-	cleanup_json json_t *answer = NULL;
+	cleanup_json json_t *answer = NULL, *secrets = NULL, *parameters = json_object();
 	cleanup_free char *id = NULL;
-	int r = cli_id_resolve(cli, &cli_kind_volume, volume, &id, e);
+	int r = cli_secrets_read(&secrets, e);
 
+	if (r == 0)
+		r = cli_json_add_pairs(
+		    parameters, (int)options.parameters.n, options.parameters.v, e);
+	if (r == 0)
+		r = cli_id_resolve(cli, &cli_kind_volume, volume, &id, e);
 	if (r < 0)
 		return r;
 	r = cli_api_send_new(cli, "PUT", "/v1/volumes/snapshot",
-	    json_pack("{s:[{s:s, s:s}]}", "Snapshots", "SourceVolumeID", id, "Name", name), &answer,
-	    e);
+	    json_pack("{s:[{s:s, s:s, s:O, s:O}]}", "Snapshots", "SourceVolumeID", id, "Name", name,
+		"Secrets", secrets, "Parameters", parameters),
+	    &answer, e);
 	if (r < 0)
 		return r;
 	if (cli->json)
@@ -134,7 +152,8 @@ cli_snapshot_delete(struct cli *cli, int argc, char **argv)
 
 	(void)argc;
 	cli_volume_wait_for_plugin(cli);
-	if (cli_api_send(cli, "DELETE", target, NULL, NULL, &e) < 0)
+	if (cli_secrets_set_header(cli, &e) < 0 ||
+	    cli_api_send(cli, "DELETE", target, NULL, NULL, &e) < 0)
 		return cli_fail(cli, &e);
 	cli_say(cli, "Snapshot \"%s\" is deleted", argv[1]);
 	return CLI_OK;
@@ -174,8 +193,10 @@ get_groups(struct cli *cli, const char *plugin, const char *group, json_t **ret,
 	cleanup_json json_t *all = NULL;
 	json_t *s;
 	size_t i;
-	int r = get_pages(cli, target, "Snapshots", &all, e);
+	int r = cli_secrets_set_header(cli, e);
 
+	if (r == 0)
+		r = get_pages(cli, target, "Snapshots", &all, e);
 	if (r < 0)
 		return r;
 	*ret = json_array();
@@ -228,9 +249,9 @@ print_group(struct cli *cli, int r, const json_t *answer, struct err *e)
 int
 cli_group_snapshot_create(struct cli *cli, int argc, char **argv)
 {
-	cleanup_json json_t *ids = json_array(), *answer = NULL;
+	cleanup_json json_t *ids = json_array(), *answer = NULL, *secrets = NULL;
 	struct err e = { 0 };
-	int r = 0;
+	int r = cli_secrets_read(&secrets, &e);
 
 	cli_volume_wait_for_plugin(cli);
 	for (int i = 2; r == 0 && i < argc; i++) {
@@ -242,8 +263,8 @@ cli_group_snapshot_create(struct cli *cli, int argc, char **argv)
 	}
 	if (r == 0)
 		r = cli_api_send_new(cli, "PUT", "/v1/volumes/group-snapshot",
-		    json_pack("{s:s, s:s, s:O}", "PluginID", argv[0], "Name", argv[1],
-			"SourceVolumeIDs", ids),
+		    json_pack("{s:s, s:s, s:O, s:O}", "PluginID", argv[0], "Name", argv[1],
+			"SourceVolumeIDs", ids, "Secrets", secrets),
 		    &answer, &e);
 	return print_group(cli, r, answer, &e);
 }

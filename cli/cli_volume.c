@@ -8,6 +8,7 @@
 #include "cli/cli_api.h"
 #include "cli/cli_list.h"
 #include "cli/cli_print.h"
+#include "cli/cli_secrets.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_volume.h"
 
@@ -30,6 +31,7 @@ const struct cli_flag cli_volume_put_flags[] = {
 const struct cli_flag cli_volume_delete_flags[] = {
 	{ "yes", CLI_FLAG_BOOL, &options.yes, NULL,
 	    "do not ask for confirmation when the id is a prefix" },
+	CLI_SECRET_FLAGS,
 	{ 0 },
 };
 
@@ -143,7 +145,9 @@ end_volume(struct cli *cli, const char *wanted, const char *fmt, const char *sai
 	if (r < 0)
 		return cli_fail(cli, &e);
 	target = cli_target(fmt, id);
-	r = cli_api_send(cli, "DELETE", target, NULL, &answer, &e);
+	r = cli_secrets_set_header(cli, &e);
+	if (r == 0)
+		r = cli_api_send(cli, "DELETE", target, NULL, &answer, &e);
 	if (r == 0 && cli->json && answer)
 		r = cli_json_print(answer, &e);
 	if (r < 0)

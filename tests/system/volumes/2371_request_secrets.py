@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Secrets and parameters of a request to a plugin's controller, beside those that the volume has."""
 import os
+import socket
+import subprocess
 
-from lib import api, build_dir, case, csi
+from lib import api, binary, build_dir, case, csi
 
 MODE = {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
 
@@ -40,6 +42,43 @@ def test_what_is_no_text_is_refused():
 def test_a_snapshot_is_deleted_with_the_secrets_of_the_request():
     delete("/v1/volumes/snapshot?plugin_id=p&snapshot_id=then", "pin=1,key=newer")
     case.equal(last("DeleteSnapshot")[0], {"pin": "1", "key": "newer"})
+
+
+def test_the_command_gives_secrets_of_flags_and_files():
+    path = case.write(base + "/secrets", "pin=1\nkey=a=b,c\n")
+    node.drover("volume", "snapshot", "create", "-secret-file", path, "-secret", "pin=2", "-parameter", "depth=full", "v", "then")
+    case.equal(last("CreateSnapshot"), ({"user": "joe", "key": "a=b,c", "pin": "2"}, {"depth": "full"}))
+    node.drover("volume", "snapshot", "list", "-plugin", "p", "-secret=pin=3", "-secret", "key=4")
+    case.equal(last("ListSnapshots")[0], {"pin": "3", "key": "4"})
+    node.drover("volume", "snapshot", "delete", "-secret", "pin=5", "p", "then")
+    case.equal(last("DeleteSnapshot")[0], {"pin": "5"})
+    node.do("PUT", "/v1/volume/csi/w/create", {"Volumes": [{"ID": "w", "Name": "w", "PluginID": "p", "RequestedCapabilities": [MODE]}]})
+    node.drover("volume", "delete", "-secret", "pin=6", "w")
+    case.equal(last("DeleteVolume")[0], {"pin": "6"})
+
+
+def test_the_command_never_shows_a_secret():
+    for words, said in (
+            (("-secret", "hushhush"), "-secret: a secret is not of the form KEY=VALUE"),
+            (("-secret", "=hushhush"), "-secret: a secret is not of the form KEY=VALUE"),
+            (("-secret-file", case.write(base + "/no", "hushhush\n")), base + "/no: a secret is not of the form KEY=VALUE"),
+            (("-secret", "pin=hush,hush"), 'the secret "pin" cannot be sent with this request'),
+            (("-secret", "pin=hushhush "), 'the secret "pin" cannot be sent with this request')):
+        answer = node.drover("volume", "snapshot", "delete", *words, "p", "then", code=1)
+        case.contains(answer.err, said)
+        case.equal("hush" in answer.out + answer.err, False, answer.err)
+    # Its arguments, as other users of the machine see them while it waits for the answer.
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.bind(base + "/agent")
+        agent.listen()
+        with subprocess.Popen([binary("drover"), "volume", "snapshot", "delete", "-address", "unix://" + base + "/agent", "-secret", "pin=hushhush",
+                               "p", "then"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
+            client, _ = agent.accept()
+            with client:
+                case.contains(client.recv(65536), b"\r\nX-Nomad-CSI-Secrets: pin=hushhush\r\n")
+                with open("/proc/%d/cmdline" % command.pid, "rb") as f:
+                    case.equal(b"hush" in f.read(), False, "whether its arguments have the secret")
+    case.equal("hush" in node.log(), False, "whether the log has it")
 
 
 def test_a_volume_is_deleted_with_the_secrets_of_both():
