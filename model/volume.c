@@ -65,6 +65,7 @@ static const struct field csi_volume_fields[] = {
 	F_STRING_MAP(secrets, "Secrets", .flags = FIELD_SEALED),
 	F_BOOL(
 	    secrets_lost, "SecretsLost", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE | FIELD_SEALED),
+	F_BOOL(flags_sealed, "OnlyFlagsSealed", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 	F_STRING_MAP(parameters, "Parameters"),
 	F_STRING_MAP(
 	    mutable_parameters, "MutableParameters", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),

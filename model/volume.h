@@ -60,6 +60,7 @@ struct csi_volume {
 	struct mount_options *mount_options;
 	struct string_map secrets, parameters, mutable_parameters, context;
 	bool secrets_lost; /* it has secrets, which the key in seal.key does not open */
+	bool flags_sealed; /* its row has sealed mount flags, but no secrets */
 	struct string_map publish_context; /* of a claim: the controller's data for the node */
 	int64_t capacity, requested_capacity_min, requested_capacity_max; /* bytes */
 	/* The size that nodes still have to learn, in bytes, 0 if they all know it; and why the

@@ -60,13 +60,15 @@ map_bytes(const struct string_map *m)
 int
 call_args_check_secrets(const struct csi_volume *vol, struct err *e)
 {
+	const char *what = vol->flags_sealed ? "mount flags" : "secrets";
+
 	if (!vol->secrets_lost)
 		return 0;
 	return err_say(e, -EKEYREJECTED,
-	    "volume \"%.140s\": its secrets cannot be read, because state/seal.key is not the key "
+	    "volume \"%.140s\": its %s cannot be read, because state/seal.key is not the key "
 	    "they were encrypted with: bring that file back and restart the agent, or register the "
-	    "volume again with its secrets",
-	    str(vol->id));
+	    "volume again with its %s",
+	    str(vol->id), what, what);
 }
 
 int

@@ -47,12 +47,23 @@ keep_flags(const struct mount_options *has, struct mount_options *options)
 		strings_add(flags, has->mount_flags.v[i]);
 }
 
+/* Returns whether something is lost that the request does not give again. */
+static bool
+stays_lost(const struct csi_volume *has, bool secrets_given, const struct csi_volume *vol)
+{
+	if (!has->secrets_lost || is_redacted(vol->mount_options))
+		return has->secrets_lost;
+	if (has->flags_sealed && vol->mount_options && vol->mount_options->mount_flags.n > 0)
+		return false;
+	return !secrets_given;
+}
+
 void
 volume_keep_hidden(const struct csi_volume *has, bool secrets_given, struct csi_volume *vol)
 {
 	keep_values(&has->secrets, secrets_given, &vol->secrets);
-	vol->secrets_lost =
-	    has->secrets_lost && (!secrets_given || is_redacted(vol->mount_options));
+	vol->secrets_lost = stays_lost(has, secrets_given, vol);
+	vol->flags_sealed = has->flags_sealed;
 	keep_flags(has->mount_options, vol->mount_options);
 	if (vol->context.n == 0)
 		keep_values(&has->context, false, &vol->context);

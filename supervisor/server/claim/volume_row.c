@@ -154,18 +154,22 @@ volume_row_put(struct store *store, struct seal *seal, const struct csi_volume *
     struct sealed *unread, struct err *e)
 {
 	struct sealed secrets = { 0 }, contexts = { 0 };
+	struct csi_volume stored = *vol; /* shares all that it points to */
 	struct text json = { 0 };
 	int r;
 
-	if (!vol->secrets_lost)
+	if (!vol->secrets_lost) {
 		sealed_done(unread);
+		stored.flags_sealed = vol->secrets.n == 0 && vol->mount_options &&
+				      vol->mount_options->mount_flags.n > 0;
+	}
 	r = seal_column(seal, vol, "secrets", put_secrets, &secrets, e);
 	if (r == 0)
 		r = seal_column(seal, vol, "contexts", put_contexts, &contexts, e);
 	if (r == 0) {
 		const struct sealed *s = vol->secrets_lost ? unread : &secrets;
 
-		model_to_text(&csi_volume_type, vol, MODEL_COMPACT | MODEL_ROW, &json);
+		model_to_text(&csi_volume_type, &stored, MODEL_COMPACT | MODEL_ROW, &json);
 		r = STORE_EXEC(store, STMT_VOLUME_PUT, e, SV_TEXT(vol->namespace), SV_TEXT(vol->id),
 		    SV_TEXT(json.text), SV_BLOB(s->bytes, s->len),
 		    SV_BLOB(contexts.bytes, contexts.len));

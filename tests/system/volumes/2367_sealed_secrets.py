@@ -156,6 +156,22 @@ def test_registering_it_again_is_enough():
     release("a")
 
 
+def test_a_volume_that_had_only_mount_flags_needs_no_secrets():
+    register("flags", MountOptions={"MountFlags": [FLAG]})
+    with stopped():
+        with open(node.data + "/state/seal.key", "r+b") as f:
+            f.write(b"one more")
+    case.equal(node.ask("/v1/volume/csi/flags")["SecretsLost"], True)
+    lost = LOST.replace("its secrets", "its mount flags")
+    node.refused(500, lost, "PUT", "/v1/volume/csi/flags", {"Volumes": [node.ask("/v1/volume/csi/flags")]})
+    node.refused(500, lost, "PUT", "/v1/volume/csi/flags", {"Volumes": [dict(VOLUME, ID="flags", Name="flags", ExternalID="flags")]})
+    register("flags", MountOptions={"MountFlags": ["noatime"]})
+    case.equal(node.ask("/v1/volume/csi/flags").get("SecretsLost"), None)
+    case.equal(state.volume(node, "flags")["MountOptions"]["MountFlags"], ["noatime"])
+    node.do("DELETE", "/v1/volume/csi/flags")
+    register("a", Secrets=SECRETS)
+
+
 def test_secrets_open_in_their_own_row_only():
     register("b", Secrets={"key": "of b"})
     with stopped():
