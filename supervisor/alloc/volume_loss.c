@@ -6,23 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "supervisor/alloc/loss_policy.h"
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/alloc/task_session.h"
-#include "supervisor/driver/signal_name.h"
-
-/* "restart", "signal:NAME" or "noop", in the meta of the task, the group or the job. */
-#define META_KEY    "drover_volume_loss"
-#define META_SIGNAL "signal:"
 
 static const char *
 find_policy(const struct task_runner *tr)
 {
 	const struct alloc_runner *ar = tr->ar;
-	const char *value = string_map_get(&tr->task->meta, META_KEY);
+	const char *value = string_map_get(&tr->task->meta, LOSS_POLICY_KEY);
 
 	if (!value)
-		value = string_map_get(&ar->sa->group->meta, META_KEY);
-	return value ? value : string_map_get(&ar->sa->job->job.meta, META_KEY);
+		value = string_map_get(&ar->sa->group->meta, LOSS_POLICY_KEY);
+	return value ? value : string_map_get(&ar->sa->job->job.meta, LOSS_POLICY_KEY);
 }
 
 static bool
@@ -32,12 +28,6 @@ mounts_volume(const struct task *task, const char *alias)
 		if (str_eq(task->volume_mounts.v[i].volume, alias))
 			return true;
 	return false;
-}
-
-static bool
-is_policy(const char *policy, int signo)
-{
-	return signo > 0 || str_eq(policy, "restart") || str_eq(policy, "noop");
 }
 
 /* A running task has a mount of its own of what has ended: only its restart gives it the new one. A
@@ -51,14 +41,11 @@ apply_to(struct task_runner *tr, const struct volume_request *request)
 
 	if (!policy)
 		policy = mounts_volume(tr->task, str(request->name)) ? "restart" : "noop";
-	signo = strncmp(policy, META_SIGNAL, strlen(META_SIGNAL)) == 0
-		    ? signal_from_name(policy + strlen(META_SIGNAL))
-		    : 0;
+	signo = loss_policy_signal(policy);
 	(void)snprintf(text, sizeof text,
 	    "volume %.128s was mounted again after it was lost%s%.128s%s", str(request->source),
-	    is_policy(policy, signo) ? "" : "; " META_KEY " \"",
-	    is_policy(policy, signo) ? "" : policy,
-	    is_policy(policy, signo) ? "" : "\" is not restart, noop or signal:NAME");
+	    signo >= 0 ? "" : "; " LOSS_POLICY_KEY " \"", signo >= 0 ? "" : policy,
+	    signo >= 0 ? "" : "\" is not " LOSS_POLICY_VALUES);
 	if (signo > 0)
 		(void)task_runner_signal(tr, signo, text, NULL);
 	else if (!str_eq(policy, "noop"))

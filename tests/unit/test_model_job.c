@@ -222,6 +222,7 @@ END_TEST
 #define JOB(groups)  "{\"ID\":\"j\",\"TaskGroups\":[" groups "]}"
 #define WITH(more)   JOB(GROUP("," more))
 #define TASKED(more) JOB("{\"Name\":\"g\",\"Tasks\":[" TASK("," more) "]}")
+#define LOSS(value)  "\"Meta\":{\"drover_volume_loss\":\"" value "\"}"
 #define CSI(more)                                                                                  \
 	"\"Volumes\":{\"d\":{\"Type\":\"csi\",\"Source\":\"v\",\"AttachmentMode\":\"file-"         \
 	"system\"" more "}}"
@@ -252,6 +253,14 @@ static const struct validation general_cases[] = {
 	{ "{\"ID\":\"a/b..c/...\",\"TaskGroups\":[" GROUP("") "]}", NULL },
 	{ "{\"ID\":\"j\"}", "the job has no group" },
 	{ JOB("{\"Name\":\"g\"}"), "group \"g\": it has no task" },
+	{ WITH(LOSS("signal:SIGHUP")), NULL },
+	{ TASKED(LOSS("noop")), NULL },
+	{ WITH(LOSS("restarts")), "group \"g\": meta: drover_volume_loss must be restart, noop or "
+				  "signal:NAME, not \"restarts\"" },
+	{ TASKED(LOSS("signal:NOPE")), "group \"g\": task \"t\": meta: drover_volume_loss must be "
+				       "restart, noop or signal:NAME, not \"signal:NOPE\"" },
+	{ "{\"ID\":\"j\"," LOSS("") ",\"TaskGroups\":[" GROUP("") "]}",
+	    "meta: drover_volume_loss must be restart, noop or signal:NAME, not \"\"" },
 	{ JOB(GROUP("") "," GROUP("")), "group \"g\": the job has two groups of this name" },
 	{ JOB("{\"Name\":\"g\",\"Tasks\":[" TASK("") "," TASK("") "]}"),
 	    "group \"g\": task \"t\": the group has two tasks of this name" },

@@ -12,6 +12,7 @@
 #include "model/engine/table.h"
 #include "model/engine/walk.h"
 #include "model/payload.h"
+#include "supervisor/alloc/loss_policy.h"
 #include "supervisor/server/job/job_children.h"
 
 #define JOB_ID_MAX 255
@@ -60,6 +61,17 @@ is_job_id(const char *id)
 }
 
 static void
+validate_meta(const struct string_map *meta, struct problems *p)
+{
+	const char *policy = string_map_get(meta, LOSS_POLICY_KEY);
+
+	if (policy && loss_policy_signal(policy) < 0)
+		model_problem(p,
+		    "meta: " LOSS_POLICY_KEY " must be " LOSS_POLICY_VALUES ", not \"%.128s\"",
+		    policy);
+}
+
+static void
 validate_head(const struct job *job, struct problems *p)
 {
 	size_t i;
@@ -77,6 +89,7 @@ validate_head(const struct job *job, struct problems *p)
 			model_problem(p, "a datacenter's name is empty");
 	if (job->task_groups.n == 0)
 		model_problem(p, "the job has no group");
+	validate_meta(&job->meta, p);
 	job_parent_validate(job, p);
 }
 
@@ -117,6 +130,7 @@ validate_task_in_group(const struct task *task, const struct task_group *group, 
 	if (task->dispatch_payload && *str(task->dispatch_payload->file) &&
 	    payload_file_check(task->dispatch_payload->file, &e) < 0)
 		model_problem(p, "%s", e.msg);
+	validate_meta(&task->meta, p);
 	if (task->lifecycle && task->leader)
 		model_problem(p, "a task with a lifecycle block cannot be the leader");
 }
@@ -193,6 +207,7 @@ validate_group(const struct task_group *group, const struct job *job, struct pro
 		model_problem(p, "max_run_duration may not be below zero");
 	if (group->max_run_duration > 0 && job->type != JOB_BATCH && job->type != JOB_SYSBATCH)
 		model_problem(p, "max_run_duration is for batch and sysbatch jobs");
+	validate_meta(&group->meta, p);
 	validate_lease(group, p);
 	validate_volumes(group, job, p);
 	validate_tasks(group, p);
