@@ -24,11 +24,11 @@ SERVERS_FAIL = ("expand block",)
 ORIGINAL_FAILS = ("read", *SERVERS_FAIL)
 
 
-def alone(*options):
-    """Lives the whole life on an agent without servers. Returns the place."""
+def alone(*options, without=()):
+    """Lives the whole life, without these steps, on an agent without servers. Returns the place."""
     with api.Node(args=agent.config_args('name = "n1"\n')) as node:
         place = csi_life.Place(csi_life.Alone(node), "n1", csi_nodes.Ours(node), options)
-        place.live()
+        place.live(without=without)
         case.until(lambda: node.ask("/v1/agent/leaks") == [], 20, "no leaks")
     shutil.rmtree("/run/mount", ignore_errors=True)  # mount(8), which drivers call, writes its notes there
     return place
@@ -43,36 +43,43 @@ def compare(theirs, ours, what):
     for name, found in theirs.told.items():
         if found != ours.told[name]:
             print("       %s: step «%s»: theirs %s, ours %s" % (what, name, found, ours.told[name]), flush=True)
+    if left:
+        print("    theirs %s\n    ours %s" % (csi_life.shown(theirs.log.steps()), csi_life.shown(ours.log.steps())), flush=True)
     return left
 
 
-def in_a_cluster(*options):
-    """Lives the whole life on three nodes, one after the other, and compares the calls. Returns the places."""
+def in_a_cluster(*options, without=()):
+    """As alone(), on three nodes, one after the other. Returns the places."""
     with csi_nodes.three() as (server, agents):
         places = {n: csi_life.Place(csi_life.Cluster(server), n, agents[n], options) for n in ("n1", "n2", "n3")}
         for name, place in places.items():
             print("    on " + name, flush=True)
-            place.live(may_fail=ORIGINAL_FAILS if name == "n3" else SERVERS_FAIL)
+            place.live(may_fail=ORIGINAL_FAILS if name == "n3" else SERVERS_FAIL, without=without)
     return places
 
 
-def both(*options):
-    single = alone(*options)
-    places = in_a_cluster(*options)
+def both(*options, without=()):
+    single = alone(*options, without=without)
+    places = in_a_cluster(*options, without=without)
     wrong = compare(places["n3"], places["n1"], "in a cluster") + compare(places["n1"], places["n2"], "the second node") + \
         compare(places["n3"], single, "alone")
     case.equal(wrong, [], "differences without a reason in " + TABLE)
 
 
 def test_the_whole_life_alone():
-    """With ATTACH the driver refuses to stage what is not attached, to detach what is staged, and to delete what is attached. Servers attach a
-    volume anew for a reader beside a writer, which the driver refuses, so that in a cluster this part of the life is in check_csi_moves."""
+    """With ATTACH the driver refuses to stage what is not attached, to detach what is staged, and to delete what is attached."""
     alone()
     alone(*ATTACH)
 
 
 def test_the_whole_life():
     both()
+
+
+def test_the_whole_life_with_attachments():
+    """Without a reader beside the writer: servers ask to attach the volume to the node once more, read-only, and the driver refuses that while
+    it is attached for writing."""
+    both(*ATTACH, without=("read",))
 
 
 case.run(globals())

@@ -61,6 +61,8 @@ class Names:
             return self.paths.setdefault(text, "staging%d" % (len(self.paths) + 1))
         if member in ("target_path", "volume_path") and text:
             return "path"
+        if member == "node_id":
+            return "NODE"
         for word, instead in self.names.items():
             text = text.replace(word, instead)
         return ID.sub("ID", text)
