@@ -6,95 +6,63 @@
 
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "supervisor/core/seal_texts.h"
 #include "supervisor/core/store.h"
 #include "supervisor/server/claim/claims.h"
 
-/* --- maps as bytes: each key and value with its NUL --- */
-
-struct bytes {
-	char *at;
-	size_t len;
-};
-
-static void
-put_text(struct bytes *b, const char *text)
-{
-	size_t size = strlen(str(text)) + 1;
-
-	if (b->at)
-		memcpy(b->at + b->len, str(text), size);
-	b->len += size;
-}
-
-/* Takes the next text of *at, of which *left bytes exist; NULL if there is none. */
-static const char *
-take_text(const char **at, size_t *left)
-{
-	const char *text = *at;
-	size_t size = strnlen(text, *left) + 1;
-
-	if (size > *left)
-		return NULL;
-	*at += size;
-	*left -= size;
-	return text;
-}
-
 /* The mount flags, which may have a password, an empty text, and the secrets. */
 static void
-put_secrets(struct bytes *b, const struct csi_volume *vol)
+put_secrets(struct seal_texts *texts, const void *obj)
 {
+	const struct csi_volume *vol = obj;
 	const struct mount_options *options = vol->mount_options;
 
 	if (vol->secrets.n == 0 && (!options || options->mount_flags.n == 0))
 		return;
 	for (size_t i = 0; options && i < options->mount_flags.n; i++)
 		if (*options->mount_flags.v[i])
-			put_text(b, options->mount_flags.v[i]);
-	put_text(b, "");
-	for (size_t i = 0; i < vol->secrets.n; i++) {
-		put_text(b, vol->secrets.v[i].key);
-		put_text(b, vol->secrets.v[i].value);
-	}
+			seal_put_text(texts, options->mount_flags.v[i]);
+	seal_put_text(texts, "");
+	seal_put_map(texts, &vol->secrets);
 }
 
 static void
-take_secrets(struct csi_volume *vol, const char *at, size_t left)
+take_secrets(void *obj, const char *at, size_t left)
 {
-	const char *key, *value;
+	struct csi_volume *vol = obj;
+	const char *flag;
 
-	while ((value = take_text(&at, &left)) && *value) {
+	while ((flag = seal_take_text(&at, &left)) && *flag) {
 		if (!vol->mount_options)
 			vol->mount_options = mount_options_new();
-		strings_add(&vol->mount_options->mount_flags, value);
+		strings_add(&vol->mount_options->mount_flags, flag);
 	}
-	while ((key = take_text(&at, &left)) && (value = take_text(&at, &left)))
-		string_map_append(&vol->secrets, key, value);
+	seal_take_map(&at, &left, &vol->secrets);
 }
 
 /* Each entry of a context has the id of the claim's alloc before it. */
 static void
-put_contexts(struct bytes *b, const struct csi_volume *vol)
+put_contexts(struct seal_texts *texts, const void *vol)
 {
 	const struct csi_claim *c;
 
 	for (size_t n = 0; (c = volume_nth_claim((struct csi_volume *)(uintptr_t)vol, n)); n++) {
 		for (size_t i = 0; i < c->publish_context.n; i++) {
-			put_text(b, c->alloc_id);
-			put_text(b, c->publish_context.v[i].key);
-			put_text(b, c->publish_context.v[i].value);
+			seal_put_text(texts, c->alloc_id);
+			seal_put_text(texts, c->publish_context.v[i].key);
+			seal_put_text(texts, c->publish_context.v[i].value);
 		}
 	}
 }
 
 static void
-take_contexts(struct csi_volume *vol, const char *at, size_t left)
+take_contexts(void *vol, const char *at, size_t left)
 {
 	const char *alloc, *key, *value;
 	struct csi_claim *c;
 
-	while ((alloc = take_text(&at, &left)) && (key = take_text(&at, &left)) &&
-	       (value = take_text(&at, &left))) {
+	while ((alloc = seal_take_text(&at, &left)) && (key = seal_take_text(&at, &left)) &&
+	       (value = seal_take_text(&at, &left))) {
 		c = volume_held_claim(vol, alloc);
 		if (c)
 			string_map_append(&c->publish_context, key, value);
@@ -109,42 +77,22 @@ name_column(const struct csi_volume *vol, const char *column)
 	return mem_printf("volume %s of %s/%s", column, str(vol->namespace), str(vol->id));
 }
 
-/* Seals what put() writes; *ret stays empty if that is nothing. */
 static int
-seal_column(struct seal *seal, const struct csi_volume *vol, const char *column,
-    void (*put)(struct bytes *b, const struct csi_volume *vol), struct sealed *ret, struct err *e)
+seal_column(struct seal *seal, const struct csi_volume *vol, const char *column, seal_put_fn *put,
+    struct sealed *ret, struct err *e)
 {
 	cleanup_free char *about = name_column(vol, column);
-	struct bytes b = { 0 };
-	size_t size;
-	int r;
 
-	put(&b, vol); /* counts */
-	size = b.len;
-	if (size == 0)
-		return 0;
-	b = (struct bytes){ .at = mem_alloc(size) };
-	put(&b, vol);
-	r = seal_close(seal, about, b.at, size, ret, e);
-	seal_wipe(b.at, size);
-	return r;
+	return seal_close_texts(seal, about, put, vol, ret, e);
 }
 
 static bool
 open_column(const struct seal *seal, struct csi_volume *vol, const char *column, const void *bytes,
-    size_t len, void (*take)(struct csi_volume *vol, const char *at, size_t left))
+    size_t len, seal_take_fn *take)
 {
 	cleanup_free char *about = name_column(vol, column);
-	uint8_t *plain = NULL;
-	size_t plain_len = 0;
 
-	if (len == 0)
-		return true;
-	if (seal_open(seal, about, bytes, len, &plain, &plain_len) < 0)
-		return false;
-	take(vol, (const char *)plain, plain_len);
-	seal_wipe(plain, plain_len);
-	return true;
+	return len == 0 || seal_open_texts(seal, about, bytes, len, take, vol);
 }
 
 /* --- rows --- */
