@@ -138,12 +138,17 @@ decode_bool(const json_t *json, bool *ret, const struct place *at, struct err *e
 }
 
 static int
-decode_duration(const json_t *json, int64_t *ret, const struct place *at, struct err *e)
+decode_duration(
+    const struct field *f, const json_t *json, int64_t *ret, const struct place *at, struct err *e)
 {
 	const char *s = json_string_value(json);
 
 	if (!s)
 		return decode_int(json, -INT64_MAX, ret, at, e);
+	if (!*s && f->flags & FIELD_AS_TEXT) {
+		*ret = 0;
+		return 0;
+	}
 	if (duration_parse(s, ret, NULL) < 0)
 		return refuse_value(
 		    at, "a duration such as \"1m30s\" or a number of nanoseconds", json, e);
@@ -308,17 +313,20 @@ decode_struct_entry(
 	return decode_struct(f->sub, json, value, at, e);
 }
 
-/* The value may also be a number or a boolean, as in Env and Meta of hand-written jobs. */
+/* The value may also be a number or a boolean, as in Env and Meta of hand-written jobs, but not a
+ * secret. */
 static int
 decode_text_entry(
     const struct field *f, const json_t *json, void *entry, const struct place *at, struct err *e)
 {
 	char **value = &((struct string_pair *)entry)->value;
 
-	if (json_is_string(json) || json_is_object(json) || json_is_array(json))
+	if (json_is_null(json))
+		return 0;
+	if (json_is_string(json) || json_is_object(json) || json_is_array(json) ||
+	    place_is_sealed(at))
 		return decode_string(json, value, at, e);
-	if (!json_is_null(json))
-		*value = mem_need(json_text(json, 0));
+	*value = mem_need(json_text(json, 0));
 	return 0;
 }
 
@@ -430,7 +438,7 @@ decode_value(
 	case FIELD_STRING:
 		return decode_string(json, to, at, e);
 	case FIELD_DURATION:
-		return decode_duration(json, to, at, e);
+		return decode_duration(f, json, to, at, e);
 	case FIELD_TIME:
 		return decode_time(json, to, at, e);
 	case FIELD_ENUM:

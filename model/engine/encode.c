@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/decimal.h"
+#include "common/duration.h"
 #include "common/mem.h"
 #include "model/engine/msgpack.h"
 #include "model/engine/table.h"
@@ -225,6 +226,16 @@ walk_int(const struct walk *w, int64_t n)
 		w->sink->integer(w->arg, n);
 }
 
+static void
+walk_duration(const struct walk *w, int64_t ns)
+{
+	char text[DURATION_SIZE] = "";
+
+	if (ns != 0)
+		duration_format(ns, text);
+	put_string(w, text);
+}
+
 /* Lists, maps, pointers and raw JSON that are not nil. */
 static void
 walk_held(const struct walk *w, const struct field *f, const void *at)
@@ -291,8 +302,11 @@ walk_value(const struct walk *w, const struct field *f, const void *at)
 		if (*(const unsigned *)at == OPT_UNSET)
 			return w->sink->null(w->arg);
 		return w->sink->boolean(w->arg, *(const unsigned *)at == OPT_TRUE);
-	case FIELD_INT:
 	case FIELD_DURATION:
+		if (f->flags & FIELD_AS_TEXT && w->sink->json)
+			return walk_duration(w, *(const int64_t *)at);
+		return walk_int(w, *(const int64_t *)at);
+	case FIELD_INT:
 		return walk_int(w, *(const int64_t *)at);
 	case FIELD_UINT:
 		return walk_uint(w, *(const uint64_t *)at);

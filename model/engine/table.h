@@ -51,6 +51,7 @@ enum field_flags {
 	FIELD_BYTES = 1 << 11,   /* base64 in memory and in JSON, bytes in msgpack */
 	FIELD_SEALED = 1 << 12,  /* a secret: left out by MODEL_ROW; strings are overwritten when
 				    freed */
+	FIELD_AS_TEXT = 1 << 13, /* a duration that is a text in JSON, "" for 0 */
 };
 
 struct field {

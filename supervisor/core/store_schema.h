@@ -41,8 +41,11 @@ static const char store_schema_4[] =
 static const char store_schema_5[] =
     "ALTER TABLE volume ADD COLUMN secrets BLOB; ALTER TABLE volume ADD COLUMN contexts BLOB;";
 
+/* items is sealed; it is the last column, so that the others are read without it. */
 static const char store_schema_6[] =
     "CREATE TABLE signing_key(id TEXT PRIMARY KEY, json TEXT NOT NULL, secret BLOB NOT NULL) "
-    "WITHOUT ROWID;";
+    "WITHOUT ROWID;"
+    "CREATE TABLE variable(namespace TEXT NOT NULL, path TEXT NOT NULL, json TEXT NOT NULL, items "
+    "BLOB, PRIMARY KEY(namespace, path));";
 
 #endif

@@ -149,9 +149,10 @@ sort_page(struct api_page *page)
 static void
 name_item(struct api_page *page, struct item *item, const json_t *json)
 {
-	/* Namespaces have only a Name. */
+	/* Namespaces have only a Name, variables a Path. */
 	const char *id = json_string_value(json_object_get(json, "ID"))
-			     ?: str(json_string_value(json_object_get(json, "Name")));
+			     ?: json_string_value(json_object_get(json, "Name"))
+			     ?: str(json_string_value(json_object_get(json, "Path")));
 	const char *namespace = json_string_value(json_object_get(json, "Namespace")) ?: "";
 
 	if (page->by_name) {

@@ -12,7 +12,7 @@
 struct api_route;
 
 #define API_TARGET_MAX     8192 /* bytes */
-#define API_COMPONENTS_MAX 40
+#define API_COMPONENTS_MAX 72   /* the path of a variable may have 64 */
 #define API_PARAMS_MAX     4
 #define API_QUERY_MAX      32
 

@@ -27,6 +27,7 @@
 #include "supervisor/server/place/local_why.h"
 #include "supervisor/server/sign/local_keys.h"
 #include "supervisor/server/sign/local_sign.h"
+#include "supervisor/server/variable/local_variables.h"
 #include "supervisor/source/source_api.h"
 
 /* The parts of struct local. Each is made after the parts that it uses, and freed before them. */
@@ -52,6 +53,7 @@ static const struct {
 	{ local_volumes_init, local_volumes_free },
 	{ local_releases_init, local_releases_free },
 	{ local_services_init, local_services_free },
+	{ local_variables_init, local_variables_free },
 	{ local_deployments_init, local_deployments_free },
 	{ local_unplaced_init, local_unplaced_free },
 	{ local_drain_init, local_drain_free },
@@ -71,7 +73,7 @@ load_parts(struct source *s, struct err *e)
 	    (r = local_keys_load(l, e)) < 0 || (r = local_jobs_load(l, e)) < 0 ||
 	    (r = local_deployments_load(l, e)) < 0 || (r = local_evals_load(l, e)) < 0 ||
 	    (r = local_allocs_load(l, e)) < 0 || (r = local_periodic_load(l, e)) < 0 ||
-	    (r = local_volumes_load(l, e)) < 0)
+	    (r = local_volumes_load(l, e)) < 0 || (r = local_variables_load(l, e)) < 0)
 		return r;
 	local_claims_load(l);
 	local_expand_resume(l);

@@ -7,12 +7,13 @@
 #include "model/engine/walk.h"
 #include "model/eval.h"
 #include "model/node.h"
+#include "model/variable.h"
 #include "model/volume.h"
 #include "tests/unit/model_fill.h"
 #include "model/job_stub.h"
 
 static const struct type *const types[] = { &job_type, &job_stub_type, &alloc_type, &eval_type,
-	&csi_volume_type, &csi_plugin_type, &node_type };
+	&csi_volume_type, &csi_plugin_type, &node_type, &variable_type };
 
 /* Sets every field, encodes and decodes: a lost field shows up as a difference with its path. */
 START_TEST(every_field_survives)

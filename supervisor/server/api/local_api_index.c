@@ -9,6 +9,7 @@
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/feed/local_changes.h"
+#include "supervisor/server/variable/local_variables.h"
 
 static uint64_t
 later_index(uint64_t a, uint64_t b)
@@ -153,6 +154,21 @@ index_of_volume(struct sup *sup, const struct api_req *req)
 
 	return lv ? later_index(of_object(sup, lv->vol.modify_index), of_kind(sup, LOCAL_NODES))
 		  : index_of_volumes(sup, req);
+}
+
+static uint64_t
+index_of_variables(struct sup *sup, const struct api_req *req)
+{
+	return of_kind(sup, LOCAL_VARIABLES);
+}
+
+static uint64_t
+index_of_variable(struct sup *sup, const struct api_req *req)
+{
+	const struct local_variable *v =
+	    local_variable_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
+
+	return v ? of_object(sup, v->var.modify_index) : of_kind(sup, LOCAL_VARIABLES);
 }
 
 #define index_none NULL

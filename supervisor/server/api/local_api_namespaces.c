@@ -8,6 +8,7 @@
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/local_job_view.h"
 #include "supervisor/server/job/local_namespaces.h"
+#include "supervisor/server/variable/local_variables.h"
 
 #define NAME_MAX_LEN        128 /* as with the servers */
 #define DESCRIPTION_MAX_LEN 256
@@ -102,13 +103,15 @@ local_api_put_namespace(struct sup *sup, struct api_req *req)
 	api_reply_json(req, json_null());
 }
 
-/* Returns 0 if the namespace can be deleted: its jobs are dead and it has no volumes. */
+/* Returns 0 if the namespace can be deleted: its jobs are dead, and it has no volumes and
+ * no variables. */
 static int
 check_unused(struct local *l, const struct local_namespace *ns, struct err *e)
 {
-	size_t n_jobs, n_volumes;
+	size_t n_jobs, n_volumes, n_variables;
 	cleanup_free struct local_key **jobs = local_jobs_sorted(l, &n_jobs);
 	cleanup_free struct local_key **volumes = local_volumes_sorted(l, &n_volumes);
+	cleanup_free struct local_key **variables = local_variables_sorted(l, &n_variables);
 	const char *name = ns->key.name;
 
 	if (strcmp(name, LOCAL_NAMESPACE_DEFAULT) == 0)
@@ -131,6 +134,15 @@ check_unused(struct local *l, const struct local_namespace *ns, struct err *e)
 			    "namespace \"%s\" has a volume: \"%s\"; delete or deregister its "
 			    "volumes before it is deleted",
 			    name, vol->id);
+	}
+	for (size_t i = 0; i < n_variables; i++) {
+		const struct variable *var = &local_variable_of(variables[i])->var;
+
+		if (strcmp(var->namespace, name) == 0)
+			return err_say(e, -EBUSY,
+			    "namespace \"%s\" has a variable: \"%s\"; purge its variables before "
+			    "it is deleted",
+			    name, var->path);
 	}
 	return 0;
 }

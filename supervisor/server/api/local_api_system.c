@@ -12,6 +12,7 @@
 #include "supervisor/server/drive/local_age.h"
 #include "supervisor/volume/plugins.h"
 #include "supervisor/server/job/local_job_view.h"
+#include "supervisor/server/variable/local_variables.h"
 
 #define MATCHES_MAX 20
 
@@ -111,6 +112,19 @@ search_volumes(struct sup *sup, struct search *s)
 	}
 }
 
+static void
+search_variables(struct sup *sup, struct search *s)
+{
+	size_t n;
+	cleanup_free struct local_key **all = local_variables_sorted(local_of_sup(sup), &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct variable *var = &local_variable_of(all[i])->var;
+
+		add_match(s, var->path, var->namespace);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*search)(struct sup *sup, struct search *s);
@@ -121,6 +135,7 @@ static const struct {
 	{ "jobs", search_jobs },
 	{ "nodes", search_nodes },
 	{ "plugins", search_plugins },
+	{ "vars", search_variables },
 	{ "volumes", search_volumes },
 };
 
@@ -247,8 +262,6 @@ static const struct api_absent absent[] = {
 	{ "/v1/search/fuzzy", "only prefixes can be searched: /v1/search" },
 	{ "/v1/sentinel/*", "there are no policies" },
 	{ "/v1/status/*", "this agent works alone: it has no servers" },
-	{ "/v1/var/*", "there are no variables" },
-	{ "/v1/vars", "there are no variables" },
 	{ "/v1/volume/host/*", "host volumes are defined in the configuration" },
 	{ 0 },
 };

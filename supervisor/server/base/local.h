@@ -6,9 +6,9 @@
  *
  * Its rooms, each of which knows only those before it: base, feed (the changes, for requests that
  * wait and for followers of events), sign (keys, tokens of tasks), capacity (what allocs use of the
- * node), job (the books: jobs, slots, allocs, evaluations), claim (volumes, services), deploy
- * (deployments and their rules), place (decides about slots, places allocs), drive (actions that
- * start by themselves, and the pass), api.
+ * node), job (the books: jobs, slots, allocs, evaluations), claim (volumes, services), variable,
+ * deploy (deployments and their rules), place (decides about slots, places allocs), drive (actions
+ * that start by themselves, and the pass), api.
  */
 #ifndef DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
 #define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
@@ -47,6 +47,8 @@ struct local {
 	struct local_volumes *volumes;
 	struct local_releases *releases;
 	struct local_services *services;
+	/* variable/ */
+	struct local_variables *variables;
 	/* deploy/ */
 	struct local_deployments *deployments;
 	/* place/ */

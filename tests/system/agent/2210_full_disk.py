@@ -27,6 +27,9 @@ def test_changes_are_refused_and_reads_answer():
         return answer.status == 507 and answer
     case.contains(case.until(refused, 20, "a change to be refused").text, "full")
     case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "running allocations")
+    for method in ("PUT", "DELETE"):
+        case.equal(node.request(method, "/v1/var/kept", {"Items": {"k": "late"}}).status, 507)
+    case.equal((node.ask("/v1/var/kept")["Items"], [v["Path"] for v in node.ask("/v1/vars")]), ({"k": "early"}, ["kept"]))
     answer = case.until(lambda: (a := node.request("GET", "/v1/agent/health")).status == 500 and a, 10, "bad health")
     case.contains(answer.json["client"]["message"], "full")
     found = [p["Text"] for p in node.ask("/v1/agent/problems") if p["Kind"] == "disk"]
@@ -38,10 +41,12 @@ def test_changes_are_accepted_again_when_space_is_free():
     case.until(lambda: node.request("GET", "/v1/agent/health").status == 200, 10, "health")
     node.register(api.job("late"))
     node.wait_running("late")
+    case.equal(node.do("PUT", "/v1/var/kept", {"Items": {"k": "later"}})["Items"], {"k": "later"})
     node.kill("supervisor")
     node.wait_ready()
     case.equal([j["ID"] for j in node.ask("/v1/jobs")], ["early", "late"])
     case.equal([a["ClientStatus"] for a in node.allocs("early")], ["running"], "the allocation that ran before")
+    case.equal(node.ask("/v1/var/kept")["Items"], {"k": "later"})
     node.purge("early")
     node.purge("late")
     case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
@@ -54,6 +59,7 @@ try:
     with api.Node(data=top + "/data") as node:
         node.register(api.job("early"))
         node.wait_running("early")
+        node.do("PUT", "/v1/var/kept", {"Items": {"k": "early"}})
         case.run(globals())
 finally:
     helper.umount(top)

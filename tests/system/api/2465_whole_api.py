@@ -284,7 +284,7 @@ def test_paths_that_drover_does_not_implement_say_so():
             ("GET", "/v1/agent/members", "works alone"), ("PUT", "/v1/agent/join", "works alone"),
             ("GET", "/v1/status/leader", "no servers"), ("GET", "/v1/status/peers", "no servers"),
             ("GET", "/v1/operator/raft/configuration", "no servers"), ("GET", "/v1/operator/scheduler/configuration", "alone"),
-            ("GET", "/v1/operator/snapshot", "alone"), ("GET", "/v1/vars", "no variables"), ("PUT", "/v1/var/a/b", "no variables"),
+            ("GET", "/v1/operator/snapshot", "alone"),
             ("GET", "/v1/node/pools", "no node pools"), ("GET", "/v1/node/pool/default", "no node pools"),
             ("PUT", "/v1/node/%s/purge" % me, "only node"), ("GET", "/v1/scaling/policies", "scaling policies"),
             ("GET", "/v1/quotas", "no quotas"), ("GET", "/v1/sentinel/policies", "no policies"),

@@ -104,6 +104,35 @@ def tokens(node):
     return [found, replaced(), sorted(k["Algorithm"] for k in node.ask("/v1/operator/keyring/keys"))]
 
 
+def variables(node):
+    """Variables are written, changed under a lock, and deleted. The answer to a change may be lost: then the change is there, or it is not."""
+    def value(path):
+        answer = node.request("GET", "/v1/var/" + path)
+        return answer.json if answer.status == 200 else {"ModifyIndex": 0}
+
+    def write(path, text, query="", **more):
+        """Writes until the text is there."""
+        def so():
+            node.request("PUT", "/v1/var/%s?%s" % (path, query or "cas=%d" % value(path)["ModifyIndex"]), dict({"Items": {"k": text}}, **more))
+            return value(path).get("Items") == {"k": text}
+        case.until(so, 60, "%s to be %s" % (path, text))
+    out = []
+    for path in ("a", "b/c"):
+        write(path, "first")
+        write(path, "second")
+        out += [value(path)["Items"], value(path)["CreateIndex"] < value(path)["ModifyIndex"]]
+    key = {"ID": "of the test", "TTL": "1h"}
+    write("a", "locked", "lock-acquire", Lock=key)
+    case.equal(node.request("PUT", "/v1/var/a", {"Items": {"k": "stolen"}}).status, 409, "a change by another")
+    write("a", "held", "namespace=default", Lock={"ID": key["ID"]})
+    out += [value("a")["Items"], value("a")["Lock"]["TTL"]]
+    case.until(lambda: node.request("PUT", "/v1/var/a?lock-release", {"Lock": {"ID": key["ID"]}}).status in (200, 409), 60, "the release")
+    out += [value("a")["Items"], "Lock" in value("a"), [v["Path"] for v in node.ask("/v1/vars")]]
+    for path in ("a", "b/c"):
+        case.until(lambda p=path: node.request("DELETE", "/v1/var/" + p).status == 204, 60, "the deletion")
+    return out + [node.ask("/v1/vars")]
+
+
 # --- tests ---
 
 def test_children_are_launched_once():
@@ -120,6 +149,11 @@ def test_crashes_at_rows_of_namespaces():
 def test_crashes_at_rows_of_signing_keys():
     with crash.Node(env=page.env) as node:
         walk("tokens", lambda: tokens(node), kinds("SIGNING_KEY"))
+
+
+def test_crashes_at_rows_of_variables():
+    with crash.Node(env=page.env) as node:
+        walk("variables", lambda: variables(node), kinds("VARIABLE"))
 
 
 def test_crashes_at_rows_of_volumes():

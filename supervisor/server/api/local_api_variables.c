@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_api_variables.c: writes, reads, lists, locks and deletes variables over the API. Runs in:
+ * supervisor. */
+#include <errno.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/duration.h"
+#include "supervisor/server/api/local_api.h"
+#include "supervisor/server/job/local_namespaces.h"
+#include "supervisor/server/variable/local_leases.h"
+
+/* What a PUT does, by its query. */
+enum operation { SET, ACQUIRE, RENEW, RELEASE };
+
+static const struct {
+	const char *query;
+	enum operation operation;
+} lock_operations[] = {
+	{ "lock-acquire", ACQUIRE },
+	{ "lock-renew", RENEW },
+	{ "lock-release", RELEASE },
+};
+
+/* --- reading --- */
+
+void
+local_api_list_variables(struct sup *sup, struct api_req *req)
+{
+	size_t n;
+	cleanup_free struct local_key **all = local_variables_sorted(local_of_sup(sup), &n);
+	struct api_list list;
+
+	api_list_begin_named(&list, req);
+	for (size_t i = 0; i < n; i++) {
+		const struct variable *var = &local_variable_of(all[i])->var;
+
+		if (api_namespace_fits(req, var->namespace) && api_prefix_fits(req, var->path))
+			api_list_add_stub(
+			    &list, &variable_stub_type, var, &variable_filter_type, var);
+	}
+	api_list_reply(&list, req);
+}
+
+void
+local_api_get_variable(struct sup *sup, struct api_req *req)
+{
+	const struct local_variable *v =
+	    local_variable_find(local_of_sup(sup), api_namespace(req), api_param(req, 0));
+	cleanup_done(variable) struct variable var;
+	struct err e = { 0 };
+
+	variable_init(&var);
+	if (!v)
+		api_reply_error(req, 404, "variable not found");
+	else if (local_variable_get(v, &var, &e) < 0)
+		api_reply_error(req, 500, "%s", e.msg);
+	else
+		api_reply_model(req, &variable_type, &var);
+}
+
+/* --- conflicts --- */
+
+static void
+reply_conflict(struct api_req *req, const struct variable *var)
+{
+	struct text json = { 0 };
+
+	if (var->modify_index)
+		api_set_meta(req, &(struct api_meta){ .index = var->modify_index });
+	model_to_text(&variable_type, var, api_model_flags(req), &json);
+	api_reply_text(req, 409, "application/json", json.text, json.len);
+	text_done(&json);
+}
+
+/* Answers with a variable that has nothing but its name: there is none, or its contents are not
+ * shown, because another holds its lock. */
+static void
+reply_named_conflict(struct api_req *req, const char *namespace, const char *path)
+{
+	cleanup_done(variable) struct variable var;
+
+	variable_init(&var);
+	str_set(&var.namespace, namespace);
+	str_set(&var.path, path);
+	reply_conflict(req, &var);
+}
+
+/* Answers with the variable as it is, without its items if they cannot be read. */
+static void
+reply_present_conflict(struct api_req *req, const struct local_variable *v)
+{
+	cleanup_done(variable) struct variable var;
+	struct err ignored = { 0 };
+
+	variable_init(&var);
+	(void)local_variable_get(v, &var, &ignored);
+	reply_conflict(req, &var);
+}
+
+/* Checks ?cas=, the index that the variable must have: 0 if there must be none. v may be NULL.
+ * Returns false after an answer. */
+static bool
+check_index(struct api_req *req, const struct local_variable *v, const char *namespace)
+{
+	uint64_t index = 0;
+	struct err e = { 0 };
+	int r = api_query_number(req, "cas", &index, &e);
+
+	if (r < 0)
+		api_reply_error(req, 400, "%s", e.msg);
+	else if (r > 0 && v && v->var.modify_index != index)
+		reply_present_conflict(req, v);
+	else if (r > 0 && !v && index != 0)
+		reply_named_conflict(req, namespace, api_param(req, 0));
+	else
+		return true;
+	return false;
+}
+
+/* Only the holder of its lock changes a locked variable; a lock of which the holder does not know
+ * yet that it has ended changes none. v may be NULL. Returns false after an answer. */
+static bool
+check_holder(struct api_req *req, const struct local_variable *v, const struct variable *wanted)
+{
+	const char *held = v && v->var.lock ? v->var.lock->id : NULL;
+	const char *id = wanted->lock ? wanted->lock->id : NULL;
+
+	if (str_eq(held, id))
+		return true;
+	reply_named_conflict(req, wanted->namespace, wanted->path);
+	return false;
+}
+
+/* --- writing --- */
+
+/* Reads the body; the path is that of the request, and its namespace holds if the body has none. */
+static int
+read_variable(struct api_req *req, struct variable *ret, struct err *e)
+{
+	const json_t *body = api_body(req, e);
+	int r = body ? model_from_json(&variable_type, body, ret, e) : -EINVAL;
+
+	str_set(&ret->path, api_param(req, 0));
+	if (!ret->namespace)
+		str_set(&ret->namespace, api_namespace(req));
+	return r;
+}
+
+static int
+check_contents(struct local *l, const struct variable *var, struct err *e)
+{
+	if (!local_namespace_find(l, var->namespace))
+		return err_say(e, -EINVAL, "the variable is in nonexistent namespace \"%.140s\"",
+		    var->namespace);
+	if (variable_size(var) > VARIABLE_BYTES_MAX)
+		return err_say(e, -EINVAL,
+		    "the keys and values of a variable are limited to %d KiB together",
+		    VARIABLE_BYTES_MAX / 1024);
+	return variable_check_path(var->path, e);
+}
+
+static void
+put_variable(struct local *l, struct api_req *req, struct variable *var)
+{
+	struct err e = { 0 };
+
+	if (local_variable_put(l, var, &e) < 0)
+		api_reply_error(req, 500, "%s", e.msg);
+	else
+		api_reply_model(req, &variable_type, var);
+}
+
+static void
+set_variable(struct local *l, struct api_req *req, struct variable *var)
+{
+	struct local_variable *v = local_variable_find(l, var->namespace, var->path);
+	struct err e = { 0 };
+
+	if (var->items.n == 0)
+		api_reply_error(req, 400, "variable missing required Items object");
+	else if (var->lock && (var->lock->ttl || var->lock->delay))
+		api_reply_error(
+		    req, 400, "only lock-acquire sets the TTL and the LockDelay of a lock");
+	else if (check_contents(l, var, &e) < 0)
+		api_reply_error(req, 400, "%s", e.msg);
+	else if (check_index(req, v, var->namespace) && check_holder(req, v, var)) {
+		variable_lock_free(steal_ptr(&var->lock)); /* it stays as it is */
+		put_variable(l, req, var);
+	}
+}
+
+/* --- locks --- */
+
+static int
+complete_lock(struct variable *var, struct err *e)
+{
+	struct variable_lock *lock = var->lock ?: (var->lock = variable_lock_new());
+	char id[ID_UUID_SIZE];
+	struct id random;
+
+	if (!lock->id) {
+		random = id_random_uuid();
+		id_to_uuid(&random, id);
+		str_set(&lock->id, id);
+	}
+	lock->ttl = lock->ttl ?: LOCK_TTL_DEFAULT_NS;
+	lock->delay = lock->delay ?: LOCK_DELAY_DEFAULT_NS;
+	if (lock->ttl < LOCK_TTL_MIN_NS || lock->ttl > LOCK_TTL_MAX_NS)
+		return err_say(e, -EINVAL, "the TTL of a lock must be 10s to 24h");
+	if (lock->delay < 0)
+		return err_say(e, -EINVAL, "the LockDelay of a lock must not be negative");
+	return 0;
+}
+
+/* Without items those of the variable stay. */
+static int
+keep_items(const struct local_variable *v, struct variable *var, struct err *e)
+{
+	cleanup_done(variable) struct variable present;
+	int r;
+
+	variable_init(&present);
+	if (!v || var->items.n > 0)
+		return 0;
+	r = local_variable_get(v, &present, e);
+	if (r == 0) {
+		struct string_map items = present.items;
+
+		present.items = var->items;
+		var->items = items;
+	}
+	return r;
+}
+
+static void
+acquire_lock(struct local *l, struct api_req *req, struct variable *var)
+{
+	struct local_variable *v = local_variable_find(l, var->namespace, var->path);
+	const char *id = var->lock ? var->lock->id : NULL;
+	struct err e = { 0 };
+
+	if (v && v->var.lock && !str_eq(v->var.lock->id, id))
+		reply_named_conflict(req, var->namespace, var->path);
+	else if (check_contents(l, var, &e) < 0 || complete_lock(var, &e) < 0)
+		api_reply_error(req, 400, "%s", e.msg);
+	else if (keep_items(v, var, &e) < 0)
+		api_reply_error(req, 500, "%s", e.msg);
+	else
+		put_variable(l, req, var);
+}
+
+/* Returns the variable with the lock whose id is in *wanted; NULL after an answer. */
+static struct local_variable *
+find_held(struct local *l, struct api_req *req, const struct variable *wanted)
+{
+	struct local_variable *v = local_variable_find(l, wanted->namespace, wanted->path);
+
+	if (!wanted->lock || !wanted->lock->id)
+		api_reply_error(req, 400, "the request has no ID of a lock");
+	else if (!v)
+		api_reply_error(req, 404, "variable not found");
+	else if (!v->var.lock)
+		api_reply_error(req, 409, "the variable is not locked");
+	else if (check_holder(req, v, wanted))
+		return v;
+	return NULL;
+}
+
+static void
+renew_lock(struct local *l, struct api_req *req, const struct variable *wanted)
+{
+	struct local_variable *v = find_held(l, req, wanted);
+
+	if (v && !local_lease_renew(v))
+		api_reply_error(req, 409, "the lock was not renewed in time");
+	else if (v)
+		api_reply_model(req, &variable_stub_type, &v->var);
+}
+
+static void
+release_lock(struct local *l, struct api_req *req, const struct variable *wanted)
+{
+	struct local_variable *v;
+
+	if (wanted->items.v) {
+		api_reply_error(req, 400, "lock-release changes no Items");
+		return;
+	}
+	v = find_held(l, req, wanted);
+	if (!v)
+		return;
+	local_variable_unlock(v);
+	api_reply_model(req, &variable_stub_type, &v->var);
+}
+
+/* --- requests --- */
+
+static int
+read_operation(const struct api_req *req, enum operation *ret, struct err *e)
+{
+	const char *cas = api_query(req, "cas");
+	unsigned n = 0;
+
+	*ret = SET;
+	for (size_t i = 0; i < ELEMENTSOF(lock_operations); i++) {
+		if (!api_query(req, lock_operations[i].query))
+			continue;
+		*ret = lock_operations[i].operation;
+		n++;
+	}
+	if (n > 1)
+		return err_say(e, -EINVAL, "multiple lock operations");
+	if (n == 1 && cas && *cas)
+		return err_say(e, -EINVAL, "cas cannot be combined with a lock operation");
+	return 0;
+}
+
+/* Every change of a variable begins here or in the next function. */
+void
+local_api_put_variable(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	cleanup_done(variable) struct variable var;
+	enum operation operation;
+	struct err e = { 0 };
+
+	variable_init(&var);
+	if (read_operation(req, &operation, &e) < 0 || read_variable(req, &var, &e) < 0) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	switch (operation) {
+	case SET:
+		set_variable(l, req, &var);
+		break;
+	case ACQUIRE:
+		acquire_lock(l, req, &var);
+		break;
+	case RENEW:
+		renew_lock(l, req, &var);
+		break;
+	case RELEASE:
+		release_lock(l, req, &var);
+		break;
+	}
+}
+
+void
+local_api_delete_variable(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	const char *namespace = api_namespace(req), *path = api_param(req, 0);
+	struct local_variable *v = local_variable_find(l, namespace, path);
+
+	if (!check_index(req, v, namespace))
+		return;
+	if (v && v->var.lock) {
+		reply_named_conflict(req, namespace, path);
+		return;
+	}
+	if (v)
+		local_variable_forget(v);
+	api_reply_text(req, 204, "application/json", "", 0);
+}
