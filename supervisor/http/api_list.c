@@ -147,6 +147,28 @@ sort_page(struct api_page *page)
 }
 
 static void
+name_key(char key[KEY_SIZE], const char *namespace, const char *id)
+{
+	(void)snprintf(
+	    key, KEY_SIZE, "%.128s%s%.255s", namespace, *namespace && *id ? "." : "", id);
+}
+
+bool
+api_list_wants(const struct api_list *list, const char *namespace, const char *id)
+{
+	const struct api_page *page = list->page;
+	struct item item = { 0 };
+
+	if (!page)
+		return true;
+	name_key(item.key, namespace, id);
+	if (*page->first.key && compare_keys(page, &item, &page->first) < 0)
+		return false;
+	return page->reverse || page->max == 0 || page->n <= page->max ||
+	       compare_keys(page, &item, &page->v[page->max]) < 0;
+}
+
+static void
 name_item(struct api_page *page, struct item *item, const json_t *json)
 {
 	/* Namespaces have only a Name, variables a Path. */
@@ -156,8 +178,7 @@ name_item(struct api_page *page, struct item *item, const json_t *json)
 	const char *namespace = json_string_value(json_object_get(json, "Namespace")) ?: "";
 
 	if (page->by_name) {
-		(void)snprintf(item->key, KEY_SIZE, "%.128s%s%.255s", namespace,
-		    *namespace && *id ? "." : "", id);
+		name_key(item->key, namespace, id);
 		return;
 	}
 	item->index = (unsigned long long)json_integer_value(json_object_get(json, "CreateIndex"));

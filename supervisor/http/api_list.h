@@ -26,6 +26,9 @@ struct api_list {
 void api_list_begin(struct api_list *list, const struct api_req *req);
 /* The same for objects without a create index: pages are sorted by name. */
 void api_list_begin_named(struct api_list *list, const struct api_req *req);
+/* For a list sorted by name whose items are added in that order: returns false if this one is not
+ * on the page, so that it need not be encoded. */
+bool api_list_wants(const struct api_list *list, const char *namespace, const char *id);
 void api_list_add(struct api_list *list, const struct type *type, const void *obj);
 /* For an object of which the list shows only a part; the filter is evaluated on the whole object.
  */

@@ -111,8 +111,9 @@ check_unused(struct local *l, const struct local_namespace *ns, struct err *e)
 	size_t n_jobs, n_volumes, n_variables;
 	cleanup_free struct local_key **jobs = local_jobs_sorted(l, &n_jobs);
 	cleanup_free struct local_key **volumes = local_volumes_sorted(l, &n_volumes);
-	cleanup_free struct local_key **variables = local_variables_sorted(l, &n_variables);
 	const char *name = ns->key.name;
+	cleanup_free struct local_key **variables =
+	    local_variables_select(l, name, "", &n_variables);
 
 	if (strcmp(name, LOCAL_NAMESPACE_DEFAULT) == 0)
 		return err_say(e, -EBUSY, "the default namespace cannot be deleted");
@@ -135,15 +136,11 @@ check_unused(struct local *l, const struct local_namespace *ns, struct err *e)
 			    "volumes before it is deleted",
 			    name, vol->id);
 	}
-	for (size_t i = 0; i < n_variables; i++) {
-		const struct variable *var = &local_variable_of(variables[i])->var;
-
-		if (strcmp(var->namespace, name) == 0)
-			return err_say(e, -EBUSY,
-			    "namespace \"%s\" has a variable: \"%s\"; purge its variables before "
-			    "it is deleted",
-			    name, var->path);
-	}
+	if (n_variables > 0)
+		return err_say(e, -EBUSY,
+		    "namespace \"%s\" has a variable: \"%s\"; purge its variables before it is "
+		    "deleted",
+		    name, local_variable_of(variables[0])->var.path);
 	return 0;
 }
 

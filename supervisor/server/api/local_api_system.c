@@ -116,7 +116,8 @@ static void
 search_variables(struct sup *sup, struct search *s)
 {
 	size_t n;
-	cleanup_free struct local_key **all = local_variables_sorted(local_of_sup(sup), &n);
+	cleanup_free struct local_key **all =
+	    local_variables_select(local_of_sup(sup), api_namespace(s->req), s->prefix, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct variable *var = &local_variable_of(all[i])->var;

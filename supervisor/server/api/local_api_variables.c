@@ -28,14 +28,15 @@ void
 local_api_list_variables(struct sup *sup, struct api_req *req)
 {
 	size_t n;
-	cleanup_free struct local_key **all = local_variables_sorted(local_of_sup(sup), &n);
+	cleanup_free struct local_key **all = local_variables_select(
+	    local_of_sup(sup), api_namespace(req), str(api_query(req, "prefix")), &n);
 	struct api_list list;
 
 	api_list_begin_named(&list, req);
 	for (size_t i = 0; i < n; i++) {
 		const struct variable *var = &local_variable_of(all[i])->var;
 
-		if (api_namespace_fits(req, var->namespace) && api_prefix_fits(req, var->path))
+		if (api_list_wants(&list, var->namespace, var->path))
 			api_list_add_stub(
 			    &list, &variable_stub_type, var, &variable_filter_type, var);
 	}

@@ -47,16 +47,30 @@ compare_names(const void *a, const void *b)
 }
 
 struct local_key **
-local_map_sorted(const struct local_map *m, size_t *ret_n)
+local_map_select(const struct local_map *m, bool (*fits)(const void *arg, struct local_key *key),
+    const void *arg, size_t *ret_n)
 {
 	struct local_key **list = mem_zeroed(m->table.n, sizeof *list);
 	size_t n = 0;
 
 	for (struct hash_link *link = NULL; (link = hash_each(&m->table, link));)
-		list[n++] = key_of(link);
+		if (fits(arg, key_of(link)))
+			list[n++] = key_of(link);
 	qsort(list, n, sizeof *list, compare_names);
 	*ret_n = n;
 	return list;
+}
+
+static bool
+fits_always(const void *arg, struct local_key *key)
+{
+	return true;
+}
+
+struct local_key **
+local_map_sorted(const struct local_map *m, size_t *ret_n)
+{
+	return local_map_select(m, fits_always, NULL, ret_n);
 }
 
 void

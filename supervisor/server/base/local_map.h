@@ -3,6 +3,8 @@
 #ifndef DROVER_SUPERVISOR_SERVER_BASE_LOCAL_MAP_H
 #define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_MAP_H
 
+#include <stdbool.h>
+
 #include "common/hash.h"
 
 struct local;
@@ -24,6 +26,9 @@ void local_map_add(struct local_map *m, struct local_key *key, const char *name)
 void local_map_remove(struct local_map *m, struct local_key *key);
 /* Returns all keys, sorted by name: an array of *ret_n that the caller frees. */
 struct local_key **local_map_sorted(const struct local_map *m, size_t *ret_n);
+/* The same for the keys that fits() accepts. */
+struct local_key **local_map_select(const struct local_map *m,
+    bool (*fits)(const void *arg, struct local_key *key), const void *arg, size_t *ret_n);
 /* Frees the map. Calls drop, if it is not NULL, for each key, which it may free. */
 void local_map_done(
     struct local_map *m, struct local *l, void (*drop)(struct local *l, struct local_key *key));

@@ -30,17 +30,34 @@ local_variables_init(struct local *l)
 	l->variables = mem_new(struct local_variables);
 }
 
-struct local_key **
-local_variables_sorted(const struct local *l, size_t *ret_n)
+struct selection {
+	const char *namespace, *prefix;
+};
+
+static bool
+is_selected(const void *arg, struct local_key *key)
 {
-	return local_map_sorted(&l->variables->map, ret_n);
+	const struct selection *s = arg;
+	const struct variable *var = &local_variable_of(key)->var;
+
+	return (strcmp(s->namespace, "*") == 0 || strcmp(s->namespace, var->namespace) == 0) &&
+	       strncmp(var->path, s->prefix, strlen(s->prefix)) == 0;
 }
 
-/* A space comes before the other characters of a namespace, so that names sort by namespace. */
+struct local_key **
+local_variables_select(
+    const struct local *l, const char *namespace, const char *prefix, size_t *ret_n)
+{
+	const struct selection s = { namespace, prefix };
+
+	return local_map_select(&l->variables->map, is_selected, &s, ret_n);
+}
+
+/* As in the tokens of pages, so that both have one order. */
 static char *
 make_name(const char *namespace, const char *path)
 {
-	return mem_printf("%s %s", namespace, path);
+	return mem_printf("%s.%s", namespace, path);
 }
 
 struct local_variable *

@@ -13,7 +13,7 @@ struct local_lease;
 
 struct local_variable {
 	struct local *l;
-	struct local_key key; /* "<namespace> <path>" */
+	struct local_key key; /* "<namespace>.<path>" */
 	char *name;
 	struct variable var; /* without its items */
 	struct dirty row;
@@ -28,8 +28,10 @@ int local_variables_load(struct local *l, struct err *e);
 
 struct local_variable *local_variable_find(
     struct local *l, const char *namespace, const char *path); /* or NULL */
-/* Returns all variables, sorted by namespace and path; the caller frees the array of *ret_n. */
-struct local_key **local_variables_sorted(const struct local *l, size_t *ret_n);
+/* Returns the variables of a namespace ("*": of all) whose paths have this prefix, sorted by
+ * their keys; the caller frees the array of *ret_n. */
+struct local_key **local_variables_select(
+    const struct local *l, const char *namespace, const char *prefix, size_t *ret_n);
 static inline struct local_variable *
 local_variable_of(struct local_key *key)
 {

@@ -127,7 +127,7 @@ def test_lists():
     put("a/d", query="?namespace=dev-2")
     answer = node.request("GET", "/v1/vars?namespace=*")
     case.equal([(v["Namespace"], v["Path"]) for v in answer.json],
-               [("default", "a"), ("default", "a/b"), ("default", "ab"), ("default", "b"), ("dev", "a/c"), ("dev-2", "a/d")])
+               [("default", "a"), ("default", "a/b"), ("default", "ab"), ("default", "b"), ("dev-2", "a/d"), ("dev", "a/c")])
     case.equal(({"Items" in v for v in answer.json}, SECRET in answer.text), ({False}, False))
     case.equal(paths("?prefix=a"), ["a", "a/b", "ab"])
     case.equal(paths("?prefix=a/"), ["a/b"])
@@ -136,13 +136,13 @@ def test_lists():
     case.equal(paths("?filter=VariableMetadata.Path==%22ab%22"), ["ab"])
     node.refused(400, 'no field "Items"', "GET", "/v1/vars?filter=Items.k==%22v%22")
     for query, wanted in (("namespace=*", 6), ("prefix=a", 3), ("namespace=*&reverse=true", 6), ("filter=Path!=%22a%22", 3)):
-        found, token = [], ""
+        found, token, whole = [], "", [(v["Namespace"], v["Path"]) for v in node.ask("/v1/vars?" + query)]
         while token is not None:
             answer = node.request("GET", "/v1/vars?%s&per_page=2&next_token=%s" % (query, token))
             found += [(v["Namespace"], v["Path"]) for v in answer.json]
             token = answer.headers["X-Nomad-NextToken"]
             case.equal(SECRET in answer.text, False)
-        case.equal((len(found), len(set(found))), (wanted, wanted), "pages of " + query)
+        case.equal((found, len(found)), (whole, wanted), "pages of " + query)
     case.equal(node.do("PUT", "/v1/search", {"Prefix": "a", "Context": "vars"})["Matches"], {"vars": ["a", "a/b", "ab"]})
     for namespace, path in (("dev", "a/c"), ("dev-2", "a/d")):
         node.request("DELETE", "/v1/var/%s?namespace=%s" % (path, namespace))
