@@ -53,6 +53,7 @@ static const char *const peer_names[IPC_PEERS] = {
 	[IPC_CHECK_HELPER] = "check-helper",
 	[IPC_FILE_HELPER] = "file-helper",
 	[IPC_JOB_PARSER] = "job-parser",
+	[IPC_FETCHER] = "fetcher",
 	[IPC_HELPER] = "helper",
 };
 

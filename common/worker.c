@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* worker.c: runs child processes of a helper. Runs in: mount-helper, file-helper, job-parser, and
- * their workers under the same filter. */
+/* worker.c: runs child processes of a helper. Runs in: mount-helper, file-helper, job-parser,
+ * fetcher, and their workers under the same filter. */
 #include "common/worker.h"
 
 #include <errno.h>

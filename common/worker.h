@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * worker.h: child processes of a helper, for operations that can hang or take long. Runs in:
- * mount-helper, file-helper, job-parser.
+ * mount-helper, file-helper, job-parser, fetcher.
  *
  * The helper continues with other requests while a worker works. A worker sends one struct
  * worker_result and exits. One that is late is killed; if even that does not end it (a FUSE daemon
@@ -34,6 +34,7 @@ struct worker_result {
 	int fd;                   /* sent with the result; -1 if there is none */
 	bool flag;                /* meaning depends on the operation */
 	struct mount_proof proof; /* as flag */
+	uint64_t bytes, files;    /* as flag */
 };
 
 /* Runs in the worker. fd is WORKER_FIRST_FD, the first of the descriptors that it was given; it has

@@ -302,6 +302,7 @@ static const struct config_attr client_attrs[] = {
 	BLOCK("options", config_options_attrs),
 	BLOCK("host_volume", host_volume_attrs),
 	BLOCK("csi_plugin", config_csi_plugin_attrs),
+	BLOCK("artifact", config_artifact_attrs),
 	BLOCK("host_network", config_host_network_attrs),
 	CALL("network_interface", config_read_network_interface),
 	PORT("min_dynamic_port", min_dynamic_port),
@@ -325,7 +326,6 @@ static const struct config_attr client_attrs[] = {
 	CALL("drain_on_shutdown", config_read_drain),
 	UNUSED_AS("alloc_dir", "has no effect: allocations are in <data_dir>/alloc"),
 	UNUSED_AS("alloc_mounts_dir", "has no effect: mounts are below <data_dir>/alloc"),
-	UNUSED_AS("artifact", "has no effect: jobs with artifact blocks are refused"),
 	UNUSED_AS(
 	    "bind_wildcard_default_host_network", "has no effect: ports are bound by the tasks"),
 	UNUSED_AS("bridge_network_hairpin_mode",

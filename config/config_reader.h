@@ -126,6 +126,9 @@ extern const struct config_attr config_server_join_attrs[];
 extern const struct config_attr config_csi_plugin_attrs[];
 int config_read_csi_call_timeout(struct config_reader *c, const struct hcl_node *node);
 
+/* In config_artifact.c: client { artifact }. */
+extern const struct config_attr config_artifact_attrs[];
+
 /* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
 

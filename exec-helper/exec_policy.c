@@ -296,6 +296,7 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 		    LOG_FILES_MAX);
 	id_to_hex(&req->run, run->name);
 	setup->logs_disabled = req->logs_disabled;
+	setup->own_artifacts = req->own_artifacts;
 	setup->keep.log_max_files = req->log_max_files;
 	setup->keep.log_max_bytes = req->log_max_bytes;
 	setup->secrets_mb = req->secrets_mb > 0 ? req->secrets_mb : 1;

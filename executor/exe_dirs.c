@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exe_dirs.c: opens the directories of one task and gives them to its user. Runs in: executor, as
  * root. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -13,6 +14,8 @@
 #include "common/fd.h"
 #include "executor/exe_start.h"
 #include "proto/alloc_group.h"
+
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* The task's own directory and those in it belong to its user. /tmp has its usual mode, for
  * children of the task that change their user. The task's own is last: as soon as the user has it,
@@ -72,15 +75,14 @@ may_change_user(const struct exe_setup *s)
 static int
 give(struct exe *x, const struct own_dir *d, bool was_given)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	const struct exe_user *user = &x->setup->user;
-	cleanup_close int dir = openat(x->task_dir, d->name, flags);
+	cleanup_close int dir = openat(x->task_dir, d->name, DIR_FLAGS);
 	mode_t mode = d->name[0] == '.' && may_change_user(x->setup) ? 0711 : d->mode;
 	bool made = dir < 0 && errno == ENOENT && mkdirat(x->task_dir, d->name, 0700) == 0;
 	struct stat st;
 
 	if (made)
-		dir = openat(x->task_dir, d->name, flags);
+		dir = openat(x->task_dir, d->name, DIR_FLAGS);
 	if (dir < 0 || fstat(dir, &st) < 0)
 		return -errno;
 	/* The user may also have replaced the directory that was just made. */
@@ -92,20 +94,46 @@ give(struct exe *x, const struct own_dir *d, bool was_given)
 	return (st.st_mode & 07777) != mode && fchmod(dir, mode) < 0 ? -errno : 0;
 }
 
+/* Gives what belongs to the executors' user to the task's: artifacts that file-helper put there,
+ * which knows no task's user. Takes over dir_fd. */
+static int
+give_artifacts(const struct exe *x, int dir_fd)
+{
+	const struct exe_user *user = &x->setup->user;
+	cleanup_dir DIR *d = fdopendir(dir_fd);
+	struct dirent *entry;
+	struct stat st;
+	int r = d ? 0 : -errno;
+
+	while (r == 0 && (entry = readdir(d))) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+		if (S_ISDIR(st.st_mode))
+			r = give_artifacts(x, openat(dir_fd, name, DIR_FLAGS));
+		if (r == 0 && st.st_uid == x->setup->keep.executor_uid &&
+		    fchownat(dir_fd, name, user->uid, user->gid, AT_SYMLINK_NOFOLLOW) < 0)
+			r = -errno;
+	}
+	return r;
+}
+
 int
 exe_dirs_give(struct exe *x)
 {
 	struct stat st;
 	bool was_given;
+	int r = 0;
 
 	if (fstat(x->task_dir, &st) < 0)
 		return exe_failed(x, EXE_STEP_DIRS, errno, EXE_DIRS_NONE);
 	was_given = st.st_uid == x->setup->user.uid && st.st_uid != 0;
-	for (uint32_t i = 0; i < ELEMENTSOF(own_dirs); i++) {
-		int r = give(x, &own_dirs[i], was_given);
-
-		if (r < 0)
-			return exe_failed(x, EXE_STEP_DIRS, -r, EXE_DIRS_NONE);
-	}
-	return 0;
+	if (x->setup->own_artifacts && !was_given)
+		r = give_artifacts(x, openat(x->task_dir, ".", DIR_FLAGS));
+	for (uint32_t i = 0; r == 0 && i < ELEMENTSOF(own_dirs); i++)
+		r = give(x, &own_dirs[i], was_given);
+	return r < 0 ? exe_failed(x, EXE_STEP_DIRS, -r, EXE_DIRS_NONE) : 0;
 }

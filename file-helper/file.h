@@ -43,6 +43,10 @@ void file_trash_empty(struct file *f);
 /* Returns true if such a worker is running or due; then the contents of the trash are not leaks. */
 bool file_trash_is_busy(const struct file *f);
 
+/* file_artifact.c: makes alloc/.fetch for the fetcher, before the drop. Returns 0, or -errno with
+ * *e. */
+int file_staging_make(const struct file *f, struct err *e);
+
 /* file_csi.c: removes per-alloc/<alloc> of all plugins, which must contain no volume. Returns 0 or
  * -errno. */
 int file_volumes_remove(const struct file *f, const char *alloc, struct err *e);

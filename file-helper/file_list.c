@@ -48,7 +48,7 @@ list_below(struct names *list, int dir_fd, const char *name, const char *prefix,
 		bool trash = strcmp(n, ".trash") == 0;
 		uint32_t before = list->count;
 
-		if (trash && !list->with_trash)
+		if ((trash && !list->with_trash) || strcmp(n, ".fetch") == 0)
 			continue;
 		if ((size_t)snprintf(path, sizeof path, "%s%s%s", prefix, prefix[0] ? "/" : "",
 			n) >= sizeof path)

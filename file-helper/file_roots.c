@@ -74,6 +74,8 @@ file_roots_open(void *state, const struct proc_args *args, struct err *e)
 	for (enum file_root root = FILE_ROOT_ALLOC; root <= FILE_ROOT_CSI_SOCK; root++)
 		if ((r = open_trash(f, root, e)) < 0)
 			return r;
+	if ((r = file_staging_make(f, e)) < 0)
+		return r;
 	f->trash_fds[FILE_ROOT_CSI] = f->trash_fds[FILE_ROOT_CSI_SOCK];
 	f->has_quota = project_is_enforced(f->root_fds[FILE_ROOT_ALLOC]);
 	f->trash_full = true; /* leftovers of a previous file-helper */

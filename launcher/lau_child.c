@@ -47,6 +47,7 @@ static const struct row {
 	    SPECIAL_NONE },
 	[IPC_JOB_PARSER] = { "drover-job-parser", LAU_USER_PARSER, false, false, false,
 	    SPECIAL_NONE },
+	[IPC_FETCHER] = { "drover-fetcher", LAU_USER_FETCHER, false, false, false, SPECIAL_NONE },
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 
@@ -165,6 +166,18 @@ add_variable(struct words *w, const char *name)
 		add_word(w, "%s=%s", name, value);
 }
 
+/* client { artifact { set_environment_variables } }: proxies and credentials, for example. */
+static void
+add_artifact_variables(struct words *w, const struct launcher *l)
+{
+	char names[sizeof l->config.config->artifact.variables], *rest = names, *name;
+
+	(void)strcpy(names, l->config.config->artifact.variables);
+	while ((name = strsep(&rest, " ")))
+		if (*name)
+			add_variable(w, name);
+}
+
 /* Only the supervisor starts with SIGTERM and SIGINT blocked, so that a signal that comes before
  * its handler is installed is not lost (proc.h). */
 static void
@@ -193,7 +206,7 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 		[SPECIAL_EXECUTOR] = l->binaries[LAU_BIN_EXECUTOR],
 	};
 	struct words args = { 0 }, env = { 0 };
-	int fds[FD_SUP_PARSER + 2 - FD_LINK], binary, n = 0;
+	int fds[FD_SUP_FETCHER + 2 - FD_LINK], binary, n = 0;
 
 	fds[n++] = link;
 	fds[n++] = row->policy ? l->config.policy_fd : l->config.config_fd;
@@ -218,6 +231,8 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 	add_variable(&env, "JOURNAL_STREAM");
 	if (crash_env())
 		add_word(&env, "%s", crash_env());
+	if (who == IPC_FETCHER)
+		add_artifact_variables(&env, l);
 	if (row->notify) {
 		add_variable(&env, "NOTIFY_SOCKET");
 		add_variable(&env, "WATCHDOG_USEC");

@@ -169,6 +169,23 @@ path_climbs(const char *path)
 	return false;
 }
 
+/* Returns whether more parts of this path are ".." than the names before them and `depth`. */
+static bool
+path_leaves(const char *path, unsigned depth)
+{
+	for (; *path; path += strspn(path, "/")) {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && strncmp(path, "..", 2) == 0 && depth-- == 0)
+			return true;
+		if (len > 2 || (len == 2 && strncmp(path, "..", 2) != 0) ||
+		    (len == 1 && *path != '.'))
+			depth++;
+		path += len;
+	}
+	return false;
+}
+
 static void
 validate_volume_mount(const void *obj, struct problems *p)
 {
@@ -252,6 +269,36 @@ static const struct field dispatch_payload_fields[] = {
 MODEL_TYPE(dispatch_payload, dispatch_payload_fields, .name = "dispatch_payload");
 #undef S
 
+#define S task_artifact
+static const struct field task_artifact_fields[] = {
+	F_STRING(source, "GetterSource"),
+	F_STRING_MAP(options, "GetterOptions"),
+	F_STRING_MAP(headers, "GetterHeaders"),
+	F_STRING(mode, "GetterMode"),
+	F_BOOL(insecure, "GetterInsecure"),
+	F_STRING(dest, "RelativeDest"),
+	F_BOOL(chown, "Chown"),
+};
+
+static void
+validate_artifact(const void *obj, struct problems *p)
+{
+	static const char *const modes[] = { "", "any", "file", "dir" };
+	const struct task_artifact *a = obj;
+	bool known = false;
+
+	for (size_t i = 0; i < ELEMENTSOF(modes); i++)
+		known |= str_eq(a->mode, modes[i]);
+	if (!*str(a->source))
+		model_problem(p, "source is missing");
+	if (!known)
+		model_problem(p, "mode must be \"any\", \"file\" or \"dir\"");
+	if (path_leaves(str(a->dest), 1))
+		model_problem(p, "destination \"%.200s\" leads out of the allocation", a->dest);
+}
+MODEL_TYPE(task_artifact, task_artifact_fields, .name = "artifact", .validate = validate_artifact);
+#undef S
+
 #define S task
 static const struct field task_fields[] = {
 	F_STRING(name, "Name"),
@@ -277,7 +324,7 @@ static const struct field task_fields[] = {
 	F_STRING(kind, "Kind"),
 	F_LIST(services, "Services", service, IN_PLACE),
 	F_JSON(templates, "Templates"),
-	F_JSON(artifacts, "Artifacts"),
+	F_LIST(artifacts, "Artifacts", task_artifact),
 	F_JSON(vault, "Vault"),
 	F_JSON(consul, "Consul"),
 	F_POINTER(identity, "Identity", workload_identity),

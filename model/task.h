@@ -87,6 +87,13 @@ struct dispatch_payload {
 	char *file;
 };
 
+/* A file or directory that is fetched before the task starts. */
+struct task_artifact {
+	char *source, *mode, *dest; /* dest: NULL: in local/ */
+	struct string_map options, headers;
+	bool insecure, chown;
+};
+
 struct task {
 	char *name, *driver, *user;
 	json_t *config; /* the driver's block, an object; or NULL */
@@ -106,9 +113,9 @@ struct task {
 	struct workload_identity *identity; /* the default one; NULL if not set */
 	MODEL_LIST(struct workload_identity) identities;
 	MODEL_LIST(struct task_action) actions;
+	MODEL_LIST(struct task_artifact) artifacts;
 	/* Stored and shown, but used only by code with a parser of its own. */
-	json_t *affinities, *templates, *artifacts, *vault, *consul, *scaling_policies, *schedule,
-	    *secrets;
+	json_t *affinities, *templates, *vault, *consul, *scaling_policies, *schedule, *secrets;
 };
 
 MODEL_DECLARE(constraint);
@@ -121,6 +128,7 @@ MODEL_DECLARE(volume_mount);
 MODEL_DECLARE(csi_plugin_block);
 MODEL_DECLARE(task_action);
 MODEL_DECLARE(dispatch_payload);
+MODEL_DECLARE(task_artifact);
 MODEL_DECLARE(task);
 
 extern const char *const restart_mode_names[RESTART_DELAY + 1];

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/artifact_config.h"
+
 #define CONFIG_NAME_SIZE    128
 #define CONFIG_PATH_SIZE    256
 #define CONFIG_META_MAX     64
@@ -138,6 +140,7 @@ struct agent_config {
 	struct config_host_network host_networks[CONFIG_NETWORKS_MAX];
 	char reserved_ports[CONFIG_PATH_SIZE]; /* ports that jobs cannot get on any address */
 	uint64_t min_dynamic_port, max_dynamic_port;
+	struct config_artifact artifact;
 	char reserved_cores[CONFIG_NAME_SIZE];   /* "0-3,8": cores that jobs cannot get */
 	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all cores that are not reserved */
 	bool dev;

@@ -94,6 +94,7 @@ struct exe_setup {
 	uint32_t driver;             /* enum driver */
 	uint32_t pid_host, ipc_host; /* 0 in a session, which reads the task's modes itself */
 	uint32_t csi_plugin, logs_disabled;
+	uint32_t own_artifacts, zero;
 	uint32_t session; /* enum exe_session */
 	uint32_t secrets_mb;
 	uint32_t tty;

@@ -74,6 +74,7 @@ struct alloc_hook {
 	HOOK(previous)                                                                             \
 	HOOK(identity)                                                                             \
 	HOOK(dir)                                                                                  \
+	HOOK(artifacts)                                                                            \
 	HOOK(disk)                                                                                 \
 	HOOK(cores)                                                                                \
 	HOOK(health)                                                                               \

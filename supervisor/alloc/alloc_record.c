@@ -29,6 +29,14 @@ static const struct field token_record_fields[] = {
 MODEL_TYPE(token_record, token_record_fields, .name = "identity");
 #undef S
 
+#define S artifact_record
+static const struct field artifact_record_fields[] = {
+	F_STRING(task, "task"),
+	F_STRING(hash, "hash"),
+};
+MODEL_TYPE(artifact_record, artifact_record_fields, .name = "artifact");
+#undef S
+
 #define S alloc_record
 static const struct field alloc_record_fields[] = {
 	F_BOOL(done, "done"),
@@ -37,6 +45,7 @@ static const struct field alloc_record_fields[] = {
 	F_MAP(tasks, "tasks", tracker_record),
 	F_LIST(identities, "identities", token_record),
 	F_STRUCT(checks, "checks", check_results),
+	F_LIST(artifacts, "artifacts", artifact_record),
 };
 MODEL_TYPE(alloc_record, alloc_record_fields, .name = "allocation");
 #undef S

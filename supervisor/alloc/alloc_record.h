@@ -24,6 +24,11 @@ struct token_record {
 	bool given;        /* the task has it */
 };
 
+/* An artifact of a task that is in its place. */
+struct artifact_record {
+	char *task, *hash;
+};
+
 struct alloc_record {
 	bool done;             /* its tasks and hooks are over */
 	bool destroy;          /* it is to be removed from the node */
@@ -31,9 +36,11 @@ struct alloc_record {
 	MODEL_MAP(struct tracker_record) tasks;
 	MODEL_LIST(struct token_record) identities;
 	struct check_results checks;
+	MODEL_LIST(struct artifact_record) artifacts;
 };
 MODEL_DECLARE(tracker_record);
 MODEL_DECLARE(token_record);
+MODEL_DECLARE(artifact_record);
 MODEL_DECLARE(alloc_record);
 
 /* Reads the record of sa into *ret, which is initialised. An alloc without one has an empty one. */

@@ -10,7 +10,7 @@
 
 enum task_phase {
 	TASK_WAITING,   /* its gate is closed: hooks or tasks of earlier stages run first */
-	TASK_PREPARING, /* the directories of a CSI plugin are being made */
+	TASK_PREPARING, /* its artifacts are being fetched, the directories of a CSI plugin made */
 	TASK_STARTING,  /* its run is being started */
 	TASK_RUNNING,
 	TASK_DELAYING, /* it is stopping, and keeps running during a shutdown_delay */

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "supervisor/alloc/alloc_status.h"
+#include "supervisor/alloc/task_artifacts.h"
 #include "supervisor/alloc/task_config.h"
 #include "supervisor/alloc/task_decide.h"
 #include "supervisor/alloc/task_events.h"
@@ -103,17 +104,34 @@ on_config_ready(struct task_runner *tr)
 }
 
 static void
+fail_prepare(
+    struct task_runner *tr, enum task_event_type type, const struct err *e, bool recoverable)
+{
+	task_runner_tell(tr, type, e->msg, false);
+	restart_tracker_start_failed(&tr->tracker, recoverable);
+	handle_event(tr, TASK_EV_PREPARE_FAILED);
+}
+
+static void
 finish_prepare(struct task_runner *tr, int r, const struct err *e)
 {
 	if (tr->phase != TASK_PREPARING) /* it was killed meanwhile */
 		return;
-	if (r >= 0) {
+	if (r >= 0)
 		task_config_prepare(tr, on_config_ready);
-		return;
-	}
-	task_runner_tell(tr, EVENT_HOOK_FAILED, e->msg, false);
-	restart_tracker_start_failed(&tr->tracker, true);
-	handle_event(tr, TASK_EV_PREPARE_FAILED);
+	else
+		fail_prepare(tr, EVENT_HOOK_FAILED, e, true);
+}
+
+static void
+on_artifacts(struct task_runner *tr, int r, const struct err *e)
+{
+	if (r < 0)
+		fail_prepare(tr, EVENT_ARTIFACT_FAILED, e, r != -EINVAL);
+	else if (tr->plugin)
+		plugin_task_prepare(tr->plugin);
+	else
+		finish_prepare(tr, 0, NULL);
 }
 
 static void
@@ -124,10 +142,7 @@ prepare_run(struct task_runner *tr)
 	task_config_free(tr); /* an answer to an earlier preparation does not count */
 	if (s->events.n <= 1)
 		task_runner_tell(tr, EVENT_TASK_SETUP, "Building Task Directory", false);
-	if (tr->plugin)
-		plugin_task_prepare(tr->plugin);
-	else
-		finish_prepare(tr, 0, NULL);
+	task_artifacts_prepare(tr, on_artifacts);
 }
 
 static void on_started(void *arg, const struct exe_hello *hello);

@@ -84,6 +84,8 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, struct exec_
 	req->log_max_bytes =
 	    (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;
 	req->logs_disabled = logs && logs->disabled == OPT_TRUE;
+	for (size_t i = 0; i < task->artifacts.n; i++)
+		req->own_artifacts |= task->artifacts.v[i].chown;
 	req->lease_ms = group_stop_after_ms(sa->group);
 }
 

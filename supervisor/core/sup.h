@@ -47,6 +47,7 @@ struct disk_watch;
 struct followers;
 struct monitor;
 struct parser;
+struct fetcher;
 
 /* The supervisor has one struct sup. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
@@ -63,6 +64,7 @@ struct sup {
 	struct changes *changes;
 	struct children *children;
 	struct parser *parser;
+	struct fetcher *fetcher;
 	/* table/alloc_table.h, source/source.h */
 	struct alloc_table *allocs;
 	struct source *source;

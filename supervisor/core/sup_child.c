@@ -63,7 +63,7 @@ struct children {
 };
 
 static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER,
-	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER, IPC_JOB_PARSER };
+	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER, IPC_JOB_PARSER, IPC_FETCHER };
 
 /* Removes and returns the first call; NULL if there is none. */
 static struct call *
@@ -102,7 +102,8 @@ static bool
 is_concurrent(const struct child *ch)
 {
 	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_HEARTBEAT ||
-	       ch->peer == IPC_CHECK_HELPER || ch->peer == IPC_JOB_PARSER;
+	       ch->peer == IPC_CHECK_HELPER || ch->peer == IPC_JOB_PARSER ||
+	       ch->peer == IPC_FETCHER;
 }
 
 /* A helper that is started on demand gets no HELLO before it has work, because a message would
@@ -111,7 +112,7 @@ static bool
 is_on_demand(const struct child *ch)
 {
 	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_CHECK_HELPER ||
-	       ch->peer == IPC_JOB_PARSER;
+	       ch->peer == IPC_JOB_PARSER || ch->peer == IPC_FETCHER;
 }
 
 static void
@@ -499,6 +500,7 @@ children_new(struct sup *sup, struct err *e)
 		[IPC_CHECK_HELPER] = FD_SUP_CHECK,
 		[IPC_FILE_HELPER] = FD_SUP_FILE,
 		[IPC_JOB_PARSER] = FD_SUP_PARSER,
+		[IPC_FETCHER] = FD_SUP_FETCHER,
 	};
 	int r;
 
@@ -627,7 +629,7 @@ child_answer_beats(struct sup *sup, child_beat_cb *cb)
 void
 child_call_cancel(struct sup *sup, uint64_t call)
 {
-	struct child *ch = &sup->children->of[call >> 32 & 7];
+	struct child *ch = &sup->children->of[call >> 32];
 	struct call_list *lists[] = { &ch->staged, &ch->ready, &ch->sent };
 	struct call *c;
 
@@ -642,7 +644,7 @@ child_call_cancel(struct sup *sup, uint64_t call)
 void *
 child_call_drop(struct sup *sup, uint64_t call)
 {
-	struct child *ch = &sup->children->of[call >> 32 & 7];
+	struct child *ch = &sup->children->of[call >> 32];
 	struct call_list *lists[] = { &ch->staged, &ch->ready, &ch->sent };
 	struct call *c = NULL;
 	void *arg;

@@ -98,7 +98,6 @@ take_id(struct sup *sup, struct err *e)
 /* Features of jobs that this node refuses, and that servers do not filter by: a constraint
  * `${attr.drover.template} != "false"` keeps a job away. */
 static const char *const lacking[] = {
-	"drover.artifact",
 	"drover.network_dns",
 	"drover.network_none",
 	"drover.propagation_mode",

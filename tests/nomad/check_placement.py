@@ -34,7 +34,6 @@ if not real.older_than(1, 11):
 # Servers place these on any node: the attribute says that drover lacks them.
 UNFILTERED = {
     "drover.template": ({}, {"Templates": [{"DestPath": "local/x", "EmbeddedTmpl": "text"}]}),
-    "drover.artifact": ({}, {"Artifacts": [{"GetterSource": "http://127.0.0.1:9/x", "RelativeDest": "local/"}]}),
     "drover.network_dns": ({"Networks": [{"Mode": "host", "DNS": {"Servers": ["127.0.0.1"]}}]}, {}),
     "drover.network_none": ({"Networks": [{"Mode": "none"}]}, {}),
     "drover.propagation_mode": ({"Volumes": {"v": {"Name": "v", "Type": "host", "Source": "both"}}}, {

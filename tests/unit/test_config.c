@@ -131,6 +131,9 @@ static const char hcl[] =
     "  csi_plugin \"out\" {\n    type = \"node\"\n    socket = \"/run/out/csi.sock\"\n"
     "    health_timeout = \"45s\"\n  }\n"
     "  host_volume \"ro\" {\n    path = \"/srv/ro\"\n    read_only = true\n  }\n"
+    "  artifact {\n    http_max_size = \"1.5 GiB\"\n    git_timeout = \"0s\"\n"
+    "    decompression_file_count_limit = 0\n    set_environment_variables = \"A_b, C\"\n"
+    "    filesystem_isolation_extra_paths = [\"d:rx:/opt\"]\n  }\n"
     "  chroot_env { \"/bin\" = \"/bin\" \"/opt/tools\" = \"/tools\" }\n"
     "}\n"
     "server { eval_gc_threshold = \"2h\" job_gc_threshold = \"90m\" }\n"
@@ -164,6 +167,9 @@ static const char json[] =
     "      { \"six\": [ { \"cidr\": \"2001:db8::/32\", \"interface\": \"eth2\" } ] } ],\n"
     "    \"csi_plugin\": { \"out\": { \"type\": \"node\", \"socket\": "
     "\"/run/out/csi.sock\", \"health_timeout\": \"45s\" } },\n"
+    "    \"artifact\": { \"http_max_size\": \"1610612736\", \"git_timeout\": \"0s\", "
+    "\"decompression_file_count_limit\": 0, \"set_environment_variables\": \"A_b, C\", "
+    "\"filesystem_isolation_extra_paths\": [\"d:rx:/opt\"] },\n"
     "    \"host_volume\": [ { \"data\": [ { \"path\": \"/srv/data\" } ] },\n"
     "      { \"ro\": { \"path\": \"/srv/ro\", \"read_only\": true } } ],\n"
     "    \"chroot_env\": { \"/bin\": \"/bin\", \"/opt/tools\": \"/tools\" } } ],\n"
@@ -220,6 +226,14 @@ START_TEST(everything_in_either_language)
 	ck_assert_mem_eq(config.host_networks[0].prefix, "\300\0\2\200", 4);
 	ck_assert_str_eq(config.host_networks[1].interface, "eth2");
 	ck_assert_mem_eq(config.host_networks[1].prefix, "\x20\x01\x0d\xb8\0", 5);
+	ck_assert_uint_eq(config.artifact.http_bytes, 1610612736);
+	ck_assert_uint_eq(config.artifact.unpack_bytes, 100000000000);
+	ck_assert_uint_eq(config.artifact.unpack_files, 0);
+	ck_assert_uint_eq(config.artifact.git_ms, 1860000);
+	ck_assert_uint_eq(config.artifact.http_ms, 1800000);
+	ck_assert_str_eq(config.artifact.variables, "A_b  C");
+	ck_assert_str_eq(config.artifact.extra_paths[0], "d:rx:/opt");
+	ck_assert_uint_eq(config.artifact.n_extra_paths, 1);
 	ck_assert_uint_eq(config.n_csi_plugins, 1);
 	ck_assert_str_eq(config.csi_plugins[0].id, "out");
 	ck_assert_uint_eq(config.csi_plugins[0].kind, PLUGIN_NODE);
@@ -401,6 +415,22 @@ static const struct {
 	    "\"999ms\"" },
 	{ "client { csi_call_timeout = \"31m\" }",
 	    "a.hcl:1:29: csi_call_timeout: expected a duration of at most 30m, found \"31m\"" },
+	{ "client { artifact { http_max_size = \"1 XB\" } }",
+	    "a.hcl:1:37: http_max_size: expected a size such as \"100GB\", found a string" },
+	{ "client { artifact { http_max_size = 5 } }",
+	    "a.hcl:1:37: http_max_size: expected a size such as \"100GB\", found a number" },
+	{ "client { artifact { http_read_timeout = \"900h\" } }",
+	    "a.hcl:1:41: http_read_timeout: expected a duration of at most 24 days, found "
+	    "\"900h\"" },
+	{ "client { artifact { set_environment_variables = \"A=b\" } }",
+	    "a.hcl:1:49: set_environment_variables: expected at most 16 names of variables, with "
+	    "commas between them, found a string" },
+	{ "client { artifact { filesystem_isolation_extra_paths = [\"/opt\"] } }",
+	    "a.hcl:1:57: filesystem_isolation_extra_paths: expected a text such as "
+	    "\"d:rx:/opt/git\", found \"/opt\"" },
+	{ "client { artifact { filesystem_isolation_extra_paths = [\"d:rx:opt\"] } }",
+	    "a.hcl:1:57: filesystem_isolation_extra_paths: expected an absolute path, found "
+	    "\"opt\"" },
 	{ "client { enabled = \"maybe\" }",
 	    "a.hcl:1:20: enabled: expected true or false, found \"maybe\"" },
 	{ "client { servers = \"a\" }",

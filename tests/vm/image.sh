@@ -48,7 +48,7 @@ if [ ! -f root.img ]; then
 	rm -rf --one-file-system root # an interrupted run can leave /proc mounted below it
 	mmdebstrap --quiet --variant=essential \
 		--include=systemd,systemd-sysv,dbus,kmod,procps,util-linux,iproute2,make,python3,fuse3,bindfs,curl,strace,xfsprogs \
-		--include=libcap2,libcap2-bin,libsystemd0,libprotobuf-c1,libgrpc29,libjansson4,libmicrohttpd12 \
+		--include=libcap2,libcap2-bin,libsystemd0,libprotobuf-c1,libgrpc29,libjansson4,libmicrohttpd12,libcurl4,libarchive13 \
 		--include=libsqlite3-0,libfuse3-3,libseccomp2,libmsgpackc2,libssl3 \
 		--include=libmpfr6,libunistring2,libpcre2-8-0,libyaml-0-2,libmd0,libcrypt1 \
 		--include=python3-msgpack,e2fsprogs,openssl,tzdata,nfs-common,nfs-kernel-server \

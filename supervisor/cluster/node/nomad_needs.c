@@ -18,7 +18,6 @@ struct block {
 
 static const struct block task_blocks[] = {
 	{ "templates", offsetof(struct task, templates) },
-	{ "artifacts", offsetof(struct task, artifacts) },
 	{ "Vault tokens", offsetof(struct task, vault) },
 	{ "Consul tokens", offsetof(struct task, consul) },
 	{ "schedules", offsetof(struct task, schedule) },

@@ -245,7 +245,6 @@ static const struct block group_blocks[] = {
 
 static const struct block task_blocks[] = {
 	{ "template", offsetof(struct task, templates) },
-	{ "artifact", offsetof(struct task, artifacts) },
 	{ "vault", offsetof(struct task, vault) },
 	{ "consul", offsetof(struct task, consul) },
 	{ "schedule", offsetof(struct task, schedule) },

@@ -185,9 +185,10 @@ def left(node):
     found += ["record " + name for name in os.listdir(node.data + "/run")]
     found += ["socket " + name for name in os.listdir(os.path.dirname(node.socket_path) + "/x")]
     for root in ("alloc", "logs", "csi/sock"):
-        found += ["%s/%s" % (root, name) for name in os.listdir(os.path.join(node.data, root)) if name != ".trash"]
-        if os.path.isdir(os.path.join(node.data, root, ".trash")):
-            found += ["%s/.trash/%s" % (root, name) for name in os.listdir(os.path.join(node.data, root, ".trash"))]
+        found += ["%s/%s" % (root, name) for name in os.listdir(os.path.join(node.data, root)) if name not in (".trash", ".fetch")]
+        for own in (".trash", ".fetch"):
+            if os.path.isdir(os.path.join(node.data, root, own)):
+                found += ["%s/%s/%s" % (root, own, name) for name in os.listdir(os.path.join(node.data, root, own))]
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         points = [line.split(" ")[4] for line in f]
     found += ["mount " + p for p in points if p.startswith((node.data + "/csi/", node.data + "/alloc/"))]

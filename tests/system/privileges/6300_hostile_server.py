@@ -239,12 +239,17 @@ def test_invalid_modes_and_commands_are_refused():
     all_is_well()
 
 
-def test_templates_and_artifacts_are_refused():
-    """CVE-2024-1329, CVE-2025-8959 and similar ones: there is no template renderer and no artifact getter that could follow a link."""
+def test_templates_and_paths_of_artifacts_are_refused():
+    """CVE-2024-1329, CVE-2025-8959, CVE-2024-3817 and similar ones: there is no template renderer, and artifacts stay in their allocation."""
     template = {"DestPath": "../../../../etc/cron.d/x", "EmbeddedTmpl": "x", "ChangeMode": "noop"}
     fail_all([("a template", made({"Templates": [template]}), ""),
               ("a source of a template", made({"Templates": [{**template, "SourcePath": "/etc/shadow", "EmbeddedTmpl": ""}]}), ""),
-              ("an artifact", made({"Artifacts": [{"GetterSource": "git::--upload-pack=x", "RelativeDest": "../../.."}]}), ""),
+              ("a destination", made({"Artifacts": [{"GetterSource": "http://127.0.0.1:1/x", "RelativeDest": "../../.."}]}), "escapes alloc directory"),
+              ("a destination with NUL", made({"Artifacts": [{"GetterSource": "http://127.0.0.1:1/x", "RelativeDest": "local/\0x"}]}), ""),
+              ("the directory of another task", made({"Artifacts": [{"GetterSource": "http://127.0.0.1:1/x", "RelativeDest": "../x"}]}), ""),
+              ("a source of the host", made({"Artifacts": [{"GetterSource": "/etc/shadow"}]}), "files of this machine"),
+              ("a file url", made({"Artifacts": [{"GetterSource": "file:///etc/shadow", "GetterMode": "file", "RelativeDest": "local/x"}]}), "files of this machine"),
+              ("an option of git", made({"Artifacts": [{"GetterSource": "git::--upload-pack=x", "RelativeDest": "../../.."}]}), ""),
               ("a secret of a provider", made({"Secrets": [{"Name": "x", "Provider": "../../../bin/sh", "Path": "x"}]}), ""),
               ("a payload", made({"DispatchPayload": {"File": "../../../etc/cron.d/x"}}), "")])
     all_is_well()

@@ -25,7 +25,7 @@ def documented():
 def own_ids(a):
     """Returns {process: (uid, gid)} from the arguments of exec-helper, which refuses these users for tasks."""
     words = dict(w[2:].split("=", 1) for w in agent.arguments(a.wait_process("exec-helper")) if "=" in w)
-    names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser")
+    names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser", "fetcher")
     return {name: (words["agent-uid-%d" % i],) * 2 for i, name in enumerate(names)}
 
 
@@ -56,7 +56,7 @@ def test_the_table_agrees_with_the_binaries():
 
 
 def test_helpers_with_fixed_records_do_not_link_protobuf():
-    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "executor", "holder"):
+    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "fetcher", "executor", "holder"):
         binary = "%s/drover-%s" % (build_dir(), name)
         with open(binary, "rb") as f:
             case.equal(re.findall(rb"libprotobuf\S*?|protobuf_c_\w+", f.read()), [], name)
@@ -106,6 +106,8 @@ def test_every_running_process_has_the_privileges_of_the_table():
             "Name": "web", "PortLabel": "1", "Provider": "nomad", "Address": "127.0.0.1", "Checks": [{
                 "Name": "c", "Type": "http", "Protocol": "https", "Path": "/", "Interval": 10**9, "Timeout": 10**9}]}]}))
         node.wait_process("check-helper")
+        node.register(api.job("artifact", Artifacts=[{"GetterSource": "http://127.0.0.1:1/x"}]))
+        node.wait_process("fetcher")
         case.equal(node.do("POST", "/v1/jobs/parse", {"JobHCL": 'job "j" {\n}'})["ID"], "j", "job")
         running, ids = node.processes(), own_ids(node)
         others = {"launcher", "executor", "exec-helper-lookup", "heartbeat-resolver", "holder"}
@@ -122,7 +124,7 @@ def test_every_running_process_has_the_privileges_of_the_table():
         case.until(lambda: not strangers(known), 10, "processes without a row to end: %s" % strangers(known))
         for name, (uid, _) in ids.items():
             print("    %-12s uid %s" % (name, uid))
-        for job in ("checked", "raw-exec", "exec", "csi-local"):
+        for job in ("artifact", "checked", "raw-exec", "exec", "csi-local"):
             node.purge(job)
 
 

@@ -18,6 +18,7 @@ from lib import agent, case, csi, exe, helper, hostile, ipc, runs
 
 TO_EXEC = [m for m in ipc.TABLE if m.receiver == "EXEC_HELPER"]
 TO_CHECK = [m for m in ipc.TABLE if m.receiver == "CHECK_HELPER"]
+TO_FETCHER = [m for m in ipc.TABLE if m.receiver == "FETCHER"]
 TO_PARSER = [m for m in ipc.TABLE if m.receiver == "JOB_PARSER"]
 TO_CSI = [m for m in ipc.TABLE if m.receiver == "CSI_HELPER"]
 SLOW = b'job "j" {\n meta {\n  x = bcrypt("a", 15)\n }\n}'  # takes seconds
@@ -253,6 +254,18 @@ def test_check_helper_ends_when_the_protocol_is_broken_and_refuses_invalid_value
             h.ipc.send("CHK_HTTPS_CANCEL_EV", {"ask": 77})
             # It still works: a request with an expired deadline gets its answer.
             case.equal(ask_https(h, server, timeout_ms=1, skip_verify=True)["number"], errno.ETIMEDOUT)
+
+
+# --- fetcher ---
+
+def test_fetcher_ends_when_the_protocol_is_broken():
+    """1410 has the requests that are well-formed, but not valid."""
+    with helper.Places() as places:
+        n = cut_off_all("fetcher", places, TO_FETCHER, "FETCHER")
+        print("    %d packets" % n)
+        with helper.Helper("fetcher", places) as h:
+            e = case.raises(ipc.RequestError, h.ipc.call, "FET_ARTIFACT_PROGRESS_REQ", {"staging": bytes(range(16))})
+            case.equal(e.code, -errno.ENOENT, "progress of nothing")
 
 
 # --- job-parser ---

@@ -293,8 +293,11 @@ def test_a_local_user_reaches_nothing_of_a_working_agent():
 def test_users_of_the_agents_processes_reach_no_more():
     """An attacker in one of these processes has its user. Its descriptors: 2000; its capabilities: 9100; its filter: unit/filters."""
     for name, uid in ids.items():
-        if name not in ("drover", "drover-exec", "drover-file"):
+        if name not in ("drover", "drover-exec", "drover-file", "drover-fetcher"):
             check_reach(name, uid, [], public())
+    staging = node.data + "/alloc/.fetch"
+    check_reach("drover-fetcher", ids["drover-fetcher"], [], public() + ["(list|mode|owner|plant) " + staging])
+    os.chmod(staging, 0o700)  # the attempt has opened it
 
 
 def test_the_group_of_the_socket_reaches_it_and_the_logs():
@@ -314,7 +317,7 @@ def test_file_helper_can_open_only_the_directories_of_allocs():
     """Its root is the directory of all allocs. This and each of its other directories is a separate mount without a parent directory."""
     pid = node.wait_process("file-helper")
     names = set(os.listdir("/proc/%d/root" % pid))
-    case.equal(names - {a["ID"] for a in node.ask("/v1/allocations")}, {".trash"}, "root of file-helper")
+    case.equal(names - {a["ID"] for a in node.ask("/v1/allocations")}, {".trash", ".fetch"}, "root of file-helper")
     for fd in os.listdir("/proc/%d/fd" % pid):
         at = "/proc/%d/fd/%s" % (pid, fd)
         if not os.path.isdir(at):

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+/* fet_get.c: fetches one artifact. Runs in: a worker of the fetcher. Asked by: supervisor. */
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/mem.h"
+#include "fetcher/fet.h"
+#include "fetcher/fet_checksum.h"
+#include "fetcher/fet_source.h"
+#include "fetcher/fet_unpack.h"
+
+#define LIST_MAX     (1u << 20)        /* bytes of a file with checksums */
+#define MEMORY_BYTES ((rlim_t)1 << 30) /* of the worker, and of each program that it runs */
+
+/* No core dump either: it would have the url's secrets. */
+static int
+set_limits(struct err *e)
+{
+	const struct rlimit memory = { MEMORY_BYTES, MEMORY_BYTES }, none = { 0, 0 };
+
+	if (setrlimit(RLIMIT_CORE, &none) < 0)
+		return err_set(e, -errno, "limit a worker of the fetcher");
+#ifndef __SANITIZE_ADDRESS__
+	if (setrlimit(RLIMIT_DATA, &memory) < 0)
+		return err_set(e, -errno, "limit a worker of the fetcher");
+#endif
+	(void)memory;
+	return 0;
+}
+
+static int
+make_dir(const char *name, struct err *e)
+{
+	return mkdir(name, 0755) < 0 ? err_set(e, -errno, "make the directory %s", name) : 0;
+}
+
+/* Writes the url's file to path, whose directory exists. Returns a descriptor, or -errno. */
+static int
+download(
+    struct fet *f, const struct fet_http *http, const char *path, uint64_t limit, struct err *e)
+{
+	cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	int r;
+
+	if (fd < 0)
+		return err_set(e, -errno, "make the file");
+	r = fet_http_get(f, http, fd, limit, e);
+	return r < 0 ? r : steal_fd(&fd);
+}
+
+/* --- the checksum --- */
+
+/* The file with checksums is beside the artifact if its url has no scheme. */
+static char *
+list_url(const struct fet_source *s, const char *text)
+{
+	const char *slash = strrchr(s->base, '/');
+
+	if (strstr(text, "://"))
+		return mem_strdup(text);
+	return mem_printf("%.*s/%s", (int)(slash - s->base), s->base,
+	    strncmp(text, "./", 2) == 0 ? text + 2 : text);
+}
+
+static int
+get_list(struct fet *f, const struct fet_source *s, const char *text, struct checksum *ret,
+    struct err *e)
+{
+	cleanup_free char *url = list_url(s, text), *list = NULL;
+	const struct fet_http http = { .url = url, .timeout_ms = f->spec.http_ms };
+	cleanup_close int fd = -1;
+	struct stat st;
+
+	if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+		return err_say(
+		    e, -EINVAL, "the file with checksums must come from http:// or https://");
+	fd = download(f, &http, "sums", LIST_MAX, e);
+	if (fd < 0)
+		return err_prefix(e, "the file with checksums");
+	if (fstat(fd, &st) < 0)
+		return err_set(e, -errno, "read the file with checksums");
+	list = mem_alloc((size_t)st.st_size + 1);
+	if (pread(fd, list, (size_t)st.st_size, 0) != st.st_size)
+		return err_say(e, -EIO, "read the file with checksums");
+	return checksum_find(list, (size_t)st.st_size, fet_source_name(s), s->path, ret, e);
+}
+
+/* Returns 1 if the artifact must have the checksum *ret, 0 if it may have any. */
+static int
+find_checksum(struct fet *f, const struct fet_source *s, struct checksum *ret, struct err *e)
+{
+	int r;
+
+	if (!s->checksum || !*s->checksum)
+		return 0;
+	if (strncmp(s->checksum, "file:", 5) == 0)
+		r = get_list(f, s, s->checksum + 5, ret, e);
+	else
+		r = checksum_parse(s->checksum, ret, e);
+	return r < 0 ? r : 1;
+}
+
+/* --- files --- */
+
+/* Fetches the file of the source to path, and verifies it. Returns a descriptor, or -errno. */
+static int
+get_file(struct fet *f, const struct fet_source *s, const char *path, struct err *e)
+{
+	cleanup_free char *url = fet_source_url(s);
+	const struct fet_http http = { .url = url, .timeout_ms = f->spec.http_ms };
+	cleanup_close int fd = -1;
+	struct checksum checksum;
+	struct stat st;
+	int r = find_checksum(f, s, &checksum, e);
+
+	if (r < 0)
+		return r;
+	fd = download(f, &http, path, f->spec.max_bytes, e);
+	if (fd < 0)
+		return fd;
+	if (r > 0 && (r = checksum_verify(&checksum, fd, e)) < 0)
+		return r;
+	if (fstat(fd, &st) == 0)
+		f->bytes += (uint64_t)st.st_size;
+	f->files++;
+	return steal_fd(&fd);
+}
+
+/* The name of the file in the directory that is the artifact. */
+static int
+choose_name(const struct fet_source *s, const char **ret, struct err *e)
+{
+	const char *name = s->filename ? s->filename : fet_source_name(s);
+
+	if (strchr(name, '/') || strcmp(name, "..") == 0 || strcmp(name, ".") == 0 ||
+	    strlen(name) > NAME_MAX)
+		return err_say(e, -EINVAL, "the artifact's file name is not valid");
+	if (!*name)
+		return err_say(e, -EINVAL,
+		    "the source is a directory: only files and archives can be fetched by %s",
+		    s->getter);
+	*ret = name;
+	return 0;
+}
+
+static int
+get_plain(struct fet *f, const struct fet_source *s, struct err *e)
+{
+	cleanup_free char *path = NULL;
+	const char *name = NULL;
+	int r, fd;
+
+	if (s->subdir)
+		return err_say(e, -EINVAL,
+		    "the source has a subdirectory (//), but is neither an archive nor a "
+		    "repository");
+	if (strcmp(f->spec.mode, "dir") == 0)
+		return err_say(e, -EINVAL,
+		    "mode \"dir\": the source is not an archive, and %s has no directories",
+		    s->getter);
+	if (strcmp(f->spec.mode, "file") == 0) {
+		fd = get_file(f, s, "out", e);
+	} else {
+		if ((r = choose_name(s, &name, e)) < 0 || (r = make_dir("out", e)) < 0)
+			return r;
+		path = mem_printf("out/%s", name);
+		fd = get_file(f, s, path, e);
+	}
+	return fd < 0 ? fd : close(fd);
+}
+
+/* --- archives and repositories --- */
+
+/* Makes the part of "all" that is wanted the artifact: a directory whose name may have wildcards,
+ * and on whose way no link is. */
+static int
+take_part(const struct fet *f, const char *subdir, struct err *e)
+{
+	cleanup_free char *pattern = mem_printf("all/%s", subdir);
+	cleanup_close int fd = -1;
+	glob_t found;
+	int r = glob(pattern, GLOB_NOSORT, NULL, &found);
+
+	if (r == 0 && found.gl_pathc > 1)
+		r = err_say(
+		    e, -EINVAL, "the subdirectory \"%.150s\" fits several directories", subdir);
+	else if (r != 0)
+		r = err_say(e, -ENOENT, "the artifact has no subdirectory \"%.150s\"", subdir);
+	else if ((fd = fd_open_beneath(f->dir_fd, found.gl_pathv[0], O_PATH | O_DIRECTORY, 0)) < 0)
+		r = err_say(e, -ENOTDIR, "the subdirectory \"%.150s\" is not a directory", subdir);
+	else if (rename(found.gl_pathv[0], "out") < 0)
+		r = err_set(e, -errno, "take the subdirectory \"%.150s\"", subdir);
+	globfree(&found);
+	return r;
+}
+
+static int
+get_archive(
+    struct fet *f, const struct fet_source *s, const struct archive_kind *kind, struct err *e)
+{
+	const bool single = strcmp(f->spec.mode, "file") == 0;
+	cleanup_close int fd = get_file(f, s, "archive", e);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	/* What is unpacked counts, not the archive. */
+	f->bytes = f->files = 0;
+	(void)unlink("archive");
+	if (single && s->subdir)
+		return err_say(e, -EINVAL, "mode \"file\": the source has a subdirectory (//)");
+	r = fet_unpack(f, kind, fd, single, s->subdir ? "all" : "out", e);
+	return r < 0 || !s->subdir ? r : take_part(f, s->subdir, e);
+}
+
+/* Which kind of archive the source is; NULL: none. archive = false, or a name that is no kind of
+ * archive, leaves it as it is. */
+static const struct archive_kind *
+choose_kind(const struct fet_source *s)
+{
+	return s->archive && *s->archive ? archive_kind_named(s->archive)
+					 : archive_kind_of(s->path);
+}
+
+static int
+get_source(struct fet *f, const struct fet_source *s, struct err *e)
+{
+	const struct archive_kind *kind = choose_kind(s);
+
+	return kind ? get_archive(f, s, kind, e) : get_plain(f, s, e);
+}
+
+static int
+get(struct fet *f, struct err *e)
+{
+	struct fet_source source;
+	int r = fet_source_read(&f->spec, &source, e);
+
+	if (r == 0)
+		r = get_source(f, &source, e);
+	fet_source_done(&source);
+	return r;
+}
+
+static int
+read_spec(int fd, struct fet *f, struct err *e)
+{
+	json_t *json;
+	const void *map;
+	size_t len;
+	int r = fd_memfd_map(fd, FET_SPEC_MAX, &map, &len);
+
+	if (r < 0)
+		return err_set(e, r, "read the description of the artifact");
+	json_set_alloc_funcs(mem_alloc, free);
+	json = len > 0 ? json_loadb(map, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	return fet_spec_read(json, &f->spec, e);
+}
+
+int
+fet_get(int fd, const void *arg, struct worker_result *ret, struct err *e)
+{
+	const struct fet_job *job = arg;
+	struct fet f = { .dir_fd = fd, .told = job->told };
+	int r;
+
+	/* Names in archives are UTF-8. */
+	(void)setlocale(LC_CTYPE, "C.UTF-8");
+	(void)setsid(); /* fet_main.c kills the group */
+	if (fchdir(fd) < 0)
+		return err_set(e, -errno, "enter the staging directory");
+	if ((r = set_limits(e)) < 0 || (r = read_spec(fd + 1, &f, e)) < 0)
+		return r;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return err_say(e, -EIO, "libcurl does not start");
+	r = get(&f, e);
+	ret->bytes = f.bytes;
+	ret->files = f.files;
+	return r;
+}

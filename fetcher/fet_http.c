@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/* fet_http.c: one transfer by http or https. The server is not trusted. Runs in: a worker of the
+ * fetcher. */
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/fd.h"
+#include "common/mem.h"
+#include "fetcher/fet.h"
+
+#define REDIRECTS_MAX 10 /* as many as Go's client follows */
+#define CONNECT_MS    30000L
+#define STALL_S       60L        /* a server that sends nothing for so long is given up */
+#define HEAD_MAX      (1u << 20) /* bytes of all header lines */
+#define TRIES         3
+#define PAUSE_NS      400000000 /* before the second try, and twice as long before the third */
+
+struct transfer {
+	struct fet *f;
+	CURL *curl;
+	int file_fd;
+	uint64_t limit, written, head;
+	bool too_large, head_too_large;
+	int error; /* of writing the file */
+};
+
+DEFINE_CLEANUP(CURL *, curl_easy_cleanup);
+DEFINE_CLEANUP(struct curl_slist *, curl_slist_free_all);
+
+static long
+status_of(CURL *curl)
+{
+	long status = 0;
+
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	return status;
+}
+
+/* Bodies of answers other than 2xx end the transfer. */
+static size_t
+on_body(char *data, size_t size, size_t n, void *arg)
+{
+	struct transfer *t = arg;
+	size_t len = size * n;
+	int r;
+
+	if (status_of(t->curl) / 100 != 2)
+		return 0;
+	if (len > t->limit - t->written) {
+		t->too_large = true;
+		return 0;
+	}
+	r = fd_write_full(t->file_fd, data, len);
+	if (r < 0) {
+		t->error = r;
+		return 0;
+	}
+	t->written += len;
+	return len;
+}
+
+static size_t
+on_head(char *data, size_t size, size_t n, void *arg)
+{
+	struct transfer *t = arg;
+
+	t->head += size * n;
+	t->head_too_large = t->head > HEAD_MAX;
+	return t->head_too_large ? 0 : size * n;
+}
+
+static int
+on_progress(void *arg, curl_off_t total, curl_off_t now, curl_off_t up, curl_off_t up_now)
+{
+	struct transfer *t = arg;
+
+	t->f->told->total = total > 0 ? (uint64_t)total : 0;
+	t->f->told->bytes = now > 0 ? (uint64_t)now : 0;
+	return 0;
+}
+
+static struct curl_slist *
+add_header(struct curl_slist *list, const char *name, const char *value)
+{
+	/* For libcurl, "Name;" is a header with an empty value, and "Name:" removes one. */
+	cleanup_free char *line =
+	    *value ? mem_printf("%s: %s", name, value) : mem_printf("%s;", name);
+
+	return mem_need(curl_slist_append(list, line));
+}
+
+static struct curl_slist *
+headers_of(const struct fet *f, const struct fet_http *http)
+{
+	struct curl_slist *list = NULL;
+	const char *key;
+	json_t *value;
+
+	if (http->sign) {
+		list = add_header(list, "x-amz-content-sha256", "UNSIGNED-PAYLOAD");
+		if (http->token)
+			list = add_header(list, "x-amz-security-token", http->token);
+		return list;
+	}
+	json_object_foreach ((json_t *)(uintptr_t)f->spec.headers, key, value)
+		list = add_header(list, key, json_string_value(value));
+	return list;
+}
+
+static void
+set_options(CURL *curl, struct transfer *t, const struct fet_http *http, long timeout_ms)
+{
+	static const char protocols[] = "http,https";
+
+	(void)curl_easy_setopt(curl, CURLOPT_URL, http->url);
+	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, protocols);
+	(void)curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
+	(void)curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_MAXREDIRS, (long)REDIRECTS_MAX);
+	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+	(void)curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, STALL_S);
+	(void)curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->limit);
+	(void)curl_easy_setopt(curl, CURLOPT_USERAGENT, "drover/" DROVER_VERSION);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
+	(void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_head);
+	(void)curl_easy_setopt(curl, CURLOPT_HEADERDATA, t);
+	(void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	(void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, t);
+	(void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+	if (t->f->spec.insecure) {
+		(void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+		(void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+	if (!http->sign)
+		return;
+	(void)curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, http->sign);
+	(void)curl_easy_setopt(curl, CURLOPT_USERNAME, http->user);
+	(void)curl_easy_setopt(curl, CURLOPT_PASSWORD, http->password);
+}
+
+/* libcurl's sentences have names of hosts and numbers, but no url. */
+static int
+explain(const struct transfer *t, CURLcode code, const char *text, struct err *e)
+{
+	long status = status_of(t->curl);
+
+	if (t->error)
+		return err_set(e, t->error, "store what the server sends");
+	if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
+		return err_say(e, -EFBIG,
+		    "the server sends more than the %llu bytes that are allowed",
+		    (unsigned long long)t->limit);
+	if (t->head_too_large)
+		return err_say(
+		    e, -EFBIG, "the server sends more than %u bytes of headers", HEAD_MAX);
+	if (code == CURLE_TOO_MANY_REDIRECTS)
+		return err_say(e, -ELOOP, "the server redirects more than %d times", REDIRECTS_MAX);
+	if (code == CURLE_UNSUPPORTED_PROTOCOL)
+		return err_say(e, -EREMOTEIO, "the server redirects to something other than http");
+	if (code == CURLE_OPERATION_TIMEDOUT)
+		return err_say(e, -ETIMEDOUT, "the server did not send it in time: %s", text);
+	if (status >= 300 || (status > 0 && status < 200))
+		return err_say(e, status >= 500 || status == 429 ? -EAGAIN : -EREMOTEIO,
+		    "the server answered with status %ld", status);
+	if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
+	    code == CURLE_COULDNT_CONNECT || code == CURLE_SEND_ERROR)
+		return err_say(e, -EAGAIN, "%s", text);
+	return err_say(e, -EREMOTEIO, "%s", text);
+}
+
+/* -EAGAIN: another try may succeed. */
+static int
+try_once(struct fet *f, const struct fet_http *http, int file_fd, uint64_t limit, long timeout_ms,
+    struct err *e)
+{
+	cleanup_with(curl_easy_cleanup) CURL *curl = mem_need(curl_easy_init());
+	cleanup_with(curl_slist_free_all) struct curl_slist *headers = headers_of(f, http);
+	struct transfer t = { .f = f, .curl = curl, .file_fd = file_fd, .limit = limit };
+	char text[CURL_ERROR_SIZE] = "";
+	CURLcode code;
+
+	if (ftruncate(file_fd, 0) < 0 || lseek(file_fd, 0, SEEK_SET) < 0)
+		return err_set(e, -errno, "empty the file");
+	set_options(curl, &t, http, timeout_ms);
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	(void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, text);
+	code = curl_easy_perform(curl);
+	if (code != CURLE_OK || status_of(curl) / 100 != 2)
+		return explain(&t, code, *text ? text : curl_easy_strerror(code), e);
+	return 0;
+}
+
+int
+fet_http_get(struct fet *f, const struct fet_http *http, int file_fd, uint64_t limit, struct err *e)
+{
+	const uint64_t until_ms = clock_ms() + http->timeout_ms;
+	int r = -EAGAIN;
+
+	for (unsigned i = 0; i < TRIES && r == -EAGAIN; i++) {
+		uint64_t now;
+
+		if (i > 0)
+			(void)nanosleep(&(struct timespec){ .tv_nsec = i * PAUSE_NS }, NULL);
+		now = clock_ms();
+		if (now < until_ms)
+			r = try_once(f, http, file_fd, limit, (long)(until_ms - now), e);
+	}
+	return r;
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hook_artifacts.c: has the artifacts of a task fetched, three at a time, and put into its
+ * directories, before it starts for the first time. Runs in: supervisor.
+ *
+ * The fetcher puts an artifact into a staging directory, and file-helper copies it from there. Each
+ * fetch has a new staging directory, so nothing of an earlier one matters. What is in its place is
+ * recorded, and is not fetched again after a restart of the task or of the agent.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_record.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/artifact_spec.h"
+#include "supervisor/alloc/task_artifacts.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/core/journal.h"
+#include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_fetcher.h"
+#include "supervisor/core/sup_timer.h"
+
+#define AT_ONCE  3 /* artifacts of one task */
+#define LOST_MAX 3 /* fetches of one artifact that the fetcher did not survive */
+#define PROGRESS_USEC                                                                              \
+	10000000 /* until the first event about progress; then twice as long each time */
+
+enum fetch_state { FETCH_WAITING, FETCH_FETCHING, FETCH_FETCHED, FETCH_PLACING, FETCH_DONE };
+
+struct artifact {
+	struct task_artifacts *of;
+	size_t index; /* in the task, whose job may be updated meanwhile */
+	enum fetch_state state;
+	unsigned lost;
+	struct id staging;
+	struct fetch_request *request; /* of FETCH_FETCHING */
+	uint64_t call;                 /* of FETCH_PLACING, or about progress */
+	char hash[ARTIFACT_HASH_SIZE];
+};
+
+/* While the task waits for its artifacts. */
+struct task_artifacts {
+	struct task_runner *tr;
+	void (*done)(struct task_runner *tr, int r, const struct err *e);
+	struct err error; /* of the first that failed; then no other is begun */
+	struct sup_timer timer;
+	uint64_t wait_usec; /* until the next event about progress */
+	size_t n;
+	struct artifact v[];
+};
+
+/* The state of a task. */
+struct placed {
+	struct task_artifacts *now; /* NULL: it does not wait for any */
+	struct strings hashes;      /* of artifacts that are in their places */
+};
+
+static const struct task_artifact *
+artifact_of(const struct artifact *one)
+{
+	return &one->of->tr->task->artifacts.v[one->index];
+}
+
+static struct placed *
+placed_of(const struct task_runner *tr)
+{
+	return task_hook_state(tr, &alloc_hook_artifacts);
+}
+
+/* --- staging directories --- */
+
+static void
+on_dropped(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	if (r < 0)
+		journal_warn(JOURNAL_LEFTOVER, NULL, "remove what was fetched: %s", e->msg);
+}
+
+static void
+drop_staging(struct sup *sup, const struct id *staging)
+{
+	const struct file_artifact_drop_req req = { .staging = *staging };
+
+	(void)file_call_artifact_drop(sup, &req, on_dropped, NULL);
+}
+
+/* Whatever is there belongs to the last supervisor. */
+static void
+drop_all(struct sup *sup)
+{
+	drop_staging(sup, &(struct id){ 0 });
+}
+
+/* --- the end --- */
+
+static void
+free_fetches(struct task_runner *tr)
+{
+	struct task_artifacts *all = steal_ptr(&placed_of(tr)->now);
+
+	if (!all)
+		return;
+	for (size_t i = 0; i < all->n; i++) {
+		struct artifact *one = &all->v[i];
+
+		fetcher_forget(one->request);
+		child_call_cancel(tr->ar->sup, one->call);
+		if (one->state > FETCH_WAITING && one->state < FETCH_DONE)
+			drop_staging(tr->ar->sup, &one->staging);
+	}
+	sup_timer_cancel(&all->timer);
+	free(all);
+}
+
+static void
+end_all(struct task_artifacts *all)
+{
+	void (*done)(struct task_runner *, int, const struct err *) = all->done;
+	struct task_runner *tr = all->tr;
+	struct err e = all->error;
+
+	free_fetches(tr);
+	done(tr, e.code, &e);
+}
+
+static void
+fail(struct artifact *one, int r, const struct err *e)
+{
+	struct task_artifacts *all = one->of;
+	cleanup_free char *shown = artifact_shown(artifact_of(one));
+
+	one->state = FETCH_DONE;
+	if (all->error.code == 0)
+		(void)err_say(&all->error, r, "failed to download artifact \"%.200s\": %.250s",
+		    shown, e->msg);
+}
+
+/* --- fetching and placing --- */
+
+static void go_on(struct task_artifacts *all);
+
+static void
+on_placed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	struct artifact *one = arg;
+	struct task_runner *tr = one->of->tr;
+
+	one->call = 0;
+	if (r < 0) {
+		fail(one, r == -EINVAL ? -EBADMSG : r, e);
+	} else {
+		one->state = FETCH_DONE;
+		strings_add(&placed_of(tr)->hashes, one->hash);
+		alloc_save_soon(tr->ar);
+	}
+	drop_staging(sup, &one->staging);
+	go_on(one->of);
+}
+
+static int
+begin_place(struct artifact *one, struct err *e)
+{
+	const struct task_runner *tr = one->of->tr;
+	const struct config_artifact *config = &tr->ar->sup->config->artifact;
+	uint64_t bytes =
+	    config->http_bytes > config->unpack_bytes ? config->http_bytes : config->unpack_bytes;
+	struct file_artifact_place_req req = {
+		.alloc = tr->ar->sa->id,
+		.staging = one->staging,
+		.max_bytes = artifact_bytes_max(tr, bytes),
+		.max_files = ARTIFACT_FILES_MAX,
+	};
+	char dest[ARTIFACT_DEST_SIZE];
+	int r = artifact_dest_make(tr, artifact_of(one), dest, e);
+
+	if (r < 0)
+		return r;
+	req.chown = artifact_of(one)->chown;
+	(void)IPC_TEXT_SET(req.task, tr->task->name);
+	(void)IPC_TEXT_SET(req.dest, dest);
+	one->state = FETCH_PLACING;
+	one->call = file_call_artifact_place(tr->ar->sup, &req, on_placed, one);
+	return 0;
+}
+
+/* The fetcher's errors may have any reason in the source: another try may succeed. */
+static void
+on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	struct artifact *one = arg;
+	struct err why = { 0 };
+
+	one->request = NULL;
+	child_call_cancel(sup, one->call); /* a question about its progress */
+	one->call = 0;
+	if (r >= 0) {
+		one->state = FETCH_FETCHED;
+	} else {
+		drop_staging(sup, &one->staging);
+		if (r == -ECONNRESET && ++one->lost < LOST_MAX) {
+			one->state = FETCH_WAITING;
+		} else {
+			(void)err_say(&why, r, "%s",
+			    r == -EIO ? "the fetcher's process for it died" : e->msg);
+			fail(one, -EBADMSG, &why);
+		}
+	}
+	go_on(one->of);
+}
+
+static int
+begin_fetch(struct artifact *one, struct err *e)
+{
+	struct fet_artifact_get_req req = { .timeout_ms = artifact_timeout_ms(one->of->tr) };
+	char dest[ARTIFACT_DEST_SIZE];
+	int r = artifact_dest_make(one->of->tr, artifact_of(one), dest, e), spec_fd;
+
+	if (r < 0)
+		return r;
+	spec_fd = artifact_spec_make(one->of->tr, artifact_of(one), e);
+	if (spec_fd < 0)
+		return spec_fd;
+	one->staging = req.staging = id_random();
+	one->state = FETCH_FETCHING;
+	one->request = fetcher_ask(one->of->tr->ar->sup, &req, spec_fd, on_fetched, one);
+	return 0;
+}
+
+static size_t
+count(const struct task_artifacts *all, enum fetch_state first, enum fetch_state last)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		n += all->v[i].state >= first && all->v[i].state <= last;
+	return n;
+}
+
+static void
+begin(struct artifact *one, int (*step)(struct artifact *one, struct err *e))
+{
+	struct err e = { 0 };
+	int r = step(one, &e);
+
+	if (r < 0)
+		fail(one, r, &e);
+}
+
+/* Artifacts begin in the order of the job. Those of a task are placed one after the other. */
+static void
+go_on(struct task_artifacts *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		struct artifact *one = &all->v[i];
+
+		if (one->state == FETCH_FETCHED && count(all, FETCH_PLACING, FETCH_PLACING) == 0)
+			begin(one, begin_place);
+		if (one->state == FETCH_WAITING && all->error.code == 0 &&
+		    count(all, FETCH_FETCHING, FETCH_PLACING) < AT_ONCE)
+			begin(one, begin_fetch);
+	}
+	if (count(all, FETCH_FETCHING, FETCH_PLACING) == 0 &&
+	    (all->error.code < 0 || count(all, FETCH_DONE, FETCH_DONE) == all->n))
+		end_all(all);
+}
+
+/* --- progress --- */
+
+static void
+tell_progress(struct artifact *one, const struct fet_artifact_progress_rep *p)
+{
+	cleanup_free char *shown = artifact_shown(artifact_of(one));
+	struct task_event ev;
+
+	task_event_make(&ev, EVENT_DOWNLOADING_ARTIFACTS, clock_real_ns(), NULL);
+	if (p->total > 0)
+		str_setf(&ev.display_message, "Downloading \"%s\": %.1f of %.1f MiB", shown,
+		    (double)p->bytes / (1 << 20), (double)p->total / (1 << 20));
+	else
+		str_setf(&ev.display_message, "Downloading \"%s\": %.1f MiB so far", shown,
+		    (double)p->bytes / (1 << 20));
+	task_runner_event(one->of->tr, &ev);
+}
+
+static void
+on_progress(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	struct artifact *one = arg;
+
+	one->call = 0;
+	if (r >= 0 && one->state == FETCH_FETCHING)
+		tell_progress(one, rep);
+}
+
+static void
+ask_progress(void *arg)
+{
+	struct task_artifacts *all = arg;
+	struct sup *sup = all->tr->ar->sup;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct artifact *one = &all->v[i];
+		const struct fet_artifact_progress_req req = { .staging = one->staging };
+
+		if (one->state == FETCH_FETCHING && !one->call && fetcher_has_begun(one->request))
+			one->call = fet_call_artifact_progress(sup, &req, on_progress, one);
+	}
+	all->wait_usec *= 2;
+	sup_timer_set(sup, &all->timer, CLOCK_MONOTONIC, all->wait_usec, ask_progress, all);
+}
+
+/* --- the hook --- */
+
+void
+task_artifacts_prepare(
+    struct task_runner *tr, void (*done)(struct task_runner *tr, int r, const struct err *e))
+{
+	struct placed *p = placed_of(tr);
+	const size_t max = tr->task->artifacts.n;
+	struct task_artifacts *all = mem_zeroed(1, sizeof *all + max * sizeof all->v[0]);
+
+	*all = (struct task_artifacts){ .tr = tr, .done = done, .wait_usec = PROGRESS_USEC };
+	for (size_t i = 0; i < max; i++) {
+		struct artifact *one = &all->v[all->n];
+
+		*one = (struct artifact){ .of = all, .index = i };
+		artifact_hash(artifact_of(one), one->hash);
+		all->n += !strings_has(&p->hashes, one->hash);
+	}
+	free_fetches(tr);
+	p->now = all;
+	if (all->n > 0) {
+		task_runner_tell(tr, EVENT_DOWNLOADING_ARTIFACTS, NULL, false);
+		sup_timer_set(
+		    tr->ar->sup, &all->timer, CLOCK_MONOTONIC, all->wait_usec, ask_progress, all);
+	}
+	go_on(all);
+}
+
+static void
+init_placed(struct alloc_runner *ar, const struct alloc_record *kept)
+{
+	for (size_t i = 0; i < kept->artifacts.n; i++)
+		for (unsigned k = 0; k < ar->n_tasks; k++)
+			if (str_eq(ar->tasks[k].task->name, kept->artifacts.v[i].task))
+				strings_add(&placed_of(&ar->tasks[k])->hashes,
+				    str(kept->artifacts.v[i].hash));
+}
+
+static void
+save_placed(const struct alloc_runner *ar, struct alloc_record *rec)
+{
+	for (unsigned k = 0; k < ar->n_tasks; k++) {
+		const struct placed *p = placed_of(&ar->tasks[k]);
+
+		for (size_t i = 0; i < p->hashes.n; i++) {
+			struct artifact_record *one = list_add(artifact_record, &rec->artifacts);
+
+			str_set(&one->task, ar->tasks[k].task->name);
+			str_set(&one->hash, p->hashes.v[i]);
+		}
+	}
+}
+
+static void
+free_placed(struct alloc_runner *ar)
+{
+	for (unsigned k = 0; k < ar->n_tasks; k++) {
+		free_fetches(&ar->tasks[k]);
+		strings_done(&placed_of(&ar->tasks[k])->hashes);
+	}
+}
+
+ALLOC_HOOK(artifacts, "artifacts", 0, .start = drop_all, .init = init_placed, .save = save_placed,
+    .shutdown = free_placed, .task.state_size = sizeof(struct placed), .task.ends = free_fetches);

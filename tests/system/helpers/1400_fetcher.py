@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fetcher alone: sources, names, modes and checksums, by http."""
+import hashlib
+
+from lib import case, fetch, web
+
+BODY = b"hello\n" * 1000
+
+
+def redirect(to):
+    return lambda h: h.reply(b"", 302, [("Location", to)])
+
+
+def sums(kind="sha256", style="%s  %s\n", name="a.txt"):
+    return style % (hashlib.new(kind, BODY).hexdigest(), name)
+
+
+def flaky(h):
+    """Answers the third request."""
+    if h.server.requests.count((h.path, dict(h.headers))) < 3:
+        h.reply(b"", 503)
+    else:
+        h.reply(BODY)
+
+
+FILES = {
+    "/a.txt": BODY, "/dir/a.txt": BODY, "/b c.txt": BODY, "/b%20c.txt": BODY, "/empty": b"", "/flaky": flaky,
+    "/moved": redirect("/a.txt"), "/gone": redirect("/nothing"), "/query.txt": lambda h: h.reply(h.path.encode()),
+    "/headers": lambda h: h.reply(repr(sorted((k, v) for k, v in h.headers.items() if k.startswith("X-") or k == "Authorization")).encode()),
+    "/to_file": redirect("file:///etc/passwd"), "/to_ftp": redirect("ftp://127.0.0.1/x"),
+}
+
+
+def test_a_file_gets_the_name_in_its_url():
+    case.equal(f.get(server.url + "/a.txt"), {"a.txt": BODY})
+    case.equal(f.get(server.url + "/dir/a.txt?x=1"), {"a.txt": BODY})
+    case.equal(f.get(server.url + "/b%20c.txt"), {"b c.txt": BODY})
+    case.equal(f.get(server.url + "/empty"), {"empty": b""})
+    case.equal(f.get(server.url + "/a.txt?filename=other"), {"other": BODY})
+    case.equal(f.get(server.url + "/a.txt", options={"filename": "other"}), {"other": BODY})
+
+
+def test_mode_file_makes_the_artifact_that_file():
+    case.equal(f.get(server.url + "/a.txt", mode="file"), {"": BODY})
+
+
+def test_options_are_parameters_of_the_url():
+    case.equal(f.get(server.url + "/query.txt?b=1", options={"b": "2 &", "c": "x"}), {"query.txt": b"/query.txt?b=2%20%26&c=x"})
+
+
+def test_headers_and_a_password_are_sent():
+    url = server.url.replace("//", "//me:secret@")
+    case.equal(f.get(url + "/headers", headers={"X-Token": "abc", "X-Empty": ""}),
+               {"headers": b"[('Authorization', 'Basic bWU6c2VjcmV0'), ('X-Empty', ''), ('X-Token', 'abc')]"})
+
+
+def test_redirects_are_followed_to_http_only():
+    case.equal(f.get(server.url + "/moved"), {"moved": BODY})
+    case.equal(f.get(server.url + "/gone"), "the server answered with status 404")
+    for path in ("/to_file", "/to_ftp"):
+        case.contains(f.get(server.url + path), "redirects to something other than http")
+
+
+def test_a_server_that_is_busy_is_asked_again():
+    case.equal(f.get(server.url + "/flaky"), {"flaky": BODY})
+
+
+def test_sources_that_are_refused():
+    for source, text in (
+            (server.url + "/", "the source is a directory: only files and archives can be fetched by http"),
+            (server.url + "/a.txt//sub", "the source has a subdirectory (//), but is neither an archive nor a repository"),
+            ("file:///etc/passwd", "files of this machine cannot be artifacts: use a host volume"),
+            ("file::/etc/passwd", "neither a repository nor a bucket: files of this machine cannot be artifacts"),
+            ("/etc/passwd", "files of this machine cannot be artifacts"),
+            ("./relative", "files of this machine cannot be artifacts"),
+            ("hg::http://127.0.0.1/x", "hg is not supported"),
+            ("gcs::https://www.googleapis.com/storage/v1/b/o", "gcs is not supported"),
+            ("ftp://127.0.0.1/x", 'scheme "ftp" is not supported'),
+            ("http::file:///etc/passwd", 'the url of http:: has scheme "file"'),
+            ("http://", "the source is not a valid url"),
+            ("http://127.0.0.1:99999/x", "the source is not a valid url"),
+            ("http://a b/x", "the source has a space or control character"),
+            (server.url + "/a.txt?filename=../x", "the artifact's file name is not valid"),
+            (server.url + "/a.txt?filename=a%2fb", "the artifact's file name is not valid"),
+            (server.url + "/nothing", "the server answered with status 404")):
+        case.contains(f.get(source), text, source)
+    case.contains(f.get(server.url + "/a.txt", mode="dir"), 'mode "dir": the source is not an archive')
+    for more in ({"headers": {"X": "a\r\nY: b"}}, {"headers": {"X\n": "a"}}, {"options": {"x": "\n"}}):
+        case.contains(f.get(server.url + "/a.txt", **more), "an option or header has a control character")
+
+
+def test_checksums_in_all_forms():
+    for kind in ("md5", "sha1", "sha256", "sha512"):
+        value = hashlib.new(kind, BODY).hexdigest()
+        for text in (value, value.upper(), kind + ":" + value, kind.upper() + ":" + value):
+            case.equal(f.get(server.url + "/a.txt", options={"checksum": text}), {"a.txt": BODY}, text)
+        wrong = hashlib.new(kind, b"x").hexdigest()
+        case.equal(f.get(server.url + "/a.txt?checksum=" + wrong), "its %s is %s, but must be %s" % (kind, value, wrong))
+    for text in ("x", "sha256:abc", "sha3:" + "0" * 64, "md5:" + "0" * 40, "0" * 63, "g" * 32):
+        case.contains(f.get(server.url + "/a.txt", options={"checksum": text}), "is not valid")
+
+
+def test_checksums_of_a_file():
+    other = "0" * 64 + "  other.txt\n"
+    good = {
+        "gnu": other + sums(), "binary": other + sums(style="%s *%s\n"), "dotted": sums(name="./a.txt"), "alone": sums(style="%s\n%s"),
+        "bsd": "SHA256 (other.txt) = " + "0" * 64 + "\nSHA256 (a.txt) = %s\n" % hashlib.sha256(BODY).hexdigest(),
+        "crlf": other.replace("\n", "\r\n") + sums().replace("\n", "\r\n"), "sha512": sums("sha512"), "last": sums().rstrip("\n"),
+        "comment": "# a comment of several words here\n\n" + sums(),
+    }
+    for name, text in good.items():
+        server.files["/" + name] = text.encode()
+        case.equal(f.get(server.url + "/a.txt?checksum=file:" + server.url + "/" + name), {"a.txt": BODY}, name)
+    for form in ("file:gnu", "file:./gnu"):
+        case.equal(f.get(server.url + "/a.txt?checksum=" + form), {"a.txt": BODY}, form)
+    for name, text, said in (("none", other, 'the file with checksums has none for "a.txt"'), ("blank", "", "has none"),
+                             ("wrong", sums().replace(sums()[:4], "ffff"), "but must be ffff"), ("huge", "x" * (1 << 21), "more than the 1048576 bytes")):
+        server.files["/" + name] = text.encode()
+        case.contains(f.get(server.url + "/a.txt?checksum=file:" + server.url + "/" + name), said, name)
+    case.contains(f.get(server.url + "/a.txt?checksum=file:/etc/passwd"), "the file with checksums: the server answered with status 404")
+    case.contains(f.get(server.url + "/a.txt?checksum=file:file:///etc/passwd"), "must come from http:// or https://")
+
+
+with web.Server(FILES) as server, fetch.Fetcher() as f:
+    case.run(globals())
