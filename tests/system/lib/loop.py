@@ -30,6 +30,7 @@ class Loop:
 
     def start(self):
         """Returns the first bytes that are stored, up to a zero."""
+        os.fsync(self.fd)  # the kernel itself writes what it has only when nobody has the device open
         with open(self.file, "rb") as f:
             return f.read(512).split(b"\0")[0]
 
