@@ -162,7 +162,7 @@ def test_invalid_bodies_on_every_path_are_refused():
     # These paths need no body, or are refused whatever it is.
     bodiless = {"/v1/agent/servers", "/v1/agent/volumes", "/v1/allocation/:id/stop", "/v1/client/allocation/:id/restart",
                 "/v1/client/allocation/:id/gc", "/v1/client/gc",
-                "/v1/deployment/fail/:id", "/v1/job/:id/evaluate", "/v1/system/gc",
+                "/v1/deployment/fail/:id", "/v1/job/:id/evaluate", "/v1/operator/keyring/rotate", "/v1/system/gc",
                 "/v1/system/reconcile/summaries"}
     me = node.ask("/v1/nodes")[0]["ID"]
     ids = {"/v1/node/:id/drain": me, "/v1/node/:id/eligibility": me, "/v1/client/allocation/:id/signal": good["ID"]}
