@@ -94,13 +94,14 @@ $(BUILD)/libcommon.a: $(call objs,$(call tree,common))
 $(BUILD)/libconfig.a: $(call objs,$(call tree,config))
 $(BUILD)/libhcl.a: $(call objs,$(call tree,hcl))
 $(BUILD)/liblang.a: $(call objs,$(call tree,lang))
+$(BUILD)/libtemplate.a: $(call objs,$(call tree,template))
 $(BUILD)/libjobspec.a: $(call objs,$(call tree,jobspec))
 $(BUILD)/libmodel.a: $(call objs,$(call tree,model))
 $(BUILD)/libproto.a: $(PB_C:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
 $(BUILD)/lib%.a:
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
-LIBS_TREE := $(BUILD)/libconfig.a $(BUILD)/libjobspec.a $(BUILD)/libhcl.a $(BUILD)/liblang.a $(BUILD)/libmodel.a $(BUILD)/libcommon.a $(BUILD)/libproto.a
+LIBS_TREE := $(BUILD)/libconfig.a $(BUILD)/libtemplate.a $(BUILD)/libjobspec.a $(BUILD)/libhcl.a $(BUILD)/liblang.a $(BUILD)/libmodel.a $(BUILD)/libcommon.a $(BUILD)/libproto.a
 
 # --- binaries: one per process directory ---
 binary = $(if $(filter cli,$(1)),$(BUILD)/drover,$(BUILD)/drover-$(1))

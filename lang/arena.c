@@ -134,16 +134,31 @@ arena_count_bytes(struct arena *a, size_t n)
 	arena_step(a, 1 + n / BYTES_PER_STEP);
 }
 
+void
+arena_enter(struct arena *a)
+{
+	if (++a->depth > a->depth_max)
+		exceed_limit(a, "many levels");
+}
+
+void
+arena_exit(struct arena *a)
+{
+	a->depth--;
+}
+
 bool
 arena_try(struct arena *a, void (*fn)(void *arg), void *arg)
 {
 	jmp_buf *before = a->guard;
+	unsigned depth = a->depth;
 	jmp_buf here;
 
 	if (a->exhausted)
 		return false;
 	if (setjmp(here) != 0) {
 		a->guard = before;
+		a->depth = depth;
 		return false;
 	}
 	a->guard = &here;

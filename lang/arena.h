@@ -18,13 +18,16 @@ struct arena_chunk;
 
 /* Starts with its limits set and everything else 0. */
 struct arena {
-	size_t memory_max;          /* bytes */
-	uint64_t steps_max;         /* of evaluation */
+	size_t memory_max;  /* bytes */
+	uint64_t steps_max; /* of evaluation */
+	unsigned depth_max; /* of arena_enter() */
+	unsigned depth;
 	struct arena_chunk *chunks; /* the first has the free space */
 	size_t memory;              /* bytes in chunks */
 	uint64_t steps;             /* counted so far */
-	const char *exhausted;      /* the limit that was exceeded: "much memory", "many steps" */
-	jmp_buf *guard;             /* of the innermost arena_try() */
+	const char *
+	    exhausted; /* the limit that was exceeded: "much memory", "many steps", "many levels" */
+	jmp_buf *guard; /* of the innermost arena_try() */
 };
 
 void arena_done(struct arena *a);
@@ -40,6 +43,10 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list args);
 /* Counts n steps; arena_count_bytes() those of a function that goes through n bytes. */
 void arena_step(struct arena *a, uint64_t n);
 void arena_count_bytes(struct arena *a, size_t n);
+
+/* Begin and end a level of a recursion. arena_try() restores the depth. */
+void arena_enter(struct arena *a);
+void arena_exit(struct arena *a);
 
 /* Calls fn(arg). Returns whether it returned; false after arena_leave(). After a limit was exceeded
  * it fails at once. */

@@ -47,6 +47,7 @@ def rooms():
     law["config"] = {"common", "proto", "hcl"}
     law["lang"] = {"common", "proto"}
     law["hcl"] = {"common", "proto", "lang"}
+    law["template"] = {"common", "proto", "lang"}
     law["jobspec"] = {"common", "proto", "hcl", "lang"}
     law["cli"].add("config")
     for name in ("cli", "job-parser"):

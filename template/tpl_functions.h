@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tpl_functions.h: the functions that templates may call. Runs in: tests. */
+#ifndef DROVER_TEMPLATE_TPL_FUNCTIONS_H
+#define DROVER_TEMPLATE_TPL_FUNCTIONS_H
+
+#include "template/go_function.h"
+
+/* Returns NULL if there is none. */
+const struct go_function *tpl_find_function(const char *name, size_t len);
+
+bool tpl_is_variadic(const struct go_function *f);
+size_t tpl_param_count(const struct go_function *f);
+const struct go_type *tpl_param_type(const struct go_function *f, size_t i);
+
+/* All functions, sorted by name. */
+extern const struct go_function tpl_functions[];
+extern const size_t tpl_function_count;
+
+#define TPL_FUNCTION(name, params, fn) go_fn fn;
+#include "template/tpl_functions.def"
+#undef TPL_FUNCTION
+
+#endif

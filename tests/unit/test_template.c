@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_template.c: rendering of templates: fixtures/template_*.txt have templates and results,
+ * which are those of Nomad's client. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "template/tpl_functions.h"
+#include "tests/unit/fixture_pairs.h"
+#include "tests/unit/template_data.h"
+
+static struct test_data *data;
+
+static void
+setup(void)
+{
+	data = data_load(FIXTURES "/template_data.json");
+	ck_assert_ptr_nonnull(data->json);
+}
+
+static void
+teardown(void)
+{
+	data_free(data);
+}
+
+/* The options that a line such as "% missing=error left=<<" sets for those after it. */
+static struct template_options options;
+static char delimiters[2][16];
+
+static void
+set_options(const char *line)
+{
+	options = (struct template_options){ .left = delimiters[0], .right = delimiters[1] };
+	memset(delimiters, 0, sizeof delimiters);
+	options.missing_key_fails = strstr(line, "missing=error") != NULL;
+	if (strstr(line, "left="))
+		(void)sscanf(strstr(line, "left="), "left=%15s", delimiters[0]);
+	if (strstr(line, "right="))
+		(void)sscanf(strstr(line, "right="), "right=%15s", delimiters[1]);
+}
+
+static void
+check(const char *line, const char *expected)
+{
+	char *text = strdup(line), *found;
+	size_t len = data_unescape(text);
+
+	found = data_render(data, text, len, &options);
+	if (strcmp(found, expected) != 0)
+		ck_abort_msg("%s\n  is  %s\n  not %s", line, found, expected);
+	free(found);
+	free(text);
+}
+
+static size_t
+check_all(const char *path)
+{
+	char *line = NULL, *expected = NULL;
+	size_t line_size = 0, expected_size = 0, n = 0;
+	FILE *f = fopen(path, "re");
+
+	ck_assert_ptr_nonnull(f);
+	set_options("");
+	while (fixture_line(f, &line, &line_size)) {
+		if (*line == '#')
+			continue;
+		if (strncmp(line, "% ", 2) == 0) {
+			set_options(line);
+			continue;
+		}
+		ck_assert(fixture_line(f, &expected, &expected_size));
+		check(line, expected);
+		n++;
+	}
+	free(line);
+	free(expected);
+	(void)fclose(f);
+	return n;
+}
+
+START_TEST(the_language)
+{
+	ck_assert_uint_gt(check_all(FIXTURES "/template_language.txt"), 1000);
+}
+END_TEST
+
+START_TEST(the_table_is_sorted)
+{
+	for (size_t i = 1; i < tpl_function_count; i++)
+		ck_assert_int_lt(strcmp(tpl_functions[i - 1].name, tpl_functions[i].name), 0);
+}
+END_TEST
+
+/* Each of these would take memory, time or stack without a bound. */
+START_TEST(what_has_no_end_is_refused)
+{
+	static const char *const texts[] = {
+		"{{ range 1000000000 }}x{{ end }}",
+		"{{ range 1000000000 }}{{ end }}",
+		"{{ define \"a\" }}{{ template \"a\" }}{{ end }}{{ template \"a\" }}",
+		"{{ define \"a\" }}{{ template \"a\" }}{{ template \"a\" }}{{ end }}"
+		"{{ template \"a\" }}",
+		"{{ printf \"%1000000d%1000000d%1000000d%1000000d\" 1 2 3 4 | printf "
+		"\"%s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s\" }}",
+		"{{ $s := \"x\" }}{{ range 100 }}{{ $s = print $s $s }}{{ end }}",
+		"{{ range 100000 }}{{ scratch.MapSet \"a\" (print .) (scratch.Get \"a\") }}{{ end "
+		"}}"
+		"{{ scratch.Get \"a\" }}",
+	};
+	const struct template_options o = { 0 };
+
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		char *found = data_render(data, texts[i], strlen(texts[i]), &o);
+
+		if (strncmp(found, "! execute: the template needs too ", 34) != 0 &&
+		    strncmp(found, "! execute: the output is larger than ", 37) != 0)
+			ck_abort_msg("%s\n  is %.200s", texts[i], found);
+		free(found);
+	}
+}
+END_TEST
+
+START_TEST(deep_texts_are_refused)
+{
+	enum { DEPTH = 100000 };
+	const struct template_options o = { 0 };
+	char *text = calloc(DEPTH, 16), *found;
+	static const char *const parts[] = { "(", "{{if 1}}" };
+
+	for (size_t i = 0; i < 2; i++) {
+		strcpy(text, i == 0 ? "{{" : "");
+		for (size_t k = 0, n = strlen(text); k < DEPTH; k++, n += strlen(parts[i]))
+			strcpy(text + n, parts[i]);
+		found = data_render(data, text, strlen(text), &o);
+		ck_assert_str_eq(found, "! parse: the template needs too many levels");
+		free(found);
+	}
+	free(text);
+}
+END_TEST
+
+static void
+check_needs(const struct template_result *r, const char *const *names, size_t n)
+{
+	ck_assert_uint_eq(r->n_needs, n);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_str_eq(r->needs[i].name, names[i]);
+}
+
+START_TEST(needs_are_listed_once_and_in_order)
+{
+	static const char text[] = "{{ nomadVar \"unknown/a\" }}{{ nomadService \"redis\" | len }}"
+				   "{{ nomadVar \"unknown/a\" }}{{ nomadVarExists \"x@ns.eu\" }}";
+	static const char *const names[] = { "nomad.var.block(unknown/a@default.global)",
+		"nomad.service(redis)", "nomad.var.get(x@ns.eu)" };
+	const struct template_options o = { 0 };
+	char *problem = NULL;
+	struct template *t = template_parse(text, strlen(text), &o, &problem);
+	const struct template_result *r;
+
+	ck_assert_ptr_nonnull(t);
+	for (int again = 0; again < 2; again++) {
+		r = template_render(t, &data->data);
+		ck_assert_ptr_null(r->problem);
+		check_needs(r, names, 3);
+		ck_assert_uint_eq(r->n_missing, 2);
+		ck_assert(r->needs[0].missing && !r->needs[1].missing && r->needs[2].missing);
+		ck_assert_str_eq(r->needs[2].query.ns, "ns");
+		ck_assert_str_eq(r->needs[2].query.region, "eu");
+	}
+	template_free(t);
+}
+END_TEST
+
+START_TEST(sentences_do_not_show_values_of_variables)
+{
+	static const char text[] =
+	    "{{ with nomadVar \"nomad/jobs/web\" }}{{ range .user.Value }}{{ end }}{{ end }}";
+	const struct template_options o = { 0 };
+	char *found = data_render(data, text, strlen(text), &o);
+
+	ck_assert_ptr_null(strstr(found, "admin"));
+	ck_assert_ptr_nonnull(strstr(found, "[redacted]"));
+	free(found);
+}
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_language);
+	tcase_add_test(tc, the_table_is_sorted);
+	tcase_add_test(tc, what_has_no_end_is_refused);
+	tcase_add_test(tc, deep_texts_are_refused);
+	tcase_add_test(tc, needs_are_listed_once_and_in_order);
+	tcase_add_test(tc, sentences_do_not_show_values_of_variables);
+}
+
+int
+main(void)
+{
+	return unit_run("template", add);
+}
