@@ -4,8 +4,7 @@
 #define DROVER_HCL_HCL_YAML_SCALAR_H
 
 #include "hcl/hcl_func.h"
-
-#define YAML_TAG(name) "tag:yaml.org,2002:" name
+#include "lang/yaml_read.h"
 
 /* Resolves a scalar with its tag ("" if it has none) as go-cty-yaml does. quoted: in single or
  * double quotes. Returns NULL and a sentence if it does not fit its tag. */
