@@ -288,7 +288,7 @@ format_float(struct go_printer *p, double f, char verb, int prec)
 	if (p->space && *t.text == '+' && !p->plus)
 		*t.text = ' ';
 	if (t.text[1] == 'I' || t.text[1] == 'N') {
-		shown = t.text[1] == 'I' ? *t.text != '+' || p->plus : p->space || p->plus;
+		shown = t.text[1] == 'I' || p->space || p->plus;
 		pad_with(p, t.text + !shown, t.len - !shown, false);
 		return;
 	}

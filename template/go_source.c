@@ -269,6 +269,7 @@ go_var_items(struct arena *a, const struct template_variable *v)
 
 	set_metadata(a, var.fields, v);
 	var.fields[META_FIELDS] = items;
+	var.fields[META_FIELDS + 1] = var; /* it only has to be a pointer */
 	for (size_t i = 0; i < v->n_items; i++) {
 		item = new_struct(a, &go_type_var_item, 3);
 		item.fields[ITEM_KEY] = copy_text(a, v->keys[i]);

@@ -274,7 +274,7 @@ go_compare_text(struct go_value a, struct go_value b)
 static int
 type_rank(struct go_value v)
 {
-	static const enum go_kind order[] = { GO_BOOL, GO_FLOAT, GO_INT, GO_UINT, GO_STRING };
+	static const enum go_kind order[] = { GO_STRING, GO_INT, GO_UINT, GO_FLOAT, GO_BOOL };
 
 	for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
 		if (order[i] == go_kind(v))

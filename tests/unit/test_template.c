@@ -85,6 +85,12 @@ START_TEST(the_language)
 }
 END_TEST
 
+START_TEST(functions)
+{
+	ck_assert_uint_gt(check_all(FIXTURES "/template_functions.txt"), 2000);
+}
+END_TEST
+
 START_TEST(the_table_is_sorted)
 {
 	for (size_t i = 1; i < tpl_function_count; i++)
@@ -104,6 +110,15 @@ START_TEST(what_has_no_end_is_refused)
 		"{{ printf \"%1000000d%1000000d%1000000d%1000000d\" 1 2 3 4 | printf "
 		"\"%s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s%[1]s\" }}",
 		"{{ $s := \"x\" }}{{ range 100 }}{{ $s = print $s $s }}{{ end }}",
+		"{{ range loop 1000000000 }}{{ end }}",
+		"{{ indent 1000000 (join \"\\n\" (split \"\" (printf \"%01000d\" 1))) }}",
+		"{{ regexReplaceAll \"(a|a)*[bd]\" \"x\" (replaceAll \" \" \"a\" (printf \"%60s\" "
+		"\"\")) }}",
+		"{{ parseYAML \"a: &a [1,1,1,1,1,1,1,1,1,1]\\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]"
+		"\\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]"
+		"\\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]"
+		"\\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\" | toYAML }}",
+		"{{ define \"a\" }}{{ executeTemplate \"a\" }}{{ end }}{{ executeTemplate \"a\" }}",
 		"{{ range 100000 }}{{ scratch.MapSet \"a\" (print .) (scratch.Get \"a\") }}{{ end "
 		"}}"
 		"{{ scratch.Get \"a\" }}",
@@ -113,8 +128,9 @@ START_TEST(what_has_no_end_is_refused)
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
 		char *found = data_render(data, texts[i], strlen(texts[i]), &o);
 
-		if (strncmp(found, "! execute: the template needs too ", 34) != 0 &&
-		    strncmp(found, "! execute: the output is larger than ", 37) != 0)
+		if (!strstr(found, "! execute: the template needs too ") &&
+		    !strstr(found, "! execute: the output is larger than ") &&
+		    !strstr(found, ": the pattern has too many ways through the text"))
 			ck_abort_msg("%s\n  is %.200s", texts[i], found);
 		free(found);
 	}
@@ -191,6 +207,7 @@ add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_language);
+	tcase_add_test(tc, functions);
 	tcase_add_test(tc, the_table_is_sorted);
 	tcase_add_test(tc, what_has_no_end_is_refused);
 	tcase_add_test(tc, deep_texts_are_refused);
