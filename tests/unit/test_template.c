@@ -88,6 +88,7 @@ END_TEST
 START_TEST(functions)
 {
 	ck_assert_uint_gt(check_all(FIXTURES "/template_functions.txt"), 2000);
+	ck_assert_uint_gt(check_all(FIXTURES "/template_sprig.txt"), 1000);
 }
 END_TEST
 
@@ -119,6 +120,19 @@ START_TEST(what_has_no_end_is_refused)
 		"\\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]"
 		"\\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\" | toYAML }}",
 		"{{ define \"a\" }}{{ executeTemplate \"a\" }}{{ end }}{{ executeTemplate \"a\" }}",
+		"{{ sprig_repeat 100000000 \"abcdefgh\" }}",
+		"{{ sprig_until 1000000 | toJSON | len }}{{ sprig_until 1000000 | len }}",
+		"{{ $d := sprig_dict }}{{ $_ := sprig_set $d \"d\" $d }}{{ $d }}",
+		"{{ $d := sprig_dict }}{{ $_ := sprig_set $d \"d\" $d }}{{ toJSON $d }}",
+		"{{ $d := sprig_dict }}{{ $_ := sprig_set $d \"d\" $d }}{{ toYAML $d }}",
+		"{{ $d := sprig_dict }}{{ $_ := sprig_set $d \"d\" $d }}{{ toTOML $d }}",
+		"{{ $d := sprig_dict }}{{ $_ := sprig_set $d \"d\" $d }}{{ sprig_deepCopy $d }}",
+		"{{ $d := sprig_dict }}{{ $_ := sprig_set $d \"d\" $d }}{{ $e := sprig_dict }}"
+		"{{ $_ := sprig_set $e \"d\" $e }}{{ sprig_deepEqual $d $e }}",
+		"{{ $d := sprig_dict }}{{ $_ := sprig_set $d \"d\" $d }}{{ $e := sprig_dict }}"
+		"{{ $_ := sprig_set $e \"d\" $e }}{{ sprig_merge $d $e }}",
+		"{{ $l := sprig_list }}{{ range 100000 }}{{ $l = sprig_append $l . }}{{ end }}",
+		"{{ $l := sprig_list }}{{ range 100000 }}{{ $l = sprig_list $l }}{{ end }}{{ $l }}",
 		"{{ range 100000 }}{{ scratch.MapSet \"a\" (print .) (scratch.Get \"a\") }}{{ end "
 		"}}"
 		"{{ scratch.Get \"a\" }}",
