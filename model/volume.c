@@ -339,6 +339,15 @@ csi_plugin_needs_attach(const struct csi_plugin *plugin)
 	return false;
 }
 
+bool
+csi_plugin_lacks_controller(const struct csi_plugin *plugin)
+{
+	for (size_t i = 0; i < plugin->controllers.n; i++)
+		if (plugin->controllers.v[i].value.controller_info)
+			return false;
+	return plugin->controller_required;
+}
+
 void
 csi_plugin_count(struct csi_plugin *plugin)
 {

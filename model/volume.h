@@ -122,6 +122,9 @@ extern const struct type csi_plugin_stub_type;
  * controller_required. */
 void csi_plugin_count(struct csi_plugin *plugin);
 bool csi_plugin_needs_attach(const struct csi_plugin *plugin);
+/* Returns whether the plugin has a controller, none of which has answered yet, so that it is not
+ * known whether volumes must be attached. */
+bool csi_plugin_lacks_controller(const struct csi_plugin *plugin);
 
 /* Returns whether id is a name, or a name and an index (per_alloc): "data", "data[3]". */
 bool csi_volume_id_is_valid(const char *id);

@@ -96,7 +96,7 @@ get_need(struct local *l, struct csi_volume *vol, bool *ret_read_only)
 	(void)local_plugin_get(l, str(vol->plugin_id), &plugin);
 	if (plugin.nodes.n == 0 || !plugin.controller_required)
 		return NEED_NOTHING;
-	if (plugin.controllers.n == 0)
+	if (csi_plugin_lacks_controller(&plugin))
 		return NEED_CONTROLLER;
 	if (!csi_plugin_needs_attach(&plugin))
 		return NEED_NOTHING;

@@ -218,9 +218,7 @@ local_volume_refresh(struct local *l, struct csi_volume *vol)
 	vol->controllers_expected = plugin.controllers_expected;
 	vol->nodes_healthy = plugin.nodes_healthy;
 	vol->nodes_expected = plugin.nodes_expected;
-	/* Without a controller it is not known whether volumes must be attached. */
-	attaches = csi_plugin_needs_attach(&plugin) ||
-		   (plugin.controller_required && plugin.controllers.n == 0);
+	attaches = csi_plugin_needs_attach(&plugin) || csi_plugin_lacks_controller(&plugin);
 	vol->schedulable = *str(vol->external_id) && vol->nodes_healthy > 0 &&
 			   (!attaches || vol->controllers_healthy > 0);
 }

@@ -216,6 +216,18 @@ def test_a_volume_is_never_mounted_without_its_controller():
     case.equal(calls(), [attach("one", mode=SINGLE_NODE_WRITER), detach("one")])
 
 
+def test_a_controller_that_has_not_answered_since_the_agents_start_is_waited_for():
+    start_controller("GetPluginInfo=slow:3000")
+    node.kill("supervisor")
+    node.wait_ready()
+    case.until(lambda: halves()["NodesHealthy"] == 1, 30, "the node half")
+    node.register(job("user", "one"))
+    node.wait_running("user", seconds=60)
+    case.equal(calls(), [attach("one", mode=SINGLE_NODE_WRITER)])
+    node.purge("user")
+    free("one")
+
+
 def test_the_supervisor_dies_while_the_controller_is_called():
     start_controller("ControllerPublishVolume=slow:2000", "ControllerUnpublishVolume=slow:2000")
     node.register(job("user", "one"))
