@@ -4,7 +4,8 @@
 # for CSI_BAD_MOUNTER; also for a test of mount-helper
 CHECK_PACKAGES += bindfs
 
-CSI_BAD_OBJS := $(call objs,tests/peers/csi_bad.c tests/peers/csi_bad_expect.c contrib/csi-local/csl_grpc.c)
+CSI_BAD_OBJS := $(call objs,tests/peers/csi_bad.c tests/peers/csi_bad_answers.c tests/peers/csi_bad_behaviours.c \
+    tests/peers/csi_bad_expect.c contrib/csi-local/csl_grpc.c)
 
 $(BUILD)/tests/csi_bad: $(CSI_BAD_OBJS) $(LIBS_TREE)
 	@mkdir -p $(@D)

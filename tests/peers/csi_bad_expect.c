@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* csi_bad_expect.c: checks that requests have the secrets and mount options that the id of their
  * volume promises. Runs in: tests. */
-#include "tests/peers/csi_bad_expect.h"
-
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "proto/csi.pb-c.h"
+#include "tests/peers/csi_bad.h"
 
 /* The requests about a volume that have secrets. */
 static const struct {
