@@ -85,7 +85,8 @@ const struct behaviour *bad_find_behaviour(
 /*
  * Returns what is wrong with a request, in one sentence, or NULL. A request that has secrets must
  * have only key="secret of VOLUME"; a capability of a file system must have the type "storm" and
- * mount flags that end with "-VOLUME", of which NodeExpandVolume has none.
+ * mount flags that end with "-VOLUME", of which NodeExpandVolume has none. With attach=FILE a mount
+ * must have the context of its attachment.
  */
 const char *bad_check_request(
     const char *method, const char *volume, const uint8_t *data, size_t len);

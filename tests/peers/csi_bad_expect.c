@@ -60,6 +60,20 @@ check_secrets(const ProtobufCMessage *msg, const char *volume)
 	return why;
 }
 
+/* The context that ControllerPublishVolume has answered, with attach=FILE. */
+static const char *
+check_context(const ProtobufCMessage *msg, const char *volume)
+{
+	size_t n;
+	Csi__V1__StringEntry **context = find_field(msg, "publish_context", &n);
+	char promised[300];
+
+	(void)snprintf(promised, sizeof promised, "%s@bad-node", volume);
+	if (n == 1 && strcmp(context[0]->value, promised) == 0)
+		return NULL;
+	return "not the context of its attachment";
+}
+
 static bool
 ends_with(const char *text, const char *end)
 {
@@ -90,8 +104,12 @@ static const char *
 check_message(const char *method, const char *volume, const ProtobufCMessage *msg)
 {
 	static const char *const fields[] = { "volume_capability", "volume_capabilities" };
+	bool is_mount =
+	    strcmp(method, "NodeStageVolume") == 0 || strcmp(method, "NodePublishVolume") == 0;
 	const char *why = check_secrets(msg, volume);
 
+	if (!why && is_mount && bad.attach_log)
+		why = check_context(msg, volume);
 	for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++) {
 		size_t n;
 		Csi__V1__VolumeCapability **caps = find_field(msg, fields[f], &n);
