@@ -25,6 +25,7 @@ static const struct list {
 	{ "NAMESPACE", "/v1/namespaces", "Name", NULL, "Description", false },
 	{ "NODE", "/v1/nodes", "ID", "Name", "Status", true },
 	{ "PLUGIN", "/v1/plugins?type=csi", "ID", NULL, "Provider", false },
+	{ "VARIABLE", "/v1/vars", "Path", NULL, "Namespace", false },
 	{ "VOLUME", "/v1/volumes?type=csi", "ID", NULL, "PluginID", false },
 };
 

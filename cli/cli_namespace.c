@@ -11,7 +11,7 @@
 /* Lists of which all namespaces are shown. Other paths name one object, whose namespace is known or
  * is "default". */
 static const char *const lists[] = { "/v1/allocations", "/v1/deployments", "/v1/evaluations",
-	"/v1/event/stream", "/v1/jobs", "/v1/services", "/v1/volumes" };
+	"/v1/event/stream", "/v1/jobs", "/v1/services", "/v1/vars", "/v1/volumes" };
 
 void
 cli_namespace_init(struct cli *cli)
