@@ -98,6 +98,8 @@ json_t *api_body_object(struct api_req *req, struct err *e);
 /* Answers 200 with JSON; takes over the reference. NULL (jansson refuses text that is not UTF-8)
  * becomes a 500. */
 void api_reply_json(struct api_req *req, json_t *body);
+/* The same with another status. */
+void api_reply_json_status(struct api_req *req, int status, json_t *body);
 /* Answer 200 with an object of the model, or with JSON text, which is taken over. */
 void api_reply_model(struct api_req *req, const struct type *type, const void *obj);
 void api_reply_take(struct api_req *req, struct text *json);

@@ -171,6 +171,12 @@ api_model_flags(const struct api_req *req)
 void
 api_reply_json(struct api_req *req, json_t *body)
 {
+	api_reply_json_status(req, 200, body);
+}
+
+void
+api_reply_json_status(struct api_req *req, int status, json_t *body)
+{
 	const size_t layout = is_pretty(req) ? JSON_INDENT(4) : JSON_COMPACT;
 	char *text;
 
@@ -180,7 +186,7 @@ api_reply_json(struct api_req *req, json_t *body)
 	}
 	text = mem_need(json_text(body, layout));
 	json_decref(body);
-	set_whole_answer(req, 200, HTTP_TYPE_JSON, text, strlen(text));
+	set_whole_answer(req, status, HTTP_TYPE_JSON, text, strlen(text));
 }
 
 void

@@ -92,9 +92,15 @@ mapped_encode encode_plain, encode_job, encode_plan, encode_volumes;
 json_t *nomad_source_encode(const json_t *submission);
 void reply_submission(struct api_req *req, const void *body, size_t len);
 
-/* nomad_operator.c: variables, dispatched jobs, operator settings, the token of the request. */
-mapped_args variable_args, dispatch_args, autopilot_args, scheduler_args, rotate_args;
+/* nomad_variables.c */
+mapped_args variable_args, renew_args;
+bool renews_lock(const struct api_req *req);
 void reply_variable(struct api_req *req, const void *body, size_t len);
+void reply_variables(struct api_req *req, const void *body, size_t len);
+void reply_renewal(struct api_req *req, const void *body, size_t len);
+
+/* nomad_operator.c: dispatched jobs, operator settings, the token of the request. */
+mapped_args dispatch_args, autopilot_args, scheduler_args, rotate_args;
 void reply_autopilot(struct api_req *req, const void *body, size_t len);
 void reply_health(struct api_req *req, const void *body, size_t len);
 void reply_token(struct api_req *req, const void *body, size_t len);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_operator.c: paths of the API whose arguments or answers need conversion: variables,
- * dispatched jobs, operator settings, the token of the request. Runs in: supervisor. */
+/* nomad_operator.c: paths of the API whose arguments or answers need conversion: dispatched jobs,
+ * operator settings, the token of the request. Runs in: supervisor. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,61 +13,6 @@
 #include "supervisor/cluster/api/nomad_json.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/node/nomad.h"
-
-/* Variables. */
-
-int
-variable_args(struct api_req *req, json_t *args, struct err *e)
-{
-	const bool is_delete = strcmp(api_req_route(req)->method, "DELETE") == 0;
-	json_t *var = is_delete ? json_object() : json_copy(api_body_object(req, e));
-	uint64_t index = 0;
-	int cas = api_query_number(req, "cas", &index, e);
-
-	if (!var || cas < 0) {
-		json_decref(var);
-		return -EINVAL;
-	}
-	if (!is_delete && json_object_size(json_object_get(var, "Items")) == 0) {
-		json_decref(var);
-		return err_say(e, -EINVAL, "variable missing required Items object");
-	}
-	(void)json_object_set_new(var, "Path", json_string(api_param(req, 0)));
-	if (cas > 0)
-		(void)json_object_set_new(var, "ModifyIndex", json_integer((json_int_t)index));
-	(void)json_object_set_new(args, "Op",
-	    json_string(is_delete ? cas > 0 ? "delete-cas" : "delete"
-			: cas > 0 ? "cas"
-				  : "set"));
-	(void)json_object_set_new(args, "Var", var);
-	return 0;
-}
-
-/* Answers a write: 409 with the existing variable after a conflict, the written one, or nothing
- * after a deletion. */
-void
-reply_variable(struct api_req *req, const void *body, size_t len)
-{
-	const bool is_delete = strcmp(api_req_route(req)->method, "DELETE") == 0;
-	struct text conflict = { 0 }, output = { 0 };
-	struct api_meta meta = { 0 };
-	struct err e = { 0 };
-	int r = nomad_to_json(body, len, "Conflict", &conflict, &meta, &e);
-
-	if (r == 0 && !is_delete)
-		r = nomad_to_json(body, len, "Output", &output, &meta, &e) < 0 ? -EBADMSG : 0;
-	api_set_meta(req, &meta);
-	if (r < 0)
-		api_reply_error(req, 502, "%s", e.msg);
-	else if (r > 0)
-		api_reply_text(req, 409, "application/json", conflict.text, conflict.len);
-	else if (is_delete)
-		api_reply_text(req, 204, "application/json", "", 0);
-	else
-		api_reply_take(req, &output);
-	text_done(&conflict);
-	text_done(&output);
-}
 
 /* Jobs. */
 

@@ -94,6 +94,10 @@ reply_nothing(struct sup *sup, struct api_req *req)
 static const struct mapped list_host_volumes =
     RPC("HostVolume.List", .member = "Volumes", .args = host_list_args, .absent = reply_nothing);
 
+/* Locks, which servers have since 1.7. */
+static const struct mapped renew_lock =
+    RPC("Variables.RenewLock", .param = "Path", .args = renew_args, .reply = reply_renewal);
+
 static const struct mapped mappings[API_PATHS] = {
 #define API_PATH(http, pattern, durable, need, index, agent, server, ...) __VA_ARGS__,
 #include "supervisor/http/api_paths.def"

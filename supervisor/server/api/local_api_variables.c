@@ -6,21 +6,10 @@
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "supervisor/api/variable_operation.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/server/variable/local_leases.h"
-
-/* What a PUT does, by its query. */
-enum operation { SET, ACQUIRE, RENEW, RELEASE };
-
-static const struct {
-	const char *query;
-	enum operation operation;
-} lock_operations[] = {
-	{ "lock-acquire", ACQUIRE },
-	{ "lock-renew", RENEW },
-	{ "lock-release", RELEASE },
-};
 
 /* --- reading --- */
 
@@ -65,13 +54,9 @@ local_api_get_variable(struct sup *sup, struct api_req *req)
 static void
 reply_conflict(struct api_req *req, const struct variable *var)
 {
-	struct text json = { 0 };
-
 	if (var->modify_index)
 		api_set_meta(req, &(struct api_meta){ .index = var->modify_index });
-	model_to_text(&variable_type, var, api_model_flags(req), &json);
-	api_reply_text(req, 409, "application/json", json.text, json.len);
-	text_done(&json);
+	api_reply_json_status(req, 409, model_to_json(&variable_type, var, 0));
 }
 
 /* Answers with a variable that has nothing but its name: there is none, or its contents are not
@@ -297,51 +282,31 @@ release_lock(struct local *l, struct api_req *req, const struct variable *wanted
 
 /* --- requests --- */
 
-static int
-read_operation(const struct api_req *req, enum operation *ret, struct err *e)
-{
-	const char *cas = api_query(req, "cas");
-	unsigned n = 0;
-
-	*ret = SET;
-	for (size_t i = 0; i < ELEMENTSOF(lock_operations); i++) {
-		if (!api_query(req, lock_operations[i].query))
-			continue;
-		*ret = lock_operations[i].operation;
-		n++;
-	}
-	if (n > 1)
-		return err_say(e, -EINVAL, "multiple lock operations");
-	if (n == 1 && cas && *cas)
-		return err_say(e, -EINVAL, "cas cannot be combined with a lock operation");
-	return 0;
-}
-
 /* Every change of a variable begins here or in the next function. */
 void
 local_api_put_variable(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);
 	cleanup_done(variable) struct variable var;
-	enum operation operation;
+	enum variable_operation operation;
 	struct err e = { 0 };
 
 	variable_init(&var);
-	if (read_operation(req, &operation, &e) < 0 || read_variable(req, &var, &e) < 0) {
+	if (variable_operation_read(req, &operation, &e) < 0 || read_variable(req, &var, &e) < 0) {
 		api_reply_error(req, 400, "%s", e.msg);
 		return;
 	}
 	switch (operation) {
-	case SET:
+	case VARIABLE_SET:
 		set_variable(l, req, &var);
 		break;
-	case ACQUIRE:
+	case VARIABLE_LOCK_ACQUIRE:
 		acquire_lock(l, req, &var);
 		break;
-	case RENEW:
+	case VARIABLE_LOCK_RENEW:
 		renew_lock(l, req, &var);
 		break;
-	case RELEASE:
+	case VARIABLE_LOCK_RELEASE:
 		release_lock(l, req, &var);
 		break;
 	}

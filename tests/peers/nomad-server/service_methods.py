@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ServiceRegistration.*, Variables.* and Keyring.*: services of tasks, and variables and keys that tasks read."""
+import time
+import uuid
+
 from identity import DENIED, is_uuid
 from methods import Failure, method
 from node_methods import acl_resolves
@@ -108,6 +111,52 @@ def list_variables(ctx):
                  if ns == (args["Namespace"] or "default") and path.startswith(args["Prefix"])]
         return cluster.newest("variables"), {"Data": found or ([] if cluster.at_least(1, 7) else None)}
     return ctx.block(look)
+
+
+def lock_id(variable):
+    return ((variable or {}).get("Lock") or {}).get("ID")
+
+
+@method("Variables.Apply", "VariablesApplyRequest", "VariablesApplyResponse", auth=may_read_variables)
+def apply_variable(ctx):
+    cluster, op, var = ctx.cluster, ctx.args["Op"], ctx.args["Var"]
+    namespace = var["Namespace"] or ctx.args["Namespace"] or "default"
+    key = (namespace, var["Path"])
+    with cluster.changed:
+        old = cluster.variables.get(key)
+        named = {"Namespace": namespace, "Path": var["Path"]}
+        if op not in ("set", "cas", "delete", "delete-cas") and not (cluster.at_least(1, 7) and op in ("lock-acquire", "lock-release")):
+            raise Failure("unexpected VarOp received: %s" % op)
+        if op.endswith("cas") and (old["ModifyIndex"] if old else 0) != var["ModifyIndex"]:
+            return {"Op": op, "Result": "conflict", "Conflict": old or named, "Index": cluster.newest("variables")}
+        if op == "lock-release" and not lock_id(old):
+            raise Failure("variable doesn't hold a lock")
+        if lock_id(old) and lock_id(old) != lock_id(var):
+            return {"Op": op, "Result": "conflict", "Conflict": named, "Index": cluster.newest("variables")}
+        index = cluster.bump("variables")
+        if op.startswith("delete"):
+            cluster.variables.pop(key, None)
+            return {"Op": op, "Result": "ok", "Index": index}
+        made = {"CreateIndex": index, "CreateTime": time.time_ns(), **(old or {}), **named, "ModifyIndex": index, "ModifyTime": time.time_ns()}
+        if op == "lock-release":
+            made["Lock"] = None
+        else:
+            made["Items"] = var["Items"]
+        if op == "lock-acquire":
+            made["Lock"] = {"ID": lock_id(var) or str(uuid.uuid4()), "TTL": (var.get("Lock") or {}).get("TTL") or 15 * 10**9,
+                            "LockDelay": (var.get("Lock") or {}).get("LockDelay") or 15 * 10**9}
+        cluster.variables[key] = made
+        return {"Op": op, "Result": "ok", "Output": {**made, "Items": var["Items"]}, "Index": index}
+
+
+@method("Variables.RenewLock", "VariablesRenewLockRequest", "VariablesRenewLockResponse", since=(1, 7), auth=may_read_variables)
+def renew_lock(ctx):
+    found = ctx.cluster.variables.get((ctx.args["Namespace"] or "default", ctx.args["Path"]))
+    if not found:
+        raise Failure("RPC Error:: 404,variable doesn't exist")
+    if lock_id(found) != ctx.args["LockID"]:
+        raise Failure("RPC Error:: 409,attempting to modify locked variable")
+    return {"VarMeta": {**found, "Items": None}, "Index": found["ModifyIndex"]}
 
 
 @method("Keyring.ListPublic", "GenericRequest", "KeyringListPublicResponse", since=(1, 7))

@@ -87,6 +87,55 @@ def run(version):
         case.until(lambda: fds(node) <= before, 30, "their connections to be closed")
 
 
+def variables(version):
+    """Requests for variables go to the servers with the client's token; the times of a lock are texts here and numbers there."""
+    with cluster(version=version) as servers, node_of(servers) as node:
+        servers.wait_node()
+
+        def put(path, status=200, **body):
+            answer = node.request("PUT", "/v1/var/" + path, body)
+            case.equal(answer.status, status, answer.text)
+            return answer.json if status in (200, 409) else answer.text
+        made = put("a/b?namespace=default", Items={"k": "v", "empty": ""})
+        case.equal((made["Items"], made["Path"], "Lock" in made), ({"k": "v", "empty": ""}, "a/b", False))
+        case.equal(node.ask("/v1/var/a/b"), made)
+        answer = node.request("GET", "/v1/vars?prefix=a")
+        case.equal(answer.json, [{k: v for k, v in made.items() if k != "Items"}])
+        case.equal(node.ask("/v1/vars?prefix=z"), [])
+        node.refused(404, "variable not found", "GET", "/v1/var/none")
+        case.equal(put("a/b?cas=0", 409, Items={"k": "w"}), made)
+        case.equal(put("a/b?cas=%d" % made["ModifyIndex"], Items={"k": "w"})["Items"], {"k": "w"})
+        case.equal(node.request("DELETE", "/v1/var/a/b?cas=1").status, 409)
+        case.contains(put("a/b?lock-acquire&cas=1", 400), "cas cannot be combined")
+        case.contains(put("a/b?lock-acquire&lock-renew", 400), "multiple lock operations")
+        put("a/b?lock-acquire", 400, Lock={"TTL": "soon"})
+        if version.startswith("1.6"):
+            case.contains(put("a/b?lock-acquire", 500), "lock-acquire")
+            put("a/b?lock-renew", 500, Lock={"ID": "x"})
+        else:
+            held = put("a/b?lock-acquire", Items={"k": "w"}, Lock={"TTL": "20s", "LockDelay": "1m30s"})
+            key = held["Lock"]["ID"]
+            case.equal(servers.calls("Variables.Apply")[-1]["args"]["Var"]["Lock"], {"ID": "", "TTL": 20 * 10**9, "LockDelay": 90 * 10**9})
+            case.equal((held["Lock"], node.ask("/v1/vars")[0]["Lock"]), ({"ID": key, "TTL": "20s", "LockDelay": "1m30s"}, held["Lock"]))
+            case.equal(put("a/b", 409, Items={"k": "x"}), {"Namespace": "default", "Path": "a/b", "CreateIndex": 0, "CreateTime": 0,
+                                                           "ModifyIndex": 0, "ModifyTime": 0})
+            case.equal(put("a/b?lock-renew", Lock={"ID": key})["Lock"], held["Lock"])
+            node.refused(409, "locked variable", "PUT", "/v1/var/a/b?lock-renew", {"Lock": {"ID": "wrong"}})
+            node.refused(404, "doesn't exist", "PUT", "/v1/var/none?lock-renew", {"Lock": {"ID": "x"}})
+            case.equal("Lock" in put("a/b?lock-release", Lock={"ID": key}), False)
+            r = node.drover("var", "lock", "a/b", 'echo held; exit 3', code=3)
+            case.equal((r.out, "Lock" in node.ask("/v1/var/a/b")), ("held\n", False))
+        node.drover("var", "put", "-force", "cli", "k=v")
+        case.equal(node.drover("var", "get", "-item", "k", "cli").out, "v")
+        case.contains(node.drover("var", "put", "cli", "k=w", code=1).err, "its index is")
+        node.drover("var", "purge", "cli")
+        case.equal([v["Path"] for v in node.ask("/v1/vars")], ["a/b"])
+        case.equal(node.request("DELETE", "/v1/var/a/b").status, 204)
+        node.request("GET", "/v1/var/a/b")
+        case.equal({c["args"]["AuthToken"] for c in servers.calls("Variables.Apply")}, {""}, "tokens of requests without one")
+        case.contains(node.drover("var", "get", "-token", "11111111-1111-4111-8111-111111111111", "a/b", code=1).err, "Permission denied")
+
+
 def sources(version):
     """Servers have the values of variables encoded, as Nomad's agents send them."""
     with cluster(version=version) as servers, node_of(servers) as node:
@@ -156,6 +205,14 @@ def test_versions_and_their_tags_are_asked_of_the_servers():
         case.equal(servers.calls("Job.TagVersion")[-1]["args"]["Tag"], None)
         case.equal(node.ask("/v1/job/web/versions")["Versions"][0]["VersionTag"], None)
         node.refused(400, "diff_version", "GET", "/v1/job/web/versions?diff_version=x")
+
+
+def test_variables_of_servers_1_6():
+    variables("1.6.10")
+
+
+def test_variables_of_servers_2_0():
+    variables("2.0.5")
 
 
 def test_without_a_server_objects_of_this_node_are_shown():
