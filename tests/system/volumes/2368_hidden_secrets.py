@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# takes: 110
+# takes: 130
 """The whole life of a volume with secrets, at log level debug, with a plugin that says each request in its errors, and with a
-supervisor that is killed during each call: nothing that anybody can read has a secret, a mount flag or a publish context."""
+supervisor that is killed during each call: nothing that anybody can read has a secret, a mount flag or a publish context. The same for the
+items of variables."""
 import base64
 import glob
 import http.client
@@ -26,7 +27,7 @@ HIDDEN = "[REDACTED]"
 MODE = {"AccessMode": "multi-node-multi-writer", "AttachmentMode": "file-system"}
 PATHS = ("volumes?type=csi", "volume/csi/a", "volume/csi/a?refresh=true", "agent/volumes?namespace=*", "volume/csi/a/claims", "volume/csi/b",
          "plugins?type=csi", "plugin/csi/p", "allocations", "nodes", "jobs", "job/user", "job/user/allocations",
-         "job/user/evaluations", "evaluations", "agent/self", "agent/leaks", "metrics",
+         "job/user/evaluations", "evaluations", "vars", "vars?namespace=*&filter=Path!=%22%22", "agent/self", "agent/leaks", "metrics",
          "volumes/snapshot?plugin_id=p", "volumes/external?plugin_id=p")
 
 
@@ -252,6 +253,42 @@ def test_delete():
     node.do("DELETE", "/v1/volume/csi/b")
     case.until(lambda: node.ask("/v1/volumes", type="csi") == [], 20, "no volumes")
     look("at the end")
+
+
+def command(*words, code=0, stdin=None):
+    done = run_command(("var", *words), env={"DROVER_ADDR": "unix://" + node.socket_path}, stdin=stdin)
+    case.equal((done.code, search("drover var", (done.out + done.err).encode())), (code, []), done.err)
+
+
+def test_variables():
+    path, spec = "/v1/var/some/path", case.write(base + "/spec.json", json.dumps({"Path": "some/path", "Items": SECRETS}))
+    wrong = [{"Items": {"a": 982451653000017}}, {"Items": ["Zq7-pa"]}, {"Items": "Zq7-pa"}, {"Items": {"a": {"b": "Zq7-pa"}}},
+             {"Items": {"a": "Zq7-pa" * 20000}}, {"Items": SECRETS, "Lock": {"TTL": "1s"}}]
+    for body in wrong + [json.dumps(b).encode()[:-3] for b in wrong] + [json.dumps(wrong[3]).encode().replace(b"Zq7-pa", b"Zq7-pa\\u0000")]:
+        answer = node.request("PUT", path, body)
+        case.equal((answer.status, search("the answer", answer.body)), (400, []), answer.text)
+    for query in ("?lock-acquire&cas=0", "?cas=x", "?namespace=none", "?lock-release"):
+        answer = node.request("PUT", path + query, {"Items": SECRETS, "Lock": {"ID": "x"}})
+        case.equal((answer.status, search("the answer", answer.body)), (400, []), answer.text)
+    look("after requests for variables that are refused")
+    command("put", "-out", "none", "@" + spec)
+    command("put", "-out", "none", "@" + spec, code=1)  # the conflict's answer has them, and is not printed
+    command("put", "-out", "none", "some/path", "@" + spec, "more=@" + spec, code=1)
+    command("put", "-force", "-out", "none", "other", "-", stdin=json.dumps({"Items": SECRETS}).encode())
+    case.equal(node.ask(path)["Items"], SECRETS)
+    look("after variables were written")
+    command("lock", "-shell=false", "@" + spec, "/bin/true")
+    for _ in range(5):
+        thread = threading.Thread(target=quietly, args=(lambda: [node.request("PUT", "/v1/var/many/%d" % i, {"Items": SECRETS}) for i in range(200)],))
+        thread.start()
+        node.replace_supervisor()
+        thread.join()
+    case.equal(node.ask(path)["Items"], SECRETS)
+    look("after crashes while variables were written")
+    for found in node.ask("/v1/vars"):
+        case.equal(node.request("DELETE", "/v1/var/" + found["Path"]).status, 204)
+    look("after variables were deleted")
+    os.unlink(spec)
 
 
 def test_the_processes_that_have_secrets_leave_no_core():
