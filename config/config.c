@@ -478,8 +478,10 @@ static const struct config_attr acl_attrs[] = {
 	UNUSED_AS("policy_ttl", "has no effect: policies are kept as long as their token"),
 	UNUSED_AS("role_ttl", "has no effect: roles are kept as long as their token"),
 	UNUSED_AS("replication_token", "has no effect: tokens are kept by the servers"),
-	UNUSED_AS("token_max_expiration_ttl", "has no effect: tokens are kept by the servers"),
-	UNUSED_AS("token_min_expiration_ttl", "has no effect: tokens are kept by the servers"),
+	UNUSED_AS("token_max_expiration_ttl",
+	    "has no effect: it is 24 hours, and in a cluster the servers' own"),
+	UNUSED_AS("token_min_expiration_ttl",
+	    "has no effect: it is 1 minute, and in a cluster the servers' own"),
 	{ 0 },
 };
 

@@ -100,11 +100,6 @@ check_servers(const struct agent_config *config, struct config_sink *sink)
 		"key_file" };
 	char text[ERR_MSG_SIZE];
 
-	if (config->acl_enabled && config->n_servers == 0)
-		config_say(sink, true,
-		    "acl: enabled = true needs client { servers = […] }: tokens are checked by "
-		    "servers, and the embedded server has none; without servers the permissions of "
-		    "the control socket decide who has access");
 	for (int i = 0; i < CONFIG_TLS_FILES; i++) {
 		if (!config->tls_rpc || config->tls_files[i][0])
 			continue;

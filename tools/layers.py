@@ -35,7 +35,7 @@ LAYERS = (
     ("server", "cluster"),
 )
 # The rooms of the embedded server, lowest first; supervisor/server/ itself (local.c) puts them together.
-SERVER = ("base", "feed", "sign", "capacity", "job", "claim", "variable", "deploy", "place", "drive", "api")
+SERVER = ("base", "feed", "sign", "acl", "capacity", "job", "claim", "variable", "deploy", "place", "drive", "api")
 NOT_HTTP = ("node", "driver", "volume", "service", "alloc")
 
 

@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 6
+#define STORE_SCHEMA_VERSION 7
 /* "drvr": a file with another id was made by another program and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -47,5 +47,11 @@ static const char store_schema_6[] =
     "WITHOUT ROWID;"
     "CREATE TABLE variable(namespace TEXT NOT NULL, path TEXT NOT NULL, json TEXT NOT NULL, items "
     "BLOB, PRIMARY KEY(namespace, path));";
+
+static const char store_schema_7[] =
+    "CREATE TABLE acl_policy(name TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE acl_role(id TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE acl_token(accessor TEXT PRIMARY KEY, json TEXT NOT NULL, secret BLOB NOT NULL) "
+    "WITHOUT ROWID;";
 
 #endif

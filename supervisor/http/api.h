@@ -42,6 +42,8 @@ struct api_backend {
 	/* Checks the permission: calls api_serve() or answers, now or later. NULL: every client of
 	 * the control socket has full access. */
 	void (*admit)(struct sup *sup, struct api_req *req);
+	/* For api_permits(). NULL: everything is permitted. */
+	bool (*permits)(struct sup *sup, const struct api_req *req, int need, const char *ns);
 	/* Returns the sentence of a 501 for a path that is in no table. NULL, or a NULL result: the
 	 * answer is 404. */
 	const char *(*elsewhere)(const char *target);
@@ -65,6 +67,9 @@ const char *api_query_nth(const struct api_req *req, const char *name, unsigned 
 const char *api_header(const struct api_req *req, const char *name);
 /* The ACL token: of X-Nomad-Token, or else of "Authorization: Bearer". */
 const char *api_token(const struct api_req *req);
+/* Returns whether the request's token has a permission (enum acl_need) in a namespace; "*": any. */
+#define API_NEED_OF_PATH (-1) /* that of its path in api_paths.def */
+bool api_permits(const struct api_req *req, int need, const char *namespace);
 struct sup *api_req_sup(const struct api_req *req);
 /* Calls the route's handler: for the admit() callback. */
 void api_serve(struct api_req *req);

@@ -56,12 +56,15 @@ api_namespace(const struct api_req *req)
 	return namespace && *namespace ? namespace : "default";
 }
 
+/* Returns true if the request asks for objects of this namespace, and its token has the path's
+ * permission there. */
 static inline bool
 api_namespace_fits(const struct api_req *req, const char *namespace)
 {
 	const char *wanted = api_namespace(req);
 
-	return strcmp(wanted, "*") == 0 || strcmp(wanted, namespace) == 0;
+	return (strcmp(wanted, "*") == 0 || strcmp(wanted, namespace) == 0) &&
+	       api_permits(req, API_NEED_OF_PATH, namespace);
 }
 
 #endif

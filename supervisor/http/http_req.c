@@ -46,6 +46,14 @@ api_token(const struct api_req *req)
 	return !token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : token;
 }
 
+bool
+api_permits(const struct api_req *req, int need, const char *namespace)
+{
+	const struct api_backend *backend = req->sup->api->backend;
+
+	return !backend->permits || backend->permits(req->sup, req, need, namespace);
+}
+
 struct sup *
 api_req_sup(const struct api_req *req)
 {

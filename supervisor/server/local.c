@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "supervisor/server/acl/local_acl.h"
+#include "supervisor/server/acl/local_identity.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/api/local_gate.h"
 #include "supervisor/server/capacity/local_cores.h"
 #include "supervisor/server/capacity/local_ports.h"
 #include "supervisor/server/claim/local_attach.h"
@@ -41,6 +44,8 @@ static const struct {
 	{ local_event_streams_init, local_event_streams_free },
 	{ local_keys_init, local_keys_free },
 	{ local_signings_init, local_signings_free },
+	{ local_identities_init, local_identities_free },
+	{ local_acl_init, local_acl_free },
 	{ local_usage_init, local_usage_free },
 	{ local_cores_init, local_cores_free },
 	{ local_ports_init, local_ports_free },
@@ -70,10 +75,11 @@ load_parts(struct source *s, struct err *e)
 		return r;
 	local_changes_load(l);
 	if ((r = local_drain_load(l, e)) < 0 || (r = local_namespaces_load(l, e)) < 0 ||
-	    (r = local_keys_load(l, e)) < 0 || (r = local_jobs_load(l, e)) < 0 ||
-	    (r = local_deployments_load(l, e)) < 0 || (r = local_evals_load(l, e)) < 0 ||
-	    (r = local_allocs_load(l, e)) < 0 || (r = local_periodic_load(l, e)) < 0 ||
-	    (r = local_volumes_load(l, e)) < 0 || (r = local_variables_load(l, e)) < 0)
+	    (r = local_keys_load(l, e)) < 0 || (r = local_acl_load(l, e)) < 0 ||
+	    (r = local_jobs_load(l, e)) < 0 || (r = local_deployments_load(l, e)) < 0 ||
+	    (r = local_evals_load(l, e)) < 0 || (r = local_allocs_load(l, e)) < 0 ||
+	    (r = local_periodic_load(l, e)) < 0 || (r = local_volumes_load(l, e)) < 0 ||
+	    (r = local_variables_load(l, e)) < 0)
 		return r;
 	local_claims_load(l);
 	local_expand_resume(l);
@@ -126,6 +132,8 @@ local_free(struct source *s)
 static void
 on_request(struct sup *sup, struct api_req *req)
 {
+	if (!local_gate_admit(sup, req))
+		return;
 	local_pass_run(local_of_sup(sup));
 	api_serve(req);
 }
@@ -157,8 +165,10 @@ static const struct source_api local_api = {
 	.backend = { .index = get_index,
 	    .index_of = local_index_of,
 	    .admit = on_request,
+	    .permits = local_gate_permits,
 	    .elsewhere = local_elsewhere },
 	.handler = local_api_handler,
+	.shows = local_gate_shows,
 };
 
 struct source *

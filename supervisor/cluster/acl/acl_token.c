@@ -224,7 +224,7 @@ on_roles(struct sup *sup, void *arg, int r, const void *body, size_t len, const 
 	if (r == 0)
 		r = model_from_msgpack(&rpc_roles_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &bad);
 	for (size_t i = 0; r == 0 && i < rep.roles.n; i++) {
-		const struct acl_role *role = &rep.roles.v[i].value;
+		const struct rpc_role *role = &rep.roles.v[i].value;
 
 		for (size_t p = 0; r == 0 && p < role->policies.n; p++)
 			r = add_link(&k->names, str(role->policies.v[p].name), &bad);
@@ -236,7 +236,7 @@ on_roles(struct sup *sup, void *arg, int r, const void *body, size_t len, const 
 }
 
 static void
-take_token(struct acl_known *k, struct acl_token *token)
+take_token(struct acl_known *k, struct rpc_token *token)
 {
 	cleanup_done(rpc_roles_req) struct rpc_roles_req req = { 0 };
 	struct acl_rules all = { .management = true };

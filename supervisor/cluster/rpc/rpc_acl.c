@@ -4,20 +4,20 @@
 
 #include "supervisor/cluster/rpc/rpc_table.h"
 
-#define S acl_role_link
-static const struct field acl_role_link_fields[] = { F_STRING(id, "ID"), F_STRING(name, "Name") };
-MODEL_TYPE(acl_role_link, acl_role_link_fields, .name = "role");
+#define S rpc_role_link
+static const struct field rpc_role_link_fields[] = { F_STRING(id, "ID"), F_STRING(name, "Name") };
+MODEL_TYPE(rpc_role_link, rpc_role_link_fields, .name = "role");
 #undef S
 
-#define S acl_token
-static const struct field acl_token_fields[] = {
+#define S rpc_token
+static const struct field rpc_token_fields[] = {
 	F_STRING(accessor_id, "AccessorID"),
 	F_STRING(type, "Type"),
 	F_STRINGS(policies, "Policies"),
-	F_LIST(roles, "Roles", acl_role_link),
+	F_LIST(roles, "Roles", rpc_role_link),
 	F_TIME(expiration_time, "ExpirationTime"),
 };
-MODEL_TYPE(acl_token, acl_token_fields, .name = "token");
+MODEL_TYPE(rpc_token, rpc_token_fields, .name = "token");
 #undef S
 
 #define S acl_claims
@@ -30,7 +30,7 @@ MODEL_TYPE(acl_claims, acl_claims_fields, .name = "claims");
 
 #define S acl_identity
 static const struct field acl_identity_fields[] = {
-	F_POINTER(token, "ACLToken", acl_token),
+	F_POINTER(token, "ACLToken", rpc_token),
 	F_POINTER(claims, "Claims", acl_claims),
 };
 MODEL_TYPE(acl_identity, acl_identity_fields, .name = "identity");
@@ -52,19 +52,19 @@ static const struct field rpc_roles_req_fields[] = {
 MODEL_TYPE(rpc_roles_req, rpc_roles_req_fields, .name = "request");
 #undef S
 
-#define S acl_policy_link
-static const struct field acl_policy_link_fields[] = { F_STRING(name, "Name") };
-MODEL_TYPE(acl_policy_link, acl_policy_link_fields, .name = "policy");
+#define S rpc_policy_link
+static const struct field rpc_policy_link_fields[] = { F_STRING(name, "Name") };
+MODEL_TYPE(rpc_policy_link, rpc_policy_link_fields, .name = "policy");
 #undef S
 
-#define S acl_role
-static const struct field acl_role_fields[] = { F_LIST(policies, "Policies", acl_policy_link) };
-MODEL_TYPE(acl_role, acl_role_fields, .name = "role");
+#define S rpc_role
+static const struct field rpc_role_fields[] = { F_LIST(policies, "Policies", rpc_policy_link) };
+MODEL_TYPE(rpc_role, rpc_role_fields, .name = "role");
 #undef S
 
 #define S rpc_roles_rep
 static const struct field rpc_roles_rep_fields[] = {
-	F_MAP(roles, "ACLRoles", acl_role),
+	F_MAP(roles, "ACLRoles", rpc_role),
 	RPC_META,
 };
 MODEL_TYPE(rpc_roles_rep, rpc_roles_rep_fields, .name = "answer");
@@ -78,17 +78,17 @@ static const struct field rpc_policies_req_fields[] = {
 MODEL_TYPE(rpc_policies_req, rpc_policies_req_fields, .name = "request");
 #undef S
 
-#define S acl_policy
-static const struct field acl_policy_fields[] = {
+#define S rpc_policy
+static const struct field rpc_policy_fields[] = {
 	F_STRING(name, "Name"),
 	F_STRING(rules, "Rules"),
 };
-MODEL_TYPE(acl_policy, acl_policy_fields, .name = "policy");
+MODEL_TYPE(rpc_policy, rpc_policy_fields, .name = "policy");
 #undef S
 
 #define S rpc_policies_rep
 static const struct field rpc_policies_rep_fields[] = {
-	F_MAP(policies, "Policies", acl_policy),
+	F_MAP(policies, "Policies", rpc_policy),
 	RPC_META,
 };
 MODEL_TYPE(rpc_policies_rep, rpc_policies_rep_fields, .name = "answer");

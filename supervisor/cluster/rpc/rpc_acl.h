@@ -8,15 +8,15 @@
 
 #include "supervisor/cluster/rpc/rpc.h"
 
-struct acl_role_link {
+struct rpc_role_link {
 	char *id, *name;
 };
 
-struct acl_token {
+struct rpc_token {
 	char *accessor_id;
 	char *type; /* "client" or "management" */
 	struct strings policies;
-	MODEL_LIST(struct acl_role_link) roles;
+	MODEL_LIST(struct rpc_role_link) roles;
 	int64_t expiration_time; /* 0: never */
 };
 
@@ -27,7 +27,7 @@ struct acl_claims {
 
 /* The identity of a request: one of these two; neither for a node. */
 struct acl_identity {
-	struct acl_token *token;
+	struct rpc_token *token;
 	struct acl_claims *claims;
 };
 
@@ -43,16 +43,16 @@ struct rpc_roles_req {
 	struct rpc_query query;
 };
 
-struct acl_policy_link {
+struct rpc_policy_link {
 	char *name;
 };
 
-struct acl_role {
-	MODEL_LIST(struct acl_policy_link) policies;
+struct rpc_role {
+	MODEL_LIST(struct rpc_policy_link) policies;
 };
 
 struct rpc_roles_rep {
-	MODEL_MAP(struct acl_role) roles;
+	MODEL_MAP(struct rpc_role) roles;
 	struct rpc_meta meta;
 };
 
@@ -62,12 +62,12 @@ struct rpc_policies_req {
 	struct rpc_query query;
 };
 
-struct acl_policy {
+struct rpc_policy {
 	char *name, *rules; /* HCL */
 };
 
 struct rpc_policies_rep {
-	MODEL_MAP(struct acl_policy) policies;
+	MODEL_MAP(struct rpc_policy) policies;
 	struct rpc_meta meta;
 };
 
@@ -76,17 +76,17 @@ struct rpc_caller {
 	char *auth_token, *namespace, *alloc_id, *task;
 };
 
-MODEL_DECLARE(acl_role_link);
-MODEL_DECLARE(acl_token);
+MODEL_DECLARE(rpc_role_link);
+MODEL_DECLARE(rpc_token);
 MODEL_DECLARE(acl_claims);
 MODEL_DECLARE(acl_identity);
 MODEL_DECLARE(rpc_who_rep);
 MODEL_DECLARE(rpc_roles_req);
-MODEL_DECLARE(acl_policy_link);
-MODEL_DECLARE(acl_role);
+MODEL_DECLARE(rpc_policy_link);
+MODEL_DECLARE(rpc_role);
 MODEL_DECLARE(rpc_roles_rep);
 MODEL_DECLARE(rpc_policies_req);
-MODEL_DECLARE(acl_policy);
+MODEL_DECLARE(rpc_policy);
 MODEL_DECLARE(rpc_policies_rep);
 MODEL_DECLARE(rpc_caller);
 

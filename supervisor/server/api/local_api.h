@@ -28,7 +28,8 @@ struct local_job *local_api_find_job(struct sup *sup, struct api_req *req);
 /* Checks whether the embedded server can run the job. Returns 0, or -EINVAL with the faults. */
 int local_api_check_job(struct local *l, const struct job *job, struct err *e);
 /* Reads the body's job into *ret (initialised), completes and checks it. *warn gets its parts that
- * have no effect, *faults why it is refused. Returns 0, or -errno with faults. */
+ * have no effect, *faults why it is refused. Returns 0, or -errno with faults: -EPERM if the token
+ * does not permit it. */
 int local_api_read_job(struct sup *sup, struct api_req *req, struct job *ret, struct problems *warn,
     struct problems *faults);
 /* Registers *job, a changed copy of one of its versions (checked; emptied), and answers. */
@@ -72,7 +73,8 @@ void local_api_reply_volume(struct sup *sup, struct api_req *req, struct local_v
 /* As it, for several: appends a volume to the list; answers with the list and takes it over. */
 void local_api_append_volume(struct local *l, json_t *list, struct local_volume *lv);
 void local_api_reply_volumes(struct api_req *req, json_t *list);
-/* Returns the status for a negative errno: 400, 404, 409 or 500. */
+/* Returns the status for a negative errno: 400, 403 (-EPERM: the token does not permit it), 404,
+ * 409 or 500. */
 int local_api_volume_status(int r);
 
 /* local_api_controller.c */

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/api/local_gate.h"
 #include "supervisor/server/place/local_reconcile.h"
 
 /* Compares the job with its allocs. With ForceReschedule, allocs that ended by themselves are
@@ -47,13 +48,15 @@ local_api_validate_job(struct sup *sup, struct api_req *req)
 	struct err e = { 0 };
 	const json_t *body = api_body(req, &e);
 	json_t *list = json_null();
+	int r;
 
 	job_init(&job);
 	if (!json_is_object(json_object_get(body, "Job"))) {
 		api_reply_error(req, 400, "%s", body ? "the body has no object Job" : e.msg);
 		return;
 	}
-	if (local_api_read_job(sup, req, &job, &warn, &faults) < 0)
+	r = local_api_read_job(sup, req, &job, &warn, &faults);
+	if (r < 0)
 		list = json_array();
 	for (size_t i = 0; i < faults.list.n; i++)
 		(void)json_array_append_new(list, json_string(faults.list.v[i]));
@@ -61,6 +64,11 @@ local_api_validate_job(struct sup *sup, struct api_req *req)
 	text = problems_text(&faults);
 	problems_done(&warn);
 	problems_done(&faults);
+	if (r == -EPERM) {
+		json_decref(list);
+		local_gate_refuse(sup, req);
+		return;
+	}
 	api_reply_json(req, json_pack("{s:b, s:o, s:s, s:s}", "DriverConfigValidated", 1,
 				"ValidationErrors", list, "Error", text, "Warnings", warnings));
 }

@@ -84,6 +84,24 @@ index_of_keys(struct sup *sup, const struct api_req *req)
 }
 
 static uint64_t
+index_of_policies(struct sup *sup, const struct api_req *req)
+{
+	return of_kind(sup, LOCAL_ACL_POLICIES);
+}
+
+static uint64_t
+index_of_roles(struct sup *sup, const struct api_req *req)
+{
+	return of_kind(sup, LOCAL_ACL_ROLES);
+}
+
+static uint64_t
+index_of_tokens(struct sup *sup, const struct api_req *req)
+{
+	return of_kind(sup, LOCAL_ACL_TOKENS);
+}
+
+static uint64_t
 index_of_evals(struct sup *sup, const struct api_req *req)
 {
 	return of_kind(sup, LOCAL_EVALS);

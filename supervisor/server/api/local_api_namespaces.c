@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "supervisor/acl/acl_rules.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/local_job_view.h"
 #include "supervisor/server/job/local_namespaces.h"
@@ -22,7 +23,8 @@ local_api_list_namespaces(struct sup *sup, struct api_req *req)
 
 	api_list_begin_named(&list, req);
 	for (size_t i = 0; i < n; i++)
-		if (api_prefix_fits(req, all[i]->name))
+		if (api_prefix_fits(req, all[i]->name) &&
+		    api_permits(req, ACL_NAMESPACE, all[i]->name))
 			api_list_add(&list, &namespace_type, &local_namespace_of(all[i])->ns);
 	api_list_reply(&list, req);
 }

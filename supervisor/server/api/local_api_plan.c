@@ -214,10 +214,12 @@ local_api_plan_job(struct sup *sup, struct api_req *req)
 	struct problems warn = { 0 }, faults = { 0 };
 	cleanup_free char *warnings = NULL;
 	cleanup_done(job) struct job job;
+	int r;
 
 	job_init(&job);
-	if (local_api_read_job(sup, req, &job, &warn, &faults) < 0) {
-		api_reply_problems(req, 400, &faults);
+	r = local_api_read_job(sup, req, &job, &warn, &faults);
+	if (r < 0) {
+		api_reply_problems(req, r == -EPERM ? 403 : 400, &faults);
 	} else {
 		warnings = problems_text(&warn);
 		plan_job(sup, req, &job, warnings);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "supervisor/acl/acl_rules.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/volume/capability_gate.h"
@@ -105,7 +106,7 @@ reply_plugin(struct sup *sup, struct api_req *req, const struct capacity_found *
 		if (strcmp(plugin_id(p), plugin.id) != 0)
 			continue;
 		fill_instance(sup, p, list_add(csi_instance, &plugin.instances));
-		if (sa)
+		if (sa && api_permits(req, ACL_READ_JOB, str(sa->a.namespace)))
 			local_api_fill_stub(list_add(alloc, &plugin.allocations), sa);
 	}
 	if (found && found->capacity) {

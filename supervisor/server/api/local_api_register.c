@@ -10,7 +10,9 @@
 #include "model/engine/text.h"
 #include "model/job_submission.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/acl/acl_rules.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/api/local_gate.h"
 #include "supervisor/server/capacity/local_ports.h"
 #include "supervisor/server/drive/local_register.h"
 #include "supervisor/server/job/job_children.h"
@@ -153,6 +155,8 @@ decode_job(
 		return r;
 	if (namespace && *namespace && !ret->namespace)
 		str_set(&ret->namespace, namespace);
+	if (!api_permits(req, API_NEED_OF_PATH, *str(ret->namespace) ? ret->namespace : "default"))
+		return err_say(e, -EPERM, "Permission denied");
 	if (id && strcmp(id, str(ret->id)) != 0)
 		return err_say(e, -EINVAL, "Job ID \"%.140s\" does not match the id in the path",
 		    str(ret->id));
@@ -170,12 +174,13 @@ local_api_read_job(struct sup *sup, struct api_req *req, struct job *ret, struct
     struct problems *faults)
 {
 	struct err e = { 0 };
+	int r = decode_job(sup, req, ret, warn, &e);
 
-	if (decode_job(sup, req, ret, warn, &e) < 0)
+	if (r < 0)
 		model_problem(faults, "%s", e.msg);
 	else
 		find_faults(local_of_sup(sup), ret, faults);
-	return faults->list.n ? -EINVAL : 0;
+	return r == -EPERM ? r : faults->list.n ? -EINVAL : 0;
 }
 
 int
@@ -294,6 +299,34 @@ read_options(struct local *l, struct api_req *req, struct job *job, struct probl
 	return local_api_check_job(l, job, e);
 }
 
+/* Checks the token's permission for what the job uses beside its namespace: volumes and plugins. */
+static int
+check_permissions(struct api_req *req, const struct job *job, struct err *e)
+{
+	for (size_t i = 0; i < job->task_groups.n; i++) {
+		const struct task_group *g = &job->task_groups.v[i];
+		bool permitted = true;
+
+		for (size_t k = 0; k < g->volumes.n; k++) {
+			const struct volume_request *vr = &g->volumes.v[k].value;
+
+			permitted &= vr->type == VOLUME_CSI
+					 ? api_permits(req, ACL_MOUNT_VOLUME, job->namespace)
+					 : local_gate_permits_host_volume(
+					       req, str(vr->source), !vr->read_only);
+		}
+		for (size_t k = 0; k < g->tasks.n; k++)
+			permitted &= !g->tasks.v[k].csi_plugin ||
+				     api_permits(req, ACL_REGISTER_PLUGIN, job->namespace);
+		if (!permitted)
+			return err_say(e, -EPERM,
+			    "Permission denied: the token permits neither the volumes nor the "
+			    "plugin of group \"%.140s\"",
+			    str(g->name));
+	}
+	return 0;
+}
+
 void
 local_api_register_job(struct sup *sup, struct api_req *req)
 {
@@ -310,14 +343,16 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 	job_submission_init(&submission);
 	r = local_api_read_job(sup, req, &job, &warn, &faults);
 	if (r == 0)
+		r = check_permissions(req, &job, &e);
+	if (r == 0)
 		r = read_options(l, req, &job, &warn, &priority, &e);
 	if (r == 0)
 		r = read_submission(req, &submission, &warn, &e);
 	warnings = problems_text(&warn);
 	if (faults.list.n > 0)
-		api_reply_problems(req, 400, &faults);
+		api_reply_problems(req, r == -EPERM ? 403 : 400, &faults);
 	else if (r < 0)
-		api_reply_error(req, r == -EEXIST ? 409 : 400, "%s", e.msg);
+		api_reply_error(req, r == -EPERM ? 403 : r == -EEXIST ? 409 : 400, "%s", e.msg);
 	else
 		put_job(sup, req, &job, &submission, "job-register", priority, warnings);
 	problems_done(&warn);

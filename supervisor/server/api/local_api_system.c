@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
+#include "supervisor/acl/acl_rules.h"
 #include "supervisor/http/api_router.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/api/local_gate.h"
 #include "supervisor/server/deploy/local_deployment.h"
 #include "supervisor/server/drive/local_age.h"
 #include "supervisor/volume/plugins.h"
@@ -19,6 +22,7 @@
 struct search {
 	const char *prefix;
 	const struct api_req *req;
+	enum acl_need need;
 	json_t *found; /* the matches of one context */
 	bool more;
 };
@@ -28,7 +32,8 @@ static void
 add_match(struct search *s, const char *id, const char *namespace)
 {
 	if (strncmp(id, s->prefix, strlen(s->prefix)) != 0 ||
-	    (namespace && !api_namespace_fits(s->req, namespace)))
+	    (namespace && !(api_namespace_fits(s->req, namespace) &&
+			      api_permits(s->req, s->need, namespace))))
 		return;
 	if (json_array_size(s->found) < MATCHES_MAX)
 		(void)json_array_append_new(s->found, json_string(id));
@@ -129,16 +134,27 @@ search_variables(struct sup *sup, struct search *s)
 static const struct {
 	const char *name;
 	void (*search)(struct sup *sup, struct search *s);
+	enum acl_need need;
 } contexts[] = {
-	{ "allocs", search_allocs },
-	{ "deployment", search_deployments },
-	{ "evals", search_evals },
-	{ "jobs", search_jobs },
-	{ "nodes", search_nodes },
-	{ "plugins", search_plugins },
-	{ "vars", search_variables },
-	{ "volumes", search_volumes },
+	{ "allocs", search_allocs, ACL_READ_JOB },
+	{ "deployment", search_deployments, ACL_READ_JOB },
+	{ "evals", search_evals, ACL_READ_JOB },
+	{ "jobs", search_jobs, ACL_READ_JOB },
+	{ "nodes", search_nodes, ACL_NODE_READ },
+	{ "plugins", search_plugins, ACL_PLUGIN_LIST },
+	{ "vars", search_variables, ACL_MANAGEMENT },
+	{ "volumes", search_volumes, ACL_LIST_VOLUMES },
 };
+
+/* Returns whether the request names a context that its token may not search. */
+static bool
+is_refused(const struct api_req *req, const char *wanted)
+{
+	for (size_t i = 0; i < ELEMENTSOF(contexts); i++)
+		if (strcmp(wanted, contexts[i].name) == 0)
+			return !api_permits(req, contexts[i].need, api_namespace(req));
+	return false;
+}
 
 /* Answers with the ids that have a prefix, of one kind or of all, at most MATCHES_MAX of each. */
 void
@@ -155,14 +171,21 @@ local_api_search(struct sup *sup, struct api_req *req)
 		api_reply_error(req, 400, "%s", body ? "the body has no text Prefix" : e.msg);
 		return;
 	}
+	if (is_refused(req, wanted)) {
+		local_gate_refuse(sup, req);
+		return;
+	}
 	matches = json_object();
 	truncations = json_object();
 	for (size_t i = 0; i < ELEMENTSOF(contexts); i++) {
-		struct search s = { .prefix = prefix, .req = req, .found = json_array() };
+		struct search s = { .prefix = prefix,
+			.req = req,
+			.need = contexts[i].need,
+			.found = json_array() };
 		bool is_wanted = all || strcmp(wanted, contexts[i].name) == 0;
 
 		known |= is_wanted;
-		if (is_wanted)
+		if (is_wanted && api_permits(req, s.need, api_namespace(req)))
 			contexts[i].search(sup, &s);
 		(void)json_object_set_new(
 		    truncations, contexts[i].name, json_boolean(is_wanted && s.more));
@@ -239,9 +262,12 @@ local_api_no_pools(struct sup *sup, struct api_req *req)
 /* Reasons for the 501 of paths that only servers answer. They are not a column of api_paths.def,
  * because one reason covers many paths, including those that later servers add. */
 static const struct api_absent absent[] = {
-	{ "/v1/acl/*",
-	    "there are no ACLs: this agent works alone, and anyone who can open its socket has "
-	    "full access" },
+	{ "/v1/acl/auth-method*", "auth methods are not supported: make tokens instead" },
+	{ "/v1/acl/binding-rule*", "binding rules are not supported: give roles to tokens" },
+	{ "/v1/acl/login", "auth methods are not supported: make tokens instead" },
+	{ "/v1/acl/oidc/*", "auth methods are not supported: make tokens instead" },
+	{ "/v1/acl/identity/*", "this is the only node: no other needs an introduction" },
+	{ "/v1/acl/token/onetime*", "one-time tokens are not supported: there is no web page" },
 	{ "/v1/agent/*", "this agent works alone: it has no servers and knows no other agents" },
 	{ "/v1/client/allocation/*/pause", "schedules of tasks are not supported" },
 	{ "/v1/client/allocation/*/snapshot",

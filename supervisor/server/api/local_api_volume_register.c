@@ -55,6 +55,8 @@ local_api_read_volume(struct api_req *req, size_t i, struct csi_volume *ret, str
 		str_set(&ret->id, id);
 	if (!ret->namespace)
 		str_set(&ret->namespace, api_namespace(req));
+	if (!api_permits(req, API_NEED_OF_PATH, ret->namespace))
+		return err_say(e, -EPERM, "Permission denied");
 	model_defaults(&csi_volume_type, ret);
 	if (id && strcmp(id, ret->id) != 0)
 		return err_say(

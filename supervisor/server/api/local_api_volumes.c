@@ -176,6 +176,8 @@ local_api_volume_status(int r)
 	case -EINVAL:
 	case -EOPNOTSUPP:
 		return 400;
+	case -EPERM:
+		return 403;
 	case -ENOENT:
 		return 404;
 	case -EEXIST:

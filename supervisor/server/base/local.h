@@ -5,10 +5,11 @@
  * row, written at the end of the turn. Runs in: supervisor.
  *
  * Its rooms, each of which knows only those before it: base, feed (the changes, for requests that
- * wait and for followers of events), sign (keys, tokens of tasks), capacity (what allocs use of the
- * node), job (the books: jobs, slots, allocs, evaluations), claim (volumes, services), variable,
- * deploy (deployments and their rules), place (decides about slots, places allocs), drive (actions
- * that start by themselves, and the pass), api.
+ * wait and for followers of events), sign (keys, tokens of tasks), acl (policies, tokens, and who
+ * sends a request), capacity (what allocs use of the node), job (the books: jobs, slots, allocs,
+ * evaluations), claim (volumes, services), variable, deploy (deployments and their rules), place
+ * (decides about slots, places allocs), drive (actions that start by themselves, and the pass),
+ * api.
  */
 #ifndef DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
 #define DROVER_SUPERVISOR_SERVER_BASE_LOCAL_H
@@ -32,6 +33,9 @@ struct local {
 	/* sign/ */
 	struct local_keys *keys;
 	struct local_signings *signings;
+	/* acl/ */
+	struct local_acl *acl;
+	struct local_identities *identities;
 	/* capacity/ */
 	struct local_used *used;
 	struct local_cores *cores;

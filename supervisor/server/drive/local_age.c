@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_age.c: forgets, after eval_gc_threshold, allocs that were replaced and evaluations without
- * allocs, and replaces keys. Jobs: local_family.c. Runs in: supervisor. */
+ * allocs, replaces keys and deletes expired ACL tokens. Jobs: local_family.c. Runs in: supervisor.
+ */
 #include "supervisor/server/drive/local_age.h"
 
 #include "common/clock.h"
 #include "common/duration.h"
 #include "supervisor/core/sup_timer.h"
+#include "supervisor/server/acl/local_acl.h"
 #include "supervisor/server/job/local_allocs.h"
 #include "supervisor/server/job/local_evals.h"
 #include "supervisor/server/job/local_job.h"
 #include "supervisor/server/sign/local_keys.h"
 
-#define COLLECT_USEC 1000000 /* between two looks at jobs that are being purged */
+#define COLLECT_USEC  1000000           /* between two looks at jobs that are being purged */
+#define TOKEN_KEEP_NS (3600 * NS_PER_S) /* expired tokens are listed for so long */
 
 /* Returns when the oldest alloc was made that has not ended; INT64_MAX: all have. */
 static int64_t
@@ -41,6 +44,7 @@ forget_old(void *arg)
 	local_allocs_forget(l, before_ns);
 	local_evals_forget(l, before_ns);
 	local_keys_age(l, oldest_alive_ns(l));
+	local_tokens_age(l, clock_real_ns() - TOKEN_KEEP_NS);
 	local_age_start(l);
 }
 

@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/mem.h"
+#include "supervisor/acl/acl_rules.h"
 #include "supervisor/http/api_list.h"
 #include "supervisor/http/api.h"
 #include "supervisor/http/api_router.h"
@@ -71,6 +72,30 @@ topic_fits(const struct topic *topic, const struct event_head *h)
 	return false;
 }
 
+/* Returns the permission that a topic needs: management for those that are not here. */
+static enum acl_need
+need_of_topic(const char *name)
+{
+	static const struct {
+		const char *topic;
+		enum acl_need need;
+	} needs[] = {
+		{ "Deployment", ACL_READ_JOB },
+		{ "Evaluation", ACL_READ_JOB },
+		{ "Allocation", ACL_READ_JOB },
+		{ "Job", ACL_READ_JOB },
+		{ "Service", ACL_READ_JOB },
+		{ "CSIVolume", ACL_READ_VOLUME },
+		{ "CSIPlugin", ACL_READ_JOB },
+		{ "Node", ACL_NODE_READ },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(needs); i++)
+		if (strcmp(needs[i].topic, name) == 0)
+			return needs[i].need;
+	return ACL_MANAGEMENT;
+}
+
 static bool
 is_wanted(const struct events *ev, const struct local_news *n)
 {
@@ -80,9 +105,11 @@ is_wanted(const struct events *ev, const struct local_news *n)
 	if (h.namespace && strcmp(ev->namespace, "*") != 0 &&
 	    strcmp(ev->namespace, h.namespace) != 0)
 		return false;
+	/* Checked for each event, because the token may lose its permission. */
 	for (size_t i = 0; i < ev->n_topics; i++)
 		if (topic_fits(&ev->topics[i], &h))
-			return true;
+			return api_permits(ev->base.req, need_of_topic(h.topic),
+			    h.namespace ?: api_namespace(ev->base.req));
 	return false;
 }
 
@@ -231,6 +258,9 @@ read_query(struct events *ev, const struct api_req *req, struct err *e)
 	if (r == 0 && ev->n_topics == 0)
 		r = add_topic(ev, "*", e);
 	str_set(&ev->namespace, api_namespace(req));
+	for (size_t i = 0; i < ev->n_topics && r == 0; i++)
+		if (!api_permits(req, need_of_topic(ev->topics[i].name), ev->namespace))
+			r = err_say(e, -EACCES, "Permission denied");
 	return r;
 }
 
@@ -254,7 +284,7 @@ local_api_stream_events(struct sup *sup, struct api_req *req)
 			(void)err_set(&e, r, "set the timer of the event stream");
 	}
 	if (r < 0) {
-		api_reply_error(req, r == -EINVAL ? 400 : 500, "%s", e.msg);
+		api_reply_error(req, r == -EINVAL ? 400 : r == -EACCES ? 403 : 500, "%s", e.msg);
 		on_done(&ev->base);
 		return;
 	}

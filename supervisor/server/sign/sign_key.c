@@ -208,3 +208,24 @@ sign_key_token(const struct sign_key *key, const char *id, const json_t *claims)
 	(void)put_part(at, signature, n);
 	return token;
 }
+
+bool
+sign_key_verify(const struct sign_key *key, const char *text, size_t len, const uint8_t *signature,
+    size_t signature_len)
+{
+	struct sha256_ctx hash;
+	mpz_t number;
+	bool valid;
+
+	if (key->algorithm == SIGN_EDDSA)
+		return signature_len == ED25519_SIGNATURE_SIZE &&
+		       ed25519_sha512_verify(key->public, len, (const uint8_t *)text, signature);
+	if (signature_len != RSA_BYTES)
+		return false;
+	sha256_init(&hash);
+	sha256_update(&hash, len, (const uint8_t *)text);
+	nettle_mpz_init_set_str_256_u(number, signature_len, signature);
+	valid = rsa_sha256_verify(&key->rsa_public, &hash, number);
+	mpz_clear(number);
+	return valid;
+}

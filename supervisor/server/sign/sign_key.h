@@ -10,6 +10,7 @@
 #define DROVER_SUPERVISOR_SERVER_SIGN_SIGN_KEY_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,5 +37,9 @@ json_t *sign_key_public(const struct sign_key *key, const char *id);
 /* Returns the token with these claims in its compact form, which names the key by its id. The
  * caller frees it. */
 char *sign_key_token(const struct sign_key *key, const char *id, const json_t *claims);
+
+/* Returns whether this pair made the signature of len bytes. */
+bool sign_key_verify(const struct sign_key *key, const char *text, size_t len,
+    const uint8_t *signature, size_t signature_len);
 
 #endif

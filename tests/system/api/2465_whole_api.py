@@ -280,7 +280,6 @@ def test_paths_that_drover_does_not_implement_say_so():
     me = node.ask("/v1/nodes")[0]["ID"]
     alloc = node.wait_running("web")[0]["ID"]
     for method, path, part in (
-            ("GET", "/v1/acl/tokens", "no ACLs"), ("POST", "/v1/acl/bootstrap", "no ACLs"),
             ("GET", "/v1/agent/members", "works alone"), ("PUT", "/v1/agent/join", "works alone"),
             ("GET", "/v1/status/leader", "no servers"), ("GET", "/v1/status/peers", "no servers"),
             ("GET", "/v1/operator/raft/configuration", "no servers"), ("GET", "/v1/operator/scheduler/configuration", "alone"),
@@ -293,6 +292,8 @@ def test_paths_that_drover_does_not_implement_say_so():
             ("PUT", "/v1/volume/host/create", "configuration")):
         answer = node.request(method, path, {} if method != "GET" else None)
         case.equal((answer.status, part in answer.text), (501, True), path + ": " + answer.text)
+    for method, path in (("GET", "/v1/acl/tokens"), ("POST", "/v1/acl/bootstrap")):
+        node.refused(400, "ACL support disabled", method, path)
     for path in ("/v1/nothing", "/v1/variable", "/v1/node/%s/nothing" % me):
         node.refused(404, "resource not found", "GET", path)
     node.refused(404, "job not found", "GET", "/v1/job/web/nothing")  # it could be the id of a job

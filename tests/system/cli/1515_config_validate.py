@@ -43,11 +43,9 @@ def test_every_error_is_shown_with_its_line():
 def test_files_and_directories_are_merged():
     """A contradiction between two files is an error of the whole; the files of a directory are read in the order of their names."""
     base = case.directory()
-    write(base, "20.hcl", 'acl { enabled = true }\n')
-    r = validate(base)
-    case.equal(r.code, 1)
-    case.contains(r.err, "acl: enabled = true needs client { servers")
-    write(base, "10.json", json.dumps({"client": {"servers": ["192.0.2.1"]}}))
+    write(base, "20.hcl", 'client { drain_on_shutdown { } }\n')
+    case.contains(validate(base).err, "drain_on_shutdown")
+    write(base, "10.json", json.dumps({"leave_on_terminate": True}))
     write(base, ".hidden.hcl", "this is not read\n")
     write(base, "other.txt", "this is not read\n")
     r = validate(base)

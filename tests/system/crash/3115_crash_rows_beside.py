@@ -7,11 +7,14 @@ import base64
 import datetime
 import json
 import os
+import re
 import time
 
 from lib import case
 from lib.crash_walk import OF_3115, S, events, finish, kinds, page, reached, starts, wait_status, walk
-from lib import api, binary, cluster, crash, nomad_server
+from lib import agent, api, binary, cluster, crash, nomad_server
+
+ACL = "acl { enabled = true }\n"
 
 # --- cycles: each returns its result ---
 
@@ -133,6 +136,42 @@ def variables(node):
     return out + [node.ask("/v1/vars")]
 
 
+def acl(node):
+    """A policy, a role and a token are made, permit something, and are deleted; a repeated request of one that was answered changes nothing."""
+    def until_done(method, path, body=None, done=(200,)):
+        return case.until(lambda: (a := node.request(method, path, body)).status in done and a, 60, method + " " + path)
+
+    def made(kind):
+        return [x for x in node.ask("/v1/acl/" + kind) if x["Name"].startswith("walked")]
+    until_done("PUT", "/v1/acl/policy/walked", {"Name": "walked", "Rules": 'node { policy = "read" }'})
+    until_done("PUT", "/v1/acl/role", {"Name": "walked", "Policies": [{"Name": "walked"}]}, (200, 400))
+    ids = {"AccessorID": "00000000-0000-4000-8000-000000000001", "SecretID": "00000000-0000-4000-8000-000000000002"}
+    until_done("PUT", "/v1/acl/token", {**ids, "Name": "walked", "Type": "client", "Roles": [{"Name": "walked"}]})
+    boss, node.token = node.token, ids["SecretID"]
+    may = case.until(lambda: (a := node.request("GET", "/v1/nodes")).status == 200 and node.request("GET", "/v1/jobs").status, 60, "the token")
+    node.token = boss
+    found = [may, [p["Name"] for p in made("policies")], [[p["Name"] for p in r["Policies"]] for r in made("roles")],
+             [[r["Name"] for r in t["Roles"]] for t in made("tokens")]]
+    until_done("DELETE", "/v1/acl/token/" + ids["AccessorID"], None, (200, 400))
+    for role in made("roles"):
+        until_done("DELETE", "/v1/acl/role/" + role["ID"], None, (200, 404))
+    until_done("DELETE", "/v1/acl/policy/walked")
+    return [found, made("policies"), made("roles"), made("tokens")]
+
+
+def bootstrap():
+    """The first token is known to who asked for it, or root resets it; it is the only one that permits anything."""
+    with crash.Node(env=page.env, args=agent.config_args(ACL)) as node:
+        answer = case.until(lambda: (a := node.request("PUT", "/v1/acl/bootstrap")).status in (200, 400) and a, 60, "the first token")
+        if answer.status == 400:
+            with open(node.data + "/state/acl-bootstrap-reset", "w", encoding="utf-8") as f:
+                f.write(re.search(r"reset index: (\d+)", answer.text).group(1))
+            answer = case.until(lambda: (a := node.request("PUT", "/v1/acl/bootstrap")).status == 200 and a, 60, "another first token")
+        node.token = answer.json["SecretID"]
+        node.kill("supervisor")
+        return case.until(lambda: (a := node.request("GET", "/v1/acl/token/self")).status == 200 and a.json["Name"], 60, "the token")
+
+
 # --- tests ---
 
 def test_children_are_launched_once():
@@ -154,6 +193,13 @@ def test_crashes_at_rows_of_signing_keys():
 def test_crashes_at_rows_of_variables():
     with crash.Node(env=page.env) as node:
         walk("variables", lambda: variables(node), kinds("VARIABLE"))
+
+
+def test_crashes_at_rows_of_acls():
+    walk("bootstrap", bootstrap, kinds("ACL_BOOTSTRAP"), others=0)
+    with crash.Node(env=page.env, args=agent.config_args(ACL)) as node:
+        node.token = node.do("PUT", "/v1/acl/bootstrap")["SecretID"]
+        walk("acl", lambda: acl(node), kinds("ACL_POLICY", "ACL_ROLE", "ACL_TOKEN"))
 
 
 def test_crashes_at_rows_of_volumes():

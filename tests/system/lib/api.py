@@ -59,7 +59,8 @@ DISK = "client { disk_free_mb = 1000000 }\n"
 
 
 class Node(agent.Agent):
-    """disk: measure the disk; otherwise the node has more disk than any test requests, on any machine."""
+    """disk: measure the disk; otherwise the node has more disk than any test requests, on any machine. Each request has the ACL token `token`."""
+    token = ""
 
     def __init__(self, args=(), disk=False, **kwargs):
         if not disk:
@@ -82,7 +83,7 @@ class Node(agent.Agent):
         c = Connection(self, timeout)
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-            c.request(method, path, data)
+            c.request(method, path, data, {"X-Nomad-Token": self.token} if self.token else {})
             return Answer(c.getresponse())
         finally:
             c.close()

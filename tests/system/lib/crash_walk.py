@@ -89,8 +89,8 @@ def wait_status(node, name, status, n=1):
 
 
 # 3115 walks these kinds; 3110 walks all others, and so any new kind.
-OF_3115 = kinds("NODE", "DISK", "INDEX", "LAUNCH", "NAMESPACE", "SIGNING_KEY", "VOLUME", "VARIABLE", "MOUNT", "NODE_META", "NOMAD_NODE", "NOMAD_JOB",
-                "SERVICE", "ACKED")
+OF_3115 = kinds("NODE", "DISK", "INDEX", "LAUNCH", "NAMESPACE", "SIGNING_KEY", "ACL_POLICY", "ACL_ROLE", "ACL_TOKEN", "ACL_BOOTSTRAP", "VOLUME",
+                "VARIABLE", "MOUNT", "NODE_META", "NOMAD_NODE", "NOMAD_JOB", "SERVICE", "ACKED")
 
 
 def reached(points):

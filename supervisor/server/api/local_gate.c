@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_gate.c: checks what tokens permit at an agent that works alone. Runs in: supervisor. */
+#include "supervisor/server/api/local_gate.h"
+
+#include <string.h>
+
+#include "supervisor/api/alloc_view.h"
+#include "supervisor/http/api_paths.h"
+#include "supervisor/server/acl/local_acl.h"
+#include "supervisor/server/acl/local_identity.h"
+#include "supervisor/server/api/local_api.h"
+#include "supervisor/server/deploy/local_deployment.h"
+
+static const enum acl_need path_needs[API_PATHS] = {
+#define API_PATH(method, pattern, durable, need, ...) need,
+#include "supervisor/http/api_paths.def"
+#undef API_PATH
+};
+
+/* --- the namespace of the request's object --- */
+
+static const char *
+namespace_of_alloc(struct sup *sup, const struct api_req *req)
+{
+	const struct sup_alloc *sa = api_alloc(req);
+
+	return sa ? str(sa->a.namespace) : NULL;
+}
+
+static struct sup_alloc *
+action_alloc(struct sup *sup, const struct api_req *req)
+{
+	struct id id;
+
+	return id_from_uuid(str(api_query(req, "allocID")), &id) ? alloc_find(sup, &id) : NULL;
+}
+
+static const char *
+namespace_of_action(struct sup *sup, const struct api_req *req)
+{
+	const struct sup_alloc *sa = action_alloc(sup, req);
+
+	return sa ? str(sa->a.namespace) : NULL;
+}
+
+static const char *
+namespace_of_eval(struct sup *sup, const struct api_req *req)
+{
+	const struct local_eval *ev = local_eval_find(local_of_sup(sup), api_param(req, 0));
+
+	return ev ? str(ev->ev.namespace) : NULL;
+}
+
+static const char *
+namespace_of_deployment(struct sup *sup, const struct api_req *req)
+{
+	const struct local_deployment *dep =
+	    local_deployment_find(local_of_sup(sup), api_param(req, 0));
+
+	return dep ? str(dep->d.namespace) : NULL;
+}
+
+static const char *
+namespace_of_path(struct sup *sup, const struct api_req *req)
+{
+	return api_param(req, 0);
+}
+
+/* Paths that are about an object with a namespace of its own: the first parameter, or, for an
+ * action of a job, a query parameter, names it. */
+static const struct {
+	const char *prefix;                                              /* of the pattern */
+	const char *(*find)(struct sup *sup, const struct api_req *req); /* NULL: no such object */
+} objects[] = {
+	{ "/v1/allocation/:id", namespace_of_alloc },
+	{ "/v1/client/allocation/:id", namespace_of_alloc },
+	{ "/v1/client/fs/", namespace_of_alloc },
+	{ "/v1/job/:id/action", namespace_of_action },
+	{ "/v1/evaluation/:id", namespace_of_eval },
+	{ "/v1/deployment/", namespace_of_deployment },
+	{ "/v1/namespace/:name", namespace_of_path },
+};
+
+/* Returns the namespace in which the request needs its permission. "*": in any, because the handler
+ * will answer that the object does not exist, or because it checks the namespace in the body. */
+static const char *
+find_namespace(struct sup *sup, const struct api_req *req)
+{
+	const char *pattern = api_req_route(req)->pattern;
+
+	for (size_t i = 0; i < ELEMENTSOF(objects); i++) {
+		if (strncmp(pattern, objects[i].prefix, strlen(objects[i].prefix)) != 0 ||
+		    strcmp(pattern, "/v1/job/:id/actions") == 0)
+			continue;
+		return objects[i].find(sup, req) ?: "*";
+	}
+	return acl_need_is_of_body(path_needs[api_req_path(req)]) ? "*" : api_namespace(req);
+}
+
+/* --- permissions --- */
+
+/* A command in a task without isolation runs on the node. */
+static bool
+is_isolated(struct sup *sup, const struct api_req *req)
+{
+	const struct sup_alloc *sa = api_alloc(req) ?: action_alloc(sup, req);
+	const struct task *task = sa ? alloc_task(sa, str(api_query(req, "task"))) : NULL;
+
+	return task && str_eq(task->driver, "exec");
+}
+
+/* Returns the permission that this request needs, which may be more than that of its path. */
+static enum acl_need
+need_of(struct sup *sup, const struct api_req *req)
+{
+	enum acl_need need = path_needs[api_req_path(req)];
+	struct err e = { 0 };
+	bool purge = false;
+
+	if (need == ACL_EXEC && !is_isolated(sup, req))
+		return ACL_EXEC_NODE;
+	if (need == ACL_STOP_JOB && (api_query_bool(req, "purge", &purge, &e) < 0 || purge))
+		return ACL_PURGE_JOB;
+	return need;
+}
+
+static bool
+permits(const struct local_identity *who, enum acl_need need, const char *namespace)
+{
+	bool all = strcmp(namespace, "*") == 0;
+
+	/* A task may find the services of a namespace by its own identity. */
+	if (need == ACL_READ_SERVICES && who->claims && !all)
+		return true;
+	return all ? acl_rules_permit_any(&who->rules, need)
+		   : acl_rules_permit(&who->rules, need, namespace);
+}
+
+const struct local_identity *
+local_gate_identity(struct sup *sup, const struct api_req *req)
+{
+	struct err e = { 0 };
+
+	return local_identify(local_of_sup(sup), str(api_token(req)), &e);
+}
+
+bool
+local_gate_permits(struct sup *sup, const struct api_req *req, int need, const char *namespace)
+{
+	const struct local_identity *who;
+
+	if (!sup->config->acl_enabled)
+		return true;
+	who = local_gate_identity(sup, req);
+	if (need == API_NEED_OF_PATH)
+		need = (int)need_of(sup, req);
+	return who && permits(who, (enum acl_need)need, namespace);
+}
+
+bool
+local_gate_shows(struct sup *sup, const struct api_req *req, const char *namespace)
+{
+	return local_gate_permits(sup, req, ACL_READ_JOB, *namespace ? namespace : "default");
+}
+
+bool
+local_gate_permits_host_volume(const struct api_req *req, const char *name, bool writes)
+{
+	struct sup *sup = api_req_sup(req);
+	const struct local_identity *who;
+
+	if (!sup->config->acl_enabled)
+		return true;
+	who = local_gate_identity(sup, req);
+	return who && acl_rules_permit_host_volume(&who->rules, name, writes);
+}
+
+void
+local_gate_refuse(struct sup *sup, struct api_req *req)
+{
+	struct local *l = local_of_sup(sup);
+	const char *token = api_token(req);
+	struct err e = { 0 };
+
+	if (!local_identify(l, str(token), &e))
+		api_reply_error(req, 403, "Permission denied: %s", e.msg);
+	else if (*str(token))
+		api_reply_error(req, 403, "Permission denied");
+	else if (local_acl_bootstrapped(l))
+		api_reply_error(req, 403,
+		    "Permission denied: the request has no ACL token (-token, DROVER_TOKEN, or the "
+		    "header X-Nomad-Token)");
+	else
+		api_reply_error(req, 403,
+		    "Permission denied: the request has no ACL token, and none has been made yet: "
+		    "`drover acl bootstrap` makes the first");
+}
+
+bool
+local_gate_admit(struct sup *sup, struct api_req *req)
+{
+	enum acl_need need = path_needs[api_req_path(req)];
+	const struct local_identity *who;
+
+	if (!sup->config->acl_enabled &&
+	    strncmp(api_req_route(req)->pattern, "/v1/acl/", strlen("/v1/acl/")) == 0) {
+		api_reply_error(req, 400,
+		    "ACL support disabled: anyone who can open this agent's socket has full "
+		    "access; acl { enabled = true } in the configuration changes that");
+		return false;
+	}
+	if (!sup->config->acl_enabled || need == ACL_OPEN)
+		return true;
+	who = local_gate_identity(sup, req);
+	if (who && need == ACL_VALID)
+		return true;
+	if (who && permits(who, need_of(sup, req), find_namespace(sup, req)))
+		return true;
+	local_gate_refuse(sup, req);
+	return false;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* local_gate.h: with acl { enabled }, checks the token of each request to an agent that works
+ * alone, before the request is handled. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_SERVER_API_LOCAL_GATE_H
+#define DROVER_SUPERVISOR_SERVER_API_LOCAL_GATE_H
+
+#include "supervisor/http/api.h"
+
+struct local_identity;
+
+/* Returns true if the request may be handled. False: it was answered. */
+bool local_gate_admit(struct sup *sup, struct api_req *req);
+/* For struct api_backend and struct source_api. */
+bool local_gate_permits(
+    struct sup *sup, const struct api_req *req, int need, const char *namespace);
+bool local_gate_shows(struct sup *sup, const struct api_req *req, const char *namespace);
+
+/* Returns whether the request's token may mount a host volume. */
+bool local_gate_permits_host_volume(const struct api_req *req, const char *name, bool writes);
+
+/* Returns who sends the request; NULL if that is not valid any more. */
+const struct local_identity *local_gate_identity(struct sup *sup, const struct api_req *req);
+/* Answers with 403, and with what to do about it. */
+void local_gate_refuse(struct sup *sup, struct api_req *req);
+
+#endif
