@@ -28,7 +28,6 @@ struct api_route {
 	api_handler *fn; /* NULL: this agent has no such path */
 	bool durable;
 };
-
 /* Returns the index at which the answer of a request last changed. */
 typedef uint64_t api_index(struct sup *sup, const struct api_req *req);
 
@@ -100,10 +99,9 @@ json_t *api_body(struct api_req *req, struct err *e);
 /* As api_body(), but -EINVAL if the body is not an object. */
 json_t *api_body_object(struct api_req *req, struct err *e);
 
-/* Answers 200 with JSON; takes over the reference. NULL (jansson refuses text that is not UTF-8)
- * becomes a 500. */
+/* Answer with JSON, with 200 or another status; take over the reference. NULL (jansson refuses text
+ * that is not UTF-8) becomes a 500. */
 void api_reply_json(struct api_req *req, json_t *body);
-/* The same with another status. */
 void api_reply_json_status(struct api_req *req, int status, json_t *body);
 /* Answer 200 with an object of the model, or with JSON text, which is taken over. */
 void api_reply_model(struct api_req *req, const struct type *type, const void *obj);
