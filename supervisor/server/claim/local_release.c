@@ -226,7 +226,7 @@ local_detach_unclaimed(struct local *l, struct local_volume *lv, const char *nod
 	if (lv->gone || lv->busy || lv->work.calling || volume_in_use(&lv->vol) ||
 	    lv->vol.past_claims.n > 0)
 		return false;
-	str_set(&lv->work.calling, "none");
+	str_set(&lv->work.calling, CALLING_FOR_NONE);
 	lv->work.detaching = true;
 	volume_detach(l->base.sup, &lv->vol, node, on_unclaimed_detached, lv);
 	return true;

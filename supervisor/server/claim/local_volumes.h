@@ -9,9 +9,12 @@
 #include "supervisor/server/base/local.h"
 #include "supervisor/server/base/local_map.h"
 
+#define CALLING_FOR_NONE "none" /* detaches what no alloc claims */
+
 /* The attachment or release in progress for a volume. Its controller gets one call at a time. */
 struct local_claim_work {
-	char *calling; /* the alloc for which the controller is called, or NULL */
+	char *calling; /* the alloc for which the controller is called, or CALLING_FOR_NONE; NULL:
+			  no call is out */
 	bool detaching;
 	LIST_HEAD(, claim_wait) waits;   /* local_attach.c */
 	LIST_HEAD(, release_wait) asked; /* local_release.c */
