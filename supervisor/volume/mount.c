@@ -71,13 +71,15 @@ unindex(struct mount *m)
 		return;
 	hash_remove(&m->sup->volumes->by_volume, &m->by_volume);
 	hash_remove(&m->sup->volumes->by_alloc, &m->by_alloc);
+	hash_remove(&m->sup->volumes->by_id, &m->by_id);
 	m->indexed = false;
 }
 
+/* Of a volume: its plugin and its name in paths, or its namespace and its id. */
 static uint64_t
-volume_hash(const char *plugin, const char *volume)
+volume_hash(const char *a, const char *b)
 {
-	return hash_string(plugin) * 31 + hash_string(volume);
+	return hash_string(str(a)) * 31 + hash_string(str(b));
 }
 
 void
@@ -165,6 +167,7 @@ mount_fill_state(struct mount *m)
 	unindex(m);
 	hash_add(&vs->by_volume, &m->by_volume, volume_hash(rec->plugin, rec->volume));
 	hash_add(&vs->by_alloc, &m->by_alloc, hash_id(&rec->alloc_id));
+	hash_add(&vs->by_id, &m->by_id, volume_hash(rec->namespace, rec->volume_id));
 	m->indexed = true;
 	m->state.place.kind = (enum plugin_kind)rec->kind;
 	(void)IPC_TEXT_SET(m->state.place.plugin, rec->plugin);
@@ -204,6 +207,21 @@ mount_next_of_alloc(struct sup *sup, const struct id *alloc, struct mount *at)
 		struct mount *o = container_of(l, struct mount, by_alloc);
 
 		if (id_equal(&o->rec.alloc_id, alloc))
+			return o;
+	}
+	return NULL;
+}
+
+struct mount *
+mount_next_of_id(struct sup *sup, const char *namespace, const char *id, struct mount *at)
+{
+	struct hash_link *l = at ? hash_next(&at->by_id)
+				 : hash_first(&sup->volumes->by_id, volume_hash(namespace, id));
+
+	for (; l; l = hash_next(l)) {
+		struct mount *o = container_of(l, struct mount, by_id);
+
+		if (str_eq(o->rec.namespace, namespace) && str_eq(o->rec.volume_id, id))
 			return o;
 	}
 	return NULL;

@@ -26,7 +26,7 @@ enum mount_step {
 
 struct mount {
 	LIST_ENTRY(mount) link;
-	struct hash_link by_volume, by_alloc;
+	struct hash_link by_volume, by_alloc, by_id;
 	bool indexed;
 	struct sup *sup;
 	struct dirty row;
@@ -62,7 +62,7 @@ struct mount {
 
 struct volumes {
 	LIST_HEAD(, mount) mounts; /* newest first */
-	struct hash_table by_volume, by_alloc;
+	struct hash_table by_volume, by_alloc, by_id;
 	volume_gone_cb *gone;   /* NULL: nothing depends on it */
 	volume_grown_cb *grown; /* as gone */
 	volume_lost_cb *lost;   /* as gone */
@@ -87,6 +87,9 @@ void mount_set_step(struct mount *m, enum mount_step step);
 /* Return the next mount of the same volume, or of the alloc: from NULL to NULL. */
 struct mount *mount_next_of_volume(const struct mount *m, struct mount *at);
 struct mount *mount_next_of_alloc(struct sup *sup, const struct id *alloc, struct mount *at);
+/* As these, for the volume with this id, which may have had several plugins. */
+struct mount *mount_next_of_id(
+    struct sup *sup, const char *namespace, const char *id, struct mount *at);
 #define MOUNT_PATH_SIZE 640
 /* Writes the path of the staging directory, or of the alloc's, relative to the data directory. */
 void mount_path(const struct mount *m, bool staging, char buf[MOUNT_PATH_SIZE]);

@@ -39,7 +39,7 @@ struct volume_facts {
 	void *arg;
 	unsigned waiting;         /* requests, and volume_facts_collect() itself */
 	struct paths mounts;      /* sorted by their paths, the uppermost last */
-	struct paths unexplained; /* mounts and directories without a row */
+	struct paths unexplained; /* mounts and directories without a row, by volume */
 	struct err e;
 	struct strings plugins;
 	struct answer *answers; /* of plugins, in their order */
@@ -109,13 +109,22 @@ compare_mounts(const void *a, const void *b)
 	return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
+static int
+compare_volumes(const void *a, const void *b)
+{
+	const struct volume_path *x = a, *y = b;
+	int order = strcmp(x->place.volume, y->place.volume);
+
+	return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
 static void
-sort_mounts(struct paths *paths)
+sort_paths(struct paths *paths, int (*compare)(const void *a, const void *b))
 {
 	for (size_t i = 0; i < paths->n; i++)
 		paths->v[i].order = i;
 	if (paths->n > 0)
-		qsort(paths->v, paths->n, sizeof *paths->v, compare_mounts);
+		qsort(paths->v, paths->n, sizeof *paths->v, compare);
 }
 
 /* The last of all, so that it fits the rows of this moment. */
@@ -137,7 +146,6 @@ read_mounts(struct volume_facts *f)
 		if (rest)
 			take_path(f, rest, device_of(line));
 	}
-	sort_mounts(&f->mounts);
 }
 
 static void
@@ -146,6 +154,8 @@ end_request(struct volume_facts *f)
 	if (--f->waiting > 0)
 		return;
 	read_mounts(f);
+	sort_paths(&f->mounts, compare_mounts);
+	sort_paths(&f->unexplained, compare_volumes);
 	f->cb(f->sup, f->arg, f);
 }
 
@@ -237,6 +247,22 @@ const struct volume_path *
 volume_facts_unexplained(const struct volume_facts *f, size_t i)
 {
 	return i < f->unexplained.n ? &f->unexplained.v[i] : NULL;
+}
+
+size_t
+volume_facts_unexplained_from(const struct volume_facts *f, const char *volume)
+{
+	size_t low = 0, high = f->unexplained.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(f->unexplained.v[middle].place.volume, volume) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 const char *

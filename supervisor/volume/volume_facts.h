@@ -27,14 +27,17 @@ struct volume_path {
 	bool staging;
 	bool mounted;
 	char device[24]; /* of a mount: "8:1" */
-	size_t order;    /* of a mount: of its line in mountinfo */
+	size_t order;    /* of its line in mountinfo, or in which file-helper has found it */
 };
 /* Returns how many mounts are at this path, relative to the data directory; *ret_device is that of
  * the uppermost, unchanged if there is none. */
 unsigned volume_facts_count(
     const struct volume_facts *f, const char *path, const char **ret_device);
-/* Returns the i-th mount or directory that no row explains; NULL after the last. */
+/* Returns the i-th mount or directory that no row explains, in the order of their volumes; NULL
+ * after the last. */
 const struct volume_path *volume_facts_unexplained(const struct volume_facts *f, size_t i);
+/* Returns the number of the first one of a volume with this name in paths, if there is one. */
+size_t volume_facts_unexplained_from(const struct volume_facts *f, const char *volume);
 /* Returns why mounts or directories are not known; NULL if they are. */
 const char *volume_facts_error(const struct volume_facts *f);
 

@@ -26,6 +26,7 @@ struct making {
 	struct sup *sup;
 	const struct volume_facts *facts;
 	const struct volume_subject *s;
+	char name[NAME_BYTES_MAX + 1]; /* of the volume in paths */
 	json_t *page;
 	unsigned mounted; /* rows with this volume published */
 };
@@ -225,19 +226,6 @@ is_of_volume(const struct mount *m, const char *namespace, const char *id)
 
 /* --- paths without a row --- */
 
-/* Returns whether the place is one of this volume. The id of an unknown volume is a component of a
- * path. */
-static bool
-is_place_of(const struct volume_place *place, const struct volume_subject *s)
-{
-	char name[NAME_BYTES_MAX + 1];
-
-	mount_record_name(name, s->namespace, s->id);
-	return strcmp(place->plugin, s->plugin) == 0 &&
-	       (strcmp(place->volume, name) == 0 ||
-		   (!*s->external_id && strcmp(place->volume, s->id) == 0));
-}
-
 static void
 add_orphan(struct making *k, const struct volume_path *at)
 {
@@ -263,14 +251,17 @@ add_left_dir(struct making *k, const struct volume_path *at)
 	    at->staging ? "staging" : "target", k->sup->args.data_dir, at->path);
 }
 
+/* Adds the paths of the volume with this name. */
 static void
-add_unexplained(struct making *k)
+add_unexplained(struct making *k, const char *name)
 {
 	const struct volume_path *at;
 	const char *ignored;
+	size_t i = volume_facts_unexplained_from(k->facts, name);
 
-	for (size_t i = 0; (at = volume_facts_unexplained(k->facts, i)); i++) {
-		if (!is_place_of(&at->place, k->s))
+	for (; (at = volume_facts_unexplained(k->facts, i)) && strcmp(at->place.volume, name) == 0;
+	     i++) {
+		if (strcmp(at->place.plugin, k->s->plugin) != 0)
 			continue;
 		if (at->mounted)
 			add_orphan(k, at);
@@ -411,8 +402,9 @@ volume_page_make(struct sup *sup, const struct volume_facts *f, const struct vol
 {
 	struct making k = { .sup = sup, .facts = f, .s = s };
 	const char *error = volume_facts_error(f);
-	struct mount *m;
+	struct mount *m = NULL;
 
+	mount_record_name(k.name, s->namespace, s->id);
 	k.page = json_pack("{s:o, s:s, s:o, s:o, s:n, s:[], s:[], s:[], s:n, s:[]}", "ID",
 	    volume_page_string(s->id), "Namespace", s->namespace, "PluginID",
 	    volume_page_string(s->plugin), "ExternalID", volume_page_string(s->external_id),
@@ -420,82 +412,83 @@ volume_page_make(struct sup *sup, const struct volume_facts *f, const struct vol
 	if (error)
 		volume_page_problem(
 		    k.page, "unknown", "", false, "see the agent's log", "%s", error);
-	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (is_of_volume(m, s->namespace, s->id))
+	while ((m = mount_next_of_id(sup, s->namespace, s->id, m)))
+		if (m->step != MOUNT_GONE)
 			add_row(&k, m);
-	add_unexplained(&k);
+	add_unexplained(&k, k.name);
+	/* The id of an unknown volume is a component of a path. */
+	if (!*s->external_id && strcmp(s->id, k.name) != 0)
+		add_unexplained(&k, s->id);
 	add_plugin(&k);
 	add_usage(&k);
 	return k.page;
 }
 
-/* Notes that the volume has a page. Returns false if it had one already. */
+/* Returns false if the key was noted before. */
 static bool
-note_page(json_t *seen, const char *namespace, const char *id)
+note_key(json_t *seen, const char *a, const char *b)
 {
-	cleanup_free char *key = mem_printf("%s/%s", namespace, id);
+	cleanup_free char *key = mem_printf("%s/%s", a, b);
 
 	return !json_object_get(seen, key) && json_object_set_new(seen, key, json_true()) == 0;
 }
 
-/* Returns whether a page has the volume of this path. */
+/* Notes that the volume and its places have a page. Returns false if the volume had one already. */
 static bool
-has_page_of(const json_t *pages, const struct volume_place *place)
+note_page(json_t *seen, json_t *places, const struct volume_subject *s)
 {
-	const json_t *page;
-	size_t i;
+	char name[NAME_BYTES_MAX + 1];
 
-	json_array_foreach (pages, i, page) {
-		const struct volume_subject s = {
-			.namespace = volume_page_text(page, "Namespace"),
-			.id = volume_page_text(page, "ID"),
-			.plugin = volume_page_text(page, "PluginID"),
-			.external_id = volume_page_text(page, "ExternalID"),
-		};
-
-		if (is_place_of(place, &s))
-			return true;
-	}
-	return false;
+	mount_record_name(name, s->namespace, s->id);
+	(void)note_key(places, s->plugin, name);
+	if (!*s->external_id)
+		(void)note_key(places, s->plugin, s->id);
+	return note_key(seen, s->namespace, s->id);
 }
 
 /* The id of an unknown volume is what its path says. */
 static void
-add_page_of_path(
-    struct sup *sup, const struct volume_facts *f, const struct volume_path *at, json_t *pages)
+add_page_of_path(struct sup *sup, const struct volume_facts *f, const struct volume_path *at,
+    json_t *places, json_t *pages)
 {
 	const struct volume_subject s = { .namespace = "default",
 		.id = at->place.volume,
 		.plugin = at->place.plugin,
 		.external_id = "" };
 
-	if (!has_page_of(pages, &at->place))
+	if (note_key(places, s.plugin, s.id))
 		(void)json_array_append_new(pages, volume_page_make(sup, f, &s));
 }
 
 void
 volume_page_add_others(struct sup *sup, const struct volume_facts *f, json_t *pages)
 {
-	json_t *seen = json_object(), *page;
+	json_t *seen = json_object(), *places = json_object(), *page;
 	const struct volume_path *at;
 	struct mount *m;
 	size_t n;
 
-	json_array_foreach (pages, n, page)
-		(void)note_page(
-		    seen, volume_page_text(page, "Namespace"), volume_page_text(page, "ID"));
+	json_array_foreach (pages, n, page) {
+		const struct volume_subject s = { .namespace = volume_page_text(page, "Namespace"),
+			.id = volume_page_text(page, "ID"),
+			.plugin = volume_page_text(page, "PluginID"),
+			.external_id = volume_page_text(page, "ExternalID") };
+
+		(void)note_page(seen, places, &s);
+	}
 	LIST_FOREACH (m, &sup->volumes->mounts, link) {
 		const struct volume_subject s = { .namespace = m->rec.namespace,
 			.id = m->rec.volume_id,
 			.plugin = m->rec.plugin,
 			.external_id = str(m->rec.external_id) };
 
-		if (m->step != MOUNT_GONE && note_page(seen, s.namespace, s.id))
+		if (m->step != MOUNT_GONE && note_page(seen, places, &s))
 			(void)json_array_append_new(pages, volume_page_make(sup, f, &s));
 	}
-	json_decref(seen);
 	for (size_t i = 0; (at = volume_facts_unexplained(f, i)); i++)
-		add_page_of_path(sup, f, at, pages);
+		add_page_of_path(sup, f, at, places, pages);
+	json_decref(seen);
+	json_decref(places);
 }
 
 void

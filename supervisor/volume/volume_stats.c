@@ -303,15 +303,11 @@ volume_stats_watch(struct sup *sup)
 static struct mount *
 find_mount(struct sup *sup, const char *namespace, const char *id)
 {
-	struct mount *m, *found = NULL;
+	struct mount *m = NULL, *found = NULL;
 
-	LIST_FOREACH (m, &sup->volumes->mounts, link) {
-		if (m->step == MOUNT_GONE || !str_eq(m->rec.namespace, namespace) ||
-		    !str_eq(m->rec.volume_id, id))
-			continue;
-		if (!found || m->step == MOUNT_PUBLISHED)
+	while ((m = mount_next_of_id(sup, namespace, id, m)))
+		if (m->step != MOUNT_GONE && (!found || m->step == MOUNT_PUBLISHED))
 			found = m;
-	}
 	return found;
 }
 

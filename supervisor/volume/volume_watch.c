@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/hash.h"
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
@@ -21,15 +22,16 @@
 
 /* The sentence about a volume that was reported last. */
 struct said {
-	LIST_ENTRY(said) link;
+	struct hash_link link;
 	char *plugin, *external_id, *text;
+	bool used; /* in forget_unmounted() */
 };
 
 struct volume_watch {
 	struct sup *sup;
 	struct sup_timer timer;
 	unsigned asking; /* lists that are out, and compare() itself */
-	LIST_HEAD(, said) said;
+	struct hash_table said;
 };
 
 /* A list that is out. */
@@ -38,21 +40,28 @@ struct asked {
 	char plugin[];
 };
 
-static struct said *
-find_said(struct volume_watch *w, const char *plugin, const char *external_id)
+static uint64_t
+hash_of(const struct mount *m)
 {
-	struct said *s;
+	return hash_string(str(m->rec.plugin)) * 31 + hash_string(str(m->rec.external_id));
+}
 
-	LIST_FOREACH (s, &w->said, link)
-		if (str_eq(s->plugin, plugin) && str_eq(s->external_id, external_id))
+static struct said *
+find_said(struct volume_watch *w, const struct mount *m)
+{
+	for (struct hash_link *l = hash_first(&w->said, hash_of(m)); l; l = hash_next(l)) {
+		struct said *s = container_of(l, struct said, link);
+
+		if (str_eq(s->plugin, m->rec.plugin) && str_eq(s->external_id, m->rec.external_id))
 			return s;
+	}
 	return NULL;
 }
 
 static void
-forget(struct said *s)
+forget(struct volume_watch *w, struct said *s)
 {
-	LIST_REMOVE(s, link);
+	hash_remove(&w->said, &s->link);
 	free(s->plugin);
 	free(s->external_id);
 	free(s->text);
@@ -85,20 +94,20 @@ report(struct volume_watch *w, const struct mount *m, const char *text)
 static void
 note(struct volume_watch *w, const struct mount *m, const char *text)
 {
-	struct said *s = find_said(w, m->rec.plugin, m->rec.external_id);
+	struct said *s = find_said(w, m);
 
 	if (str_eq(s ? s->text : NULL, text))
 		return;
 	report(w, m, text);
 	if (!text) {
-		forget(s);
+		forget(w, s);
 		return;
 	}
 	if (!s) {
 		s = mem_new(struct said);
 		str_set(&s->plugin, m->rec.plugin);
 		str_set(&s->external_id, m->rec.external_id);
-		LIST_INSERT_HEAD(&w->said, s, link);
+		hash_add(&w->said, &s->link, hash_of(m));
 	}
 	str_set(&s->text, text);
 }
@@ -157,20 +166,25 @@ take_list(struct volume_watch *w, const char *plugin, const struct rpc_csi_rep *
 static bool
 forget_unmounted(struct volume_watch *w)
 {
-	struct said *s, *next;
+	struct hash_link *l, *next;
 	struct mount *m;
 	bool any = false;
 
-	LIST_FOREACH (m, &w->sup->volumes->mounts, link)
-		any |= is_mounted(m);
-	LIST_FOREACH_SAFE (s, &w->said, link, next) {
-		bool used = false;
+	LIST_FOREACH (m, &w->sup->volumes->mounts, link) {
+		struct said *s = m->step != MOUNT_GONE ? find_said(w, m) : NULL;
 
-		LIST_FOREACH (m, &w->sup->volumes->mounts, link)
-			used |= m->step != MOUNT_GONE && str_eq(m->rec.plugin, s->plugin) &&
-				str_eq(m->rec.external_id, s->external_id);
-		if (!used)
-			forget(s);
+		any |= is_mounted(m);
+		if (s)
+			s->used = true;
+	}
+	for (l = hash_each(&w->said, NULL); l; l = next) {
+		struct said *s = container_of(l, struct said, link);
+
+		next = hash_each(&w->said, l);
+		if (!s->used)
+			forget(w, s);
+		else
+			s->used = false;
 	}
 	return any;
 }
@@ -254,7 +268,8 @@ volume_watch_free(struct volume_watch *w)
 	if (!w)
 		return;
 	sup_timer_cancel(&w->timer);
-	while (!LIST_EMPTY(&w->said))
-		forget(LIST_FIRST(&w->said));
+	for (struct hash_link *l; (l = hash_each(&w->said, NULL));)
+		forget(w, container_of(l, struct said, link));
+	hash_done(&w->said);
 	free(w);
 }

@@ -75,6 +75,7 @@ volumes_free(struct sup *sup)
 	volume_stats_free(sup->volumes->stats);
 	hash_done(&sup->volumes->by_volume);
 	hash_done(&sup->volumes->by_alloc);
+	hash_done(&sup->volumes->by_id);
 	free_p(&sup->volumes);
 }
 
@@ -153,11 +154,10 @@ volume_refuse_mounted(struct sup *sup, const char *plugin, const char *external_
 bool
 volume_is_mounted_for(struct sup *sup, const char *alloc_id, const char *namespace, const char *id)
 {
-	struct mount *m;
+	struct mount *m = NULL;
 
-	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (m->step != MOUNT_GONE && str_eq(m->rec.alloc, alloc_id) &&
-		    str_eq(m->rec.namespace, namespace) && str_eq(m->rec.volume_id, id))
+	while ((m = mount_next_of_id(sup, namespace, id, m)))
+		if (m->step != MOUNT_GONE && str_eq(m->rec.alloc, alloc_id))
 			return true;
 	return false;
 }
@@ -165,11 +165,10 @@ volume_is_mounted_for(struct sup *sup, const char *alloc_id, const char *namespa
 void
 volume_retry_unmounts(struct sup *sup, const char *namespace, const char *id)
 {
-	struct mount *m;
+	struct mount *m = NULL;
 
-	LIST_FOREACH (m, &sup->volumes->mounts, link)
-		if (sup_timer_is_set(&m->timer) && !m->settling &&
-		    str_eq(m->rec.namespace, namespace) && str_eq(m->rec.volume_id, id))
+	while ((m = mount_next_of_id(sup, namespace, id, m)))
+		if (sup_timer_is_set(&m->timer) && !m->settling)
 			mount_undo(m);
 }
 
@@ -323,11 +322,10 @@ volume_expand_here(struct sup *sup, const struct sup_alloc *sa, const char *volu
 const struct volume_trouble *
 volume_trouble_of(struct sup *sup, const char *namespace, const char *id, const char **ret_alloc)
 {
-	struct mount *m;
+	struct mount *m = NULL;
 
-	LIST_FOREACH (m, &sup->volumes->mounts, link) {
-		if (m->step == MOUNT_GONE || m->trouble.tries == 0 ||
-		    !str_eq(m->rec.namespace, namespace) || !str_eq(m->rec.volume_id, id))
+	while ((m = mount_next_of_id(sup, namespace, id, m))) {
+		if (m->step == MOUNT_GONE || m->trouble.tries == 0)
 			continue;
 		*ret_alloc = m->rec.alloc;
 		return &m->trouble;
