@@ -14,15 +14,15 @@
  * NodePublishVolume mounts one. Meanwhile other calls for the volume get ABORTED.
  * attach: the controller also attaches volumes, also read-only, and appends these calls to FILE,
  * one a line. state: the effect of a call is a file in DIR, "volume:ID", "attached:ID",
- * "staged:ID", "published:ID" or "snapshot:ID"; the plugin also attaches volumes, expands them
- * on the node, and tells its capacity; a death leaves a file "died:METHOD:ID". strict: what is
- * there already is refused with ALREADY_EXISTS, and what is not there with NOT_FOUND. clock: each
- * line of the log ends with " ms=TIME" (CLOCK_MONOTONIC). context: the publish context is the
- * volume context. group: the plugin has a GroupController. expects: requests must have the secrets,
- * mount options and context of csi_bad_expect.c, or the log has a line "bad Method volume: why".
- * sizes: the plugin also expands volumes on the node; "DIR/ID" has the size of the volume and
- * "DIR/ID.node" what the node took over; the node is asked for more before the controller: a line
- * "bad …". stages: without staging.
+ * "staged:ID", "published:ID", "snapshot:ID" or "group:ID"; the plugin also attaches volumes,
+ * expands them on the node, modifies them, and tells their state and its capacity; a death leaves a
+ * file "died:METHOD:ID". strict: what is there already is refused with ALREADY_EXISTS, and what is
+ * not there with NOT_FOUND. clock: each line of the log ends with " ms=TIME" (CLOCK_MONOTONIC).
+ * context: the publish context is the volume context. group: the plugin has a GroupController.
+ * expects: requests must have the secrets, mount options and context of csi_bad_expect.c, or the
+ * log has a line "bad Method volume: why". sizes: the plugin also expands volumes on the node;
+ * "DIR/ID" has the size of the volume and "DIR/ID.node" what the node took over; the node is asked
+ * for more before the controller: a line "bad …". stages: without staging.
  *
  * connection: grpc (default); dead (closes at once); silent (never reads nor writes); full (a
  * backlog that stays full); garbage (random bytes, then open); http1 (an answer of HTTP/1.1);
@@ -109,6 +109,8 @@ find_trace(const char *method)
 		{ "DeleteVolume", "volume", true },
 		{ "CreateSnapshot", "snapshot", false },
 		{ "DeleteSnapshot", "snapshot", true },
+		{ "CreateVolumeGroupSnapshot", "group", false },
+		{ "DeleteVolumeGroupSnapshot", "group", true },
 		{ "ControllerPublishVolume", "attached", false },
 		{ "ControllerUnpublishVolume", "attached", true },
 		{ "NodeStageVolume", "staged", false },

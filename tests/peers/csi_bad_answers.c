@@ -158,6 +158,8 @@ controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_READONLY,
 		/* With state=DIR. */
 		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_CAPACITY,
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME,
+		CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME,
 	};
 	Csi__V1__ControllerServiceCapability__RPC rpcs[ELEMENTSOF(types)];
 	Csi__V1__ControllerServiceCapability caps[ELEMENTSOF(types)], *list[ELEMENTSOF(types)];
@@ -172,7 +174,7 @@ controller_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
 		caps[i].rpc = &rpcs[i];
 		list[i] = &caps[i];
 	}
-	rep.n_capabilities = ELEMENTSOF(list) - (bad.state_dir ? 0 : bad.attach_log ? 1 : 3);
+	rep.n_capabilities = ELEMENTSOF(list) - (bad.state_dir ? 0 : bad.attach_log ? 3 : 5);
 	rep.capabilities = list;
 	pack(a, &rep.base);
 }
@@ -254,6 +256,97 @@ create_snapshot(struct answer *a, const uint8_t *data, size_t len)
 	rep.snapshot = &s;
 	pack(a, &rep.base);
 	csi__v1__create_snapshot_request__free_unpacked(req, NULL);
+}
+
+/* A group with one snapshot of the same name. */
+static void
+pack_group(struct answer *a, char *id)
+{
+	Csi__V1__CreateVolumeGroupSnapshotResponse rep =
+	    CSI__V1__CREATE_VOLUME_GROUP_SNAPSHOT_RESPONSE__INIT;
+	Csi__V1__VolumeGroupSnapshot group = CSI__V1__VOLUME_GROUP_SNAPSHOT__INIT;
+	Csi__V1__Snapshot s, *list[] = { &s };
+	Csi__V1__Timestamp made;
+
+	put_snapshot(&s, &made, id, id);
+	s.group_snapshot_id = id;
+	group.group_snapshot_id = id;
+	group.n_snapshots = 1;
+	group.snapshots = list;
+	group.creation_time = &made;
+	group.ready_to_use = true;
+	rep.group_snapshot = &group;
+	pack(a, &rep.base); /* that of GetVolumeGroupSnapshot has the same fields */
+}
+
+/* The group's id is its name. */
+static void
+create_group(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__CreateVolumeGroupSnapshotRequest *req =
+	    csi__v1__create_volume_group_snapshot_request__unpack(NULL, len, data);
+
+	if (!req) {
+		a->status = STATUS_INVALID_ARGUMENT;
+		return;
+	}
+	pack_group(a, req->name);
+	csi__v1__create_volume_group_snapshot_request__free_unpacked(req, NULL);
+}
+
+static void
+get_group(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__GetVolumeGroupSnapshotRequest *req =
+	    csi__v1__get_volume_group_snapshot_request__unpack(NULL, len, data);
+
+	if (!req) {
+		a->status = STATUS_INVALID_ARGUMENT;
+		return;
+	}
+	pack_group(a, req->group_snapshot_id);
+	csi__v1__get_volume_group_snapshot_request__free_unpacked(req, NULL);
+}
+
+static void
+group_get_capabilities(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__GroupControllerGetCapabilitiesResponse rep =
+	    CSI__V1__GROUP_CONTROLLER_GET_CAPABILITIES_RESPONSE__INIT;
+	Csi__V1__GroupControllerServiceCapability__RPC rpc =
+	    CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__RPC__INIT;
+	Csi__V1__GroupControllerServiceCapability
+	    cap = CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__INIT,
+	    *list[] = { &cap };
+
+	rpc.type =
+	    CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT;
+	cap.type_case = CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
+	cap.rpc = &rpc;
+	rep.n_capabilities = 1;
+	rep.capabilities = list;
+	pack(a, &rep.base);
+}
+
+static void
+get_volume(struct answer *a, const uint8_t *data, size_t len)
+{
+	Csi__V1__ControllerGetVolumeRequest *req =
+	    csi__v1__controller_get_volume_request__unpack(NULL, len, data);
+	Csi__V1__ControllerGetVolumeResponse rep = CSI__V1__CONTROLLER_GET_VOLUME_RESPONSE__INIT;
+	Csi__V1__ControllerGetVolumeResponse__VolumeStatus status =
+	    CSI__V1__CONTROLLER_GET_VOLUME_RESPONSE__VOLUME_STATUS__INIT;
+	Csi__V1__Volume volume = CSI__V1__VOLUME__INIT;
+
+	if (!req) {
+		a->status = STATUS_INVALID_ARGUMENT;
+		return;
+	}
+	volume.volume_id = req->volume_id;
+	rep.volume = &volume;
+	rep.status = &status;
+	pack(a, &rep.base);
+	csi__v1__controller_get_volume_request__free_unpacked(req, NULL);
 }
 
 /* Always two snapshots, on two pages. */
@@ -615,13 +708,13 @@ static const struct method {
 	{ "ValidateVolumeCapabilities", validate_capabilities },
 	{ "ListVolumes", list_volumes },
 	{ "GetCapacity", get_capacity },
-	{ "ControllerGetVolume", empty_answer },
+	{ "ControllerGetVolume", get_volume },
 	{ "ControllerModifyVolume", empty_answer },
 	{ "NodeGetVolumeStats", empty_answer },
-	{ "GroupControllerGetCapabilities", empty_answer },
-	{ "CreateVolumeGroupSnapshot", empty_answer },
+	{ "GroupControllerGetCapabilities", group_get_capabilities },
+	{ "CreateVolumeGroupSnapshot", create_group },
 	{ "DeleteVolumeGroupSnapshot", empty_answer },
-	{ "GetVolumeGroupSnapshot", empty_answer },
+	{ "GetVolumeGroupSnapshot", get_group },
 	{ "CreateSnapshot", create_snapshot },
 	{ "DeleteSnapshot", empty_answer },
 	{ "ListSnapshots", list_snapshots },

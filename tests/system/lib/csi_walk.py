@@ -155,6 +155,18 @@ class Life:
         return self.each(lambda name: self.node.request("DELETE", "/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s" % (self.plugin.name, name),
                                                         timeout=300), names)
 
+    def modify(self, names):
+        return self.each(lambda name: self.node.request("PUT", "/v1/volume/csi/%s/modify" % name, {"MutableParameters": {"a": "b"}}, 300), names)
+
+    def group(self, names):
+        """Makes a group snapshot of each volume alone, with its name."""
+        return self.each(lambda name: self.node.request("PUT", "/v1/volumes/group-snapshot", {
+            "PluginID": self.plugin.name, "Name": name, "SourceVolumeIDs": [name]}, 300), names)
+
+    def delete_group(self, names):
+        return self.each(lambda name: self.node.request("DELETE", "/v1/volumes/group-snapshot?plugin_id=%s&group_snapshot_id=%s&snapshot_id=%s" % (
+            self.plugin.name, name, name), timeout=300), names)
+
     def newest(self, names):
         """Returns {volume: the newest allocation of its user}."""
         found = {}
@@ -220,11 +232,14 @@ def slowly(condition):
 
 # The steps of a life, in order: the calls that fail in each, by group, and how they are made. None: as the other groups.
 STEPS = (
-    {"a": ("CreateVolume", "create"), "b": (None, "create"), "c": (None, "create"), "v": ("ValidateVolumeCapabilities", "register")},
+    {"a": ("CreateVolume", "create"), "b": (None, "create"), "c": (None, "create"), "m": (None, "create"), "g": (None, "create"),
+     "v": ("ValidateVolumeCapabilities", "register")},
     {"a": ("NodeStageVolume", "use"), "b": ("NodePublishVolume", "use"), "c": ("ControllerPublishVolume", "use")},
     {"a": ("ControllerExpandVolume", "grow"), "b": ("NodeExpandVolume", "grow"), "c": ("CreateSnapshot", "snapshot"),
+     "m": ("ControllerModifyVolume", "modify"), "g": ("CreateVolumeGroupSnapshot", "group"),
      "l": ("ListVolumes", "list_volumes"), "s": ("ListSnapshots", "list_snapshots")},
     {"a": ("NodeUnstageVolume", "leave"), "b": ("NodeUnpublishVolume", "leave"), "c": ("ControllerUnpublishVolume", "leave")},
-    {"a": ("DeleteVolume", "delete"), "b": (None, "delete"), "c": ("DeleteSnapshot", "delete_snapshot")},
-    {"c": (None, "delete")},
+    {"a": ("DeleteVolume", "delete"), "b": (None, "delete"), "c": ("DeleteSnapshot", "delete_snapshot"), "m": (None, "delete"),
+     "g": ("DeleteVolumeGroupSnapshot", "delete_group")},
+    {"c": (None, "delete"), "g": (None, "delete")},
 )
