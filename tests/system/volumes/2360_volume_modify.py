@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutable parameters of a volume: given when it is created, changed later; and what its plugin's controller says about it."""
+import concurrent.futures
 import json
 
-from lib import case, told, volumes
+from lib import case, csi_walk, told, volumes
 
 FILE = """
 id        = "made"
@@ -83,6 +84,50 @@ def test_what_cannot_be_modified_is_refused_with_a_sentence():
     wish["Volumes"][0].update(ID="w", MutableParameters={"a": "b"})
     node.refused(400, "CreateVolume of plugin p: its controller has no capability MODIFY_VOLUME", "PUT", "/v1/volume/csi/w/create", wish)
     case.equal(node.request("GET", "/v1/volume/csi/w").status, 404)
+
+
+def test_one_change_at_a_time_and_the_next_after_any_end():
+    plugin = csi_walk.Plugin(node, "slow", Attempts=0, Mode="fail")
+    life = csi_walk.Life(node, plugin)
+    case.equal(life.create(["x"])["x"][0], True)
+
+    def modify():
+        return life.modify(["x"])["x"]
+
+    def begin(pool, rule):
+        plugin.say(["ControllerModifyVolume=" + rule])
+        first = pool.submit(modify)
+        case.until(lambda: plugin.calls("ControllerModifyVolume", "x"), 20, "the call")
+        return first
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        first = begin(pool, "hang")
+        path = "/v1/volume/csi/x"
+        said = 'volume "x" is being modified'
+        node.refused(409, said, "PUT", path + "/modify", {"MutableParameters": {"a": "c"}})
+        node.refused(409, said, "DELETE", path + "/delete")
+        node.refused(409, said, "DELETE", path)
+        node.refused(409, said, "PUT", path, life.volume("x", ExternalID="x"))
+        node.refused(409, said, "PUT", path + "/create", life.volume("x"))
+        case.equal(len(plugin.calls("ControllerModifyVolume", "x")), 1, "calls")
+        node.kill("supervisor")
+        case.equal(isinstance(first.exception(90), OSError), True, "whether the connection was lost")
+        node.wait_ready()
+        case.until(plugin.is_healthy, 30, "the plugin")
+        plugin.say()
+        case.equal(modify()[0], True, "after the supervisor was killed")
+        # The plugin ends during the call, and nothing starts it again.
+        failed, text = begin(pool, "die").result(90)
+        case.equal((failed, "the plugin's task ended during the call and is not started again" in text), (False, True), text)
+        case.equal("being" in modify()[1], False, "whether it is busy after the plugin has ended")
+    # The plugin refuses.
+    plugin.purge()
+    plugin = csi_walk.Plugin(node, "slow")
+    life = csi_walk.Life(node, plugin)
+    plugin.say(["ControllerModifyVolume=once:3"])
+    case.equal([modify()[0], modify()[0]], [False, True], "after the plugin has refused")
+    case.equal(life.delete(["x"])["x"][0], True)
+    plugin.purge()
 
 
 with volumes.Node() as node:
