@@ -79,7 +79,8 @@ struct template_query {
 	const char *name; /* path or prefix, service, file */
 	const char *ns;   /* of variables; "": the caller's default. "*" in lists: all */
 	const char *region, *tag;
-	int64_t count; /* services: choose so many of them by key, if key is not NULL */
+	const char *need; /* its name, as in struct template_need */
+	int64_t count;    /* services: choose so many of them by key, if key is not NULL */
 	const char *key;
 };
 
@@ -101,8 +102,8 @@ struct template_data {
 	enum template_answer (*services)(void *arg, const struct template_query *q,
 	    const struct template_service **ret, size_t *ret_n);
 	/* A file inside the task's directory. Absent: *ret_problem says why it is refused. */
-	enum template_answer (*file)(void *arg, const char *path, const char **ret, size_t *ret_len,
-	    const char **ret_problem);
+	enum template_answer (*file)(void *arg, const struct template_query *q, const char **ret,
+	    size_t *ret_len, const char **ret_problem);
 	int64_t now_ns; /* the time that timestamp() shows, since 1970 */
 };
 

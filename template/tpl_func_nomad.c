@@ -21,6 +21,7 @@ tpl_need(struct tpl_run *run, const struct template_query *q, const char *name, 
 	}
 	n = arena_new(run->arena, struct tpl_need);
 	n->need = (struct template_need){ *q, name, false };
+	n->need.query.need = name;
 	STAILQ_INSERT_TAIL(&run->needs, n, entry);
 	run->n_needs++;
 	*ret_new = true;
@@ -133,7 +134,7 @@ tpl_fn_nomad_var(struct go_call *c)
 	if (!first)
 		return need->value;
 	need->value = (struct go_value){ .type = &go_type_var_items };
-	need->need.missing = find_variable(c, &q, &v) != TEMPLATE_THERE;
+	need->need.missing = find_variable(c, &need->need.query, &v) != TEMPLATE_THERE;
 	if (need->need.missing)
 		return need->value;
 	hide(c->run, v);
@@ -156,7 +157,7 @@ tpl_fn_nomad_var_exists(struct go_call *c)
 	q.kind = TEMPLATE_NEED_VARIABLE_EXISTS;
 	need = tpl_need(c->run, &q, path_name(c, "nomad.var.get", &q), &first);
 	if (first) {
-		answer = find_variable(c, &q, &v);
+		answer = find_variable(c, &need->need.query, &v);
 		need->need.missing = answer == TEMPLATE_UNKNOWN;
 		need->value = go_bool(answer == TEMPLATE_THERE);
 	}
@@ -306,7 +307,7 @@ list_services(struct go_call *c, const struct template_query *q, const char *nam
 	if (!first)
 		return need->value;
 	if (d->services)
-		answer = d->services(d->arg, q, &s, &n);
+		answer = d->services(d->arg, &need->need.query, &s, &n);
 	need->need.missing = answer == TEMPLATE_UNKNOWN;
 	need->value = (struct go_value){ .type = type };
 	if (answer == TEMPLATE_UNKNOWN)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tpl_func_other.c: what comes from Consul and Vault. It is listed as missing, under the names that
  * the original shows. Runs in: tests. */
+#include <sha1.h>
 #include <string.h>
 
 #include "template/go_source.h"
@@ -199,6 +200,32 @@ check_pairs(struct go_call *c)
 	}
 }
 
+/* The first bytes of a hash of what is written: the name of the dependency does not show it. */
+static const char *
+hash_pairs(struct go_call *c)
+{
+	struct go_value pairs = go_map(c->arena, &go_type_string_map);
+	struct text t = { .arena = c->arena };
+	char hex[SHA1_DIGEST_STRING_LENGTH];
+
+	for (size_t i = 1; i < c->n; i++) {
+		struct go_value pair = c->args[i];
+		const char *at = memchr(pair.s, '=', pair.len);
+
+		if (at)
+			go_map_set(c->arena, pairs,
+			    go_trim_space(go_string(pair.s, (size_t)(at - pair.s))),
+			    go_trim_space(go_string(at + 1, pair.len - (size_t)(at - pair.s) - 1)));
+	}
+	text_add(&t, "");
+	for (size_t i = 0; i < go_map_len(pairs); i++) {
+		text_bytes(&t, pairs.map->v[i].key.s, pairs.map->v[i].key.len);
+		text_add(&t, "=");
+		go_quote(&t, pairs.map->v[i].value.s, pairs.map->v[i].value.len, false);
+	}
+	return arena_printf(c->arena, "%.8s", SHA1Data((const uint8_t *)t.text, t.len, hex));
+}
+
 /* A path, perhaps with ?version=N; or a path and what is written there. */
 struct go_value
 tpl_fn_secret(struct go_call *c)
@@ -212,7 +239,7 @@ tpl_fn_secret(struct go_call *c)
 	path = trimmed_path(c, c->n == 1 ? "vault.read" : "vault.write");
 	text = arena_strndup(c->arena, path.s, path.len);
 	if (c->n > 1) {
-		miss_call(c, "vault.write", text);
+		miss(c, arena_printf(c->arena, "vault.write(%s -> %s)", text, hash_pairs(c)));
 		return go_nothing;
 	}
 	query = strchr(text, '?');

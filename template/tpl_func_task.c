@@ -64,7 +64,7 @@ tpl_fn_file(struct go_call *c)
 	if (!first)
 		return need->value;
 	if (d->file && strlen(q.name) == path.len)
-		answer = d->file(d->arg, q.name, &bytes, &len, &problem);
+		answer = d->file(d->arg, &need->need.query, &bytes, &len, &problem);
 	if (answer == TEMPLATE_ABSENT)
 		go_call_fail(c, "%s: %s", q.name, problem);
 	need->need.missing = answer == TEMPLATE_UNKNOWN;
@@ -128,5 +128,5 @@ tpl_fn_denied(struct go_call *c)
 struct go_value
 tpl_fn_unsupported(struct go_call *c)
 {
-	go_call_fail(c, "this function is not supported");
+	go_call_fail(c, "%s is not supported", c->name);
 }

@@ -97,11 +97,12 @@ data_services(
 }
 
 static inline enum template_answer
-data_file(void *arg, const char *path, const char **ret, size_t *ret_len, const char **ret_problem)
+data_file(void *arg, const struct template_query *q, const char **ret, size_t *ret_len,
+    const char **ret_problem)
 {
 	struct test_data *d = arg;
 
-	*ret = json_string_value(json_object_get(json_object_get(d->json, "files"), path));
+	*ret = json_string_value(json_object_get(json_object_get(d->json, "files"), q->name));
 	if (!*ret) {
 		*ret_problem = "no such file or directory";
 		return TEMPLATE_ABSENT;
