@@ -87,17 +87,46 @@ note_renewed(struct holder *h, uint64_t asked_ms)
 	h->failures = 0;
 }
 
+/* Reads the items that the variable has, if it is there and may be read. */
+static void
+read_items(struct holder *h, struct variable *ret)
+{
+	cleanup_free char *target = cli_var_target(&h->var, NULL);
+	struct err ignored;
+
+	if (h->var.items.n == 0)
+		(void)cli_var_send(h->cli, "GET", target, NULL, ret, &ignored);
+}
+
+/* Nomad's servers delete the items of a variable that is locked without items. Brings back those
+ * that it had. */
+static int
+keep_items(struct holder *h, struct variable *before, const struct variable *locked, struct err *e)
+{
+	cleanup_free char *target = cli_var_target(&h->var, NULL);
+
+	if (before->items.n == 0 || locked->items.n > 0)
+		return 0;
+	variable_lock_free(before->lock);
+	before->lock = variable_lock_new();
+	str_set(&before->lock->id, h->var.lock->id);
+	return cli_var_send(h->cli, "PUT", target, before, NULL, e);
+}
+
 /* Returns 1 with the lock, 0 if another holds it and -early-return was given, or -errno. */
 static int
 acquire_lock(struct holder *h, struct err *e)
 {
 	uint64_t wait_ms = options.backoff_ms ?: h->ttl_ms * 11 / 10;
-	cleanup_done(variable) struct variable got;
+	cleanup_done(variable) struct variable before, got;
+	struct err ignored;
 	uint64_t asked_ms;
 	int r;
 
+	variable_init(&before);
 	variable_init(&got);
 	for (;;) {
+		read_items(h, &before);
 		asked_ms = clock_ms();
 		r = send_lock(h, "lock-acquire", true, &got, e);
 		if (r != -EEXIST)
@@ -114,7 +143,11 @@ acquire_lock(struct holder *h, struct err *e)
 	variable_lock_free(h->var.lock);
 	h->var.lock = steal_ptr(&got.lock);
 	note_renewed(h, asked_ms);
-	return 1;
+	r = keep_items(h, &before, &got, e);
+	if (r == 0)
+		return 1;
+	(void)send_lock(h, "lock-release", false, NULL, &ignored);
+	return r;
 }
 
 /* Returns 0; -EEXIST if the lock is lost. */

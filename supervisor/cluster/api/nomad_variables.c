@@ -18,49 +18,61 @@ is_delete(const struct api_req *req)
 	return strcmp(api_req_route(req)->method, "DELETE") == 0;
 }
 
-static int
-set_lock(json_t *var, const struct variable_lock *lock)
+static json_t *
+encode_items(const struct string_map *items)
 {
-	return json_object_set_new(var, "Lock",
-	    json_pack("{s:s, s:I, s:I}", "ID", str(lock->id), "TTL", (json_int_t)lock->ttl,
-		"LockDelay", (json_int_t)lock->delay));
+	json_t *made = json_object();
+
+	for (size_t i = 0; i < items->n; i++)
+		(void)json_object_set_new(
+		    made, items->v[i].key, json_string(str(items->v[i].value)));
+	return made;
 }
 
-/* Reads the lock of the body into *ret (initialised). Returns 1, 0 if there is none, or -EINVAL
- * with *e. */
-static int
-read_lock(const json_t *var, struct variable_lock *ret, struct err *e)
+/* Returns the variable as servers have it. */
+static json_t *
+encode_variable(const struct variable *var)
 {
-	const json_t *lock = json_object_get(var, "Lock");
+	const struct variable_lock *lock = var->lock;
+	json_t *made = json_pack("{s:s}", "Namespace", str(var->namespace));
 
-	if (!lock || json_is_null(lock))
-		return 0;
-	return model_from_json(&variable_lock_type, lock, ret, e) < 0 ? -EINVAL : 1;
+	if (var->items.v)
+		(void)json_object_set_new(made, "Items", encode_items(&var->items));
+	if (lock)
+		(void)json_object_set_new(made, "Lock",
+		    json_pack("{s:s, s:I, s:I}", "ID", str(lock->id), "TTL", (json_int_t)lock->ttl,
+			"LockDelay", (json_int_t)lock->delay));
+	return made;
 }
 
-/* Adds the variable of a PUT to args, and the lock operation. */
+static int
+read_body(struct api_req *req, struct variable *ret, struct err *e)
+{
+	const json_t *body = api_body(req, e);
+
+	return body ? model_from_json(&variable_type, body, ret, e) : -EINVAL;
+}
+
+/* Adds the variable of a PUT to args, and reads the lock operation. */
 static int
 put_args(struct api_req *req, json_t *args, const char **ret_operation, struct err *e)
 {
-	cleanup_json json_t *var = json_copy(api_body_object(req, e));
-	cleanup_done(variable_lock) struct variable_lock lock;
+	cleanup_done(variable) struct variable var;
 	enum variable_operation operation;
 	int r;
 
-	variable_lock_init(&lock);
-	if (!var || variable_operation_read(req, &operation, e) < 0)
-		return -EINVAL;
-	r = read_lock(var, &lock, e);
-	if (r > 0 && set_lock(var, &lock) < 0)
-		return err_say(e, -EINVAL, "the ID of the lock is not valid UTF-8");
+	variable_init(&var);
+	r = variable_operation_read(req, &operation, e);
+	if (r == 0)
+		r = read_body(req, &var, e);
 	if (r < 0)
 		return r;
-	if (operation == VARIABLE_SET && json_object_size(json_object_get(var, "Items")) == 0)
+	if (operation == VARIABLE_SET && var.items.n == 0)
 		return err_say(e, -EINVAL, "variable missing required Items object");
 	if (operation != VARIABLE_SET)
 		*ret_operation =
 		    operation == VARIABLE_LOCK_ACQUIRE ? "lock-acquire" : "lock-release";
-	return json_object_set(args, "Var", var);
+	return json_object_set_new(args, "Var", encode_variable(&var));
 }
 
 int
@@ -101,15 +113,15 @@ renews_lock(const struct api_req *req)
 int
 renew_args(struct api_req *req, json_t *args, struct err *e)
 {
-	cleanup_done(variable_lock) struct variable_lock lock;
-	const json_t *body = api_body_object(req, e);
+	cleanup_done(variable) struct variable var;
 	int r;
 
-	variable_lock_init(&lock);
-	r = body ? read_lock(body, &lock, e) : -EINVAL;
+	variable_init(&var);
+	r = read_body(req, &var, e);
 	if (r < 0)
 		return r;
-	return json_object_set_new(args, "LockID", json_string(str(lock.id)));
+	return json_object_set_new(
+	    args, "LockID", json_string(str(var.lock ? var.lock->id : NULL)));
 }
 
 /* --- answers --- */
@@ -122,7 +134,7 @@ show_variable(json_t *var)
 
 	if (json_is_null(lock))
 		(void)json_object_del(var, "Lock");
-	if (json_is_null(json_object_get(var, "Items")))
+	if (json_object_size(json_object_get(var, "Items")) == 0)
 		(void)json_object_del(var, "Items");
 	for (size_t i = 0; json_is_object(lock) && i < ELEMENTSOF(times); i++) {
 		json_int_t ns = json_integer_value(json_object_get(lock, times[i]));
