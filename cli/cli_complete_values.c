@@ -18,6 +18,7 @@ static const struct list {
 	const char *name, *target, *id, *also, *about;
 	bool uuid;
 } lists[] = {
+	{ "ACCESSOR", "/v1/acl/tokens", "AccessorID", NULL, "Name", false },
 	{ "ALLOC", "/v1/allocations", "ID", "Name", "ClientStatus", true },
 	{ "DEPLOYMENT", "/v1/deployments", "ID", NULL, "JobID", true },
 	{ "EVALUATION", "/v1/evaluations", "ID", NULL, "JobID", true },
@@ -25,6 +26,8 @@ static const struct list {
 	{ "NAMESPACE", "/v1/namespaces", "Name", NULL, "Description", false },
 	{ "NODE", "/v1/nodes", "ID", "Name", "Status", true },
 	{ "PLUGIN", "/v1/plugins?type=csi", "ID", NULL, "Provider", false },
+	{ "POLICY", "/v1/acl/policies", "Name", NULL, "Description", false },
+	{ "ROLE", "/v1/acl/roles", "ID", NULL, "Name", false },
 	{ "VARIABLE", "/v1/vars", "Path", NULL, "Namespace", false },
 	{ "VOLUME", "/v1/volumes?type=csi", "ID", NULL, "PluginID", false },
 };

@@ -8,7 +8,7 @@ import re
 import urllib.parse
 import uuid
 
-from lib import agent, api, case
+from lib import agent, api, case, screen
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 HOUR = 3600
@@ -199,6 +199,55 @@ def test_a_client_sees_its_own_token_policies_and_roles():
     case.equal(node.request("GET", "/v1/acl/roles", token=other["SecretID"]).json, [])
     for secret in (str(uuid.uuid4()), "nonsense", "a.b.c", "x" * 5000, made["AccessorID"]):
         case.equal([node.status("GET", p, token=secret) for p in ("/v1/acl/token/self", "/v1/acl/policies", "/v1/namespaces", "/v1/jobs")], [403] * 4)
+
+
+# --- the command ---
+
+def drover(*words, code=0, token=None, stdin=None):
+    r = node.drover(*words, code=code, env={"DROVER_TOKEN": node.token if token is None else token}, stdin=stdin)
+    return r.out + r.err
+
+
+def shown(text):
+    return dict(re.findall(r"^(\w[\w ]*?) += (.*)$", text, re.M))
+
+
+def test_the_command_manages_policies_roles_and_tokens():
+    case.contains(drover("acl", "bootstrap", code=1), "already done")
+    rules = 'namespace "default" {\n  policy = "read"\n}\n'
+    path = node.base + "/rules.hcl"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(rules)
+    case.contains(drover("acl", "policy", "apply", "-description", "to read", "cli", path), 'Policy "cli" is applied')
+    drover("acl", "policy", "apply", "-job", "j", "-group", "g", "cli-job", path)
+    case.equal(node.ask("/v1/acl/policy/cli-job")["JobACL"], {"Namespace": "default", "JobID": "j", "Group": "g", "Task": ""})
+    case.contains(drover("acl", "policy", "apply", "bad", path + "x", code=1), "rules.hclx")
+    case.contains(drover("acl", "policy", "info", "cli"), 'policy = "read"')
+    case.contains(drover("acl", "policy", "list"), "to read")
+    role = shown(drover("acl", "role", "create", "-name", "cli", "-policy", "cli", "-policy", "cli-job"))
+    case.equal(role["Policies"], "cli, cli-job")
+    drover("acl", "role", "update", "-description", "changed", "-policy", "cli", role["ID"])
+    case.equal(shown(drover("acl", "role", "info", "-by-name", "cli")), {**role, "Description": "changed", "Policies": "cli"})
+    case.contains(drover("acl", "role", "list"), "changed")
+    made = shown(drover("acl", "token", "create", "-name", "by hand", "-role-name", "cli", "-policy", "cli-job", "-ttl", "2h"))
+    case.equal((made["Type"], made["Policies"], made["Roles"], "Expires" in made), ("client", "cli-job", "cli", True))
+    after = shown(drover("acl", "token", "update", "-name", "renamed", made["Accessor ID"]))
+    case.equal((after["Name"], after["Secret ID"], after["Roles"], after["Expires"]), ("renamed", made["Secret ID"], "cli", made["Expires"]))
+    case.equal(shown(drover("acl", "token", "self", token=made["Secret ID"]))["Name"], "renamed")
+    case.equal("Secret ID" in drover("acl", "token", "list") or made["Secret ID"] in drover("acl", "token", "list"), False)
+    case.contains(drover("job", "status", token=made["Secret ID"]), "")
+    case.contains(drover("node", "status", code=1, token=made["Secret ID"]), "Permission denied")
+    case.contains(drover("node", "status", code=1, token=""), "Permission denied: the request has no ACL token")
+    for words in ("policy list", "policy info cli", "role list", "role info " + role["ID"], "token list", "token info " + made["Accessor ID"], "token self"):
+        for width in (60, 80):
+            page = screen.Screen(["acl", *words.split()], width, {"DROVER_ADDR": "unix://" + node.socket_path, "DROVER_TOKEN": node.token})
+            case.equal(page.code, 0, page.text)
+            screen.check_fits(page, width, words)
+    drover("acl", "token", "delete", made["Accessor ID"])
+    case.contains(drover("job", "status", code=1, token=made["Secret ID"]), "Permission denied: the token does not exist")
+    drover("acl", "role", "delete", role["ID"])
+    drover("acl", "policy", "delete", "cli")
+    drover("acl", "policy", "delete", "cli-job")
 
 
 # --- what each request needs ---

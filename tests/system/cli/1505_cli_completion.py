@@ -17,7 +17,7 @@ def offered(api, *words):
 
 
 def test_commands_and_flags():
-    for words, wanted in ((("jo",), ["job"]), (("a",), ["action", "agent", "agent-info", "alloc", "alloc-status"]),
+    for words, wanted in ((("jo",), ["job"]), (("a",), ["acl", "action", "agent", "agent-info", "alloc", "alloc-status"]),
                           (("job", "s"), ["scale", "start", "status", "stop"]), (("job", "tag", ""), ["apply", "unset"]),
                           (("job", "t"), ["tag"]), (("job", "fly", ""), []), (("job", "stop", "-p"), ["-purge"]),
                           (("job", "stop", "--p"), ["--purge"]), (("agent", "-d"), ["-data-dir", "-dev"]),

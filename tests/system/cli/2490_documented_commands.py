@@ -99,6 +99,13 @@ RUNS = (
     ("var put", "var put -force config/web color=blue", (1, "var put config/web color=red")), ("var get", "var get config/web", "var get -item color config/web"),
     ("var list", "var list", "var list config/"), ("var lock", "var lock config/web true"), ("var purge", "var purge config/web"),
     ("var init", "var init {dir}/made.nv.hcl"),
+    # This agent has no ACLs; with them these commands run in 2480.
+    ("acl bootstrap", (1, "acl bootstrap")), ("acl policy apply", (1, "acl policy apply p {file}")), ("acl policy info", (1, "acl policy info p")),
+    ("acl policy list", (1, "acl policy list")), ("acl policy delete", (1, "acl policy delete p")),
+    ("acl role create", (1, "acl role create -name r -policy p")), ("acl role info", (1, "acl role info r")), ("acl role list", (1, "acl role list")),
+    ("acl role update", (1, "acl role update -name s r")), ("acl role delete", (1, "acl role delete r")),
+    ("acl token create", (1, "acl token create -policy p")), ("acl token info", (1, "acl token info a")), ("acl token list", (1, "acl token list")),
+    ("acl token self", (1, "acl token self")), ("acl token update", (1, "acl token update -name n a")), ("acl token delete", (1, "acl token delete a")),
     ("leaks", "leaks"), ("cleanup", "cleanup -dry-run"), ("node drain", (1, "node drain")),
     ("job stop", "job stop web"), ("job start", "job start web"), ("job stop", "job stop -purge web"), ("system gc", "system gc"),
     ("agent", None), ("monitor", None), ("event stream", None))
