@@ -15,8 +15,11 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "fetcher/fet.h"
 #include "fetcher/fet_checksum.h"
+#include "fetcher/fet_git.h"
+#include "fetcher/fet_s3.h"
 #include "fetcher/fet_source.h"
 #include "fetcher/fet_unpack.h"
 
@@ -113,12 +116,27 @@ find_checksum(struct fet *f, const struct fet_source *s, struct checksum *ret, s
 
 /* --- files --- */
 
+/* Returns a descriptor, or -errno. */
+static int
+download_source(struct fet *f, struct fet_source *s, const char *path, struct err *e)
+{
+	const bool bucket = strcmp(s->getter, "s3") == 0;
+	struct fet_s3 s3 = { 0 };
+	int r = bucket ? fet_s3_read(s, &s3, e) : 0;
+	cleanup_free char *url = fet_source_url(s);
+	const struct fet_http http = { url, s3.sign, s3.user, s3.password, s3.token,
+		bucket ? f->spec.s3_ms : f->spec.http_ms };
+
+	if (r == 0)
+		r = download(f, &http, path, f->spec.max_bytes, e);
+	fet_s3_done(&s3);
+	return r;
+}
+
 /* Fetches the file of the source to path, and verifies it. Returns a descriptor, or -errno. */
 static int
-get_file(struct fet *f, const struct fet_source *s, const char *path, struct err *e)
+get_file(struct fet *f, struct fet_source *s, const char *path, struct err *e)
 {
-	cleanup_free char *url = fet_source_url(s);
-	const struct fet_http http = { .url = url, .timeout_ms = f->spec.http_ms };
 	cleanup_close int fd = -1;
 	struct checksum checksum;
 	struct stat st;
@@ -126,7 +144,7 @@ get_file(struct fet *f, const struct fet_source *s, const char *path, struct err
 
 	if (r < 0)
 		return r;
-	fd = download(f, &http, path, f->spec.max_bytes, e);
+	fd = download_source(f, s, path, e);
 	if (fd < 0)
 		return fd;
 	if (r > 0 && (r = checksum_verify(&checksum, fd, e)) < 0)
@@ -155,7 +173,7 @@ choose_name(const struct fet_source *s, const char **ret, struct err *e)
 }
 
 static int
-get_plain(struct fet *f, const struct fet_source *s, struct err *e)
+get_plain(struct fet *f, struct fet_source *s, struct err *e)
 {
 	cleanup_free char *path = NULL;
 	const char *name = NULL;
@@ -206,8 +224,7 @@ take_part(const struct fet *f, const char *subdir, struct err *e)
 }
 
 static int
-get_archive(
-    struct fet *f, const struct fet_source *s, const struct archive_kind *kind, struct err *e)
+get_archive(struct fet *f, struct fet_source *s, const struct archive_kind *kind, struct err *e)
 {
 	const bool single = strcmp(f->spec.mode, "file") == 0;
 	cleanup_close int fd = get_file(f, s, "archive", e);
@@ -234,10 +251,26 @@ choose_kind(const struct fet_source *s)
 }
 
 static int
-get_source(struct fet *f, const struct fet_source *s, struct err *e)
+get_repository(struct fet *f, struct fet_source *s, struct err *e)
+{
+	int r;
+
+	if (strcmp(f->spec.mode, "file") == 0)
+		return err_say(e, -EINVAL, "mode \"file\": a repository is a directory");
+	if (s->checksum)
+		return err_say(e, -EINVAL,
+		    "a repository has no checksum: use ref with the number of a commit");
+	r = fet_git_clone(f, s, s->subdir ? "all" : "out", e);
+	return r < 0 || !s->subdir ? r : take_part(f, s->subdir, e);
+}
+
+static int
+get_source(struct fet *f, struct fet_source *s, struct err *e)
 {
 	const struct archive_kind *kind = choose_kind(s);
 
+	if (strcmp(s->getter, "git") == 0)
+		return get_repository(f, s, e);
 	return kind ? get_archive(f, s, kind, e) : get_plain(f, s, e);
 }
 
@@ -273,6 +306,7 @@ fet_get(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct fet_job *job = arg;
 	struct fet f = { .dir_fd = fd, .told = job->told };
+	char text[ERR_MSG_SIZE];
 	int r;
 
 	/* Names in archives are UTF-8. */
@@ -285,6 +319,10 @@ fet_get(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_say(e, -EIO, "libcurl does not start");
 	r = get(&f, e);
+	if (r < 0) { /* servers and archives chose a part of it */
+		(void)utf8_sanitize(text, sizeof text, e->msg, strlen(e->msg));
+		(void)strcpy(e->msg, text);
+	}
 	ret->bytes = f.bytes;
 	ret->files = f.files;
 	return r;

@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_record.h"
 #include "supervisor/alloc/alloc_state.h"
@@ -134,11 +135,13 @@ fail(struct artifact *one, int r, const struct err *e)
 {
 	struct task_artifacts *all = one->of;
 	cleanup_free char *shown = artifact_shown(artifact_of(one));
+	char text[ERR_MSG_SIZE];
 
 	one->state = FETCH_DONE;
+	(void)utf8_sanitize(text, sizeof text, e->msg, strlen(e->msg)); /* it may quote names */
 	if (all->error.code == 0)
-		(void)err_say(&all->error, r, "failed to download artifact \"%.200s\": %.250s",
-		    shown, e->msg);
+		(void)err_say(
+		    &all->error, r, "failed to download artifact \"%.200s\": %.250s", shown, text);
 }
 
 /* --- fetching and placing --- */

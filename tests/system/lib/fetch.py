@@ -33,7 +33,13 @@ def tree_of(path):
 class Fetcher:
     def __init__(self, config="", env=None):
         self.places = helper.Places()
-        self.helper = helper.Helper("fetcher", self.places, config=config, env=env)
+        self.start = lambda: helper.Helper("fetcher", self.places, config=config, env=env)
+        self.helper = self.start()
+        self.ipc = self.helper.ipc
+
+    def restart(self):
+        self.helper.close()
+        self.helper = self.start()
         self.ipc = self.helper.ipc
 
     def __enter__(self):
