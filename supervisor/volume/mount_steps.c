@@ -7,6 +7,8 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "common/list.h"
 #include "common/mem.h"
@@ -517,18 +519,25 @@ is_to_clear(const struct mount *m, int r, const struct mnt_volume_prove_rep *rep
 
 /* Checks that the plugin has not published its staging directory while nothing is mounted there: a
  * task would write to this machine's disk. A plugin may stage without a mount, if it publishes
- * something else. */
+ * something else. Whether the staging directory is a mount point does not matter: publishing it
+ * twice at one path also mounts it on itself, because these mounts propagate to each other. */
 static int
-refuse_bare_staging(const struct mount *m, struct err *e)
+refuse_bare_staging(const struct mount *m, const struct mount_proof *proof, struct err *e)
 {
 	char staging[MOUNT_PATH_SIZE], target[MOUNT_PATH_SIZE];
+	struct stat st;
 	int r;
 
-	if (!m->rec.stages || m->rec.block || (r = is_mounted(m, true, e)) == 1)
+	if (!m->rec.stages || m->rec.block)
 		return 0;
+	if (stat(m->sup->args.data_dir, &st) < 0)
+		return err_set(e, -errno, "stat the data directory");
+	if (proof->dev_major != major(st.st_dev) || proof->dev_minor != minor(st.st_dev))
+		return 0; /* another file system than that of the staging directory */
 	mount_path(m, true, staging);
 	mount_path(m, false, target);
-	if (r == 0 && (r = mounts_shows(target, staging)) < 0)
+	r = mounts_shows(target, staging);
+	if (r < 0)
 		return err_set(e, r, "read the mounts of this machine");
 	return r != 1 ? r
 		      : err_say(e, -ENODEV,
@@ -557,7 +566,7 @@ on_proven(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 		mount_finish(m, why.code, &why);
 		return;
 	}
-	r = refuse_bare_staging(m, &why);
+	r = refuse_bare_staging(m, &rep->proof, &why);
 	if (r < 0) {
 		mount_finish(m, r, &why);
 		return;

@@ -229,18 +229,20 @@ def test_a_mount_that_the_plugin_leaves_is_unmounted_without_it():
 
 
 def test_a_volume_that_is_not_staged_is_not_used():
-    """The plugin says that it has staged the volume, and then publishes the empty directory."""
-    say()
-    created("bare")
-    say("NodeStageVolume=lies")
-    user("bare")
-    case.until(lambda: alloc_of("bare")["ClientStatus"] == "failed", 30, "the allocation to fail")
-    case.contains(events("bare"), "what it mounted is its staging directory, on which nothing is mounted")
-    case.equal("Started" in events("bare"), False, "whether the task was started")
-    stop("bare")
-    say()
-    deleted("bare")
-    no_mounts()
+    """The plugin says that it has staged the volume, and then publishes the empty directory: once, or twice at the same path, which mounts it
+    also on itself."""
+    for name, rule in (("bare", ""), ("twice", "NodePublishVolume=at:1:lost:14")):
+        say()
+        created(name)
+        say("NodeStageVolume=lies", rule)
+        user(name)
+        case.until(lambda: alloc_of(name)["ClientStatus"] in ("failed", "running"), 30, "the allocation to fail")
+        case.contains(events(name), "what it mounted is its staging directory, on which nothing is mounted")
+        case.equal("Started" in events(name), False, "whether the task was started")
+        stop(name)
+        say()
+        deleted(name)
+        no_mounts()
 
 
 def test_options_of_the_request_reach_the_plugin():
