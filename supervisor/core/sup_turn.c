@@ -8,6 +8,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/core/store.h"
@@ -27,6 +28,7 @@ struct turn {
 	bool durable;
 	bool stuck;
 	char why[ERR_MSG_SIZE];
+	uint64_t stuck_since_ms;
 	struct sup_timer retry;
 };
 
@@ -124,6 +126,12 @@ turn_is_stuck(struct sup *sup, const char **ret)
 	return sup->turn->stuck;
 }
 
+uint64_t
+turn_stuck_ms(struct sup *sup)
+{
+	return sup->turn->stuck ? clock_ms() - sup->turn->stuck_since_ms : 0;
+}
+
 /* Writes all dirty rows and commits. The list is kept until the commit has succeeded. */
 static int
 write_and_commit(struct sup *sup, struct err *e)
@@ -213,10 +221,16 @@ note_failed_commit(struct sup *sup, const struct err *e)
 {
 	struct turn *t = sup->turn;
 
-	if (!t->stuck)
-		log_error("%s; nothing is lost, it is tried again each second", e->msg);
+	if (e->code == -ENOSPC)
+		(void)snprintf(t->why, sizeof t->why, "%.240s: free space on the disk of %.200s",
+		    e->msg, sup->args.data_dir);
+	else
+		(void)strcpy(t->why, e->msg);
+	if (!t->stuck) {
+		log_error("%s; nothing is lost, it is tried again each second", t->why);
+		t->stuck_since_ms = clock_ms();
+	}
 	t->stuck = true;
-	(void)strcpy(t->why, e->msg);
 	sup_timer_set(sup, &t->retry, CLOCK_MONOTONIC, RETRY_USEC, on_retry, NULL);
 }
 

@@ -54,6 +54,8 @@ void turn_forget_deferred(struct sup *sup, struct deferred *d);
 
 /* Returns true while the last commit has failed; then *ret (may be NULL) is the reason. */
 bool turn_is_stuck(struct sup *sup, const char **ret);
+/* Returns for how long it has been so, 0 if it is not. */
+uint64_t turn_stuck_ms(struct sup *sup);
 
 /* Runs turns until sup->exiting is set and nothing is queued. Returns the exit code of the process.
  */

@@ -21,6 +21,9 @@
 #define BODY_MAX          (1024 * 1024)
 /* A body that is too large is read up to this size, so that the client gets the answer 413. */
 #define BODY_DRAIN_MAX (64ull * 1024 * 1024)
+/* How long no commit must be possible before a change that waits for one, and perhaps for a plugin,
+ * is answered. */
+#define PENDING_MS 10000
 
 /* Requests. */
 
@@ -131,6 +134,13 @@ api_serve(struct api_req *req)
 	drop_body(req); /* the answer may come much later */
 }
 
+/* Returns whether it is a change that its handler has not answered yet. */
+static bool
+is_pending(const struct api_req *req)
+{
+	return req->route && req->route->durable && req->suspended && !req->response && !req->held;
+}
+
 /* Adds a piece of the body. The client chooses its size, so it is refused if there is no memory. */
 static void
 gather_body(struct api_req *req, const char *data, size_t size)
@@ -196,13 +206,30 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 	http_req_suspend(req);
 	if (req->response)
 		http_req_leave_soon(req);
+	else if (is_pending(req))
+		http_watch_stuck_turns(req->sup);
 	return MHD_YES;
+}
+
+static void
+free_req(struct api_req *req)
+{
+	turn_forget_deferred(req->sup, &req->leave);
+	LIST_REMOVE(req, link);
+	api_target_done(&req->target);
+	free(req->uri);
+	free(req);
 }
 
 static void
 on_leave(struct sup *sup, struct deferred *d)
 {
-	http_req_resume(container_of(d, struct api_req, leave));
+	struct api_req *req = container_of(d, struct api_req, leave);
+
+	if (req->conn)
+		http_req_resume(req);
+	else
+		free_req(req);
 }
 
 static struct http_client *
@@ -271,14 +298,14 @@ on_completed(
 		req->socket->done(req->socket);
 	}
 	if (req->response)
-		MHD_destroy_response(req->response);
-	LIST_REMOVE(req, link);
+		MHD_destroy_response(steal_ptr(&req->response));
 	drop_body(req);
 	http_client_release(req->client, req->answer_len);
 	http_client_expect_request(req->client); /* the next request, if the connection is kept */
-	api_target_done(&req->target);
-	free(req->uri);
-	free(req);
+	req->conn = NULL;
+	req->client = NULL;
+	if (!req->owed)
+		free_req(req);
 }
 
 /* The daemon in the work loop. */
@@ -340,6 +367,17 @@ on_again(sd_event_source *source, void *userdata)
 	return 0;
 }
 
+/* Answers a change that has not got as far as its answer, because it waits for a commit before it
+ * goes on. It does so when commits work again. */
+static void
+answer_early(struct api_req *req, const char *why)
+{
+	api_reply_error(req, 507, "not done yet: %s; it goes on when that works", why);
+	req->owed = true;
+	turn_forget_deferred(req->sup, &req->leave);
+	http_req_resume(req);
+}
+
 /* Sends answers that wait for a failing commit: reads as they are, changes as 507. */
 static int
 on_stuck_check(sd_event_source *source, uint64_t usec, void *userdata)
@@ -350,6 +388,11 @@ on_stuck_check(sd_event_source *source, uint64_t usec, void *userdata)
 	bool waiting = false;
 
 	LIST_FOREACH (req, &sup->api->reqs, link) {
+		if (is_pending(req)) {
+			waiting = true;
+			if (turn_is_stuck(sup, &why) && turn_stuck_ms(sup) >= PENDING_MS)
+				answer_early(req, why);
+		}
 		if (!req->leave.queue)
 			continue;
 		waiting = true;
@@ -457,6 +500,8 @@ api_free(struct sup *sup)
 		(void)MHD_quiesce_daemon(api->mhd);
 		MHD_stop_daemon(api->mhd);
 	}
+	while ((req = LIST_FIRST(&api->reqs)))
+		free_req(req); /* owed */
 	free(api->routes);
 	free(api);
 	sup->api = NULL;

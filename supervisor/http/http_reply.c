@@ -108,6 +108,13 @@ set_whole_answer(struct api_req *req, int status, const char *type, char *text, 
 {
 	bool held;
 
+	if (req->owed) { /* the client has its answer */
+		free(text);
+		req->owed = false;
+		if (!req->conn)
+			turn_defer(req->sup, &req->leave);
+		return;
+	}
 	http_client_release(req->client, req->answer_len);
 	req->answer_len = 0;
 	held = len > SMALL_ANSWER && http_client_hold(req->client, len);

@@ -34,7 +34,7 @@ api_query_nth(const struct api_req *req, const char *name, unsigned n)
 const char *
 api_header(const struct api_req *req, const char *name)
 {
-	return MHD_lookup_connection_value(req->conn, MHD_HEADER_KIND, name);
+	return req->conn ? MHD_lookup_connection_value(req->conn, MHD_HEADER_KIND, name) : NULL;
 }
 
 const char *

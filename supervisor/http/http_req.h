@@ -40,7 +40,8 @@ struct api {
 
 /* One request. Its connection is suspended from the call of its handler until its answer may be
  * sent: after the commit of the turn that made the answer (deferred `leave`). Freed by
- * on_completed(), which is never called while it is suspended. */
+ * on_completed(), which is never called while it is suspended; if it is owed, without a connection,
+ * after its handler has answered. */
 struct api_req {
 	LIST_ENTRY(api_req) link; /* in api.reqs */
 	struct sup *sup;
@@ -65,6 +66,7 @@ struct api_req {
 	struct MHD_UpgradeResponseHandle *upgraded; /* while its owner has the socket */
 	sd_event_source *hangup; /* while the request is held, or its stream has nothing to send */
 	bool no_room;            /* its body was dropped, because too much memory is held */
+	bool owed; /* it was answered while no commit was possible, and its handler still answers */
 	bool begun, routed, suspended, queued, gone_away;
 };
 
