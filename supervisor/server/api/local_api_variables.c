@@ -9,7 +9,7 @@
 #include "supervisor/api/variable_operation.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/job/local_namespaces.h"
-#include "supervisor/server/variable/local_leases.h"
+#include "supervisor/server/variable/local_locks.h"
 
 /* --- reading --- */
 
@@ -258,7 +258,7 @@ renew_lock(struct local *l, struct api_req *req, const struct variable *wanted)
 {
 	struct local_variable *v = find_held(l, req, wanted);
 
-	if (v && !local_lease_renew(v))
+	if (v && !local_lock_renew(v))
 		api_reply_error(req, 409, "the lock was not renewed in time");
 	else if (v)
 		api_reply_model(req, &variable_stub_type, &v->var);

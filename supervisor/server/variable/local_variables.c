@@ -14,7 +14,7 @@
 #include "supervisor/core/store.h"
 #include "supervisor/server/feed/local_changes.h"
 #include "supervisor/server/job/local_namespaces.h"
-#include "supervisor/server/variable/local_leases.h"
+#include "supervisor/server/variable/local_locks.h"
 
 #define LOST                                                                                       \
 	"because state/seal.key is not the key they were encrypted with: bring that file back "    \
@@ -71,7 +71,7 @@ local_variable_find(struct local *l, const char *namespace, const char *path)
 static void
 free_variable(struct local_variable *v)
 {
-	local_lease_drop(v);
+	local_lock_drop(v);
 	variable_done(&v->var);
 	sealed_done(&v->items);
 	free(v->name);
@@ -190,7 +190,7 @@ set_lock(struct local_variable *v, const struct variable_lock *lock)
 	variable_lock_free(v->var.lock);
 	v->var.lock = variable_lock_new();
 	variable_lock_copy(lock, v->var.lock);
-	local_lease_begin(v);
+	local_lock_begin(v);
 }
 
 int
@@ -226,7 +226,7 @@ local_variable_put(struct local *l, struct variable *var, struct err *e)
 void
 local_variable_forget(struct local_variable *v)
 {
-	local_lease_drop(v);
+	local_lock_drop(v);
 	local_map_remove(&v->l->variables->map, &v->key);
 	v->gone = true;
 	write_row(v, local_index_next(v->l));
@@ -235,7 +235,7 @@ local_variable_forget(struct local_variable *v)
 void
 local_variable_unlock(struct local_variable *v)
 {
-	local_lease_drop(v);
+	local_lock_drop(v);
 	variable_lock_free(v->var.lock);
 	v->var.lock = NULL;
 	v->var.modify_index = local_index_next(v->l);
@@ -311,7 +311,7 @@ load_variable(void *arg, const struct store_row *row, struct err *e)
 	local_namespace_adopt(l, var.namespace);
 	v = insert_variable(l, &var);
 	if (v->var.lock)
-		local_lease_begin(v);
+		local_lock_begin(v);
 	return 0;
 }
 

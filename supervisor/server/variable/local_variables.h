@@ -9,7 +9,7 @@
 #include "supervisor/server/base/local.h"
 #include "supervisor/server/base/local_map.h"
 
-struct local_lease;
+struct local_lock;
 
 struct local_variable {
 	struct local *l;
@@ -17,9 +17,9 @@ struct local_variable {
 	char *name;
 	struct variable var; /* without its items */
 	struct dirty row;
-	struct sealed items;       /* until they are in the row */
-	struct local_lease *lease; /* local_leases.c; NULL: not locked */
-	bool gone;                 /* the row is being deleted; then this is freed */
+	struct sealed items;     /* until they are in the row */
+	struct local_lock *lock; /* local_locks.c; NULL: not locked */
+	bool gone;               /* the row is being deleted; then this is freed */
 };
 
 void local_variables_init(struct local *l);
@@ -40,8 +40,8 @@ local_variable_of(struct local_key *key)
 
 /*
  * Writes the namespace, path and items of *var, durably, and sets the other members. With
- * var->lock the variable is locked, and its lease begins; without, its lock stays. Returns 0, or
- * -errno with *e if the items cannot be sealed; then nothing has changed.
+ * var->lock the variable is locked, for a time that begins now; without, its lock stays. Returns 0,
+ * or -errno with *e if the items cannot be sealed; then nothing has changed.
  */
 int local_variable_put(struct local *l, struct variable *var, struct err *e);
 /* Deletes it, durably. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 60
 """Variables of the embedded server: writing with and without an index, reading, lists, paths, limits, namespaces, queries that wait, locks
-and their leases, a crash, a lost key, and a database that has garbage."""
+and how they end, a crash, a lost key, and a database that has garbage."""
 import json
 import os
 import sqlite3
@@ -228,8 +228,8 @@ def test_requests_for_locks_that_are_refused():
     case.equal(paths(), [])
 
 
-def test_a_lease_that_is_not_renewed_ends():
-    """The lock cannot be renewed in its delay, and is removed after it; the shortest TTL is 10 s, and a lease lasts twice as long."""
+def test_a_lock_that_is_not_renewed_ends():
+    """The lock cannot be renewed in its delay, and is removed after it; the shortest TTL is 10 s, and a lock lasts twice as long."""
     body = {"Items": {"k": "kept"}, "Lock": {"TTL": "10s", "LockDelay": "1s"}}
     ids = {path: lock(path, "acquire", **body).json["Lock"]["ID"] for path in ("ends", "renewed")}
     slow = lock("slow", "acquire", **{"Lock": {"TTL": "10s", "LockDelay": "10m"}}).json["Lock"]["ID"]
@@ -238,7 +238,7 @@ def test_a_lease_that_is_not_renewed_ends():
         lock("renewed", "renew", lock_id=ids["renewed"])
         time.sleep(0.5)
     case.equal((get("ends").get("Lock"), get("ends")["Items"], get("renewed")["Lock"]["ID"]), (None, {"k": "kept"}, ids["renewed"]))
-    # Its lease has ended, and its delay has not.
+    # It is lost, and its delay is not over.
     case.contains(lock("slow", "renew", 409, lock_id=slow).text, "not renewed in time")
     lock("slow", "acquire", 409)
     lock("slow", "release", lock_id=slow)
