@@ -105,6 +105,6 @@ void reply_autopilot(struct api_req *req, const void *body, size_t len);
 void reply_health(struct api_req *req, const void *body, size_t len);
 void reply_token(struct api_req *req, const void *body, size_t len);
 /* Answers for Enterprise paths, and for parsing HCL, which this agent does not do. */
-api_handler reply_enterprise;
+api_handler reply_enterprise, reply_at_servers;
 
 #endif

@@ -44,6 +44,15 @@ reply_enterprise(struct sup *sup, struct api_req *req)
 	api_reply_error(req, 501, "Nomad Enterprise only endpoint");
 }
 
+/* Secrets of tokens do not pass through nodes. */
+void
+reply_at_servers(struct sup *sup, struct api_req *req)
+{
+	api_reply_error(req, 501,
+	    "the servers have the ACL tokens and roles: use the nomad command at a server for "
+	    "this");
+}
+
 /* Settings. */
 
 static const char *const autopilot_times[] = { "LastContactThreshold", "ServerStabilizationTime" };

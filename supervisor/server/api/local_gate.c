@@ -175,6 +175,20 @@ local_gate_permits_host_volume(const struct api_req *req, const char *name, bool
 	return who && acl_rules_permit_host_volume(&who->rules, name, writes);
 }
 
+bool
+local_gate_permits_variable(
+    const struct api_req *req, const char *namespace, const char *path, enum acl_variable what)
+{
+	struct sup *sup = api_req_sup(req);
+	const struct local_identity *who;
+
+	if (!sup->config->acl_enabled)
+		return true;
+	who = local_gate_identity(sup, req);
+	return who &&
+	       local_identity_permits_variable(local_of_sup(sup), who, namespace, path, what);
+}
+
 void
 local_gate_refuse(struct sup *sup, struct api_req *req)
 {

@@ -4,6 +4,7 @@
 #ifndef DROVER_SUPERVISOR_SERVER_API_LOCAL_GATE_H
 #define DROVER_SUPERVISOR_SERVER_API_LOCAL_GATE_H
 
+#include "supervisor/acl/acl_rules.h"
 #include "supervisor/http/api.h"
 
 struct local_identity;
@@ -17,6 +18,11 @@ bool local_gate_shows(struct sup *sup, const struct api_req *req, const char *na
 
 /* Returns whether the request's token may mount a host volume. */
 bool local_gate_permits_host_volume(const struct api_req *req, const char *name, bool writes);
+
+/* Returns whether the request's token may do this with a variable; the identity of a task also has
+ * the rights of its job. */
+bool local_gate_permits_variable(
+    const struct api_req *req, const char *namespace, const char *path, enum acl_variable what);
 
 /* Returns who sends the request; NULL if that is not valid any more. */
 const struct local_identity *local_gate_identity(struct sup *sup, const struct api_req *req);

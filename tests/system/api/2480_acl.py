@@ -489,6 +489,23 @@ def test_a_task_may_use_its_identity_until_it_ends():
     node.purge("worker")
 
 
+def test_the_other_identities_of_a_task_are_tokens_until_they_expire():
+    script = "old=; while :; do new=$(cat $NOMAD_SECRETS_DIR/nomad_a.jwt); [ \"$new\" = \"$old\" ] || echo $new; old=$new; sleep 0.1; done"
+    node.register(api.job("renewed", "/bin/sh", ["-c", script], Identities=[{"Name": "a", "File": True, "TTL": 4 * 10**9, "Audience": ["x"]}]))
+    alloc = node.wait_running("renewed")[0]
+    first = case.until(lambda: node.logs(alloc).decode().split(), 60, "a token")[0]
+    head, claims, signature = first.split(".")
+    case.equal(json.loads(base64.urlsafe_b64decode(head + "=="))["alg"], "RS256")
+    case.equal(node.status("GET", "/v1/services", token=first) in (200, 403), True)
+    case.until(lambda: len(node.logs(alloc).decode().split()) > 1, 60, "another token")
+    newest = case.until(lambda: next((t for t in [node.logs(alloc).decode().split()[-1]] if node.status("GET", "/v1/services", token=t) == 200), None),
+                        60, "a token that is valid")
+    bad = newest[:-20] + ("A" if newest[-20] != "A" else "B") + newest[-19:]
+    case.equal(node.status("GET", "/v1/services", token=bad), 403)
+    case.until(lambda: node.request("GET", "/v1/services", token=first).text == "Permission denied: the token has expired", 60, "the token to expire")
+    node.purge("renewed")
+
+
 # --- durability and secrecy ---
 
 def test_tokens_outlive_the_agent_and_secrets_are_sealed():
