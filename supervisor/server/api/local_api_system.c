@@ -127,7 +127,9 @@ search_variables(struct sup *sup, struct search *s)
 	for (size_t i = 0; i < n; i++) {
 		const struct variable *var = &local_variable_of(all[i])->var;
 
-		add_match(s, var->path, var->namespace);
+		if (local_gate_permits_variable(
+			s->req, var->namespace, var->path, ACL_VARIABLE_LIST))
+			add_match(s, var->path, NULL);
 	}
 }
 
@@ -142,9 +144,16 @@ static const struct {
 	{ "jobs", search_jobs, ACL_READ_JOB },
 	{ "nodes", search_nodes, ACL_NODE_READ },
 	{ "plugins", search_plugins, ACL_PLUGIN_LIST },
-	{ "vars", search_variables, ACL_MANAGEMENT },
+	{ "vars", search_variables, ACL_VALID },
 	{ "volumes", search_volumes, ACL_LIST_VOLUMES },
 };
+
+/* ACL_VALID: each object has a permission of its own. */
+static bool
+may_search(const struct api_req *req, enum acl_need need)
+{
+	return need == ACL_VALID || api_permits(req, need, api_namespace(req));
+}
 
 /* Returns whether the request names a context that its token may not search. */
 static bool
@@ -152,7 +161,7 @@ is_refused(const struct api_req *req, const char *wanted)
 {
 	for (size_t i = 0; i < ELEMENTSOF(contexts); i++)
 		if (strcmp(wanted, contexts[i].name) == 0)
-			return !api_permits(req, contexts[i].need, api_namespace(req));
+			return !may_search(req, contexts[i].need);
 	return false;
 }
 
@@ -185,7 +194,7 @@ local_api_search(struct sup *sup, struct api_req *req)
 		bool is_wanted = all || strcmp(wanted, contexts[i].name) == 0;
 
 		known |= is_wanted;
-		if (is_wanted && api_permits(req, s.need, api_namespace(req)))
+		if (is_wanted && may_search(req, s.need))
 			contexts[i].search(sup, &s);
 		(void)json_object_set_new(
 		    truncations, contexts[i].name, json_boolean(is_wanted && s.more));

@@ -8,8 +8,34 @@
 #include "common/duration.h"
 #include "supervisor/api/variable_operation.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/api/local_gate.h"
 #include "supervisor/server/job/local_namespaces.h"
 #include "supervisor/server/variable/local_locks.h"
+
+/* --- permissions --- */
+
+static bool
+is_permitted(const struct api_req *req, const struct variable *var, enum acl_variable what)
+{
+	return local_gate_permits_variable(req, str(var->namespace), str(var->path), what);
+}
+
+/* A lock's id is what its holder changes the variable with: only management sees that of others. */
+static bool
+shows_locks(const struct api_req *req)
+{
+	return api_permits(req, ACL_MANAGEMENT, "*");
+}
+
+/* Fills in what the client may see of the variable but its items; *ret is not to be freed. */
+static void
+fill_stub(const struct api_req *req, const struct variable *var, struct variable *ret)
+{
+	*ret = *var;
+	ret->items = (struct string_map){ 0 };
+	if (!shows_locks(req))
+		ret->lock = NULL;
+}
 
 /* --- reading --- */
 
@@ -23,11 +49,13 @@ local_api_list_variables(struct sup *sup, struct api_req *req)
 
 	api_list_begin_named(&list, req);
 	for (size_t i = 0; i < n; i++) {
-		const struct variable *var = &local_variable_of(all[i])->var;
+		struct variable shown;
 
-		if (api_list_wants(&list, var->namespace, var->path))
+		fill_stub(req, &local_variable_of(all[i])->var, &shown);
+		if (api_list_wants(&list, shown.namespace, shown.path) &&
+		    is_permitted(req, &shown, ACL_VARIABLE_LIST))
 			api_list_add_stub(
-			    &list, &variable_stub_type, var, &variable_filter_type, var);
+			    &list, &variable_stub_type, &shown, &variable_filter_type, &shown);
 	}
 	api_list_reply(&list, req);
 }
@@ -41,12 +69,18 @@ local_api_get_variable(struct sup *sup, struct api_req *req)
 	struct err e = { 0 };
 
 	variable_init(&var);
-	if (!v)
+	if (!local_gate_permits_variable(
+		req, api_namespace(req), api_param(req, 0), ACL_VARIABLE_READ)) {
+		local_gate_refuse(sup, req);
+	} else if (!v) {
 		api_reply_error(req, 404, "variable not found");
-	else if (local_variable_get(v, &var, &e) < 0)
+	} else if (local_variable_get(v, &var, &e) < 0) {
 		api_reply_error(req, 500, "%s", e.msg);
-	else
+	} else {
+		if (!shows_locks(req))
+			variable_lock_free(steal_ptr(&var.lock));
 		api_reply_model(req, &variable_type, &var);
+	}
 }
 
 /* --- conflicts --- */
@@ -72,16 +106,20 @@ reply_named_conflict(struct api_req *req, const char *namespace, const char *pat
 	reply_conflict(req, &var);
 }
 
-/* Answers with the variable as it is, without its items if they cannot be read. */
+/* Answers with the variable as it is, without its items if they cannot or may not be read. */
 static void
 reply_present_conflict(struct api_req *req, const struct local_variable *v)
 {
 	cleanup_done(variable) struct variable var;
 	struct err ignored = { 0 };
+	struct variable shown;
 
 	variable_init(&var);
 	(void)local_variable_get(v, &var, &ignored);
-	reply_conflict(req, &var);
+	fill_stub(req, &var, &shown);
+	if (is_permitted(req, &var, ACL_VARIABLE_READ))
+		shown.items = var.items;
+	reply_conflict(req, &shown);
 }
 
 /* Checks ?cas=, the index that the variable must have: 0 if there must be none. v may be NULL.
@@ -146,15 +184,16 @@ check_contents(struct local *l, const struct variable *var, struct err *e)
 	return variable_check_path(var->path, e);
 }
 
+/* Answers with the variable as this type shows it. */
 static void
-put_variable(struct local *l, struct api_req *req, struct variable *var)
+put_variable(struct local *l, struct api_req *req, struct variable *var, const struct type *type)
 {
 	struct err e = { 0 };
 
 	if (local_variable_put(l, var, &e) < 0)
 		api_reply_error(req, 500, "%s", e.msg);
 	else
-		api_reply_model(req, &variable_type, var);
+		api_reply_model(req, type, var);
 }
 
 static void
@@ -172,7 +211,7 @@ set_variable(struct local *l, struct api_req *req, struct variable *var)
 		api_reply_error(req, 400, "%s", e.msg);
 	else if (check_index(req, v, var->namespace) && check_holder(req, v, var)) {
 		variable_lock_free(steal_ptr(&var->lock)); /* it stays as it is */
-		put_variable(l, req, var);
+		put_variable(l, req, var, &variable_type);
 	}
 }
 
@@ -224,6 +263,7 @@ acquire_lock(struct local *l, struct api_req *req, struct variable *var)
 {
 	struct local_variable *v = local_variable_find(l, var->namespace, var->path);
 	const char *id = var->lock ? var->lock->id : NULL;
+	bool shown = var->items.n > 0 || is_permitted(req, var, ACL_VARIABLE_READ);
 	struct err e = { 0 };
 
 	if (v && v->var.lock && !str_eq(v->var.lock->id, id))
@@ -233,7 +273,7 @@ acquire_lock(struct local *l, struct api_req *req, struct variable *var)
 	else if (keep_items(v, var, &e) < 0)
 		api_reply_error(req, 500, "%s", e.msg);
 	else
-		put_variable(l, req, var);
+		put_variable(l, req, var, shown ? &variable_type : &variable_stub_type);
 }
 
 /* Returns the variable with the lock whose id is in *wanted; NULL after an answer. */
@@ -282,7 +322,6 @@ release_lock(struct local *l, struct api_req *req, const struct variable *wanted
 
 /* --- requests --- */
 
-/* Every change of a variable begins here or in the next function. */
 void
 local_api_put_variable(struct sup *sup, struct api_req *req)
 {
@@ -294,6 +333,10 @@ local_api_put_variable(struct sup *sup, struct api_req *req)
 	variable_init(&var);
 	if (variable_operation_read(req, &operation, &e) < 0 || read_variable(req, &var, &e) < 0) {
 		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	if (!is_permitted(req, &var, ACL_VARIABLE_WRITE)) {
+		local_gate_refuse(sup, req);
 		return;
 	}
 	switch (operation) {
@@ -319,6 +362,10 @@ local_api_delete_variable(struct sup *sup, struct api_req *req)
 	const char *namespace = api_namespace(req), *path = api_param(req, 0);
 	struct local_variable *v = local_variable_find(l, namespace, path);
 
+	if (!local_gate_permits_variable(req, namespace, path, ACL_VARIABLE_DESTROY)) {
+		local_gate_refuse(sup, req);
+		return;
+	}
 	if (!check_index(req, v, namespace))
 		return;
 	if (v && v->var.lock) {

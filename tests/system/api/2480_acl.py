@@ -506,6 +506,65 @@ def test_the_other_identities_of_a_task_are_tokens_until_they_expire():
     node.purge("renewed")
 
 
+# --- variables ---
+
+def test_variables_are_permitted_by_path():
+    rules = """namespace "default" {
+      variables {
+        path "app/*" { capabilities = ["read"] }
+        path "app/hidden" { capabilities = ["deny"] }
+        path "list" { capabilities = ["list"] }
+        path "drop" { capabilities = ["write"] }
+        path "own/*" { capabilities = ["read", "write", "destroy", "list"] }
+      }
+    }"""
+    some, stranger = secret_with(rules, "variables"), secret_with('namespace "default" { policy = "write" }', "no-variables")
+    paths = ("app/a", "app/hidden", "list", "drop", "own/x", "other", "nomad/jobs/worker2", "nomad/jobs/worker20", "nomad/jobs/worker2/g/t")
+    for path in paths:
+        node.do("PUT", "/v1/var/" + path, {"Items": {"k": "v of " + path}})
+
+    def statuses(method, body=None, token=some, query=""):
+        return [node.status(method, "/v1/var/" + p + query, body, token=token) for p in paths[:6]]
+    case.equal(statuses("GET"), [200, 403, 403, 403, 200, 403])
+    case.equal(statuses("PUT", {"Items": {"k": "w"}}), [403, 403, 403, 200, 200, 403])
+    case.equal(statuses("PUT", {}, query="?lock-acquire"), [403, 403, 403, 200, 200, 403])
+    held = {p: node.ask("/v1/var/" + p)["Lock"]["ID"] for p in ("drop", "own/x")}
+    case.equal("Lock" in node.request("GET", "/v1/var/own/x", token=some).json, False, "whether locks of others are shown")
+    case.equal([[v["Path"], "Lock" in v] for v in node.request("GET", "/v1/vars", token=some).json], [["app/a", False], ["list", False], ["own/x", False]])
+    for path, key in held.items():
+        case.equal(node.status("PUT", "/v1/var/%s?lock-renew" % path, {"Lock": {"ID": key}}, token=some), 200)
+        case.equal(node.status("PUT", "/v1/var/%s?lock-release" % path, {"Lock": {"ID": key}}, token=stranger), 403)
+        case.equal(node.status("PUT", "/v1/var/%s?lock-release" % path, {"Lock": {"ID": key}}, token=some), 200)
+    # A conflict shows the items only to those who may read them; so does a lock that keeps them.
+    for path, shown in (("drop", False), ("own/x", True)):
+        answer = node.request("PUT", "/v1/var/%s?cas=0" % path, {"Items": {"k": "w"}}, token=some)
+        case.equal((answer.status, "Items" in answer.json), (409, shown), path)
+        answer = node.request("PUT", "/v1/var/%s?lock-acquire" % path, {}, token=some)
+        case.equal((answer.status, "Items" in answer.json, "Lock" in answer.json), (200, shown, True), path)
+        node.do("PUT", "/v1/var/%s?lock-release" % path, {"Lock": {"ID": answer.json["Lock"]["ID"]}})
+    found = node.request("POST", "/v1/search", {"Prefix": "", "Context": "vars"}, token=some).json["Matches"]
+    case.equal(found, {"vars": ["app/a", "list", "own/x"]})
+    case.equal((statuses("GET", token=stranger), node.request("GET", "/v1/vars", token=stranger).json), ([403] * 6, []))
+    case.equal((statuses("GET", token=""), node.status("GET", "/v1/vars", token="")), ([403] * 6, 200))
+    # A body cannot name another namespace than those of the token.
+    node.do("PUT", "/v1/namespace", {"Name": "elsewhere"})
+    case.equal(node.status("PUT", "/v1/var/own/x", {"Namespace": "elsewhere", "Items": {"k": "v"}}, token=some), 403)
+    # A task reads the variables of its job, group and itself.
+    node.register(api.job("worker2", "/bin/sh", ["-c", "echo $NOMAD_TOKEN; sleep 1000"], Identity={"Env": True}))
+    alloc = node.wait_running("worker2")[0]
+    node.wait_said(alloc, b"ey")
+    jwt = identity_of(alloc)
+    case.equal([node.status("GET", "/v1/var/" + p, token=jwt) for p in paths], [403] * 6 + [200, 403, 200])
+    case.equal([v["Path"] for v in node.request("GET", "/v1/vars", token=jwt).json], ["nomad/jobs/worker2", "nomad/jobs/worker2/g/t"])
+    case.equal(node.status("PUT", "/v1/var/nomad/jobs/worker2", {"Items": {"k": "w"}}, token=jwt), 403)
+    node.purge("worker2")
+    case.equal(node.status("GET", "/v1/var/nomad/jobs/worker2", token=jwt), 403)
+    case.equal(statuses("DELETE"), [403, 403, 403, 403, 204, 403])
+    for path in paths:
+        node.request("DELETE", "/v1/var/" + path)
+    node.do("DELETE", "/v1/namespace/elsewhere")
+
+
 # --- durability and secrecy ---
 
 def test_tokens_outlive_the_agent_and_secrets_are_sealed():
