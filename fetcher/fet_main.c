@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/config_map.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/id.h"
 #include "common/log.h"
@@ -101,6 +102,7 @@ answer_got(void *unused, const struct worker *w, struct worker_result *res)
 	struct fet_artifact_get_rep rep = { .bytes = res->bytes, .files = res->files };
 	struct err none = { 0 }, e = { 0 };
 
+	CRASH_POINT(FET_AFTER_GET);
 	(void)proc_answer(&fetcher, w->type, w->serial, 0, &rep, -1, &none, &e);
 }
 
@@ -121,6 +123,7 @@ get(const struct ipc_packet *p, struct err *e)
 	dir = fd_open_beneath(state.staging_fd, name, O_RDONLY | O_DIRECTORY, 0);
 	if (dir < 0)
 		return err_set(e, dir, "open the staging directory of an artifact");
+	CRASH_POINT(FET_BEFORE_GET);
 	*at = (struct fetch){ .staging = req->staging, .serial = p->serial };
 	job.told = &state.told[at - state.v];
 	*job.told = (struct fet_progress){ 0 };

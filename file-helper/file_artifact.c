@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/path.h"
 #include "file-helper/file.h"
@@ -281,10 +282,13 @@ place(const struct placement *p, int alloc_fd, int staging_fd, const char *copy,
 		r = copy_tree(&c, staging_fd, "out", alloc_fd, copy, 0);
 	else
 		r = copy_file(&c, staging_fd, "out", alloc_fd, copy, st.st_mode);
+	CRASH_POINT(FILE_AFTER_COPY);
 	if (r < 0)
 		return r;
 	parent = open_parent(alloc_fd, p->req->dest, &name, e);
-	return parent < 0 ? parent : move_over(alloc_fd, copy, parent, name, 0, e);
+	r = parent < 0 ? parent : move_over(alloc_fd, copy, parent, name, 0, e);
+	CRASH_POINT(FILE_AFTER_PLACE);
+	return r;
 }
 
 static int

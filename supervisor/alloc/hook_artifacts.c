@@ -28,7 +28,7 @@
 #include "supervisor/core/sup_timer.h"
 
 #define AT_ONCE  3 /* artifacts of one task */
-#define LOST_MAX 3 /* fetches of one artifact that the fetcher did not survive */
+#define LOST_MAX 3 /* steps of one artifact that a helper did not survive */
 #define PROGRESS_USEC                                                                              \
 	10000000 /* until the first event about progress; then twice as long each time */
 
@@ -155,6 +155,11 @@ on_placed(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	struct task_runner *tr = one->of->tr;
 
 	one->call = 0;
+	if (r == -EIO && ++one->lost < LOST_MAX) { /* its worker died; what was fetched is there */
+		one->state = FETCH_FETCHED;
+		go_on(one->of);
+		return;
+	}
 	if (r < 0) {
 		fail(one, r == -EINVAL ? -EBADMSG : r, e);
 	} else {

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1800
-# takes: 90
+# takes: 140
 """At each crash point a process dies while a job starts or stops. In the end each task has run, never twice at a time, and nothing is left
 behind."""
+import hashlib
 import os
 
 from lib import build_dir, case
@@ -12,16 +13,18 @@ CRASH = os.path.join(build_dir(), "crash")
 if not os.path.exists(CRASH + "/drover-supervisor"):
     case.skip("no build with crash points (make CRASH=1 BUILD=%s)" % CRASH)
 os.environ["DROVER_BUILD"] = CRASH
-from lib import api, binary, crash  # noqa: E402
+from lib import api, binary, crash, web  # noqa: E402
 
 page = crash.Page()
 # Points at rows of state.db are tested by 3110 and 3115.
 POINTS = [p for p in crash.POINTS if p not in crash.ROWS]
 died = {}
 # How many passes of a point are tested: all turns of the supervisor during one start and stop; the others are passed only a few times.
-PASSES = {"SUP": 24, "DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "FILE": 3, "CSI": 4, "HB": 1}
+PASSES = {"SUP": 24, "DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "FILE": 3, "FET": 2, "CSI": 4, "HB": 1}
 # Points that only a plugin or a volume passes.
 OF_PLUGINS = ("MNT_AFTER_PLUGIN_MOUNT", "MNT_AFTER_PLUGIN_UNMOUNT", "FILE_AFTER_PLUGIN_REMOVE", "CSI_AFTER_OPEN")
+# Points that only an artifact passes.
+OF_ARTIFACTS = ("FILE_AFTER_COPY", "FILE_AFTER_PLACE", "FET_BEFORE_GET", "FET_AFTER_GET")
 OF_VOLUMES = ("FILE_AFTER_VOLUME_DIR", "MNT_AFTER_PROOF", "FILE_AFTER_VOLUME_REMOVE", "CSI_BEFORE_CALL", "CSI_AFTER_CALL")
 
 
@@ -85,7 +88,7 @@ def each_pass(point, cycle):
 
 def test_crashes_while_a_job_starts_and_stops():
     with crash.Node(env=page.env) as node:
-        for point in [p for p in POINTS if p not in OF_PLUGINS + OF_VOLUMES]:
+        for point in [p for p in POINTS if p not in OF_PLUGINS + OF_VOLUMES + OF_ARTIFACTS]:
             for driver in ("raw_exec", "exec"):
                 def cycle():
                     run_once(node, crash.job("job", 2, driver), 2)
@@ -95,6 +98,29 @@ def test_crashes_while_a_job_starts_and_stops():
                     settle(node)
                     crash.wait_nothing_left(node)
                 each_pass(point, cycle)
+
+
+def test_crashes_while_artifacts_are_fetched_and_placed():
+    """No task sees a part of one, and none is fetched again once it is in its place."""
+    body = b"an artifact\n" * 100000
+    check = 'for f in local/a local/sub/b; do [ "$(md5sum <$f)" = "%s  -" ] || exit 9; done; exec sleep 100000' % hashlib.md5(body).hexdigest()
+    with web.Server({"/a": body, "/b": body}) as server, crash.Node(env=page.env) as node:
+        artifacts = [{"GetterSource": server.url + "/a"}, {"GetterSource": server.url + "/b", "RelativeDest": "local/sub"}]
+
+        def cycle():
+            server.requests.clear()
+            run_once(node, crash.job("fetched", driver="exec", then=check, Artifacts=artifacts), 1)
+            state = node.allocs("fetched")[0]["TaskStates"]["t"]
+            case.equal([e["DisplayMessage"] for e in state["Events"] if e["Type"] in ("Terminated", "Failed Artifact Download")], [], "ends and failures")
+            case.equal(max(server.count("/a"), server.count("/b")) <= 2, True, "requests: %s" % [p for p, _ in server.requests])
+            node.purge("fetched")
+            settle(node)
+            crash.wait_nothing_left(node)
+        for point in OF_ARTIFACTS:
+            each_pass(point, cycle)
+        for point in ("SUP_BEFORE_COMMIT", "SUP_AFTER_COMMIT", "SUP_AFTER_SEND", "SUP_BETWEEN_SENDS"):
+            for skip in range(0, 24, 2):
+                die_at(point, skip, cycle)
 
 
 case_volume = {"ID": "data", "Name": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
