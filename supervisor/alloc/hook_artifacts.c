@@ -40,8 +40,8 @@ struct artifact {
 	enum fetch_state state;
 	unsigned lost;
 	struct id staging;
-	struct fetch_request *request; /* of FETCH_FETCHING */
-	uint64_t call;                 /* of FETCH_PLACING, or about progress */
+	struct fetch_request *request; /* of FETCH_FETCHING and FETCH_PLACING */
+	uint64_t call;                 /* about progress */
 	char hash[ARTIFACT_HASH_SIZE];
 };
 
@@ -154,7 +154,7 @@ on_placed(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	struct artifact *one = arg;
 	struct task_runner *tr = one->of->tr;
 
-	one->call = 0;
+	one->request = NULL;
 	if (r == -EIO && ++one->lost < LOST_MAX) { /* its worker died; what was fetched is there */
 		one->state = FETCH_FETCHED;
 		go_on(one->of);
@@ -178,22 +178,23 @@ begin_place(struct artifact *one, struct err *e)
 	const struct config_artifact *config = &tr->ar->sup->config->artifact;
 	uint64_t bytes =
 	    config->http_bytes > config->unpack_bytes ? config->http_bytes : config->unpack_bytes;
-	struct file_artifact_place_req req = {
-		.alloc = tr->ar->sa->id,
-		.staging = one->staging,
-		.max_bytes = artifact_bytes_max(tr, bytes),
-		.max_files = ARTIFACT_FILES_MAX,
-	};
+	struct fetch_msg msg = { .kind = FETCH_PLACE,
+		.place = {
+		    .alloc = tr->ar->sa->id,
+		    .staging = one->staging,
+		    .max_bytes = artifact_bytes_max(tr, bytes),
+		    .max_files = ARTIFACT_FILES_MAX,
+		} };
 	char dest[ARTIFACT_DEST_SIZE];
 	int r = artifact_dest_make(tr, artifact_of(one), dest, e);
 
 	if (r < 0)
 		return r;
-	req.chown = artifact_of(one)->chown;
-	(void)IPC_TEXT_SET(req.task, tr->task->name);
-	(void)IPC_TEXT_SET(req.dest, dest);
+	msg.place.chown = artifact_of(one)->chown;
+	(void)IPC_TEXT_SET(msg.place.task, tr->task->name);
+	(void)IPC_TEXT_SET(msg.place.dest, dest);
 	one->state = FETCH_PLACING;
-	one->call = file_call_artifact_place(tr->ar->sup, &req, on_placed, one);
+	one->request = fetcher_ask(tr->ar->sup, &msg, -1, on_placed, one);
 	return 0;
 }
 
@@ -225,7 +226,8 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 static int
 begin_fetch(struct artifact *one, struct err *e)
 {
-	struct fet_artifact_get_req req = { .timeout_ms = artifact_timeout_ms(one->of->tr) };
+	struct fetch_msg msg = { .kind = FETCH_GET,
+		.get.timeout_ms = artifact_timeout_ms(one->of->tr) };
 	char dest[ARTIFACT_DEST_SIZE];
 	int r = artifact_dest_make(one->of->tr, artifact_of(one), dest, e), spec_fd;
 
@@ -234,9 +236,9 @@ begin_fetch(struct artifact *one, struct err *e)
 	spec_fd = artifact_spec_make(one->of->tr, artifact_of(one), e);
 	if (spec_fd < 0)
 		return spec_fd;
-	one->staging = req.staging = id_random();
+	one->staging = msg.get.staging = id_random();
 	one->state = FETCH_FETCHING;
-	one->request = fetcher_ask(one->of->tr->ar->sup, &req, spec_fd, on_fetched, one);
+	one->request = fetcher_ask(one->of->tr->ar->sup, &msg, spec_fd, on_fetched, one);
 	return 0;
 }
 
@@ -256,6 +258,8 @@ begin(struct artifact *one, int (*step)(struct artifact *one, struct err *e))
 	struct err e = { 0 };
 	int r = step(one, &e);
 
+	if (r < 0 && one->state == FETCH_FETCHED)
+		drop_staging(one->of->tr->ar->sup, &one->staging);
 	if (r < 0)
 		fail(one, r, &e);
 }

@@ -197,6 +197,17 @@ def test_three_artifacts_are_fetched_at_once():
     node.purge("many")
 
 
+def test_many_tasks_at_once():
+    """More than the helpers' workers."""
+    server.files["/large"] = b"x" * 3000000
+    before = server.count("/large")
+    node.register(job("crowd", [artifact("/large"), artifact("/hello.txt")], "wc -c <local/large;", group={"Count": 40}))
+    for alloc in node.wait_running("crowd", 40, 60):
+        node.wait_said(alloc, b"3000000\n")
+    case.equal(server.count("/large") - before, 40, "requests")
+    node.purge("crowd")
+
+
 def test_a_task_that_is_stopped_ends_its_fetches():
     go.clear()
     started.clear()
