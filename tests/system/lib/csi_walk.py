@@ -78,7 +78,7 @@ class Plugin:
         self.say()
         script = 'exec %s "$${CSI_ENDPOINT#unix://}" "$@"' % os.path.join(build_dir(), "tests", "csi_bad")
         args = ["-c", script, "csi_bad", "log=" + self.base + "/log", "rules=" + self.base + "/rules", "state=" + self.state, "mounts=yes",
-                "clock=yes", *words]
+                "clock=yes", "group=yes", *words]
         job = api.job("plugin-" + name, "/bin/sh", args, CSIPluginConfig={
             "ID": name, "Type": "monolith", "MountDir": "/csi", "HealthTimeout": 300 * 10**9})
         job["Job"]["TaskGroups"][0]["RestartPolicy"].update(restart)

@@ -22,7 +22,7 @@ class Walk:
 
     def __init__(self, name, codes):
         self.codes, self.error = codes, None
-        self.plugin = csi_walk.Plugin(node, name, ["group=yes"])
+        self.plugin = csi_walk.Plugin(node, name)
         self.life = csi_walk.Life(node, self.plugin)
 
     def name(self, group, status):

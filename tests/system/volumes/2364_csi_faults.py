@@ -158,7 +158,7 @@ class Strict(Fault):
         return "first:1:lost:%d" % UNAVAILABLE
 
     def check(self, call, how, name, outcome):
-        kind = {"CreateVolume": "volume", "CreateSnapshot": "snapshot"}.get(call)
+        kind = {"CreateVolume": "volume", "CreateSnapshot": "snapshot", "CreateVolumeGroupSnapshot": "group"}.get(call)
         if not kind and call not in ("NodeStageVolume", "NodePublishVolume", "ControllerPublishVolume"):
             super().check(call, how, name, outcome)
             return
