@@ -8,6 +8,7 @@
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_checks.h"
+#include "supervisor/alloc/task_artifacts.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_history.h"
 #include "supervisor/alloc/task_why.h"
@@ -90,6 +91,9 @@ say_phase(const struct task_runner *tr, struct causes *c)
 			      ? "It is a poststop task: it waits for the main tasks to end."
 			      : "It waits for tasks that have to start or end before it."
 			: "It waits until its last run is cleaned up.");
+	else if (tr->phase == TASK_PREPARING && task_artifacts_left(tr) > 0)
+		causes_add(c, 0, tr->task->name, "It waits for %zu of its artifacts.",
+		    task_artifacts_left(tr));
 	else if (texts[tr->phase] && !is_found_again(tr))
 		causes_add(c, 0, tr->task->name, "%s", texts[tr->phase]);
 }

@@ -355,6 +355,14 @@ task_artifacts_prepare(
 	go_on(all);
 }
 
+size_t
+task_artifacts_left(const struct task_runner *tr)
+{
+	const struct task_artifacts *now = placed_of(tr)->now;
+
+	return now ? count(now, FETCH_WAITING, FETCH_PLACING) : 0;
+}
+
 static void
 init_placed(struct alloc_runner *ar, const struct alloc_record *kept)
 {

@@ -3,6 +3,8 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_ARTIFACTS_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_ARTIFACTS_H
 
+#include <stddef.h>
+
 #include "common/err.h"
 
 struct task_runner;
@@ -14,5 +16,8 @@ struct task_runner;
  */
 void task_artifacts_prepare(
     struct task_runner *tr, void (*done)(struct task_runner *tr, int r, const struct err *e));
+
+/* Returns how many artifacts the task waits for. */
+size_t task_artifacts_left(const struct task_runner *tr);
 
 #endif

@@ -250,6 +250,7 @@ def test_progress_is_told():
     node.register(job("slow", [artifact("/late")]))
     text = 'Downloading "%s/late": 1.0 of 1.9 MiB' % server.url
     case.until(lambda: ("Downloading Artifacts", text) in events("slow"), 60, "progress")
+    case.contains(node.drover("alloc", "why", node.allocs("slow")[0]["ID"]).out, "It waits for 1 of its artifacts.")
     go.set()
     node.wait_running("slow")
     node.purge("slow")

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from lib import case, crash, helper
+from lib import case, crash, helper, web
 from lib.cluster import beaten, displays, events, job, node_of, processes_of, servers as cluster, task_of
 
 S = 10**9
@@ -110,6 +110,22 @@ def test_features_that_this_node_lacks_fail_the_alloc_before_it_starts():
             case.contains(displays(found)[-1], text)
             case.equal(events(found), ["Received", "Setup Failure"])
             case.equal(os.path.exists("%s/alloc/%s" % (node.data, found["ID"])), False, "directories of the alloc")
+
+
+def test_artifacts_of_a_task():
+    for version in ("1.6.10", "2.0.5"):
+        with web.Server({"/a": b"an artifact\n"}) as server, cluster(version=version) as servers, node_of(servers) as node:
+            me = servers.wait_node()["ID"]
+            good = {"GetterSource": server.url + "/${NOMAD_TASK_NAME}?x=secret", "GetterMode": "any", "RelativeDest": "local/",
+                    "GetterOptions": {"filename": "name"}, "GetterHeaders": {"X-A": "b"}}
+            server.files["/t"] = b"an artifact\n"
+            alloc = servers.run_job(job("good", "/bin/sh", ["-c", "test -s local/name && exec sleep 1000"], Artifacts=[good]), me)[0]
+            case.equal(events(servers.wait_alloc(alloc, ["running"])), ["Received", "Task Setup", "Downloading Artifacts", "Started"])
+            case.equal((server.requests[-1][0], server.requests[-1][1]["X-A"]), ("/t?x=secret", "b"))
+            bad = servers.wait_alloc(servers.run_job(job("bad", Artifacts=[{**good, "GetterSource": server.url + "/none?x=secret"}]), me)[0], ["failed"])
+            case.equal(events(bad), ["Received", "Task Setup", "Downloading Artifacts", "Failed Artifact Download", "Not Restarting"])
+            case.equal(displays(bad)[3], 'failed to download artifact "%s/none": the server answered with status 404' % server.url)
+            case.equal("secret" in node.log(), False, "a secret in the log")
 
 
 def introduce(node, token):
