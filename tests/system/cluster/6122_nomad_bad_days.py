@@ -42,7 +42,8 @@ def test_servers_that_have_lost_all_data():
                 task_of(new)
                 log = node.log()
                 case.contains(log.split("the servers have forgotten it")[0], "asking again after the next heartbeat")
-                case.equal("1 allocations that run here are missing in the servers' list" in log, placed, "log lines about missing allocs")
+                if placed:
+                    case.contains(log, "1 allocations that run here are missing in the servers' list")
 
 
 @contextlib.contextmanager
