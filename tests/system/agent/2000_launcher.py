@@ -247,11 +247,6 @@ def test_an_error_in_the_configuration_names_file_line_and_column():
     refused("the configuration has 2 errors", ["-config", path])
 
 
-def test_acl_without_servers_is_refused_and_not_ignored():
-    path = write(case.directory() + "/acl.hcl", "acl { enabled = true }\n")
-    refused("acl: enabled = true needs client { servers", ["-config", path])
-
-
 def test_host_modes_as_default_must_be_allowed():
     """Also if the two settings are in different files, in any order."""
     base = case.directory()

@@ -32,6 +32,8 @@ def valid_request(name):
         "FILE_DISK_STAT_REQ": {},
         "FILE_ALLOC_FS_REQ": {"alloc": GOOD_ID, "root": "FILE_ROOT_ALLOC", "path": "web", "op": "FILE_OP_OPEN"},
         "FILE_DISK_USAGE_REQ": {"allocs": [GOOD_ID]},
+        "FILE_ARTIFACT_PLACE_REQ": {"alloc": GOOD_ID, "staging": GOOD_ID, "max_bytes": 1, "max_files": 1, "task": "web", "dest": "web/local"},
+        "FILE_ARTIFACT_DROP_REQ": {"staging": GOOD_ID},
     }[name]
 
 
@@ -54,6 +56,8 @@ def invalid_requests(receiver):
         for bad in BAD_NAMES:
             if "tasks" in fields:
                 yield m.name, {**fields, "tasks": ["web", bad]}
+            if "task" in fields:
+                yield m.name, {**fields, "task": bad}
             if "plugin" in fields and (bad or m.name != "FILE_PLUGIN_DIR_REMOVE_REQ"):
                 yield m.name, {**fields, "plugin": bad}
             if "place" in fields:
@@ -61,6 +65,9 @@ def invalid_requests(receiver):
                     yield m.name, {"place": {**fields["place"], field: bad}}
         if "kind" in fields:
             yield m.name, {**fields, "kind": 0}
+        if "dest" in fields:
+            for bad in ("", "/etc", "..", "web/../db", "web//local", "web/./local", "web/local/", "web/" + "x" * 300):
+                yield m.name, {**fields, "dest": bad}
         if "tasks" in fields:
             yield m.name, {**fields, "tasks": []}
             yield m.name, {**fields, "tasks": ["alloc"]}
