@@ -18,9 +18,11 @@ struct fet_spec {
 	const char *source, *mode; /* mode: "any", "file" or "dir" */
 	const json_t *options, *headers;
 	bool insecure;
-	/* Of what is received, of what is unpacked, and of the entries. */
+	/* Limits: bytes of a download, bytes of the unpacked files, number of files and
+	 * directories.
+	 */
 	uint64_t max_bytes, max_unpacked, max_files;
-	uint64_t http_ms, git_ms, s3_ms; /* what a transfer may take */
+	uint64_t http_ms, git_ms, s3_ms; /* the longest time of a transfer */
 };
 
 /* A request, in its worker. The working directory is the staging directory, where `out` becomes the

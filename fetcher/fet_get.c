@@ -232,7 +232,7 @@ get_archive(struct fet *f, struct fet_source *s, const struct archive_kind *kind
 
 	if (fd < 0)
 		return fd;
-	/* What is unpacked counts, not the archive. */
+	/* The limits are for the unpacked files: the archive itself no longer counts. */
 	f->bytes = f->files = 0;
 	(void)unlink("archive");
 	if (single && s->subdir)
@@ -241,8 +241,8 @@ get_archive(struct fet *f, struct fet_source *s, const struct archive_kind *kind
 	return r < 0 || !s->subdir ? r : take_part(f, s->subdir, e);
 }
 
-/* Which kind of archive the source is; NULL: none. archive = false, or a name that is no kind of
- * archive, leaves it as it is. */
+/* Returns the kind of archive that the source is, or NULL if it is not to be unpacked: the option
+ * archive is false or names no kind. */
 static const struct archive_kind *
 choose_kind(const struct fet_source *s)
 {

@@ -83,8 +83,8 @@ inherit(struct git *g)
 			put(g, mem_printf("%s=%s", names[i], getenv(names[i])));
 }
 
-/* Nothing of the machine's and of a user's configuration, no questions, and no programs that the
- * repository names. */
+/* Makes git's environment. With it git reads no configuration of the machine or of a user, asks
+ * nothing, and runs no program that the repository names. */
 static void
 make_env(struct git *g)
 {
@@ -236,7 +236,8 @@ check_size(struct git *g)
 
 /* --- running git --- */
 
-/* What it runs in turn ends with it, or is ended by the next fetcher (fet_main.c). */
+/* Becomes git in a child of the worker. The programs that git starts, such as ssh, end with git;
+ * those that do not are killed when the next fetcher begins (fet_main.c). */
 static _Noreturn void
 become_git(const struct git *g, pid_t parent, char *const *args, int out)
 {
@@ -305,7 +306,8 @@ wait_for(struct git *g, pid_t pid, int out, char *kept)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/* What git writes about its error, or ssh, whose line comes before git's. */
+/* Makes the error of a failed git: its line "fatal: …", or the first line, which is ssh's, if git
+ * only says that it could not read from the remote. */
 static int
 explain(struct git *g, int status, char *output)
 {
@@ -346,7 +348,7 @@ run(struct git *g, const char *const *args)
 
 /* --- cloning --- */
 
-/* Nothing that git could take for an option. */
+/* Refuses a name that git could take for an option. */
 static int
 check_ref(const struct git *g, const char *ref)
 {

@@ -256,7 +256,7 @@ move_over(int from_fd, const char *from, int to_fd, const char *to, unsigned dep
 		   : 0;
 }
 
-/* What the worker is told. */
+/* The arguments of the worker. */
 struct placement {
 	const struct file_artifact_place_req *req;
 	uid_t owner;

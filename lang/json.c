@@ -16,7 +16,7 @@ struct reader {
 	void *arg;
 };
 
-/* What is collected for a list or object. */
+/* The items of a list or object while it is read. */
 struct items {
 	struct json_member *v;
 	size_t n, room;
