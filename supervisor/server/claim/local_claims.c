@@ -36,10 +36,12 @@ fill_claim(struct local *l, const char *alloc_id, const struct csi_volume *vol,
 	str_set(&ret->external_node_id, info && info->node_info ? info->node_info->id : NULL);
 }
 
-/* Returns the volume of a request, up to date; NULL, with *e, if it cannot be claimed. */
+/* Returns the volume of a request, up to date; NULL, with *e, if it cannot be claimed. A volume
+ * that is being changed has no new claims; an alloc with a claim on it (alloc_id, "": none) may go
+ * on. */
 static struct local_volume *
 find_usable_volume(struct local *l, const char *namespace, const struct volume_request *vr,
-    int64_t index, struct err *e)
+    int64_t index, const char *alloc_id, struct err *e)
 {
 	cleanup_free char *id = NULL;
 	struct local_volume *lv;
@@ -50,7 +52,7 @@ find_usable_volume(struct local *l, const char *namespace, const struct volume_r
 		(void)err_say(e, -ENOENT, "missing CSI volume %s", id);
 		return NULL;
 	}
-	if (lv->busy) {
+	if (lv->busy && !volume_find_claim(&lv->vol, alloc_id)) {
 		(void)err_say(e, -EAGAIN, "CSI volume %s is being %s", id, lv->busy);
 		return NULL;
 	}
@@ -62,7 +64,7 @@ int
 local_claim_check(struct local *l, const char *namespace, int64_t index,
     const struct volume_request *vr, struct err *e)
 {
-	struct local_volume *lv = find_usable_volume(l, namespace, vr, index, e);
+	struct local_volume *lv = find_usable_volume(l, namespace, vr, index, "", e);
 	cleanup_done(csi_claim) struct csi_claim claim;
 	const struct csi_info *info;
 
@@ -109,8 +111,8 @@ take_claim(struct local *l, struct sup_alloc *sa, const struct volume_request *v
     struct local_volume **ret, struct err *e)
 {
 	struct local_alloc *la = local_alloc_of(sa);
-	struct local_volume *lv =
-	    find_usable_volume(l, sa->job->job.namespace, vr, alloc_name_index(sa->a.name), e);
+	struct local_volume *lv = find_usable_volume(
+	    l, sa->job->job.namespace, vr, alloc_name_index(sa->a.name), sa->a.id, e);
 	cleanup_done(csi_claim) struct csi_claim claim;
 	bool had;
 	uint64_t self;

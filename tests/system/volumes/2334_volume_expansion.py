@@ -3,6 +3,8 @@
 """A volume that is expanded takes its new size everywhere it is mounted, although its plugin fails in between, is asked one by one, and the agent
 is killed; one that is not mounted takes it when it is mounted."""
 import json
+import os
+import signal
 
 from lib import api, case, told, volumes
 
@@ -110,6 +112,32 @@ def test_a_size_waits_for_the_other_calls_of_the_volume():
     connection.close()
     node.purge("first")
     case.until(lambda: node.request("GET", "/v1/job/second").status == 404, 60, "the second user to be removed")
+
+
+def test_an_allocation_whose_claim_is_older_than_an_expansion_goes_on():
+    """Its directory is made late, so it asks for its volume while that is being expanded."""
+    create("x", 1 << 20)
+    plugin.tell("ControllerExpandVolume", "10 still busy")
+    file_helper = node.processes()["file-helper"]
+    os.kill(file_helper, signal.SIGSTOP)
+    try:
+        made = volumes.job("of-x", "x", "sleep 1000")
+        made["Job"]["TaskGroups"][0]["Volumes"]["data"]["AccessMode"] = MODE
+        node.register(made)
+        case.until(lambda: node.ask("/v1/volume/csi/x/claims"), 20, "the claim")
+        connection = api.Connection(node, case.LEAST_S)
+        connection.request("PUT", "/v1/volume/csi/x/create", json.dumps(wish("x", 2 << 20)).encode())
+        case.until(lambda: [c for c in plugin.calls("ControllerExpandVolume") if c[1] == "x"], 20, "the controller's call")
+    finally:
+        os.kill(file_helper, signal.SIGCONT)
+    node.wait_running("of-x")
+    case.equal(len(node.allocs("of-x")), 1, "allocations")
+    plugin.untell("ControllerExpandVolume")
+    case.equal(connection.getresponse().status, 200)
+    connection.close()
+    case.until(lambda: due("x") == 0, 60, "the mount to take the size")
+    node.purge("of-x")
+    node.do("DELETE", "/v1/volume/csi/x/delete")
 
 
 def test_a_plugin_whose_node_alone_expands():
