@@ -9,6 +9,7 @@
 
 #include "common/similar.h"
 #include "common/utf8.h"
+#include "hcl/hcl_doc.h"
 #include "hcl/hcl_eval.h"
 
 static int
@@ -42,6 +43,22 @@ find_function(struct hcl *h, const struct hcl_expr *e, const struct hcl_function
 	similar = similar_name(e->name, names, n);
 	hcl_fail(h, e->at, "unknown function \"%s\"%s%s%s", e->name,
 	    similar ? ": did you mean \"" : "", similar ? similar : "", similar ? "\"?" : "");
+}
+
+void
+hcl_call_enter(void *call)
+{
+	struct hcl_call *c = call;
+
+	hcl_enter(c->h, c->at);
+}
+
+void
+hcl_call_leave(void *call)
+{
+	struct hcl_call *c = call;
+
+	hcl_exit(c->h);
 }
 
 void

@@ -104,5 +104,9 @@ const struct hcl_type *hcl_read_type(struct hcl *h, const struct hcl_expr *e, bo
 /* Says that an argument is wrong: "function(): argument NAME: SENTENCE". */
 void hcl_refuse_argument(struct hcl_call *c, size_t i, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), noreturn));
+/* Begin and end a level of nesting of what a call reads (struct hcl_call), for lang/json.h and
+ * lang/yaml_read.h. */
+void hcl_call_enter(void *call);
+void hcl_call_leave(void *call);
 
 #endif

@@ -92,22 +92,6 @@ make_object(void *call, struct json_member *from, size_t n)
 }
 
 static void
-enter(void *call)
-{
-	struct hcl_call *c = call;
-
-	hcl_enter(c->h, c->at);
-}
-
-static void
-leave(void *call)
-{
-	struct hcl_call *c = call;
-
-	hcl_exit(c->h);
-}
-
-static void
 fail(void *call, size_t at, const char *expected)
 {
 	struct hcl_call *c = call;
@@ -124,7 +108,7 @@ struct hcl_value *
 hcl_fn_jsondecode(struct hcl_call *c)
 {
 	static const struct json_maker maker = { make_null, make_bool, make_number, make_string,
-		make_list, make_object, enter, leave, fail };
+		make_list, make_object, hcl_call_enter, hcl_call_leave, fail };
 
 	return json_read(hcl_arena(c->h), c->args[0]->string, c->args[0]->len, &maker, c);
 }

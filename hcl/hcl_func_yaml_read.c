@@ -87,30 +87,14 @@ make_map(void *call, struct yaml_pair *pairs, size_t n)
 	return hcl_object(c->h, members, m.keys.n);
 }
 
-static void
-enter(void *call)
-{
-	struct hcl_call *c = call;
-
-	hcl_enter(c->h, c->at);
-}
-
-static void
-leave(void *call)
-{
-	struct hcl_call *c = call;
-
-	hcl_exit(c->h);
-}
-
 struct hcl_value *
 hcl_fn_yamldecode(struct hcl_call *c)
 {
 	static const struct yaml_maker maker = { .scalar = make_scalar,
 		.list = make_list,
 		.map = make_map,
-		.enter = enter,
-		.leave = leave,
+		.enter = hcl_call_enter,
+		.leave = hcl_call_leave,
 		.fail = fail,
 		.scalar_keys = true,
 		.one_document = true };
