@@ -11,6 +11,11 @@
 
 DEFINE_CLEANUP(struct hcl *, hcl_free);
 
+/* Of one job file: hcl_job_limits and the JSON, with a margin. */
+static const struct worker_limits limits = {
+	.memory_bytes = (size_t)384 << 20, .cpu_seconds = 5, .texts_bytes = PAR_TEXT_MAX
+};
+
 /* Returns the errors as lines, which the caller frees. */
 static char *
 list_errors(struct hcl *h)
@@ -25,7 +30,7 @@ list_errors(struct hcl *h)
 }
 
 static char *
-read_job(const struct par_job_parse_req *req, const struct par_texts *texts, bool *ret_parsed)
+read_job(const struct par_job_parse_req *req, const struct worker_texts *texts, bool *ret_parsed)
 {
 	cleanup_with(hcl_free) struct hcl *h = hcl_new(&hcl_job_limits);
 	const struct hcl_source variables = { "variables", texts->second, texts->second_len };
@@ -52,14 +57,15 @@ int
 par_parse_job(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct par_job_parse_req *req = arg;
-	struct par_texts texts = { .first_len = req->job_bytes,
+	struct worker_texts texts = { .first_len = req->job_bytes,
 		.second_len = req->variables_bytes };
 	cleanup_free char *result = NULL;
 	int r;
 
-	r = par_begin(PAR_JOB_MEMORY_BYTES, PAR_JOB_CPU_SECONDS, fd, &texts, e);
+	r = worker_texts_begin(&limits, fd, &texts, e);
 	if (r < 0)
 		return r;
+	json_set_alloc_funcs(mem_alloc, free);
 	result = read_job(req, &texts, &ret->flag);
-	return par_end(result, strlen(result), ret, e);
+	return worker_texts_end(result, strlen(result), PAR_RESULT_MAX, ret, e);
 }
