@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.c: memory with limits, and the way out of an error. Runs in: cli, job-parser, supervisor
- * (ACL policies), the launcher's configuration child. */
+/* arena.c: memory with limits, and the way out of an error. Runs in: cli, job-parser,
+ * template-renderer, supervisor (ACL policies), the launcher's configuration child. */
 #include "lang/arena.h"
 
 #include <stdio.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * arena.h: the memory of a document and of everything computed from it, with limits on memory and
- * steps. What meets an error or exceeds a limit leaves with arena_leave(), which returns to the
- * innermost arena_try(). Runs in: cli, job-parser, supervisor (ACL policies), the launcher's
- * configuration child.
- */
+/* arena.h: the memory of a document and of everything computed from it, with limits on memory
+ * and steps. What meets an error or exceeds a limit leaves with arena_leave(), which returns to
+ * the innermost arena_try(). Runs in: cli, job-parser, template-renderer, supervisor (ACL
+ * policies), the launcher's configuration child. */
 #ifndef DROVER_LANG_ARENA_H
 #define DROVER_LANG_ARENA_H
 

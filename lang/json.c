@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c: reads JSON. Runs in: cli, job-parser. */
+/* json.c: reads JSON. Runs in: cli, job-parser, template-renderer. */
 #include "lang/json.h"
 
 #include <stdlib.h>

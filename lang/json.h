@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.h: reads JSON (RFC 8259) into values of the caller. Runs in: cli, job-parser. */
+/* json.h: reads JSON (RFC 8259) into values of the caller. Runs in: cli, job-parser,
+ * template-renderer. */
 #ifndef DROVER_LANG_JSON_H
 #define DROVER_LANG_JSON_H
 

@@ -2,7 +2,7 @@
 /*
  * pattern.c: translates regular expressions from the syntax of RE2, which Go's regexp package
  * has, to that of PCRE2. It accepts only what RE2 accepts; all flags are resolved but for that of
- * case. Runs in: cli, job-parser.
+ * case. Runs in: cli, job-parser, template-renderer.
  */
 #include "lang/pattern.h"
 

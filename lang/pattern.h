@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pattern.h: regular expressions in the syntax of RE2, translated to that of PCRE2. Runs in:
- * cli, job-parser. */
+ * cli, job-parser, template-renderer. */
 #ifndef DROVER_LANG_PATTERN_H
 #define DROVER_LANG_PATTERN_H
 

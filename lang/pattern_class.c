@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_class.c: the parts of regular expressions that match one character. Runs in: cli,
- * job-parser. */
+ * job-parser, template-renderer. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

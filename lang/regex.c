@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* regex.c: matches of a regular expression, with PCRE2. Runs in: cli, job-parser. */
+/* regex.c: matches of a regular expression, with PCRE2. Runs in: cli, job-parser,
+ * template-renderer. */
 #include "lang/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* regex.h: finds and replaces matches of regular expressions in RE2's syntax, with PCRE2 and within
- * the limits of an arena. Runs in: cli, job-parser. */
+/* regex.h: finds and replaces matches of regular expressions in RE2's syntax, with PCRE2 and
+ * within the limits of an arena. Runs in: cli, job-parser, template-renderer. */
 #ifndef DROVER_LANG_REGEX_H
 #define DROVER_LANG_REGEX_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c: a text that grows in the arena. Runs in: cli, job-parser, supervisor (ACL policies),
- * the launcher's configuration child. */
+/* text.c: a text that grows in the arena. Runs in: cli, job-parser, template-renderer,
+ * supervisor (ACL policies), the launcher's configuration child. */
 #include "lang/text.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h: a text that grows in an arena. Runs in: cli, job-parser, supervisor (ACL policies), the
- * launcher's configuration child. */
+/* text.h: a text that grows in an arena. Runs in: cli, job-parser, template-renderer,
+ * supervisor (ACL policies), the launcher's configuration child. */
 #ifndef DROVER_LANG_TEXT_H
 #define DROVER_LANG_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml_read.c: reads YAML. What goes through values counts steps, so aliases do not multiply. Runs
- * in: cli, job-parser. */
+/* yaml_read.c: reads YAML. What goes through values counts steps, so aliases do not multiply.
+ * Runs in: cli, job-parser, template-renderer. */
 #include "lang/yaml_read.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml_read.h: reads YAML with libyaml into values of the caller. Aliases share their value. Runs
- * in: cli, job-parser. */
+/* yaml_read.h: reads YAML with libyaml into values of the caller. Aliases share their value.
+ * Runs in: cli, job-parser, template-renderer. */
 #ifndef DROVER_LANG_YAML_READ_H
 #define DROVER_LANG_YAML_READ_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_base64.c: base64 and base32. Runs in: tests. */
+/* go_base64.c: base64 and base32. Runs in: template-renderer. */
 #include "template/go_base64.h"
 
 #include <string.h>

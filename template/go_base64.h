@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_base64.h: base64 and base32 with the sentences of Go. Runs in: tests. */
+/* go_base64.h: base64 and base32 with the sentences of Go. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_BASE64_H
 #define DROVER_TEMPLATE_GO_BASE64_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_format.c: texts and numbers with width, precision and flags. Runs in: tests. */
+/* go_format.c: texts and numbers with width, precision and flags. Runs in: template-renderer. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_function.h: functions and methods that templates call. Runs in: tests. */
+/* go_function.h: functions and methods that templates call. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_FUNCTION_H
 #define DROVER_TEMPLATE_GO_FUNCTION_H
 

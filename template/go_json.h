@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_json.h: JSON as Go's encoding/json reads and writes it. Runs in: tests. */
+/* go_json.h: JSON as Go's encoding/json reads and writes it. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_JSON_H
 #define DROVER_TEMPLATE_GO_JSON_H
 

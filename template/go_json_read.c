@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_json_read.c: reads JSON: numbers are float64. Runs in: tests. */
+/* go_json_read.c: reads JSON: numbers are float64. Runs in: template-renderer. */
 #include <string.h>
 
 #include "lang/json.h"

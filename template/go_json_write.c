@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_json_write.c: writes JSON. Runs in: tests. */
+/* go_json_write.c: writes JSON. Runs in: template-renderer. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_merge.c: merges maps. Runs in: tests. */
+/* go_merge.c: merges maps. Runs in: template-renderer. */
 #include "template/go_merge.h"
 
 bool

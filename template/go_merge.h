@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_merge.h: merges maps as dario.cat/mergo does. Runs in: tests. */
+/* go_merge.h: merges maps as dario.cat/mergo does. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_MERGE_H
 #define DROVER_TEMPLATE_GO_MERGE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_number.c: numbers to text and back. Runs in: tests. */
+/* go_number.c: numbers to text and back. Runs in: template-renderer. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_print.c: prints values of any type. Runs in: tests. */
+/* go_print.c: prints values of any type. Runs in: template-renderer. */
 #include "template/go_print.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_print.h: prints values as Go's package fmt does. Runs in: tests. */
+/* go_print.h: prints values as Go's package fmt does. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_PRINT_H
 #define DROVER_TEMPLATE_GO_PRINT_H
 

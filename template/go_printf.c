@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_printf.c: reads formats. Runs in: tests. */
+/* go_printf.c: reads formats. Runs in: template-renderer. */
 #include <string.h>
 
 #include "template/go_print.h"

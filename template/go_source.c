@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_source.c: variables and services as values. Runs in: tests. */
+/* go_source.c: variables and services as values. Runs in: template-renderer. */
 #include "template/go_source.h"
 
 #include <string.h>

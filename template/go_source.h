@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* go_source.h: the types of what templates get from Nomad and Consul, and values of them. Runs in:
- * tests. */
+ * template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_SOURCE_H
 #define DROVER_TEMPLATE_GO_SOURCE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_strings.c: cuts, splits and maps texts. Runs in: tests. */
+/* go_strings.c: cuts, splits and maps texts. Runs in: template-renderer. */
 #include "template/go_strings.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_strings.h: what Go's package strings does. Runs in: tests. */
+/* go_strings.h: what Go's package strings does. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_STRINGS_H
 #define DROVER_TEMPLATE_GO_STRINGS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_text.c: characters and quoted texts. Runs in: tests. */
+/* go_text.c: characters and quoted texts. Runs in: template-renderer. */
 #include "template/go_text.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_text.h: characters and quoted texts as Go has them. Runs in: tests. */
+/* go_text.h: characters and quoted texts as Go has them. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_TEXT_H
 #define DROVER_TEMPLATE_GO_TEXT_H
 

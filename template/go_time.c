@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_time.c: times and durations. Runs in: tests. */
+/* go_time.c: times and durations. Runs in: template-renderer. */
 #include "template/go_time.h"
 
 #include <stdio.h>

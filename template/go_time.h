@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_time.h: times in UTC as Go prints them. Runs in: tests. */
+/* go_time.h: times in UTC as Go prints them. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_TIME_H
 #define DROVER_TEMPLATE_GO_TIME_H
 

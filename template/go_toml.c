@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_toml.c: writes TOML: of a table, first the values, then the tables in it. Runs in: tests. */
+/* go_toml.c: writes TOML: of a table, first the values, then the tables in it. Runs in:
+ * template-renderer. */
 #include "template/go_toml.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_toml.h: TOML as github.com/BurntSushi/toml writes it. Runs in: tests. */
+/* go_toml.h: TOML as github.com/BurntSushi/toml writes it. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_TOML_H
 #define DROVER_TEMPLATE_GO_TOML_H
 

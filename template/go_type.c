@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_type.c: the types of Go that values have, but for those of sources. Runs in: tests. */
+/* go_type.c: the types of Go that values have, but for those of sources. Runs in:
+ * template-renderer. */
 #include "template/go_value.h"
 
 #define TYPE(symbol, text, type_kind, ...)                                                         \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_value.c: makes and compares values. Runs in: tests. */
+/* go_value.c: makes and compares values. Runs in: template-renderer. */
 #include "template/go_value.h"
 
 #include <string.h>

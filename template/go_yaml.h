@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_yaml.h: YAML as gopkg.in/yaml.v2 reads and writes it. Runs in: tests. */
+/* go_yaml.h: YAML as gopkg.in/yaml.v2 reads and writes it. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_GO_YAML_H
 #define DROVER_TEMPLATE_GO_YAML_H
 

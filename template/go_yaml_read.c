@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_yaml_read.c: reads YAML. Runs in: tests. */
+/* go_yaml_read.c: reads YAML. Runs in: template-renderer. */
 #include <string.h>
 
 #include "lang/yaml_read.h"

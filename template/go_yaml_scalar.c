@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* go_yaml_scalar.c: what scalars of YAML mean: booleans of YAML 1.1, numbers as Go's literals.
  * Timestamps stay strings where they are read, but cannot be written as plain strings. Runs in:
- * tests. */
+ * template-renderer. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* go_yaml_write.c: writes YAML with libyaml's emitter, whose translation the original has. Runs in:
- * tests. */
+ * template-renderer. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

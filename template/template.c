@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* template.c: parses a template once, and renders it. Runs in: tests. */
+/* template.c: parses a template once, and renders it. Runs in: template-renderer. */
 #include "template/template.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "template/tpl_run.h"
 
 const struct template_limits template_default_limits = {
-	.memory_bytes = (size_t)64 * 1024 * 1024,
+	.memory_bytes = (size_t)96 * 1024 * 1024,
 	.output_bytes = (size_t)16 * 1024 * 1024,
 	.steps = 20 * 1000 * 1000,
 	.depth = 500,

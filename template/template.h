@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * template.h: renders the templates of jobs: Go's text/template with the functions that Nomad's
- * client permits (github.com/hashicorp/consul-template). Runs in: tests.
+ * client permits (github.com/hashicorp/consul-template). Runs in: template-renderer.
  *
  * A template is parsed once and rendered as often as its data changes. What it asks for, variables
  * and services, comes from callbacks, which answer at once; what they do not know yet is listed,
@@ -24,7 +24,7 @@ struct template_limits {
 	unsigned depth; /* of blocks, templates and values in each other */
 };
 
-/* 64 MiB of memory, 16 MiB of output, 20 million steps, a depth of 500. */
+/* 96 MiB of memory, 16 MiB of output, 20 million steps, a depth of 500. */
 extern const struct template_limits template_default_limits;
 
 struct template_options {

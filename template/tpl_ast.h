@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_ast.h: what the parser makes of a template's text. Runs in: tests. */
+/* tpl_ast.h: what the parser makes of a template's text. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_TPL_AST_H
 #define DROVER_TEMPLATE_TPL_AST_H
 

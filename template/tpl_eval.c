@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_eval.c: evaluates pipelines: commands, fields, variables. Runs in: tests. */
+/* tpl_eval.c: evaluates pipelines: commands, fields, variables. Runs in: template-renderer. */
 #include <string.h>
 
 #include "template/go_text.h"

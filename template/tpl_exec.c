@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_exec.c: executes the statements of a template. Runs in: tests. */
+/* tpl_exec.c: executes the statements of a template. Runs in: template-renderer. */
 #include <string.h>
 
 #include "template/go_print.h"

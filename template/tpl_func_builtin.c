@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_builtin.c: the functions of Go's text/template, but comparisons. Runs in: tests. */
+/* tpl_func_builtin.c: the functions of Go's text/template, but comparisons. Runs in:
+ * template-renderer. */
 #include <stdio.h>
 #include <string.h>
 

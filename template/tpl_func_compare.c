@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_compare.c: eq, ne, lt, le, gt, ge. Runs in: tests. */
+/* tpl_func_compare.c: eq, ne, lt, le, gt, ge. Runs in: template-renderer. */
 #include "template/go_print.h"
 #include "template/tpl_functions.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_encode.c: base64 and hashes. Runs in: tests. */
+/* tpl_func_encode.c: base64 and hashes. Runs in: template-renderer. */
 #include <md5.h>
 #include <sha1.h>
 #include <sha2.h>

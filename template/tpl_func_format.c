@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_format.c: JSON, YAML and TOML. Runs in: tests. */
+/* tpl_func_format.c: JSON, YAML and TOML. Runs in: template-renderer. */
 #include "template/go_json.h"
 #include "template/go_strings.h"
 #include "template/go_toml.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_list.c: functions about lists and maps. Runs in: tests. */
+/* tpl_func_list.c: functions about lists and maps. Runs in: template-renderer. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_nomad.c: variables and services. Runs in: tests. */
+/* tpl_func_nomad.c: variables and services. Runs in: template-renderer. */
 #include <string.h>
 
 #include "template/go_print.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_number.c: numbers in texts, and arithmetic. Runs in: tests. */
+/* tpl_func_number.c: numbers in texts, and arithmetic. Runs in: template-renderer. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

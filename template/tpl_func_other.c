@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tpl_func_other.c: what comes from Consul and Vault. It is listed as missing, under the names that
- * the original shows. Runs in: tests. */
+ * the original shows. Runs in: template-renderer. */
 #include <sha1.h>
 #include <string.h>
 

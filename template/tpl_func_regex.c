@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_regex.c: regular expressions. Runs in: tests. */
+/* tpl_func_regex.c: regular expressions. Runs in: template-renderer. */
 #include <string.h>
 #include <unistr.h>
 
@@ -7,12 +7,39 @@
 #include "template/go_strings.h"
 #include "template/go_text.h"
 #include "template/tpl_functions.h"
+#include "template/tpl_run.h"
+
+/* A compiled expression, which is used again: each needs more memory than its text. */
+struct tpl_regex {
+	struct go_value pattern;
+	struct regex *regex;
+	SLIST_ENTRY(tpl_regex) entry;
+};
+
+/* NULL: the expression is wrong. */
+static struct regex *
+find_compiled(struct go_call *c, struct go_value pattern, const char **ret_why)
+{
+	struct tpl_regex *x;
+
+	SLIST_FOREACH (x, &c->run->regexes, entry) {
+		arena_step(c->arena, 1);
+		if (go_compare_text(x->pattern, pattern) == 0)
+			return x->regex;
+	}
+	x = arena_new(c->arena, struct tpl_regex);
+	x->pattern = pattern;
+	x->regex = regex_compile(c->arena, pattern.s, pattern.len, ret_why);
+	if (x->regex)
+		SLIST_INSERT_HEAD(&c->run->regexes, x, entry);
+	return x->regex;
+}
 
 static struct regex *
 compile(struct go_call *c, struct go_value pattern)
 {
 	const char *why;
-	struct regex *r = regex_compile(c->arena, pattern.s, pattern.len, &why);
+	struct regex *r = find_compiled(c, pattern, &why);
 
 	if (!r)
 		go_call_fail(c, "error parsing regexp: %s: `%.*s`", why,
@@ -96,7 +123,7 @@ struct go_value
 tpl_fn_sprig_regex_match(struct go_call *c)
 {
 	const char *why;
-	struct regex *r = regex_compile(c->arena, c->args[0].s, c->args[0].len, &why);
+	struct regex *r = find_compiled(c, c->args[0], &why);
 
 	return go_bool(r && matches(c, r, c->args[1]));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_scratch.c: scratch, the values that a template keeps by name. Runs in: tests. */
+/* tpl_func_scratch.c: scratch, the values that a template keeps by name. Runs in:
+ * template-renderer. */
 #include "template/go_source.h"
 #include "template/go_text.h"
 #include "template/tpl_functions.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_task.c: environment, files, time, templates; and what is refused. Runs in: tests. */
+/* tpl_func_task.c: environment, files, time, templates; and what is refused. Runs in:
+ * template-renderer. */
 #include <string.h>
 
 #include "template/go_strings.h"

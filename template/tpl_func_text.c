@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_func_text.c: functions about texts. Runs in: tests. */
+/* tpl_func_text.c: functions about texts. Runs in: template-renderer. */
 #include <stdlib.h>
 #include <string.h>
 #include <unicase.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_functions.c: the table of the functions, and their parameters. Runs in: tests. */
+/* tpl_functions.c: the table of the functions, and their parameters. Runs in: template-renderer. */
 #include "template/tpl_functions.h"
 
 #include <stdlib.h>

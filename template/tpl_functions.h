@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_functions.h: the functions that templates may call. Runs in: tests. */
+/* tpl_functions.h: the functions that templates may call. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_TPL_FUNCTIONS_H
 #define DROVER_TEMPLATE_TPL_FUNCTIONS_H
 

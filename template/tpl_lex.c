@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_lex.c: splits a template into tokens. Runs in: tests. */
+/* tpl_lex.c: splits a template into tokens. Runs in: template-renderer. */
 #include "template/tpl_lex.h"
 
 #include <stdio.h>

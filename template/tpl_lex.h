@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_lex.h: tokens, for the parser. Runs in: tests. */
+/* tpl_lex.h: tokens, for the parser. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_TPL_LEX_H
 #define DROVER_TEMPLATE_TPL_LEX_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_node_text.c: writes nodes as error sentences show them. Runs in: tests. */
+/* tpl_node_text.c: writes nodes as error sentences show them. Runs in: template-renderer. */
 #include "template/tpl_ast.h"
 
 static void

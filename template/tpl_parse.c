@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_parse.c: parses texts and actions. Runs in: tests. */
+/* tpl_parse.c: parses texts and actions. Runs in: template-renderer. */
 #include "template/tpl_parse.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_parse.h: parses templates. Runs in: tests. */
+/* tpl_parse.h: parses templates. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_TPL_PARSE_H
 #define DROVER_TEMPLATE_TPL_PARSE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_parse_pipe.c: parses pipelines: commands, operands, literals. Runs in: tests. */
+/* tpl_parse_pipe.c: parses pipelines: commands, operands, literals. Runs in: template-renderer. */
 #include <errno.h>
 #include <string.h>
 

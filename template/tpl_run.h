@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_run.h: one execution of a template. Runs in: tests. */
+/* tpl_run.h: one execution of a template. Runs in: template-renderer. */
 #ifndef DROVER_TEMPLATE_TPL_RUN_H
 #define DROVER_TEMPLATE_TPL_RUN_H
 
@@ -22,6 +22,7 @@ struct tpl_nested {
 
 struct tpl_need;
 struct tpl_secret;
+struct tpl_regex;
 
 struct tpl_run {
 	struct arena *arena;
@@ -39,6 +40,7 @@ struct tpl_run {
 	STAILQ_HEAD(, tpl_need) needs; /* dependencies that were asked for */
 	size_t n_needs;
 	STAILQ_HEAD(, tpl_secret) secrets; /* values that errors must not show */
+	SLIST_HEAD(, tpl_regex) regexes;   /* that were compiled */
 	const char *problem;               /* the sentence, after arena_leave() */
 };
 

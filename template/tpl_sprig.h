@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_sprig.h: what the files of sprig's functions (tpl_sprig_*.c) share. Runs in: tests. */
+/* tpl_sprig.h: what the files of sprig's functions (tpl_sprig_*.c) share. Runs in:
+ * template-renderer. */
 #ifndef DROVER_TEMPLATE_TPL_SPRIG_H
 #define DROVER_TEMPLATE_TPL_SPRIG_H
 

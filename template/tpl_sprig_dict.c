@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tpl_sprig_dict.c: sprig's functions about maps. set, unset and merge change the map that they
- * get. Where the original's order is random, keys are sorted. Runs in: tests. */
+ * get. Where the original's order is random, keys are sorted. Runs in: template-renderer. */
 #include <string.h>
 
 #include "template/go_merge.h"

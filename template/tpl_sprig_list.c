@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_sprig_list.c: sprig's functions about lists. They make new lists. Runs in: tests. */
+/* tpl_sprig_list.c: sprig's functions about lists. They make new lists. Runs in: template-renderer.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

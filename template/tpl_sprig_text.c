@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_sprig_text.c: sprig's functions about texts and paths. Runs in: tests. */
+/* tpl_sprig_text.c: sprig's functions about texts and paths. Runs in: template-renderer. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>

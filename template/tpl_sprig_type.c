@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tpl_sprig_type.c: sprig's functions about types, defaults and numbers. Runs in: tests. */
+/* tpl_sprig_type.c: sprig's functions about types, defaults and numbers. Runs in:
+ * template-renderer. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -92,6 +92,18 @@ START_TEST(functions)
 }
 END_TEST
 
+START_TEST(a_regular_expression_can_be_used_often)
+{
+	static const char text[] = "{{ range loop 100000 }}{{ if regexMatch \"^9+$\" (print .) }}"
+				   "{{ . }} {{ end }}{{ end }}";
+	const struct template_options o = { 0 };
+	char *found = data_render(data, text, strlen(text), &o);
+
+	ck_assert_str_eq(found, "= 9 99 999 9999 99999 ");
+	free(found);
+}
+END_TEST
+
 START_TEST(the_table_is_sorted)
 {
 	for (size_t i = 1; i < tpl_function_count; i++)
@@ -222,6 +234,7 @@ add(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_language);
 	tcase_add_test(tc, functions);
+	tcase_add_test(tc, a_regular_expression_can_be_used_often);
 	tcase_add_test(tc, the_table_is_sorted);
 	tcase_add_test(tc, what_has_no_end_is_refused);
 	tcase_add_test(tc, deep_texts_are_refused);
