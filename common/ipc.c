@@ -54,6 +54,7 @@ static const char *const peer_names[IPC_PEERS] = {
 	[IPC_FILE_HELPER] = "file-helper",
 	[IPC_JOB_PARSER] = "job-parser",
 	[IPC_FETCHER] = "fetcher",
+	[IPC_TEMPLATE_RENDERER] = "template-renderer",
 	[IPC_HELPER] = "helper",
 };
 

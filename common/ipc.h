@@ -30,6 +30,7 @@ enum ipc_peer {
 	IPC_FILE_HELPER,
 	IPC_JOB_PARSER,
 	IPC_FETCHER,
+	IPC_TEMPLATE_RENDERER,
 	IPC_HELPER,
 	IPC_PEERS
 };
@@ -38,7 +39,7 @@ enum ipc_type {
 #define IPC_RECORD_MSG(name, no, from, to, fds, deadline_ms, record) name = no,
 #define IPC_PB_MSG(name, no, from, to, bytes, fds, message, symbol)  name = no,
 #include "proto/ipc_msgs.def"
-	IPC_TYPE_MAX = 160
+	IPC_TYPE_MAX = 168
 };
 
 struct ipc_msg_info {

@@ -16,7 +16,7 @@ enum proc_fd {
 			  fetcher) or agent_policy (others) */
 	FD_LOCK = 5,   /* the flock on <data>/lock, which proc_main() keeps by a mapping in place of
 			  the descriptor; /dev/null in csi-helper, check-helper, job-parser and
-			  fetcher */
+			  fetcher, template-renderer */
 	FD_IPC = 6,    /* helpers: the socket to the supervisor */
 	FD_SPECIAL = 7,  /* supervisor: the control socket; exec-helper: the executor's binary;
 			    heartbeat: the lease, until it is mapped; others: /dev/null */
@@ -37,6 +37,7 @@ enum proc_fd {
 	FD_SUP_FILE = 20,
 	FD_SUP_PARSER = 21,
 	FD_SUP_FETCHER = 22,
+	FD_SUP_RENDERER = 23,
 };
 
 #endif

@@ -48,6 +48,8 @@ static const struct row {
 	[IPC_JOB_PARSER] = { "drover-job-parser", LAU_USER_PARSER, false, false, false,
 	    SPECIAL_NONE },
 	[IPC_FETCHER] = { "drover-fetcher", LAU_USER_FETCHER, false, false, false, SPECIAL_NONE },
+	[IPC_TEMPLATE_RENDERER] = { "drover-template-renderer", LAU_USER_RENDERER, false, false,
+	    false, SPECIAL_NONE },
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 
@@ -206,7 +208,7 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 		[SPECIAL_EXECUTOR] = l->binaries[LAU_BIN_EXECUTOR],
 	};
 	struct words args = { 0 }, env = { 0 };
-	int fds[FD_SUP_FETCHER + 2 - FD_LINK], binary, n = 0;
+	int fds[FD_SUP_RENDERER + 2 - FD_LINK], binary, n = 0;
 
 	fds[n++] = link;
 	fds[n++] = row->policy ? l->config.policy_fd : l->config.config_fd;

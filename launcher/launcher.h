@@ -13,9 +13,9 @@
 
 #define LAU_CONFIGS_MAX  32
 #define LAU_LOCK_WAIT_MS 5000
-/* Indexes of the processes (enum ipc_peer up to IPC_FETCHER), followed by the executor's
+/* Indexes of the processes (enum ipc_peer up to IPC_TEMPLATE_RENDERER), followed by the executor's
  * binary. */
-#define LAU_CHILDREN     (IPC_FETCHER + 1)
+#define LAU_CHILDREN     (IPC_TEMPLATE_RENDERER + 1)
 #define LAU_BIN_EXECUTOR LAU_CHILDREN
 #define LAU_BINARIES     (LAU_CHILDREN + 1)
 

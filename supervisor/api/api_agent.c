@@ -24,7 +24,8 @@ show_helpers(struct sup *sup)
 	} helpers[] = { { IPC_EXEC_HELPER, "exec-helper" }, { IPC_MOUNT_HELPER, "mount-helper" },
 		{ IPC_CSI_HELPER, "csi-helper" }, { IPC_HEARTBEAT, "heartbeat" },
 		{ IPC_CHECK_HELPER, "check-helper" }, { IPC_FILE_HELPER, "file-helper" },
-		{ IPC_JOB_PARSER, "job-parser" }, { IPC_FETCHER, "fetcher" } };
+		{ IPC_JOB_PARSER, "job-parser" }, { IPC_FETCHER, "fetcher" },
+		{ IPC_TEMPLATE_RENDERER, "template-renderer" } };
 	json_t *all = json_object();
 
 	for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++) {

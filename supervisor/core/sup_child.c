@@ -63,7 +63,8 @@ struct children {
 };
 
 static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER,
-	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER, IPC_JOB_PARSER, IPC_FETCHER };
+	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER, IPC_JOB_PARSER, IPC_FETCHER,
+	IPC_TEMPLATE_RENDERER };
 
 /* Removes and returns the first call; NULL if there is none. */
 static struct call *
@@ -103,7 +104,7 @@ is_concurrent(const struct child *ch)
 {
 	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_HEARTBEAT ||
 	       ch->peer == IPC_CHECK_HELPER || ch->peer == IPC_JOB_PARSER ||
-	       ch->peer == IPC_FETCHER;
+	       ch->peer == IPC_FETCHER || ch->peer == IPC_TEMPLATE_RENDERER;
 }
 
 /* A helper that is started on demand gets no HELLO before it has work, because a message would
@@ -112,7 +113,8 @@ static bool
 is_on_demand(const struct child *ch)
 {
 	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_CHECK_HELPER ||
-	       ch->peer == IPC_JOB_PARSER || ch->peer == IPC_FETCHER;
+	       ch->peer == IPC_JOB_PARSER || ch->peer == IPC_FETCHER ||
+	       ch->peer == IPC_TEMPLATE_RENDERER;
 }
 
 static void
@@ -501,6 +503,7 @@ children_new(struct sup *sup, struct err *e)
 		[IPC_FILE_HELPER] = FD_SUP_FILE,
 		[IPC_JOB_PARSER] = FD_SUP_PARSER,
 		[IPC_FETCHER] = FD_SUP_FETCHER,
+		[IPC_TEMPLATE_RENDERER] = FD_SUP_RENDERER,
 	};
 	int r;
 

@@ -14,7 +14,8 @@ import subprocess
 from . import binary, case
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4} ([a-z-]+): (error|warn|info|debug): .")  # of the log in the foreground
-HELPERS = ("exec-helper", "mount-helper", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser", "fetcher")
+HELPERS = ("exec-helper", "mount-helper", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser", "fetcher",
+           "template-renderer")
 
 
 def children(pid):

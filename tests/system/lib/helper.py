@@ -21,7 +21,7 @@ from .ipc import Channel, Error
 # enum proc_fd
 FD_LINK, FD_CONFIG, FD_LOCK, FD_IPC, FD_SPECIAL, FD_SPECIAL2, FD_DATA = range(3, 10)
 
-USERS = ("drover", "executor", "csi", "heartbeat", "check", "file", "parser", "fetcher")  # in the order of proc_args.agent_uids
+USERS = ("drover", "executor", "csi", "heartbeat", "check", "file", "parser", "fetcher", "renderer")  # in the order of proc_args.agent_uids
 F_ADD_SEALS = 1033
 SEALS = 0x1 | 0x2 | 0x4 | 0x8  # SEAL, SHRINK, GROW, WRITE
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 1 << 14, 1 << 18
@@ -112,7 +112,7 @@ class Places:
         self.dev = dev
         self.data, self.runtime = self.base + "/data", self.base + "/data/rt"
         self.cgroup = "/drover-" + self.instance
-        first = 61184 + len(USERS) * (int(self.instance, 16) % 500)
+        first = 61184 + len(USERS) * (int(self.instance, 16) % 450)
         self.uid = {name: first + i for i, name in enumerate(USERS)}
         drover = self.uid["drover"]
         for path, mode, uid, gid in (
@@ -209,7 +209,7 @@ class Helper:
     """A running helper. .ipc is its Channel, .pid its pid, .log() its log so far."""
 
     users = {"csi-helper": "csi", "heartbeat": "heartbeat", "check-helper": "check", "file-helper": "file", "job-parser": "parser", "fetcher": "fetcher",
-             "supervisor": "drover"}
+             "template-renderer": "renderer", "supervisor": "drover"}
 
     def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True, data=None,
                  tls=(), lock=-1):
@@ -226,7 +226,7 @@ class Helper:
             more = [self._open(opened, path, os.O_RDONLY) for path in tls]
             if name in ("exec-helper", "mount-helper", "file-helper"):
                 more.append(data_fd)
-            if lock < 0 and name not in ("csi-helper", "check-helper", "job-parser", "fetcher"):
+            if lock < 0 and name not in ("csi-helper", "check-helper", "job-parser", "fetcher", "template-renderer"):
                 lock = self._open(opened, "/proc/self/fd/%d/lock" % data_fd, os.O_RDONLY)
             self._start(config_fd, opened[1], opened[2], lock, more, opened, args, env)
         finally:

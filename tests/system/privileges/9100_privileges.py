@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from lib import ROOT, agent, api, build_dir, case, crash, holder, trace, volumes
+from lib import ROOT, agent, api, build_dir, case, crash, helper, holder, trace, volumes
 
 COLUMNS = {"inheritable": "CapInh", "permitted": "CapPrm", "effective": "CapEff", "bounding": "CapBnd", "ambient": "CapAmb",
            "NoNewPrivs": "NoNewPrivs", "Seccomp": "Seccomp"}
@@ -25,7 +25,8 @@ def documented():
 def own_ids(a):
     """Returns {process: (uid, gid)} from the arguments of exec-helper, which refuses these users for tasks."""
     words = dict(w[2:].split("=", 1) for w in agent.arguments(a.wait_process("exec-helper")) if "=" in w)
-    names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser", "fetcher")
+    names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser", "fetcher",
+             "template-renderer")
     return {name: (words["agent-uid-%d" % i],) * 2 for i, name in enumerate(names)}
 
 
@@ -56,7 +57,7 @@ def test_the_table_agrees_with_the_binaries():
 
 
 def test_helpers_with_fixed_records_do_not_link_protobuf():
-    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "fetcher", "executor", "holder"):
+    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "fetcher", "template-renderer", "executor", "holder"):
         binary = "%s/drover-%s" % (build_dir(), name)
         with open(binary, "rb") as f:
             case.equal(re.findall(rb"libprotobuf\S*?|protobuf_c_\w+", f.read()), [], name)
@@ -110,7 +111,8 @@ def test_every_running_process_has_the_privileges_of_the_table():
         node.wait_process("fetcher")
         case.equal(node.do("POST", "/v1/jobs/parse", {"JobHCL": 'job "j" {\n}'})["ID"], "j", "job")
         running, ids = node.processes(), own_ids(node)
-        others = {"launcher", "executor", "exec-helper-lookup", "heartbeat-resolver", "holder"}
+        # No part of the agent starts template-renderer yet: the next test starts it.
+        others = {"launcher", "executor", "exec-helper-lookup", "heartbeat-resolver", "holder", "template-renderer"}
         case.equal(sorted(running), sorted(set(table) - others), "processes")
         compare("launcher", node.pid, table["launcher"], (0, 0))
         for name, pid in running.items():
@@ -143,11 +145,17 @@ def holds(t, pid):
     return True
 
 
+def test_template_renderer_has_the_privileges_of_the_table():
+    name = "template-renderer"
+    with helper.Places() as places, helper.Helper(name, places) as h:
+        compare(name, h.pid, documented()[name], (places.uid["renderer"],) * 2)
+
+
 def test_the_child_that_looks_up_a_user_has_the_privileges_of_the_table():
     table = documented()
     with api.Node() as node:
-        helper = node.wait_process("exec-helper")
-        with trace.Trace(helper, of=is_lookup) as t:
+        exec_helper = node.wait_process("exec-helper")
+        with trace.Trace(exec_helper, of=is_lookup) as t:
             # A traced look-up may miss its deadline: then the task is started again.
             node.register(api.job("who", driver="exec", User="games", group={"RestartPolicy": crash.RESTART}))
             # It calls alarm() after it has dropped its privileges, and before it calls NSS.

@@ -20,6 +20,7 @@ TO_EXEC = [m for m in ipc.TABLE if m.receiver == "EXEC_HELPER"]
 TO_CHECK = [m for m in ipc.TABLE if m.receiver == "CHECK_HELPER"]
 TO_FETCHER = [m for m in ipc.TABLE if m.receiver == "FETCHER"]
 TO_PARSER = [m for m in ipc.TABLE if m.receiver == "JOB_PARSER"]
+TO_RENDERER = [m for m in ipc.TABLE if m.receiver == "TEMPLATE_RENDERER"]
 TO_CSI = [m for m in ipc.TABLE if m.receiver == "CSI_HELPER"]
 SLOW = b'job "j" {\n meta {\n  x = bcrypt("a", 15)\n }\n}'  # takes seconds
 ALL_CAPS = range(41)
@@ -339,6 +340,90 @@ def test_a_worker_of_job_parser_that_hangs_or_dies_delays_no_other():
         case.equal((packet.name, packet.fields["code"]), ("IPC_ERROR_REP", -errno.EIO), "the killed one")
         packet = h.ipc.recv()
         case.equal((packet.name, packet.fields["code"]), ("IPC_ERROR_REP", -errno.ETIMEDOUT), "the stopped one")
+
+
+# --- template-renderer ---
+
+def render(h, template, values=None, **fields):
+    """Returns whether the template was rendered, the head of the answer, and the output."""
+    text = json.dumps({"env": {}, "known": {}, **(values or {})}).encode() if not isinstance(values, bytes) else values
+    fd = helper.memfd_sealed(text + template)
+    try:
+        packet = h.ipc.call("REN_RENDER_REQ", {"values_bytes": len(text), "template_bytes": len(template), **fields}, fds=[fd])
+    finally:
+        os.close(fd)
+    try:
+        head, output = os.pread(packet.fds[0], 32 << 20, 0).split(b"\n", 1)
+        return packet.fields["rendered"], json.loads(head), output
+    finally:
+        os.close(packet.fds[0])
+
+
+def test_template_renderer_ends_when_the_protocol_is_broken_and_refuses_invalid_values():
+    with helper.Places() as places:
+        n = cut_off_all("template-renderer", places, TO_RENDERER, "TEMPLATE_RENDERER")
+        print("    %d packets" % n)
+        with helper.Helper("template-renderer", places) as h:
+            for wrong in ({"values_bytes": 0}, {"values_bytes": 5}, {"template_bytes": 2}, {"template_bytes": (1 << 32) - 1}):
+                e = case.raises(ipc.RequestError, render, h, b"x", **wrong)
+                case.equal(e.code, -errno.EINVAL, str(wrong))
+            for values in (b"[]", b"{}", b"{\"env\":[],\"known\":{}}", b"{\"env\":", b"\xff\xfe", b"{\"env\":{},\"env\":{},\"known\":{}}"):
+                e = case.raises(ipc.RequestError, render, h, b"x", values)
+                case.equal(e.code, -errno.EINVAL, values)
+            e = case.raises(ipc.RequestError, render, h, b"x" * (4 << 20))
+            case.equal(e.code, -errno.EFBIG, "a text of more than 4 MiB")
+            # Values of other types than they must have count as nothing.
+            known = {"nomad.var.block(a@default.global)": {"items": {"x": 5}, "path": 7}, "nomad.service(s)": [{"port": "x", "tags": [1, {}]}, 3],
+                     "nomad.var.list(@default.global)": "x", "file(f)": ["x"]}
+            rendered, head, output = render(h, b'{{ with nomadVar "a" }}{{ .x }}{{ end }}|{{ range nomadService "s" }}{{ .Port }}{{ .Tags }}{{ end }}|'
+                                               b'{{ nomadVarList }}', {"known": known})
+            case.equal((rendered, output), (True, b"|0[ ]0[]|[]"), "values of other types")
+            case.equal([n["missing"] for n in head["needs"]], [False] * 3, "needs")
+            case.equal(render(h, b""), (True, {"needs": []}, b""), "a template without text")
+            case.equal(render(h, bytes(range(256)))[0], True, "bytes that are no text")
+            rendered, head, output = render(h, b"{{ \xff }}")
+            case.equal((rendered, head["needs"], output), (False, [], b""), "bytes that are no text, in an action")
+            case.contains(head["problem"], "unrecognized character in action")
+
+
+def test_template_renderer_renders_what_is_known_and_names_what_is_missing():
+    with helper.Places() as places, helper.Helper("template-renderer", places) as h:
+        template = b'[[ with nomadVar "nomad/jobs/web" ]]user [[ .user ]][[ end ]] [[ env "A" ]] [[ file "local/f" ]]'
+        values = {"namespace": "default", "left_delimiter": "[[", "right_delimiter": "]]", "env": {"A": "b"}}
+        rendered, head, output = render(h, template, values)
+        case.equal((rendered, output), (False, b""), "an incomplete template has no output")
+        case.equal([(n["need"], n["missing"], n["name"]) for n in head["needs"]],
+                   [("nomad.var.block(nomad/jobs/web@default.global)", True, "nomad/jobs/web"), ("file(local/f)", True, "local/f")], "needs")
+        values["known"] = {"nomad.var.block(nomad/jobs/web@default.global)": {"items": {"user": "me"}}, "file(local/f)": "text"}
+        case.equal(render(h, template, values)[::2], (True, b"user me b text"), "the output")
+        values["known"]["file(local/f)"] = {"problem": "it is outside of the task's directory"}
+        rendered, head, output = render(h, template, values)
+        case.equal((rendered, output), (False, b""), "a refused file")
+        case.contains(head["problem"], "local/f: it is outside of the task's directory")
+
+
+def test_a_template_that_needs_too_much_is_stopped_and_delays_no_other():
+    with helper.Places() as places, helper.Helper("template-renderer", places) as h:
+        for text, sentence in ((b"{{ range loop 1000000000 }}{{ end }}", "the template needs too many steps"),
+                               (b"{{ range loop 1000000000 }}xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx{{ end }}", "the output is larger than 16777216 bytes"),
+                               (b'{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}', "the template needs too many levels"),
+                               (b'{{ $s := "x" }}{{ range loop 100 }}{{ $s = print $s $s }}{{ end }}', "the template needs too much memory"),
+                               (b"{{ if true }}" * 100000, "the template needs too many levels")):
+            rendered, head, output = render(h, text)
+            case.equal((rendered, output), (False, b""), text[:60])
+            case.contains(head["problem"], sentence)
+        values, slow = b'{"env":{},"known":{}}', (b'{{ $s := sprig_repeat 1000 "a" }}{{ range loop 1000000000 }}'
+                                                 b'{{ if regexMatch "(a|b)*c" $s }}{{ end }}{{ end }}')
+        fd = helper.memfd_sealed(values + slow)
+        for _ in range(2):
+            h.ipc.send("REN_RENDER_REQ", {"values_bytes": len(values), "template_bytes": len(slow)}, fds=[fd])
+        os.close(fd)
+        workers = case.until(lambda: len(agent.children(h.pid)) == 2 and agent.children(h.pid), 10, "two workers")
+        os.kill(workers[1], signal.SIGSTOP)
+        os.kill(workers[0], signal.SIGKILL)
+        packet = h.ipc.recv()
+        case.equal((packet.name, packet.fields["code"]), ("IPC_ERROR_REP", -errno.EIO), "the killed one")
+        case.equal(render(h, b"other")[::2], (True, b"other"), "another template")
 
 
 # --- csi-helper ---
