@@ -37,8 +37,7 @@
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup.h"
 #include "supervisor/core/sup_child.h"
-#include "supervisor/core/sup_fetcher.h"
-#include "supervisor/core/sup_parser.h"
+#include "supervisor/core/sup_queue.h"
 #include "supervisor/core/sup_tidy.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/sup_filter.h"
@@ -183,8 +182,7 @@ begin_parts(struct err *e)
 	int r;
 
 	turn_new(&sup);
-	parser_new(&sup);
-	fetcher_new(&sup);
+	queues_new(&sup);
 	tidy_new(&sup);
 	changed_new(&sup);
 	alloc_table_new(&sup);
@@ -233,8 +231,7 @@ end_parts(void)
 	alloc_fs_free(&sup);
 	node_meta_free(&sup);
 	node_state_free(&sup);
-	parser_free(&sup);
-	fetcher_free(&sup);
+	queues_free(&sup);
 	children_free(&sup);
 	alloc_table_free(&sup);
 	changed_free(&sup);

@@ -24,7 +24,7 @@
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_calls.h"
-#include "supervisor/core/sup_fetcher.h"
+#include "supervisor/core/sup_queue.h"
 #include "supervisor/core/sup_timer.h"
 
 #define AT_ONCE  3 /* artifacts of one task */
@@ -40,8 +40,8 @@ struct artifact {
 	enum fetch_state state;
 	unsigned lost;
 	struct id staging;
-	struct fetch_request *request; /* of FETCH_FETCHING and FETCH_PLACING */
-	uint64_t call;                 /* about progress */
+	struct queued *request; /* of FETCH_FETCHING and FETCH_PLACING */
+	uint64_t call;          /* about progress */
 	char hash[ARTIFACT_HASH_SIZE];
 };
 
@@ -100,6 +100,17 @@ drop_all(struct sup *sup)
 
 /* --- the end --- */
 
+/* A fetch that was sent is ended. */
+static void
+forget_request(struct artifact *one)
+{
+	const struct fet_artifact_cancel_ev ev = { .staging = one->staging };
+
+	if (one->state == FETCH_FETCHING && queue_has_begun(one->request))
+		child_tell(one->of->tr->ar->sup, IPC_FETCHER, FET_ARTIFACT_CANCEL_EV, &ev);
+	queue_forget(one->request);
+}
+
 static void
 free_fetches(struct task_runner *tr)
 {
@@ -110,7 +121,7 @@ free_fetches(struct task_runner *tr)
 	for (size_t i = 0; i < all->n; i++) {
 		struct artifact *one = &all->v[i];
 
-		fetcher_forget(one->request);
+		forget_request(one);
 		child_call_cancel(tr->ar->sup, one->call);
 		if (one->state > FETCH_WAITING && one->state < FETCH_DONE)
 			drop_staging(tr->ar->sup, &one->staging);
@@ -178,23 +189,22 @@ begin_place(struct artifact *one, struct err *e)
 	const struct config_artifact *config = &tr->ar->sup->config->artifact;
 	uint64_t bytes =
 	    config->http_bytes > config->unpack_bytes ? config->http_bytes : config->unpack_bytes;
-	struct fetch_msg msg = { .kind = FETCH_PLACE,
-		.place = {
-		    .alloc = tr->ar->sa->id,
-		    .staging = one->staging,
-		    .max_bytes = artifact_bytes_max(tr, bytes),
-		    .max_files = ARTIFACT_FILES_MAX,
-		} };
+	struct file_artifact_place_req req = {
+		.alloc = tr->ar->sa->id,
+		.staging = one->staging,
+		.max_bytes = artifact_bytes_max(tr, bytes),
+		.max_files = ARTIFACT_FILES_MAX,
+		.chown = artifact_of(one)->chown,
+	};
 	char dest[ARTIFACT_DEST_SIZE];
 	int r = artifact_dest_make(tr, artifact_of(one), dest, e);
 
 	if (r < 0)
 		return r;
-	msg.place.chown = artifact_of(one)->chown;
-	(void)IPC_TEXT_SET(msg.place.task, tr->task->name);
-	(void)IPC_TEXT_SET(msg.place.dest, dest);
+	(void)IPC_TEXT_SET(req.task, tr->task->name);
+	(void)IPC_TEXT_SET(req.dest, dest);
 	one->state = FETCH_PLACING;
-	one->request = fetcher_ask(tr->ar->sup, &msg, -1, on_placed, one);
+	one->request = queue_ask(tr->ar->sup, QUEUE_PLACE, &req, -1, on_placed, one);
 	return 0;
 }
 
@@ -226,8 +236,7 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 static int
 begin_fetch(struct artifact *one, struct err *e)
 {
-	struct fetch_msg msg = { .kind = FETCH_GET,
-		.get.timeout_ms = artifact_timeout_ms(one->of->tr) };
+	struct fet_artifact_get_req req = { .timeout_ms = artifact_timeout_ms(one->of->tr) };
 	char dest[ARTIFACT_DEST_SIZE];
 	int r = artifact_dest_make(one->of->tr, artifact_of(one), dest, e), spec_fd;
 
@@ -236,9 +245,9 @@ begin_fetch(struct artifact *one, struct err *e)
 	spec_fd = artifact_spec_make(one->of->tr, artifact_of(one), e);
 	if (spec_fd < 0)
 		return spec_fd;
-	one->staging = msg.get.staging = id_random();
+	one->staging = req.staging = id_random();
 	one->state = FETCH_FETCHING;
-	one->request = fetcher_ask(one->of->tr->ar->sup, &msg, spec_fd, on_fetched, one);
+	one->request = queue_ask(one->of->tr->ar->sup, QUEUE_FETCH, &req, spec_fd, on_fetched, one);
 	return 0;
 }
 
@@ -320,7 +329,7 @@ ask_progress(void *arg)
 		struct artifact *one = &all->v[i];
 		const struct fet_artifact_progress_req req = { .staging = one->staging };
 
-		if (one->state == FETCH_FETCHING && !one->call && fetcher_has_begun(one->request))
+		if (one->state == FETCH_FETCHING && !one->call && queue_has_begun(one->request))
 			one->call = fet_call_artifact_progress(sup, &req, on_progress, one);
 	}
 	all->wait_usec *= 2;

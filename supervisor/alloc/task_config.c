@@ -14,7 +14,7 @@
 #include "common/utf8.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_start.h"
-#include "supervisor/core/sup_parser.h"
+#include "supervisor/core/sup_queue.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/env_expand.h"
 
@@ -22,7 +22,7 @@
 struct task_config {
 	struct task_runner *tr;
 	void (*done)(struct task_runner *tr); /* may be NULL */
-	struct parser_request *request;       /* NULL: it was answered */
+	struct queued *request;               /* NULL: it was answered */
 	json_t *value;                        /* NULL: error says why */
 	struct err error;
 };
@@ -32,7 +32,7 @@ task_config_free(struct task_runner *tr)
 {
 	if (!tr->config)
 		return;
-	parser_forget(tr->config->request);
+	queue_forget(tr->config->request);
 	json_decref(tr->config->value);
 	free(tr->config);
 	tr->config = NULL;
@@ -78,7 +78,7 @@ on_evaluated(struct sup *sup, void *arg, int r, const void *rep, int fd, const s
 	if (r >= 0)
 		c->value = read_answer(c->tr->task, answer->evaluated, result, &c->error);
 	else
-		parser_explain(r, "the task's config block", e, &c->error);
+		queue_explain(QUEUE_CONFIG, r, "the task's config block", e, &c->error);
 	/* A configuration that needs too much will do so again; a helper that died will not. */
 	if (r == -EIO || r == -ETIMEDOUT)
 		c->error.code = -EINVAL;
@@ -94,18 +94,17 @@ send_request(struct task_config *c, const json_t *config, const json_t *values, 
 	cleanup_free char *first = mem_need(json_dumps(config, JSON_COMPACT));
 	cleanup_free char *second = mem_need(json_dumps(values, JSON_COMPACT));
 	const size_t first_len = strlen(first), second_len = strlen(second);
-	const struct parser_msg msg = { .kind = EVALUATE_CONFIG,
-		.config = { (uint32_t)first_len, (uint32_t)second_len } };
+	const struct par_config_evaluate_req msg = { (uint32_t)first_len, (uint32_t)second_len };
 	int fd;
 
 	if (first_len > PAR_TEXT_MAX || second_len > PAR_TEXT_MAX - first_len)
 		return err_say(e, -EINVAL,
 		    "task %s: config: it and the task's environment have more than %d bytes",
 		    c->tr->task->name, PAR_TEXT_MAX);
-	fd = parser_texts(first, first_len, second, second_len);
+	fd = queue_texts(first, first_len, second, second_len);
 	if (fd < 0)
 		return err_set(e, fd, "pass the configuration of a task to job-parser");
-	c->request = parser_ask(c->tr->ar->sup, &msg, fd, on_evaluated, c);
+	c->request = queue_ask(c->tr->ar->sup, QUEUE_CONFIG, &msg, fd, on_evaluated, c);
 	return 0;
 }
 

@@ -15,13 +15,13 @@
 #include "model/engine/field.h"
 #include "model/engine/text.h"
 #include "supervisor/api/api_routes.h"
-#include "supervisor/core/sup_parser.h"
+#include "supervisor/core/sup_queue.h"
 #include "supervisor/http/api.h"
 
 /* A request that waits for job-parser. */
 struct parse {
 	struct api_held held;
-	struct parser_request *request;
+	struct queued *request;
 };
 
 static void
@@ -29,7 +29,7 @@ on_gone(struct api_held *held)
 {
 	struct parse *p = container_of(held, struct parse, held);
 
-	parser_forget(p->request);
+	queue_forget(p->request);
 	free(p);
 }
 
@@ -70,7 +70,7 @@ on_parsed(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	api_hold(req, NULL);
 	free(p);
 	if (r < 0) {
-		parser_explain(r, "this job file", e, &why);
+		queue_explain(QUEUE_JOB, r, "this job file", e, &why);
 		api_reply_error(req, r == -EFBIG ? 400 : 500, "%s", why.msg);
 	} else {
 		reply_result(req, answer->parsed, result);
@@ -111,20 +111,20 @@ read_body(struct api_req *req, struct par_job_parse_req *ret, int *ret_fd, struc
 	ret->job_bytes = (uint32_t)strlen(job);
 	ret->variables_bytes = (uint32_t)strlen(variables);
 	ret->canonicalize = json_is_true(json_object_get(body, "Canonicalize"));
-	*ret_fd = parser_texts(job, ret->job_bytes, variables, ret->variables_bytes);
+	*ret_fd = queue_texts(job, ret->job_bytes, variables, ret->variables_bytes);
 	return *ret_fd < 0 ? err_set(e, *ret_fd, "pass the job file to job-parser") : 0;
 }
 
 void
 api_parse_job(struct sup *sup, struct api_req *req)
 {
-	struct parser_msg msg = { .kind = PARSE_JOB };
+	struct par_job_parse_req msg = { 0 };
 	struct err e = { 0 };
 	struct parse *p;
 	int r, fd = -1;
 
-	msg.job.indent = api_model_flags(req) & MODEL_INDENT;
-	r = read_body(req, &msg.job, &fd, &e);
+	msg.indent = api_model_flags(req) & MODEL_INDENT;
+	r = read_body(req, &msg, &fd, &e);
 	if (r < 0) {
 		api_reply_error(req, r == -EINVAL ? 400 : 500, "%s", e.msg);
 		return;
@@ -132,5 +132,5 @@ api_parse_job(struct sup *sup, struct api_req *req)
 	p = mem_new(struct parse);
 	p->held = (struct api_held){ .done = on_gone, .req = req };
 	api_hold(req, &p->held);
-	p->request = parser_ask(sup, &msg, fd, on_parsed, p);
+	p->request = queue_ask(sup, QUEUE_JOB, &msg, fd, on_parsed, p);
 }

@@ -46,8 +46,7 @@ struct alloc_gc;
 struct disk_watch;
 struct followers;
 struct monitor;
-struct parser;
-struct fetcher;
+struct queues;
 
 /* The supervisor has one struct sup. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
@@ -56,15 +55,14 @@ struct sup {
 	struct proc_args args;
 	char boot_id[BOOT_ID_SIZE];
 
-	/* core/: store.h, seal.h, sup_turn.h, sup_tidy.h, changed.h, sup_child.h */
+	/* core/: store.h, seal.h, sup_turn.h, sup_tidy.h, changed.h, sup_child.h, sup_queue.h */
 	struct store *store;
 	struct seal *seal;
 	struct turn *turn;
 	struct tidy *tidy;
 	struct changes *changes;
 	struct children *children;
-	struct parser *parser;
-	struct fetcher *fetcher;
+	struct queues *queues;
 	/* table/alloc_table.h, source/source.h */
 	struct alloc_table *allocs;
 	struct source *source;

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sup_queue.c: requests to helpers that take long. Runs in: supervisor. */
+#include "supervisor/core/sup_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/list.h"
+#include "common/mem.h"
+#include "model/engine/text.h"
+#include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_timer.h"
+
+#define IDLE_USEC 30000000
+
+typedef uint64_t send_fn(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg);
+
+static uint64_t
+send_job(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return par_call_job_parse(sup, req, fd, cb, arg);
+}
+
+static uint64_t
+send_config(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return par_call_config_evaluate(sup, req, fd, cb, arg);
+}
+
+static uint64_t
+send_fetch(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return fet_call_artifact_get(sup, req, fd, cb, arg);
+}
+
+static uint64_t
+send_place(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return file_call_artifact_place(sup, req, cb, arg);
+}
+
+static uint64_t
+send_render(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return ren_call_render(sup, req, fd, cb, arg);
+}
+
+/* at_once is below WORKERS_MAX. Job files and configurations do not wait for each other. */
+static const struct kind {
+	enum ipc_peer peer;
+	unsigned at_once;
+	bool lets_go; /* the helper is ended when it is idle */
+	send_fn *send;
+	size_t size;
+} kinds[QUEUES] = {
+	[QUEUE_JOB] = { IPC_JOB_PARSER, 2, true, send_job, sizeof(struct par_job_parse_req) },
+	[QUEUE_CONFIG] = { IPC_JOB_PARSER, 2, true, send_config,
+	    sizeof(struct par_config_evaluate_req) },
+	[QUEUE_FETCH] = { IPC_FETCHER, 16, true, send_fetch, sizeof(struct fet_artifact_get_req) },
+	[QUEUE_PLACE] = { IPC_FILE_HELPER, 8, false, send_place,
+	    sizeof(struct file_artifact_place_req) },
+	[QUEUE_RENDER] = { IPC_TEMPLATE_RENDERER, 4, true, send_render,
+	    sizeof(struct ren_render_req) },
+};
+
+struct queued {
+	TAILQ_ENTRY(queued) link; /* in `waiting`, until it is sent */
+	struct sup *sup;
+	enum queue queue;
+	void *req;
+	bool sent;
+	int fd;
+	call_cb *cb; /* NULL: forgotten */
+	void *arg;
+};
+
+/* A helper without requests. */
+struct idle {
+	struct sup *sup;
+	enum ipc_peer peer;
+	struct sup_timer timer;
+};
+
+struct queues {
+	struct {
+		TAILQ_HEAD(, queued) waiting;
+		unsigned n_sent;
+	} v[QUEUES];
+	struct idle idle[IPC_PEERS]; /* by enum ipc_peer */
+};
+
+void
+queues_new(struct sup *sup)
+{
+	sup->queues = mem_new(struct queues);
+	for (size_t i = 0; i < QUEUES; i++) {
+		TAILQ_INIT(&sup->queues->v[i].waiting);
+		sup->queues->idle[kinds[i].peer].sup = sup;
+		sup->queues->idle[kinds[i].peer].peer = kinds[i].peer;
+	}
+}
+
+static void
+free_request(struct queued *q)
+{
+	close_p(&q->fd);
+	free(q->req);
+	free(q);
+}
+
+void
+queue_forget(struct queued *q)
+{
+	if (!q)
+		return;
+	q->cb = NULL;
+	if (q->sent)
+		return;
+	TAILQ_REMOVE(&q->sup->queues->v[q->queue].waiting, q, link);
+	free_request(q);
+}
+
+void
+queues_free(struct sup *sup)
+{
+	struct queued *q;
+
+	if (!sup->queues)
+		return;
+	for (size_t i = 0; i < QUEUES; i++) {
+		while ((q = TAILQ_FIRST(&sup->queues->v[i].waiting)))
+			queue_forget(q);
+		sup_timer_cancel(&sup->queues->idle[kinds[i].peer].timer);
+	}
+	free(sup->queues);
+	sup->queues = NULL;
+}
+
+bool
+queue_has_begun(const struct queued *q)
+{
+	return q->sent;
+}
+
+static void
+on_idle(void *arg)
+{
+	struct idle *idle = arg;
+
+	if (child_busy(idle->sup, idle->peer))
+		sup_timer_set(idle->sup, &idle->timer, CLOCK_MONOTONIC, IDLE_USEC, on_idle, idle);
+	else
+		child_let_go(idle->sup, idle->peer);
+}
+
+static void send_next(struct sup *sup, enum queue queue);
+
+static void
+on_answer(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	struct queued *q = arg;
+	enum queue queue = q->queue;
+	cleanup_close int result = fd;
+	call_cb *cb = q->cb;
+
+	arg = q->arg;
+	free_request(q);
+	sup->queues->v[queue].n_sent--;
+	send_next(sup, queue);
+	if (cb)
+		cb(sup, arg, r, rep, steal_fd(&result), e);
+}
+
+static void
+send_next(struct sup *sup, enum queue queue)
+{
+	const struct kind *kind = &kinds[queue];
+	struct idle *idle = &sup->queues->idle[kind->peer];
+	struct queued *q;
+
+	while (sup->queues->v[queue].n_sent < kind->at_once &&
+	       (q = TAILQ_FIRST(&sup->queues->v[queue].waiting))) {
+		TAILQ_REMOVE(&sup->queues->v[queue].waiting, q, link);
+		q->sent = true;
+		sup->queues->v[queue].n_sent++;
+		(void)kind->send(sup, q->req, steal_fd(&q->fd), on_answer, q);
+		if (kind->lets_go)
+			sup_timer_set(sup, &idle->timer, CLOCK_MONOTONIC, IDLE_USEC, on_idle, idle);
+	}
+}
+
+struct queued *
+queue_ask(struct sup *sup, enum queue queue, const void *req, int fd, call_cb *cb, void *arg)
+{
+	struct queued *q = mem_new(struct queued);
+
+	*q = (struct queued){ .sup = sup,
+		.queue = queue,
+		.req = mem_alloc(kinds[queue].size),
+		.fd = fd,
+		.cb = cb,
+		.arg = arg };
+	memcpy(q->req, req, kinds[queue].size);
+	TAILQ_INSERT_TAIL(&sup->queues->v[queue].waiting, q, link);
+	send_next(sup, queue);
+	return q;
+}
+
+int
+queue_texts(const char *first, size_t first_len, const char *second, size_t second_len)
+{
+	struct text both = { 0 };
+	int fd;
+
+	text_append(&both, first, first_len);
+	text_append(&both, second, second_len);
+	fd = fd_memfd_sealed("texts", both.text, both.len);
+	text_done(&both);
+	return fd;
+}
+
+void
+queue_explain(enum queue queue, int r, const char *what, const struct err *why, struct err *ret)
+{
+	if (r == -EIO || r == -ETIMEDOUT) /* its worker was killed */
+		(void)err_say(
+		    ret, r, "%s takes more time or memory to evaluate than is allowed", what);
+	else if (r == -ECONNRESET)
+		(void)err_say(ret, r, "%s ended before it had evaluated %s",
+		    ipc_peer_name(kinds[queue].peer), what);
+	else
+		(void)err_say(ret, r, "%s", why->msg);
+}
