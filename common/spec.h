@@ -13,6 +13,13 @@ struct spec_entry {
 	const char *text; /* NUL-terminated, points into the spec */
 };
 
+/* A file of a task. uid and gid: -1: the task's own. */
+struct spec_file {
+	unsigned mode;
+	int64_t uid, gid;
+	const char *path;
+};
+
 struct spec_writer {
 	char *buf;
 	size_t len, size, n;
@@ -22,6 +29,9 @@ struct spec_writer {
 /* In spec_writer.c. Appends one entry. */
 void spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len);
 void spec_add_str(struct spec_writer *w, enum spec_tag tag, const char *text);
+/* Appends a file. */
+void spec_add_file(
+    struct spec_writer *w, const struct spec_file *file, const void *data, size_t len);
 /* Makes a sealed memfd of all entries. Returns a descriptor that the caller closes, or -errno;
  * frees the buffer in either case. */
 int spec_finish(struct spec_writer *w);
@@ -32,5 +42,8 @@ int spec_finish(struct spec_writer *w);
  * missing NUL, a NUL inside text, padding that is not zero).
  */
 int spec_next(const void *spec, size_t size, size_t *at, struct spec_entry *ret);
+/* In task_spec.c. Reads the text of a SPEC_FILE; ret->path points into it. Returns 0 or -EBADMSG.
+ */
+int spec_file_parse(const char *text, struct spec_file *ret);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/mem.h"
 #include "common/spec.h"
@@ -34,6 +35,16 @@ void
 spec_add_str(struct spec_writer *w, enum spec_tag tag, const char *text)
 {
 	spec_add(w, tag, text, strlen(text));
+}
+
+void
+spec_add_file(struct spec_writer *w, const struct spec_file *file, const void *data, size_t len)
+{
+	cleanup_free char *head = mem_printf(
+	    "%o %lld %lld %s", file->mode, (long long)file->uid, (long long)file->gid, file->path);
+
+	spec_add_str(w, SPEC_FILE, head);
+	spec_add(w, SPEC_FILE_DATA, data, len);
 }
 
 int

@@ -70,6 +70,8 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		.drivers = policy->drivers,
 		.allow_caps = policy->allow_caps,
 		.max_kill_timeout_ms = 30000,
+		.template_wait_min_ms = 5000,
+		.template_wait_max_ms = 240000,
 		.csi_call_timeout_ms = 120000,
 		.min_dynamic_port = 20000,
 		.max_dynamic_port = 32000,

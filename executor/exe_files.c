@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_files.c: writes the files of a start or a session into `secrets` and `local`. Runs in: the
- * task's child, as the task's user. */
+/* exe_files.c: writes the files of a start or a session. Runs in: the task's child, as the task's
+ * user. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,7 +29,7 @@ put_aside(int dir, const char *name)
 /* A concurrent reader sees the old or the new contents. An object that the task made under this
  * name is replaced, never written through. */
 static int
-write_file(int dir, const char *name, const char *data, size_t len)
+write_file(int dir, const char *name, const struct spec_file *file, const char *data, size_t len)
 {
 	cleanup_close int fd = -1;
 	char fresh[ID_HEX_SIZE];
@@ -40,6 +41,11 @@ write_file(int dir, const char *name, const char *data, size_t len)
 	if (fd < 0)
 		return -errno;
 	r = fd_write_full(fd, data, len);
+	if (r == 0 && (file->uid >= 0 || file->gid >= 0) &&
+	    fchown(fd, (uid_t)file->uid, (gid_t)file->gid) < 0)
+		r = -errno;
+	if (r == 0 && fchmod(fd, file->mode) < 0)
+		r = -errno;
 	if (r == 0 && renameat(dir, fresh, dir, name) < 0) {
 		put_aside(dir, name);
 		r = renameat(dir, fresh, dir, name) < 0 ? -errno : 0;
@@ -49,46 +55,62 @@ write_file(int dir, const char *name, const char *data, size_t len)
 	return r;
 }
 
-/* Opens `local`, or the directory below it in *name, and makes missing directories; *name becomes
- * the last component. Links are not followed, because the file would end up elsewhere. */
+/* A raw_exec task's shared directory is beside its own. An older version made `secrets` a link;
+ * only root can have made it. */
 static int
-open_local(const char **name)
+open_first(const struct exe *x, const char *name)
 {
-	int dir = open("local", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+	bool beside = x->setup->driver == DRIVER_RAW_EXEC && strcmp(name, "alloc") == 0;
+
+	if (strcmp(name, "secrets") != 0)
+		flags |= O_NOFOLLOW;
+	return open(beside ? "../alloc" : name, flags);
+}
+
+/* Opens the directory of a path, and makes missing directories; *path becomes the last component.
+ * Links are not followed, because the file would end up elsewhere. */
+static int
+open_dir(const struct exe *x, const char **path)
+{
+	int dir = -1;
 	const char *slash;
 
-	while (dir >= 0 && (slash = strchr(*name, '/'))) {
+	while ((slash = strchr(*path, '/'))) {
 		cleanup_close int up = dir;
-		char part[NAME_PATH_MAX + 1] = "";
+		char part[NAME_MAX + 1] = "";
 
-		memcpy(part, *name, (size_t)(slash - *name));
-		*name = slash + 1;
-		(void)mkdirat(up, part, 0755);
-		dir = openat(up, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (slash - *path > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(part, *path, (size_t)(slash - *path));
+		*path = slash + 1;
+		(void)mkdirat(up < 0 ? AT_FDCWD : up, part, 0755);
+		dir = up < 0 ? open_first(x, part)
+			     : openat(up, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (dir < 0)
+			return -errno;
 	}
-	return dir < 0 ? -errno : dir;
+	return dir < 0 ? open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : dir;
 }
 
 int
 exe_files_write(struct exe *x)
 {
 	struct spec_entry entry;
-	const char *name = NULL;
+	struct spec_file file = { 0 };
 	size_t at = 0;
 	int r = 0;
 
 	while (r == 0 && spec_next(x->spec.map, x->spec.size, &at, &entry) == 1) {
-		const char *in_local = name ? spec_local_name(name) : NULL;
+		const char *name = file.path;
 		cleanup_close int dir = -1;
 
-		if (entry.tag == SPEC_SECRET_NAME)
-			name = entry.text;
-		if (entry.tag != SPEC_SECRET_DATA)
+		if (entry.tag == SPEC_FILE)
+			r = spec_file_parse(entry.text, &file);
+		if (entry.tag != SPEC_FILE_DATA)
 			continue;
-		/* An older version made `secrets` a link; only root can have made it. */
-		dir = in_local ? open_local(&in_local)
-			       : open("secrets", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r = dir < 0 ? -errno : write_file(dir, in_local ?: name, entry.text, entry.len);
+		dir = open_dir(x, &name);
+		r = dir < 0 ? dir : write_file(dir, name, &file, entry.text, entry.len);
 	}
 	return r;
 }

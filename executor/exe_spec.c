@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/id.h"
 #include "executor/exe_start.h"
 #include "common/spec.h"
 
@@ -14,6 +13,8 @@
 static int
 take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag before)
 {
+	struct spec_file file;
+
 	switch ((enum spec_tag)entry->tag) {
 	case SPEC_COMMAND:
 		if (s->command || entry->len == 0)
@@ -31,12 +32,10 @@ take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag bef
 			return -EBADMSG;
 		s->cwd = entry->text;
 		return 0;
-	case SPEC_SECRET_NAME:
-		if (spec_local_name(entry->text))
-			return name_is_path(spec_local_name(entry->text)) ? 0 : -EBADMSG;
-		return name_is_component(entry->text) ? 0 : -EBADMSG;
-	case SPEC_SECRET_DATA:
-		return before == SPEC_SECRET_NAME ? 0 : -EBADMSG;
+	case SPEC_FILE:
+		return spec_file_parse(entry->text, &file);
+	case SPEC_FILE_DATA:
+		return before == SPEC_FILE ? 0 : -EBADMSG;
 	}
 	return -EBADMSG;
 }
@@ -50,15 +49,14 @@ exe_spec_read(const void *map, size_t size, struct exe_spec *s)
 	int r;
 
 	while ((r = spec_next(map, size, &at, &entry)) == 1) {
-		if (++n > SPEC_ENTRIES_MAX ||
-		    (before == SPEC_SECRET_NAME && entry.tag != SPEC_SECRET_DATA))
+		if (++n > SPEC_ENTRIES_MAX || (before == SPEC_FILE && entry.tag != SPEC_FILE_DATA))
 			return -EBADMSG;
 		r = take_entry(s, &entry, before);
 		if (r < 0)
 			return r;
 		before = (enum spec_tag)entry.tag;
 	}
-	return r < 0 || before == SPEC_SECRET_NAME ? -EBADMSG : 0;
+	return r < 0 || before == SPEC_FILE ? -EBADMSG : 0;
 }
 
 /* Sets a variable; the last value of a name wins. */

@@ -10,9 +10,9 @@
 #include "model/engine/table.h"
 #include "model/task.h"
 
-#define LOCAL "local/"
+#define SECRETS "secrets/"
 
-_Static_assert(IDENTITY_FILE_SIZE > NAME_BYTES_MAX + sizeof LOCAL, "a file's name does not fit");
+_Static_assert(IDENTITY_FILE_SIZE > NAME_BYTES_MAX + sizeof SECRETS, "a file's name does not fit");
 
 const char *const identity_change_names[] = { "", "noop", "signal", "restart" };
 
@@ -106,10 +106,10 @@ identity_file(const struct workload_identity *identity, char ret[IDENTITY_FILE_S
 
 	if (!*str(identity->filepath)) {
 		if (str_eq(identity->name, IDENTITY_DEFAULT) || !*str(identity->name))
-			(void)snprintf(ret, IDENTITY_FILE_SIZE, "nomad_token");
+			(void)snprintf(ret, IDENTITY_FILE_SIZE, SECRETS "nomad_token");
 		else if (snprintf(name, sizeof name, "nomad_%s.jwt", identity->name) <
 			 (int)sizeof name)
-			(void)snprintf(ret, IDENTITY_FILE_SIZE, "%s", name);
+			(void)snprintf(ret, IDENTITY_FILE_SIZE, SECRETS "%s", name);
 		else
 			return err_say(
 			    e, -EINVAL, "its name is too long for a file name: set filepath");
@@ -127,7 +127,7 @@ identity_file(const struct workload_identity *identity, char ret[IDENTITY_FILE_S
 		    "%d letters, digits, '.', '_' and '-' and no leading dot",
 		    identity->filepath, NAME_BYTES_MAX);
 	(void)snprintf(
-	    ret, IDENTITY_FILE_SIZE, "%s%s", part_is(dir, len, "local") ? LOCAL : "", name);
+	    ret, IDENTITY_FILE_SIZE, "%s%s", part_is(dir, len, "local") ? "local/" : SECRETS, name);
 	return 0;
 }
 

@@ -30,10 +30,10 @@ MODEL_DECLARE(workload_identity);
 extern const char *const identity_change_names[IDENTITY_RESTART + 1];
 
 /*
- * Writes the path of the token's file: "NAME" in the task's secrets directory, or "local/NAME".
+ * Writes the path of the token's file: "secrets/NAME" or "local/NAME".
  * Returns 0, or -EINVAL with *e for a path that is outside these directories.
  */
-#define IDENTITY_FILE_SIZE 136
+#define IDENTITY_FILE_SIZE 138
 int identity_file(
     const struct workload_identity *identity, char ret[IDENTITY_FILE_SIZE], struct err *e);
 

@@ -169,8 +169,7 @@ path_climbs(const char *path)
 	return false;
 }
 
-/* Returns whether more parts of this path are ".." than the names before them and `depth`. */
-static bool
+bool
 path_leaves(const char *path, unsigned depth)
 {
 	for (; *path; path += strspn(path, "/")) {
@@ -323,7 +322,7 @@ static const struct field task_fields[] = {
 	F_POINTER(csi_plugin, "CSIPluginConfig", csi_plugin_block),
 	F_STRING(kind, "Kind"),
 	F_LIST(services, "Services", service, IN_PLACE),
-	F_JSON(templates, "Templates"),
+	F_LIST(templates, "Templates", task_template),
 	F_LIST(artifacts, "Artifacts", task_artifact),
 	F_JSON(vault, "Vault"),
 	F_JSON(consul, "Consul"),

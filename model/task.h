@@ -8,6 +8,7 @@
 #include "model/identity.h"
 #include "model/network.h"
 #include "model/service.h"
+#include "model/task_template.h"
 
 struct constraint {
 	char *l_target, *r_target, *operand;
@@ -114,8 +115,9 @@ struct task {
 	MODEL_LIST(struct workload_identity) identities;
 	MODEL_LIST(struct task_action) actions;
 	MODEL_LIST(struct task_artifact) artifacts;
+	MODEL_LIST(struct task_template) templates;
 	/* Stored and shown, but used only by code with a parser of its own. */
-	json_t *affinities, *templates, *vault, *consul, *scaling_policies, *schedule, *secrets;
+	json_t *affinities, *vault, *consul, *scaling_policies, *schedule, *secrets;
 };
 
 MODEL_DECLARE(constraint);
@@ -140,6 +142,8 @@ extern const char *const mount_propagation_names[PROPAGATION_BIDIRECTIONAL + 1];
 const struct workload_identity *identity_of(const struct task *task, const char *name);
 /* Returns the task's action of that name, or NULL. */
 const struct task_action *task_action_of(const struct task *task, const char *name);
+/* Returns whether more parts of this path are ".." than the names before them and `depth`. */
+bool path_leaves(const char *path, unsigned depth);
 /* Returns whether name is a signal: "SIGHUP" or "HUP". */
 bool is_signal_name(const char *name);
 

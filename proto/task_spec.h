@@ -6,7 +6,7 @@
  * changed root and user.
  *
  * Form: entries of {uint32_t tag, uint32_t len} little-endian, len bytes of text, a NUL, and zeros
- * up to a multiple of 4. Text contains no other NUL. At most 1 MiB and 4096 entries.
+ * up to a multiple of 4. Text contains no other NUL. At most 32 MiB and 4096 entries.
  *
  * Runs in: supervisor, executor.
  */
@@ -14,31 +14,21 @@
 #define DROVER_PROTO_TASK_SPEC_H
 
 #include <stddef.h>
-#include <string.h>
 
-#define SPEC_BYTES_MAX   (1024 * 1024)
+#define SPEC_BYTES_MAX   (32 << 20) /* an output of a template may have 16 MiB */
 #define SPEC_ENTRIES_MAX 4096
 
 enum spec_tag {
 	SPEC_COMMAND = 1, /* exactly one */
 	SPEC_ARG = 2,     /* in order, without argv[0] */
-	SPEC_ENV = 3, /* NAME=value, overrides the base environment; the last of one name wins */
-	SPEC_CWD = 5, /* at most one */
-	SPEC_SECRET_NAME = 6, /* file name in the task's secrets directory, or after SPEC_LOCAL a
-				 path in its local directory; its SPEC_SECRET_DATA follows */
-	SPEC_SECRET_DATA = 7, /* may contain any byte */
+	SPEC_ENV = 3,  /* NAME=value, overrides the base environment; the last of one name wins */
+	SPEC_CWD = 5,  /* at most one */
+	SPEC_FILE = 6, /* "MODE UID GID PATH": octal, decimal, and -1 for the task's own; the path
+			  begins with secrets/, local/, alloc/ (the shared directory) or another
+			  directory of the task, and has no empty part, "." or ".."; its
+			  SPEC_FILE_DATA follows */
+	SPEC_FILE_DATA = 7, /* may contain any byte */
 };
-
-#define SPEC_LOCAL "local/"
-
-/* Returns the path after SPEC_LOCAL, or NULL if name does not begin with it. */
-static inline const char *
-spec_local_name(const char *name)
-{
-	size_t len = sizeof SPEC_LOCAL - 1;
-
-	return strncmp(name, SPEC_LOCAL, len) == 0 ? name + len : NULL;
-}
 
 /* Returns the bytes that a text of len bytes takes, with its NUL and zeros. */
 static inline size_t

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/template_need.h"
+
 struct template;
 
 struct template_limits {
@@ -64,16 +66,6 @@ enum template_answer {
 };
 
 /* What a template asks for. */
-enum template_need_kind {
-	TEMPLATE_NEED_VARIABLE, /* nomadVar */
-	TEMPLATE_NEED_VARIABLE_EXISTS,
-	TEMPLATE_NEED_VARIABLES, /* nomadVarList */
-	TEMPLATE_NEED_SERVICE,   /* nomadService */
-	TEMPLATE_NEED_SERVICES,  /* nomadServices */
-	TEMPLATE_NEED_FILE,
-	TEMPLATE_NEED_OTHER, /* of Consul or Vault */
-};
-
 struct template_query {
 	enum template_need_kind kind;
 	const char *name; /* path or prefix, service, file */

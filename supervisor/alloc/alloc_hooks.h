@@ -75,6 +75,7 @@ struct alloc_hook {
 	HOOK(identity)                                                                             \
 	HOOK(dir)                                                                                  \
 	HOOK(artifacts)                                                                            \
+	HOOK(templates)                                                                            \
 	HOOK(disk)                                                                                 \
 	HOOK(cores)                                                                                \
 	HOOK(health)                                                                               \

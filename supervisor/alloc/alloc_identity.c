@@ -216,13 +216,13 @@ static int
 add_file(
     const struct workload_identity *w, const char *jwt, struct spec_writer *spec, struct err *e)
 {
-	char name[IDENTITY_FILE_SIZE];
+	char path[IDENTITY_FILE_SIZE];
+	const struct spec_file at = { .mode = 0600, .uid = -1, .gid = -1, .path = path };
 	struct err why = { 0 };
 
-	if (identity_file(w, name, &why) < 0)
+	if (identity_file(w, path, &why) < 0)
 		return err_say(e, -EINVAL, "identity \"%s\": %s", str(w->name), why.msg);
-	spec_add_str(spec, SPEC_SECRET_NAME, name);
-	spec_add_str(spec, SPEC_SECRET_DATA, jwt);
+	spec_add_file(spec, &at, jwt, strlen(jwt));
 	return 0;
 }
 

@@ -37,6 +37,14 @@ static const struct field artifact_record_fields[] = {
 MODEL_TYPE(artifact_record, artifact_record_fields, .name = "artifact");
 #undef S
 
+#define S template_record
+static const struct field template_record_fields[] = {
+	F_STRING(task, "task"),
+	F_STRING(digest, "digest"),
+};
+MODEL_TYPE(template_record, template_record_fields, .name = "template");
+#undef S
+
 #define S alloc_record
 static const struct field alloc_record_fields[] = {
 	F_BOOL(done, "done"),
@@ -46,6 +54,7 @@ static const struct field alloc_record_fields[] = {
 	F_LIST(identities, "identities", token_record),
 	F_STRUCT(checks, "checks", check_results),
 	F_LIST(artifacts, "artifacts", artifact_record),
+	F_LIST(templates, "templates", template_record),
 };
 MODEL_TYPE(alloc_record, alloc_record_fields, .name = "allocation");
 #undef S

@@ -29,6 +29,11 @@ struct artifact_record {
 	char *task, *hash;
 };
 
+/* An output of a task's templates, in their order, that the task was told of; "": none. */
+struct template_record {
+	char *task, *digest;
+};
+
 struct alloc_record {
 	bool done;             /* its tasks and hooks are over */
 	bool destroy;          /* it is to be removed from the node */
@@ -37,10 +42,12 @@ struct alloc_record {
 	MODEL_LIST(struct token_record) identities;
 	struct check_results checks;
 	MODEL_LIST(struct artifact_record) artifacts;
+	MODEL_LIST(struct template_record) templates;
 };
 MODEL_DECLARE(tracker_record);
 MODEL_DECLARE(token_record);
 MODEL_DECLARE(artifact_record);
+MODEL_DECLARE(template_record);
 MODEL_DECLARE(alloc_record);
 
 /* Reads the record of sa into *ret, which is initialised. An alloc without one has an empty one. */

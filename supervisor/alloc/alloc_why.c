@@ -9,6 +9,7 @@
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_checks.h"
 #include "supervisor/alloc/task_artifacts.h"
+#include "supervisor/alloc/task_templates.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_history.h"
 #include "supervisor/alloc/task_why.h"
@@ -94,6 +95,8 @@ say_phase(const struct task_runner *tr, struct causes *c)
 	else if (tr->phase == TASK_PREPARING && task_artifacts_left(tr) > 0)
 		causes_add(c, 0, tr->task->name, "It waits for %zu of its artifacts.",
 		    task_artifacts_left(tr));
+	else if (tr->phase == TASK_PREPARING && task_templates_why(tr, c))
+		return;
 	else if (texts[tr->phase] && !is_found_again(tr))
 		causes_add(c, 0, tr->task->name, "%s", texts[tr->phase]);
 }

@@ -13,6 +13,7 @@
 #include "common/fd.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_path.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/service/task_env.h"
@@ -143,55 +144,6 @@ default_dest(const struct task_artifact *a)
 	return mem_printf("local/%s", slash ? slash + 1 : source);
 }
 
-/* Adds the parts of path to the parts in ret. */
-static bool
-add_parts(char ret[ARTIFACT_DEST_SIZE], const char *path)
-{
-	for (; *path; path += strspn(path, "/")) {
-		int len = (int)strcspn(path, "/");
-		size_t n = strlen(ret);
-		char *slash;
-
-		if (len == 2 && strncmp(path, "..", 2) == 0) {
-			if (n == 0)
-				return false;
-			slash = strrchr(ret, '/');
-			*(slash ? slash : ret) = '\0';
-		} else if (len > 0 && (len != 1 || *path != '.')) {
-			if (n + (size_t)len + 2 > ARTIFACT_DEST_SIZE)
-				return false;
-			(void)sprintf(ret + n, "%s%.*s", n > 0 ? "/" : "", len, path);
-		}
-		path += len;
-	}
-	return true;
-}
-
-/* Whether the first part of path is this word; *ret_rest is what follows it. */
-static bool
-begins_with(const char *path, const char *word, const char **ret_rest)
-{
-	size_t len = strlen(word);
-
-	*ret_rest = path + len + (path[len] == '/');
-	return strncmp(path, word, len) == 0 && (path[len] == '/' || !path[len]);
-}
-
-/* As the task sees its directories: NOMAD_ALLOC_DIR is /alloc, and "/" is the task's directory. */
-static int
-expand_dest(const struct task_runner *tr, const struct task_artifact *a, char **ret, struct err *e)
-{
-	cleanup_free char *dest = *str(a->dest) ? mem_strdup(a->dest) : default_dest(a);
-	struct task_env env = { 0 };
-	int r = task_env_make(tr->ar->sup, tr->ar->sa, tr->task, true, &env);
-
-	if (r < 0)
-		return err_set(e, r, "make the environment of task %s", tr->task->name);
-	r = expand(&env, dest, ret, e);
-	task_env_done(&env);
-	return r;
-}
-
 /* In the shared directory a task has no files of its own. */
 static int
 check_shared(const struct task_artifact *a, struct err *e)
@@ -203,28 +155,24 @@ check_shared(const struct task_artifact *a, struct err *e)
 
 int
 artifact_dest_make(const struct task_runner *tr, const struct task_artifact *a,
-    char ret[ARTIFACT_DEST_SIZE], struct err *e)
+    char ret[TASK_PATH_SIZE], struct err *e)
 {
-	cleanup_free char *dest = NULL;
+	cleanup_free char *dest = *str(a->dest) ? mem_strdup(a->dest) : default_dest(a);
 	const char *rest, *below;
-	int r = expand_dest(tr, a, &dest, e);
+	int r = task_path_make(tr, dest, ret, e);
 
-	if (r < 0)
-		return r;
-	(void)strcpy(ret, tr->task->name);
-	if (!add_parts(ret, dest))
+	if (r == -EXDEV)
 		return err_say(e, -EINVAL, "artifact destination path escapes alloc directory");
-	if (begins_with(ret, "alloc", &rest))
-		return check_shared(a, e);
-	if (!begins_with(ret, tr->task->name, &rest))
+	if (r == -EPERM)
 		return err_say(
 		    e, -EINVAL, "the destination of an artifact must be in the task's directories");
-	if (begins_with(rest, "secrets", &below) || begins_with(rest, "private", &below))
+	if (r < 0)
+		return r;
+	if (!task_path_begins(ret, tr->task->name, &rest))
+		return check_shared(a, e);
+	if (task_path_begins(rest, "secrets", &below) || task_path_begins(rest, "private", &below))
 		return err_say(e, -EINVAL, "no artifact can be in %.7s/", rest);
-	if (!begins_with(rest, "alloc", &below))
-		return 0;
-	memmove(ret, rest, strlen(rest) + 1);
-	return check_shared(a, e);
+	return 0;
 }
 
 /* --- names --- */

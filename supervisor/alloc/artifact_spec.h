@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "supervisor/alloc/task_path.h"
 
 struct task_artifact;
 struct task_runner;
 
-#define ARTIFACT_DEST_SIZE 1024
 #define ARTIFACT_HASH_SIZE 65
 /* The entries of one artifact that are copied into an alloc. The configuration limits those of an
  * archive further. */
@@ -23,7 +23,7 @@ int artifact_spec_make(const struct task_runner *tr, const struct task_artifact 
 /* Writes the destination as a path below the alloc's directory: <task>/… or alloc/…. Returns 0, or
  * -EINVAL with *e. */
 int artifact_dest_make(const struct task_runner *tr, const struct task_artifact *a,
-    char ret[ARTIFACT_DEST_SIZE], struct err *e);
+    char ret[TASK_PATH_SIZE], struct err *e);
 /* Returns the number of bytes that an artifact may have: max, or the disk of the group. */
 uint64_t artifact_bytes_max(const struct task_runner *tr, uint64_t max);
 /* Returns how long it may take, in all. */

@@ -196,7 +196,7 @@ begin_place(struct artifact *one, struct err *e)
 		.max_files = ARTIFACT_FILES_MAX,
 		.chown = artifact_of(one)->chown,
 	};
-	char dest[ARTIFACT_DEST_SIZE];
+	char dest[TASK_PATH_SIZE];
 	int r = artifact_dest_make(tr, artifact_of(one), dest, e);
 
 	if (r < 0)
@@ -237,7 +237,7 @@ static int
 begin_fetch(struct artifact *one, struct err *e)
 {
 	struct fet_artifact_get_req req = { .timeout_ms = artifact_timeout_ms(one->of->tr) };
-	char dest[ARTIFACT_DEST_SIZE];
+	char dest[TASK_PATH_SIZE];
 	int r = artifact_dest_make(one->of->tr, artifact_of(one), dest, e), spec_fd;
 
 	if (r < 0)

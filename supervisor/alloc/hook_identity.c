@@ -291,7 +291,7 @@ save_tokens(const struct alloc_runner *ar, struct alloc_record *rec)
 static void
 provide_env(struct sup *sup)
 {
-	task_env_provide(sup, alloc_identities_put_env);
+	task_env_provide(sup, TASK_ENV_IDENTITY, alloc_identities_put_env);
 }
 
 static int

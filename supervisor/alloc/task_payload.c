@@ -33,7 +33,8 @@ task_payload_add_file(
 {
 	const char *file = task->dispatch_payload ? str(task->dispatch_payload->file) : "",
 		   *payload = str(sa->job->job.payload);
-	char name[sizeof SPEC_LOCAL + NAME_PATH_MAX];
+	char path[sizeof "local/" + NAME_PATH_MAX];
+	const struct spec_file at = { .mode = 0600, .uid = -1, .gid = -1, .path = path };
 	uint8_t data[PAYLOAD_MAX];
 	size_t len;
 	int r;
@@ -43,8 +44,7 @@ task_payload_add_file(
 	r = payload_file_check(file, e);
 	if (r < 0 || (r = unpack_payload(payload, data, &len, e)) < 0)
 		return r;
-	(void)snprintf(name, sizeof name, SPEC_LOCAL "%s", file);
-	spec_add_str(spec, SPEC_SECRET_NAME, name);
-	spec_add(spec, SPEC_SECRET_DATA, (const char *)data, len);
+	(void)snprintf(path, sizeof path, "local/%s", file);
+	spec_add_file(spec, &at, data, len);
 	return 0;
 }

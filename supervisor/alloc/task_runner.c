@@ -16,6 +16,7 @@
 #include "supervisor/alloc/task_hooks.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/alloc/task_stop.h"
+#include "supervisor/alloc/task_templates.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/driver/run.h"
@@ -124,14 +125,21 @@ finish_prepare(struct task_runner *tr, int r, const struct err *e)
 }
 
 static void
+on_templates(struct task_runner *tr)
+{
+	if (tr->plugin)
+		plugin_task_prepare(tr->plugin);
+	else
+		finish_prepare(tr, 0, NULL);
+}
+
+static void
 on_artifacts(struct task_runner *tr, int r, const struct err *e)
 {
 	if (r < 0)
 		fail_prepare(tr, EVENT_ARTIFACT_FAILED, e, r != -EINVAL);
-	else if (tr->plugin)
-		plugin_task_prepare(tr->plugin);
 	else
-		finish_prepare(tr, 0, NULL);
+		task_templates_prepare(tr, on_templates);
 }
 
 static void

@@ -94,7 +94,7 @@ on_files(void *arg)
 		e = *session_error(t->session);
 	else if (session_exit_code(t->session, &signo) != 0)
 		(void)err_say(
-		    &e, -EIO, "write the task's secrets: the writer ended by signal %d", signo);
+		    &e, -EIO, "write the task's files: the writer ended by signal %d", signo);
 	r = e.code;
 	t->cb(t->sup, t->arg, r, &e);
 	task_files_forget(t);
@@ -114,8 +114,7 @@ task_files_replace(struct task_runner *tr, const struct task_file *files, size_t
 	t = mem_new(struct task_files);
 	*t = (struct task_files){ .sup = tr->ar->sup, .cb = cb, .arg = arg };
 	for (size_t i = 0; i < n; i++) {
-		spec_add_str(&spec, SPEC_SECRET_NAME, files[i].name);
-		spec_add(&spec, SPEC_SECRET_DATA, files[i].data, files[i].len);
+		spec_add_file(&spec, &files[i].at, files[i].data, files[i].len);
 	}
 	t->session = begin_session(tr, EXEC_SESSION_FILE, false, &spec, on_files, t, e);
 	return t->session ? steal_ptr(&t) : NULL;

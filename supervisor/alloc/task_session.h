@@ -6,6 +6,7 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_SESSION_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_SESSION_H
 
+#include "common/spec.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/driver/session.h"
 
@@ -21,7 +22,7 @@ struct session *task_exec(struct task_runner *tr, char *const *command, size_t n
     session_wake *wake, void *arg, struct err *e);
 
 struct task_file {
-	const char *name; /* one component */
+	struct spec_file at;
 	const void *data; /* may hold any byte */
 	size_t len;
 };
@@ -33,9 +34,9 @@ struct task_files;
 typedef void task_files_cb(struct sup *sup, void *arg, int r, const struct err *e);
 
 /*
- * Replaces files in the task's secrets. Each is written as the task's user with mode 0600 and then
- * renamed, so that a reader sees either the old or the new contents. The memory counts for the
- * task. The arguments are copied. NULL with *e as for task_exec().
+ * Replaces files in the task's directories. Each is written as the task's user and then renamed, so
+ * that a reader sees either the old or the new contents. The memory counts for the task. The
+ * arguments are copied. NULL with *e as for task_exec().
  */
 struct task_files *task_files_replace(struct task_runner *tr, const struct task_file *files,
     size_t n, task_files_cb *cb, void *arg, struct err *e);

@@ -121,8 +121,7 @@ write_files(struct alloc_identities *ids, struct task_runner *tr)
 		if (!t->giving || t->tr != tr || !t->spec->file ||
 		    identity_file(t->spec, names[n], &e) < 0)
 			continue;
-		files[n] =
-		    (struct task_file){ .name = names[n], .data = t->jwt, .len = strlen(t->jwt) };
+		files[n] = (struct task_file){ { 0600, -1, -1, names[n] }, t->jwt, strlen(t->jwt) };
 		n++;
 	}
 	if (n == 0)

@@ -86,7 +86,7 @@ struct sup {
 	struct check_queues *check_queues;
 	struct check_probes *check_probes;
 	struct check_tls *check_tls;
-	void (*task_env_vars)(
+	void (*task_env_vars[2])(/* by enum task_env_layer */
 	    const struct sup_alloc *sa, const struct task *task, struct string_map *vars);
 	/* alloc/: client.h, leave.h, alloc_fs.h, alloc_gc.h, hook_disk.c */
 	struct client *client;

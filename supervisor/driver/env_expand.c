@@ -20,9 +20,9 @@
 #include "proto/task_spec.h"
 
 #define EXPRESSION_SIZE 256
-#define VALUE_MAX       (128 * 1024)         /* execve() takes no longer string */
-#define GROWTH_MAX      (4 * SPEC_BYTES_MAX) /* a value may be used in many strings of a job */
-#define INDEX_FIRST     256                  /* a job may have tens of thousands of variables */
+#define VALUE_MAX       (128 * 1024) /* execve() takes no longer string */
+#define GROWTH_MAX      (4 << 20)    /* a value may be used in many strings of a job */
+#define INDEX_FIRST     256          /* a job may have tens of thousands of variables */
 
 /* Returns the slot of the name in the index, or the free slot for it. */
 static uint32_t *

@@ -230,10 +230,13 @@ put_ports(struct task_env *env, const struct alloc *a, const struct task *task)
 	port_each(a, put_port, &v);
 }
 
+_Static_assert(sizeof((struct sup *)0)->task_env_vars / sizeof(task_env_vars *) == TASK_ENV_LAYERS,
+    "every layer has its function");
+
 void
-task_env_provide(struct sup *sup, task_env_vars *vars)
+task_env_provide(struct sup *sup, enum task_env_layer layer, task_env_vars *vars)
 {
-	sup->task_env_vars = vars;
+	sup->task_env_vars[layer] = vars;
 }
 
 int
@@ -255,8 +258,9 @@ task_env_make(struct sup *sup, const struct sup_alloc *sa, const struct task *ta
 	for (size_t i = 0; task && i < task->env.n; i++)
 		if ((r = put_expanded(&env, task->env.v[i].key, str(task->env.v[i].value))) < 0)
 			goto fail;
-	if (task && sup->task_env_vars)
-		sup->task_env_vars(sa, task, &env.vars);
+	for (size_t i = 0; task && i < TASK_ENV_LAYERS; i++)
+		if (sup->task_env_vars[i])
+			sup->task_env_vars[i](sa, task, &env.vars);
 	*ret = env;
 	return 0;
 

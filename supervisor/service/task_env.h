@@ -6,11 +6,17 @@
 #include "supervisor/driver/env_expand.h"
 #include "supervisor/table/alloc_table.h"
 
-/* Adds variables that a higher layer knows (the task's tokens). */
+/* What higher layers add, in this order. */
+enum task_env_layer {
+	TASK_ENV_IDENTITY, /* the task's tokens */
+	TASK_ENV_TEMPLATES,
+	TASK_ENV_LAYERS
+};
+
 typedef void task_env_vars(
     const struct sup_alloc *sa, const struct task *task, struct string_map *vars);
 /* vars is called last for each task from now on. */
-void task_env_provide(struct sup *sup, task_env_vars *vars);
+void task_env_provide(struct sup *sup, enum task_env_layer layer, task_env_vars *vars);
 
 /* Makes the variables of a task, or of its group (task NULL), which its services use. isolated:
  * paths are those that the task sees, else the host's. The caller ends *ret with task_env_done().

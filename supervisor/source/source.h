@@ -6,6 +6,8 @@
 #ifndef DROVER_SUPERVISOR_SOURCE_SOURCE_H
 #define DROVER_SUPERVISOR_SOURCE_SOURCE_H
 
+#include <jansson.h>
+
 #include "model/job.h"
 #include "model/volume.h"
 #include "supervisor/core/sup.h"
@@ -41,6 +43,23 @@ struct source_token {
  * the reason in *e; other errors may be retried. */
 typedef void sign_cb(struct sup *sup, void *arg, int r, const struct source_token *tokens, size_t n,
     const struct err *e);
+
+/* What a task's template asks for (proto/template_need.h). Texts are copied. */
+enum source_query_kind { SOURCE_VARIABLE, SOURCE_VARIABLES, SOURCE_SERVICE, SOURCE_SERVICES };
+struct source_query {
+	enum source_query_kind kind;
+	const char *name; /* path, prefix or service; "" for SOURCE_SERVICES */
+	const char *ns,
+	    *region;     /* "": the alloc's namespace, the own region; ns "*" in lists: all */
+	const char *key; /* SOURCE_SERVICE: choose `count` of them by this key; or NULL */
+	int64_t count;
+};
+struct source_watch;
+
+/* r is 0 with the value in the form that template-renderer takes (JSON's null: there is none), or
+ * negative with *e, a sentence: it is not known now, and the source goes on trying. Called once
+ * soon, never within watch(), and again whenever the value has changed. */
+typedef void source_value_cb(struct sup *sup, void *arg, int r, json_t *value, const struct err *e);
 
 typedef void leave_cb(struct sup *sup, int r, const struct err *e);
 
@@ -94,6 +113,10 @@ struct source_ops {
 	    size_t n, sign_cb *cb, void *arg);
 	/* Cancels the signing; the callback is not called. */
 	void (*sign_cancel)(struct source *s, struct sup_alloc *sa);
+	/* Follows a value for a task of sa, with the rights of that task. unwatch ignores NULL. */
+	struct source_watch *(*watch)(struct source *s, struct sup_alloc *sa, const char *task,
+	    const struct source_query *q, source_value_cb *cb, void *arg);
+	void (*unwatch)(struct source *s, struct source_watch *w);
 	/* Has the servers drain this node, because the agent ends. cb is called once, not within
 	 * the call: r is 0 when all allocs that the drain concerns have ended and the servers know
 	 * it, or negative with *e if the servers cannot be asked. NULL: there are no servers. */

@@ -19,7 +19,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		HOLDS(at > before && at <= size);
 		before = at;
 		HOLDS(entry.text[entry.len] == '\0');
-		HOLDS(entry.tag == SPEC_SECRET_DATA || strlen(entry.text) == entry.len);
+		HOLDS(entry.tag == SPEC_FILE_DATA || strlen(entry.text) == entry.len);
 		spec_add(&w, (enum spec_tag)entry.tag, entry.text, entry.len);
 	}
 	HOLDS(r == 0 || r == -EBADMSG);

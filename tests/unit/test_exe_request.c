@@ -169,19 +169,23 @@ read_spec(const enum spec_tag *tags, const char *const *texts, size_t n, struct 
 START_TEST(a_spec_is_counted_and_checked)
 {
 	const enum spec_tag tags[] = { SPEC_COMMAND, SPEC_ARG, SPEC_ARG, SPEC_ENV, SPEC_CWD,
-		SPEC_SECRET_NAME, SPEC_SECRET_DATA };
-	const char *texts[] = { "sh", "-c", "x", "A=b", "/", "token", "sesame" };
+		SPEC_FILE, SPEC_FILE_DATA };
+	const char *texts[] = { "sh", "-c", "x", "A=b", "/", "600 -1 -1 secrets/token", "sesame" };
 	const struct {
 		size_t at;
 		const char *text;
-	} bad[] = { { 0, "" }, { 3, "no-equals" }, { 3, "=x" }, { 4, "relative" }, { 5, "a/b" },
-		{ 5, ".." }, { 5, "local/" }, { 5, "local//a" }, { 5, "local/.." },
-		{ 5, "local/a/../b" }, { 5, "local/a/" }, { 5, "/local/a" }, { 5, "local/a b" } };
+	} bad[] = { { 0, "" }, { 3, "no-equals" }, { 3, "=x" }, { 4, "relative" }, { 5, "token" },
+		{ 5, "600 -1 -1 .." }, { 5, "600 -1 -1 local/" }, { 5, "600 -1 -1 local//a" },
+		{ 5, "600 -1 -1 local/.." }, { 5, "600 -1 -1 local/a/../b" },
+		{ 5, "600 -1 -1 local/./b" }, { 5, "600 -1 -1 /local/a" }, { 5, "600 -1 -1 " },
+		{ 5, "600 -1 -1" }, { 5, "600 -1 local/a" }, { 5, "600 -2 -1 local/a" },
+		{ 5, "600 -1 4294967296 local/a" }, { 5, "4755 -1 -1 local/a" },
+		{ 5, "8 -1 -1 local/a" }, { 5, "x" } };
 	struct exe_spec s;
 
 	ck_assert_int_eq(read_spec(tags, texts, ELEMENTSOF(tags), &s), 0);
 	ck_assert(s.n_args == 2 && s.n_env == 1);
-	texts[5] = "local/a/b/c.txt";
+	texts[5] = "1 0 4294967295 local/a/b/.c d";
 	ck_assert_int_eq(read_spec(tags, texts, ELEMENTSOF(tags), &s), 0);
 	ck_assert_int_eq(
 	    read_spec(tags, texts, ELEMENTSOF(tags) - 1, &s), -EBADMSG); /* a secret without data */

@@ -239,6 +239,48 @@ struct validation {
 
 static const struct validation general_cases[] = {
 	{ JOB(GROUP("")), NULL },
+	{ TASKED("\"Templates\":[{\"DestPath\":\"local/x\"}]"),
+	    "group \"g\": task \"t\": template \"local/x\": it needs source or data" },
+	{ TASKED("\"Templates\":[{\"DestPath\":\"local/"
+		 "x\",\"EmbeddedTmpl\":\"a\",\"SourcePath\":\"b\"}]"),
+	    "group \"g\": task \"t\": template \"local/x\": source and data exclude each other" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\"}]"),
+	    "group \"g\": task \"t\": template \"\": destination is missing" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"../../x\"}]"),
+	    "group \"g\": task \"t\": template \"../../x\": destination \"../../x\" leads out of "
+	    "the allocation" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"ChangeMode\":"
+		 "\"signal\"}]"),
+	    "group \"g\": task \"t\": template \"x\": change_mode \"signal\" needs a "
+	    "change_signal, and \"\" is not one" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"ChangeMode\":"
+		 "\"signal\",\"ChangeSignal\":\"SIGHUP\"}]"),
+	    NULL },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"ChangeMode\":"
+		 "\"signal\",\"ChangeSignal\":\"SIGHUP\",\"Envvars\":true}]"),
+	    "group \"g\": task \"t\": template \"x\": env = true and change_mode \"signal\" "
+	    "exclude each other: a running task cannot get other environment variables" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"ChangeMode\":"
+		 "\"script\"}]"),
+	    "group \"g\": task \"t\": template \"x\": change_mode \"script\" needs a change_script "
+	    "block" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"ChangeMode\":"
+		 "\"script\",\"ChangeScript\":{\"Timeout\":-1}}]"),
+	    "group \"g\": task \"t\": template \"x\": change_script: command is missing; group "
+	    "\"g\": task \"t\": template \"x\": change_script: timeout must not be negative" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"Perms\":\"0888\"}]"),
+	    "group \"g\": task \"t\": template \"x\": perms must be an octal number of up to 0777, "
+	    "not \"0888\"" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"Perms\":\"4755\"}]"),
+	    "group \"g\": task \"t\": template \"x\": perms must be an octal number of up to 0777, "
+	    "not \"4755\"" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"Splay\":-1,\"Uid\":-"
+		 "2}]"),
+	    "group \"g\": task \"t\": template \"x\": splay must not be negative; group \"g\": "
+	    "task \"t\": template \"x\": uid and gid must not be negative" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"Wait\":{\"Min\":5,"
+		 "\"Max\":4}}]"),
+	    "group \"g\": task \"t\": template \"x\": wait: max must not be less than min" },
 	{ "{\"TaskGroups\":[" GROUP("") "]}", "a job's id must have 1 to 255 characters, no space, "
 					      "and no empty, \".\" or \"..\" part" },
 	{ "{\"ID\":\"a/../b\",\"TaskGroups\":[" GROUP("") "]}",
@@ -378,8 +420,7 @@ static const struct validation general_cases[] = {
 
 /* Problems that only the embedded server reports. */
 static const struct validation local_cases[] = {
-	{ TASKED("\"Templates\":[{\"DestPath\":\"x\"}]"),
-	    "group \"g\": task \"t\": drover does not support template: remove it" },
+	{ TASKED("\"Templates\":[{\"DestPath\":\"x\",\"EmbeddedTmpl\":\"y\"}]"), NULL },
 	{ TASKED("\"Templates\":[],\"Vault\":null,\"Consul\":{\"Namespace\":\"\"}"), NULL },
 	{ TASKED("\"Resources\":{\"Devices\":[{\"Name\":\"gpu\"}]}"),
 	    "group \"g\": task \"t\": drover does not support device: remove it" },
@@ -566,11 +607,11 @@ END_TEST
 static const struct identity_path {
 	const char *name, *filepath, *file;
 } identity_paths[] = {
-	{ "a", NULL, "nomad_a.jwt" },
-	{ "default", NULL, "nomad_token" },
+	{ "a", NULL, "secrets/nomad_a.jwt" },
+	{ "default", NULL, "secrets/nomad_token" },
 	{ "default", "local/x", "local/x" },
-	{ "a", "secrets/x.jwt", "x.jwt" },
-	{ "a", "/secrets/./x", "x" },
+	{ "a", "secrets/x.jwt", "secrets/x.jwt" },
+	{ "a", "/secrets/./x", "secrets/x" },
 	{ "a", ".//local///x", "local/x" },
 	{ "a", "x", NULL },
 	{ "a", "/x", NULL },
@@ -613,7 +654,7 @@ START_TEST(names_of_tokens_fit_or_are_refused)
 	memset(name, 'a', sizeof name);
 	name[max] = '\0';
 	ck_assert_int_eq(identity_file(&w, file, &e), 0);
-	ck_assert_uint_eq(strlen(file), NAME_BYTES_MAX);
+	ck_assert_uint_eq(strlen(file), strlen("secrets/") + NAME_BYTES_MAX);
 	name[max] = 'a';
 	name[max + 1] = '\0';
 	ck_assert_int_eq(identity_file(&w, file, &e), -EINVAL);

@@ -20,8 +20,8 @@ static const struct {
 	{ SPEC_ARG, "", 0 },
 	{ SPEC_ARG, "abc", 3 },
 	{ SPEC_ENV, "A=b", 3 },
-	{ SPEC_SECRET_NAME, "token", 5 },
-	{ SPEC_SECRET_DATA, "a\0b\0\0", 5 },
+	{ SPEC_FILE, "token", 5 },
+	{ SPEC_FILE_DATA, "a\0b\0\0", 5 },
 	{ SPEC_CWD, "/", 1 },
 };
 
@@ -123,12 +123,12 @@ static const struct {
 } raw[] = {
 	{ SPEC_COMMAND, 3, "abc", 12, 1 },
 	{ SPEC_COMMAND, 3, "ab", 12, -EBADMSG }, /* NUL inside */
-	{ SPEC_SECRET_DATA, 3, "ab", 12, 1 },
+	{ SPEC_FILE_DATA, 3, "ab", 12, 1 },
 	{ SPEC_COMMAND, 2, "ab\0x", 12, -EBADMSG }, /* padding that is not zero */
 	{ SPEC_COMMAND, 4, "abcd", 12, -EBADMSG },  /* no byte left for the NUL */
 	{ SPEC_COMMAND, 4, "abcd", 16, 1 },
 	{ 0, 0, "", 12, -EBADMSG },
-	{ SPEC_SECRET_DATA + 1, 0, "", 12, -EBADMSG },
+	{ SPEC_FILE_DATA + 1, 0, "", 12, -EBADMSG },
 	{ SPEC_COMMAND, UINT32_MAX, "abc", 12, -EBADMSG }, /* len + NUL + padding wraps */
 	{ SPEC_COMMAND, UINT32_MAX - 4, "abc", 12, -EBADMSG },
 	{ SPEC_COMMAND, SPEC_BYTES_MAX + 1, "abc", 12, -EBADMSG },
@@ -153,11 +153,11 @@ START_TEST(no_writer_goes_beyond_the_limit)
 	cleanup_free char *big = calloc(1, SPEC_BYTES_MAX + 16);
 	struct spec_writer w = { 0 };
 
-	spec_add(&w, SPEC_SECRET_DATA, big, SPEC_BYTES_MAX);
+	spec_add(&w, SPEC_FILE_DATA, big, SPEC_BYTES_MAX);
 	ck_assert_int_eq(spec_finish(&w), -E2BIG);
-	spec_add(&w, SPEC_SECRET_DATA, big, SPEC_BYTES_MAX - 64);
+	spec_add(&w, SPEC_FILE_DATA, big, SPEC_BYTES_MAX - 64);
 	ck_assert_int_eq(w.failed, 0);
-	spec_add(&w, SPEC_SECRET_DATA, big, 64);
+	spec_add(&w, SPEC_FILE_DATA, big, 64);
 	spec_add(&w, SPEC_ARG, "x", 1); /* sticky: nothing is added after one that did not fit */
 	ck_assert_int_eq(spec_finish(&w), -E2BIG);
 }

@@ -17,7 +17,6 @@ struct block {
 };
 
 static const struct block task_blocks[] = {
-	{ "templates", offsetof(struct task, templates) },
 	{ "Vault tokens", offsetof(struct task, vault) },
 	{ "Consul tokens", offsetof(struct task, consul) },
 	{ "schedules", offsetof(struct task, schedule) },

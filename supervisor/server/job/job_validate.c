@@ -244,7 +244,6 @@ static const struct block group_blocks[] = {
 };
 
 static const struct block task_blocks[] = {
-	{ "template", offsetof(struct task, templates) },
 	{ "vault", offsetof(struct task, vault) },
 	{ "consul", offsetof(struct task, consul) },
 	{ "schedule", offsetof(struct task, schedule) },

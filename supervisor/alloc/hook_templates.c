@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hook_templates.c: the templates of each task, from its first start to its end: waits for them
+ * before a start, adds their files to it, and tells what is missing. Runs in: supervisor.
+ *
+ * state.db has a digest of each output that the task was told of, so that a restarted agent changes
+ * nothing unless a value has changed meanwhile.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_record.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/causes.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_runner.h"
+#include "supervisor/alloc/task_templates.h"
+#include "supervisor/alloc/template_file.h"
+#include "supervisor/alloc/template_values.h"
+#include "supervisor/service/task_env.h"
+
+#define BLOCKED_USEC 3000000 /* until the first event about what is missing, and between two */
+#define NAMED_MAX    3       /* needs that such an event names */
+
+/* The state of a task. */
+struct templates_state {
+	struct task_templates *all; /* NULL: not needed yet, or not any more */
+	struct strings kept;        /* digests that the last supervisor has applied, in order */
+};
+
+static struct templates_state *
+state_of(const struct task_runner *tr)
+{
+	return task_hook_state(tr, &alloc_hook_templates);
+}
+
+struct task_templates *
+task_templates_of(const struct task_runner *tr)
+{
+	return state_of(tr)->all;
+}
+
+const struct task_template *
+template_of(const struct rendered *one)
+{
+	return &one->of->tr->task->templates.v[one->index];
+}
+
+/* --- the state --- */
+
+void
+template_free_output(struct rendered *one)
+{
+	if (one->output)
+		explicit_bzero(one->output, one->len);
+	free(one->output);
+	one->output = NULL;
+}
+
+static void
+free_all(struct task_runner *tr)
+{
+	struct task_templates *all = steal_ptr(&state_of(tr)->all);
+
+	if (!all)
+		return;
+	template_change_stop(all);
+	for (size_t i = 0; i < all->n; i++) {
+		struct rendered *one = &all->v[i];
+
+		task_template_render_stop(one);
+		template_free_output(one);
+		template_env_free(one);
+		json_decref(one->needs);
+		free(one->text);
+	}
+	template_values_free(all->values);
+	sup_timer_cancel(&all->blocked);
+	sup_timer_cancel(&all->failing);
+	free(all->failure);
+	free(all->told);
+	free(all);
+}
+
+static void on_value(struct task_runner *tr, const char *need);
+
+/* Makes the state of a task that has templates. */
+static struct task_templates *
+need_all(struct task_runner *tr)
+{
+	struct templates_state *s = state_of(tr);
+	struct task_templates *all;
+	const size_t n = tr->task->templates.n;
+
+	if (s->all || n == 0)
+		return s->all;
+	all = s->all = mem_zeroed(1, sizeof *all + n * sizeof all->v[0]);
+	*all = (struct task_templates){ .tr = tr, .n = n };
+	all->values = template_values_new(tr, on_value);
+	for (size_t i = 0; i < n; i++) {
+		all->v[i] = (struct rendered){ .of = all, .index = i };
+		if (i < s->kept.n) {
+			(void)snprintf(
+			    all->v[i].applied, sizeof all->v[i].applied, "%s", s->kept.v[i]);
+			memcpy(all->v[i].written, all->v[i].applied, sizeof all->v[i].written);
+		}
+	}
+	return all;
+}
+
+/* --- values --- */
+
+/* A template that is rendered once needs nothing afterwards. */
+static bool
+needs(const struct rendered *one, const char *need)
+{
+	return !(template_of(one)->once && one->rendered[0]) &&
+	       template_needs_have(one->needs, need);
+}
+
+static bool
+is_used(const struct task_runner *tr, const char *need)
+{
+	const struct task_templates *all = task_templates_of(tr);
+
+	for (size_t i = 0; i < all->n; i++)
+		if (needs(&all->v[i], need))
+			return true;
+	return false;
+}
+
+static void
+on_value(struct task_runner *tr, const char *need)
+{
+	struct task_templates *all = task_templates_of(tr);
+
+	for (size_t i = 0; i < all->n; i++)
+		if (needs(&all->v[i], need))
+			task_template_render_later(&all->v[i]);
+}
+
+/* --- what is missing --- */
+
+static int
+compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Returns the names of the needs that the templates wait for, sorted. */
+static struct strings
+find_missing(const struct task_templates *all)
+{
+	struct strings names = { 0 };
+
+	for (size_t i = 0; i < all->n; i++)
+		for (size_t k = 0; k < json_array_size(all->v[i].needs); k++) {
+			const json_t *need = json_array_get(all->v[i].needs, k);
+
+			if (json_is_true(json_object_get(need, "missing")) &&
+			    !strings_has(&names, template_need_name(need)))
+				strings_add(&names, template_need_name(need));
+		}
+	if (names.n > 1)
+		qsort(names.v, names.n, sizeof names.v[0], compare_texts);
+	return names;
+}
+
+/* Returns "Missing: a, b, c, and 2 more", or NULL if nothing is missing. */
+static char *
+missing_sentence(const struct task_templates *all)
+{
+	struct strings names = find_missing(all);
+	struct text t = { 0 };
+
+	for (size_t i = 0; i < names.n && i < NAMED_MAX; i++)
+		text_printf(&t, "%s%s", i == 0 ? "Missing: " : ", ", names.v[i]);
+	if (names.n > NAMED_MAX)
+		text_printf(&t, ", and %zu more", names.n - NAMED_MAX);
+	strings_done(&names);
+	return t.text;
+}
+
+/* Tells it once more when something else is missing. */
+static void
+tell_missing(void *arg)
+{
+	struct task_templates *all = arg;
+	cleanup_free char *now = missing_sentence(all);
+	struct task_event ev;
+
+	if (now && !str_eq(now, all->told)) {
+		str_set(&all->told, now);
+		task_event_make(&ev, EVENT_TEMPLATE, clock_real_ns(), now);
+		task_runner_event(all->tr, &ev);
+	}
+	sup_timer_set(
+	    all->tr->ar->sup, &all->blocked, CLOCK_MONOTONIC, BLOCKED_USEC, tell_missing, all);
+}
+
+bool
+task_templates_why(const struct task_runner *tr, struct causes *c)
+{
+	const struct task_templates *all = task_templates_of(tr);
+	cleanup_free char *missing = all && all->done ? missing_sentence(all) : NULL;
+	struct strings names;
+
+	if (!all || !all->done)
+		return false;
+	if (!missing) {
+		causes_add(c, 0, tr->task->name, "Its templates are being rendered.");
+		return true;
+	}
+	causes_add(c, 0, tr->task->name, "It waits for what its templates show. %s.", missing);
+	names = find_missing(all);
+	for (size_t i = 0; i < names.n && i < NAMED_MAX; i++) {
+		const char *problem = template_values_problem(all->values, names.v[i]);
+
+		if (problem)
+			causes_add(c, 0, tr->task->name, "%s: %s", names.v[i], problem);
+	}
+	strings_done(&names);
+	return true;
+}
+
+/* --- renderings --- */
+
+static bool
+is_ready(const struct task_templates *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (!all->v[i].output)
+			return false;
+	return true;
+}
+
+static void
+end_wait(struct task_templates *all)
+{
+	void (*done)(struct task_runner * tr) = all->done;
+
+	all->done = NULL;
+	sup_timer_cancel(&all->blocked);
+	str_set(&all->told, NULL);
+	done(all->tr);
+}
+
+/* The next start has the output; a running task gets it now, unless it has it. */
+static void
+follow_change(struct rendered *one)
+{
+	if (one->of->tr->phase != TASK_RUNNING)
+		return;
+	if (strcmp(one->rendered, one->written) == 0)
+		template_free_output(one);
+	template_change_begin(one->of);
+}
+
+void
+template_was_rendered(struct rendered *one, char **output, size_t len)
+{
+	struct task_templates *all = one->of;
+	struct err e = { 0 };
+
+	template_free_output(one);
+	one->output = steal_ptr(output);
+	one->len = len;
+	(void)SHA256Data((const uint8_t *)one->output, len, one->rendered);
+	if (template_of(one)->env && template_env_read(one, &e) < 0) {
+		template_failed(one, e.msg);
+		return;
+	}
+	template_values_sweep(all->values, is_used);
+	if (all->done && is_ready(all))
+		end_wait(all);
+	else if (!all->done)
+		follow_change(one);
+}
+
+static void
+fail_task(void *arg)
+{
+	struct task_templates *all = arg;
+	struct task_event ev;
+
+	task_event_killing(&ev, clock_real_ns(), all->failure, 0);
+	task_event_set_fails(&ev);
+	task_runner_kill(all->tr, &ev);
+}
+
+void
+template_failed(struct rendered *one, const char *sentence)
+{
+	struct task_templates *all = one->of;
+
+	if (all->failure)
+		return;
+	all->failure =
+	    mem_printf("Template failed: %.200s: %s", str(template_of(one)->dest_path), sentence);
+	sup_timer_set(all->tr->ar->sup, &all->failing, CLOCK_MONOTONIC, 0, fail_task, all);
+}
+
+/* --- starts --- */
+
+void
+task_templates_prepare(struct task_runner *tr, void (*done)(struct task_runner *tr))
+{
+	struct task_templates *all = need_all(tr);
+
+	if (!all || is_ready(all)) {
+		done(tr);
+		return;
+	}
+	all->done = done;
+	sup_timer_set(tr->ar->sup, &all->blocked, CLOCK_MONOTONIC, BLOCKED_USEC, tell_missing, all);
+	for (size_t i = 0; i < all->n; i++)
+		if (!all->v[i].output)
+			task_template_render(&all->v[i]);
+}
+
+static int
+add_files(struct task_runner *tr, struct spec_writer *spec, struct err *e)
+{
+	struct task_templates *all = task_templates_of(tr);
+	struct task_file file;
+	char path[TASK_PATH_SIZE];
+	int r = 0;
+
+	for (size_t i = 0; all && r >= 0 && i < all->n; i++) {
+		if (!all->v[i].output) /* a session's command: the files are there */
+			continue;
+		r = template_file_make(&all->v[i], path, &file, e);
+		if (r >= 0)
+			spec_add_file(spec, &file.at, file.data, file.len);
+	}
+	return r;
+}
+
+/* The task has what was rendered, and nobody needs to tell it. */
+static void
+were_added(struct task_runner *tr)
+{
+	struct task_templates *all = task_templates_of(tr);
+
+	for (size_t i = 0; all && i < all->n; i++) {
+		struct rendered *one = &all->v[i];
+
+		memcpy(one->written, one->rendered, sizeof one->written);
+		memcpy(one->applied, one->rendered, sizeof one->applied);
+		template_free_output(one);
+	}
+	if (all)
+		alloc_save_soon(tr->ar);
+}
+
+/* A task that the last supervisor started has its files: what they show is followed from here. */
+static void
+follow(struct task_runner *tr)
+{
+	struct task_templates *all = need_all(tr);
+
+	for (size_t i = 0; all && i < all->n; i++)
+		if (!all->v[i].rendered[0])
+			task_template_render(&all->v[i]);
+	if (all)
+		template_change_begin(all);
+}
+
+static void
+stop_change(struct task_runner *tr)
+{
+	struct task_templates *all = task_templates_of(tr);
+
+	if (!all)
+		return;
+	template_change_stop(all);
+	if (tr->phase == TASK_DEAD)
+		free_all(tr);
+}
+
+/* --- the environment --- */
+
+static void
+put_env(const struct sup_alloc *sa, const struct task *task, struct string_map *vars)
+{
+	const struct task_runner *tr = alloc_find_task(sa, task->name);
+	const struct task_templates *all = tr ? task_templates_of(tr) : NULL;
+
+	if (!all || all->hides_env)
+		return;
+	for (size_t i = 0; i < all->n; i++)
+		for (size_t k = 0; k < all->v[i].env.n; k++)
+			string_map_set(vars, all->v[i].env.v[k].key, str(all->v[i].env.v[k].value));
+}
+
+static void
+provide_env(struct sup *sup)
+{
+	task_env_provide(sup, TASK_ENV_TEMPLATES, put_env);
+}
+
+/* --- state.db --- */
+
+static void
+init_kept(struct alloc_runner *ar, const struct alloc_record *kept)
+{
+	for (size_t i = 0; i < kept->templates.n; i++)
+		for (unsigned k = 0; k < ar->n_tasks; k++)
+			if (str_eq(ar->tasks[k].task->name, kept->templates.v[i].task))
+				strings_add(&state_of(&ar->tasks[k])->kept,
+				    str(kept->templates.v[i].digest));
+}
+
+static void
+save_one(const char *task, const char *digest, struct alloc_record *rec)
+{
+	struct template_record *one = list_add(template_record, &rec->templates);
+
+	str_set(&one->task, task);
+	str_set(&one->digest, digest);
+}
+
+static void
+save_applied(const struct alloc_runner *ar, struct alloc_record *rec)
+{
+	for (unsigned k = 0; k < ar->n_tasks; k++) {
+		const struct templates_state *s = state_of(&ar->tasks[k]);
+		const char *name = ar->tasks[k].task->name;
+
+		for (size_t i = 0; s->all && i < s->all->n; i++)
+			save_one(name, s->all->v[i].applied, rec);
+		for (size_t i = 0; !s->all && i < s->kept.n; i++)
+			save_one(name, s->kept.v[i], rec);
+	}
+}
+
+static void
+free_state(struct alloc_runner *ar)
+{
+	for (unsigned k = 0; k < ar->n_tasks; k++) {
+		free_all(&ar->tasks[k]);
+		strings_done(&state_of(&ar->tasks[k])->kept);
+	}
+}
+
+ALLOC_HOOK(templates, "templates", 0, .start = provide_env, .init = init_kept, .save = save_applied,
+    .shutdown = free_state, .task.state_size = sizeof(struct templates_state),
+    .task.fill = add_files, .task.filled = were_added, .task.runs = follow,
+    .task.ends = stop_change);

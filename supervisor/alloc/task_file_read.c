@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_file_read.c: reads a file that a task's template names. Runs in: supervisor. */
+#include "supervisor/alloc/task_file_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_fs.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_path.h"
+#include "supervisor/core/sup_timer.h"
+
+struct task_file_read {
+	struct sup *sup;
+	struct alloc_fs_ask *ask;
+	task_file_read_cb *cb;
+	void *arg;
+	struct sup_timer soon; /* the answer is an error */
+	struct err error;
+};
+
+void
+task_file_read_forget(struct task_file_read *f)
+{
+	if (!f)
+		return;
+	alloc_fs_forget(f->ask);
+	sup_timer_cancel(&f->soon);
+	free(f);
+}
+
+static int
+read_all(int fd, char **ret, size_t *ret_len, struct err *e)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_say(e, -EINVAL, "it is not a regular file");
+	if (st.st_size > TASK_FILE_MAX)
+		return err_say(e, -EFBIG, "it has more than %d bytes", TASK_FILE_MAX);
+	*ret = mem_alloc((size_t)st.st_size + 1);
+	n = pread(fd, *ret, (size_t)st.st_size, 0);
+	if (n < 0)
+		return err_set(e, -errno, "read it");
+	*ret_len = (size_t)n;
+	return 0;
+}
+
+static void
+on_opened(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_rep *files,
+    const struct err *e)
+{
+	struct task_file_read *f = arg;
+	task_file_read_cb *cb = f->cb;
+	cleanup_free char *text = NULL;
+	cleanup_close int file = fd;
+	struct err why = { 0 };
+	size_t len = 0;
+
+	if (r < 0)
+		(void)err_say(
+		    &why, r == -ENOENT || alloc_fs_is_refusal(r) ? r : -EAGAIN, "%s", e->msg);
+	else
+		r = read_all(file, &text, &len, &why);
+	arg = f->arg;
+	free(f);
+	cb(sup, arg, why.code, text, len, &why);
+}
+
+static void
+fail(void *arg)
+{
+	struct task_file_read f = *(struct task_file_read *)arg;
+
+	free(arg);
+	f.cb(f.sup, f.arg, f.error.code, NULL, 0, &f.error);
+}
+
+struct task_file_read *
+task_file_read(struct task_runner *tr, const char *path, task_file_read_cb *cb, void *arg)
+{
+	struct task_file_read *f = mem_new(struct task_file_read);
+	char clean[TASK_PATH_SIZE];
+	int r;
+
+	*f = (struct task_file_read){ .sup = tr->ar->sup, .cb = cb, .arg = arg };
+	r = task_path_make(tr, path, clean, &f->error);
+	if (r == -EXDEV || r == -EPERM)
+		(void)err_say(&f->error, r, "it is outside of the task's directories");
+	else if (r >= 0)
+		f->ask = alloc_fs_ask(
+		    f->sup, &tr->ar->sa->id, FILE_OP_OPEN, clean, on_opened, f, &f->error);
+	if (f->error.code == -EBUSY)
+		f->error.code = -EAGAIN;
+	if (f->error.code < 0)
+		sup_timer_set(f->sup, &f->soon, CLOCK_MONOTONIC, 0, fail, f);
+	return f;
+}

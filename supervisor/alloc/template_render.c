@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * template_render.c: has template-renderer render one template, until nothing that it asks for is
+ * missing. Runs in: supervisor.
+ *
+ * The first rendering tells what the template needs. The values are followed, and each that comes
+ * or changes leads to another rendering. An answer is as foreign as the template is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/duration.h"
+#include "common/fd.h"
+#include "common/mem.h"
+#include "common/utf8.h"
+#include "proto/ipc_records.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_file_read.h"
+#include "supervisor/alloc/task_start.h"
+#include "supervisor/alloc/task_templates.h"
+#include "supervisor/alloc/template_values.h"
+#include "supervisor/core/sup_queue.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/driver/env_expand.h"
+
+#define LOST_MAX 3
+
+static void request(struct rendered *one);
+
+/* --- the answer --- */
+
+/* The first line of an answer; the output follows it. NULL: it is not valid. */
+static json_t *
+read_head(const char *map, size_t len, size_t *ret_at)
+{
+	const char *end = len > 0 ? memchr(map, '\n', len) : NULL;
+	json_t *head;
+
+	if (!end)
+		return NULL;
+	*ret_at = (size_t)(end - map) + 1;
+	head = json_loadb(map, (size_t)(end - map), JSON_REJECT_DUPLICATES, NULL);
+	if (json_is_array(json_object_get(head, "needs")))
+		return head;
+	json_decref(head);
+	return NULL;
+}
+
+static void
+take_result(struct rendered *one, bool rendered, const char *map, size_t len)
+{
+	size_t at = 0;
+	json_t *head = read_head(map, len, &at);
+	const char *problem = json_string_value(json_object_get(head, "problem"));
+	cleanup_free char *output = NULL;
+	char sentence[ERR_MSG_SIZE];
+
+	if (!head) {
+		template_failed(one, "template-renderer sent an answer that is not valid");
+		return;
+	}
+	json_decref(one->needs);
+	one->needs = json_incref(json_object_get(head, "needs"));
+	if (problem) {
+		(void)utf8_sanitize(sentence, sizeof sentence, problem, strlen(problem));
+		template_failed(one, sentence);
+	} else {
+		template_values_follow(one->of->values, one->needs);
+		if (rendered) {
+			output = mem_alloc(len - at + 1);
+			memcpy(output, map + at, len - at);
+			output[len - at] = '\0';
+			template_was_rendered(one, &output, len - at);
+		}
+	}
+	json_decref(head);
+}
+
+/* A template that needs too much will do so again; a process that died may not. */
+static void
+handle_error(struct rendered *one, int r, const struct err *e)
+{
+	struct err why = { 0 };
+
+	if (r == -ECONNRESET && ++one->lost < LOST_MAX) {
+		request(one);
+		return;
+	}
+	queue_explain(QUEUE_RENDER, r, "it", e, &why);
+	template_failed(one, why.msg);
+}
+
+/* one is freed by the calls at the end if the task has failed. */
+static void
+on_rendered(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	const struct ren_render_rep *answer = rep;
+	cleanup_close int result = fd;
+	struct rendered *one = arg;
+	const void *map;
+	size_t len;
+
+	one->request = NULL;
+	if (r < 0) {
+		handle_error(one, r, e);
+		return;
+	}
+	one->lost = 0;
+	if (one->due) {
+		one->due = false;
+		request(one);
+		return;
+	}
+	r = fd_memfd_map(result, REN_RESULT_MAX, &map, &len);
+	if (r < 0) {
+		template_failed(one, "template-renderer sent an answer that is not valid");
+		return;
+	}
+	take_result(one, answer->rendered, map, len);
+	if (len > 0)
+		(void)munmap((void *)(uintptr_t)map, len);
+}
+
+/* --- the request --- */
+
+/* The environment without what templates have added to it: else they would follow themselves. */
+static json_t *
+make_env(struct task_templates *all, struct err *e)
+{
+	const struct driver_ops *driver = driver_find(str(all->tr->task->driver));
+	struct task_env env = { 0 };
+	json_t *o = json_object();
+	int r;
+
+	if (!driver) {
+		(void)err_say(
+		    e, -EINVAL, "this node has no driver \"%s\"", str(all->tr->task->driver));
+		return o;
+	}
+	all->hides_env = true;
+	r = task_start_env(all->tr, driver, &env, e);
+	all->hides_env = false;
+	if (r < 0)
+		return o;
+	for (size_t i = 0; i < env.vars.n; i++)
+		(void)json_object_set_new(
+		    o, env.vars.v[i].key, json_string(str(env.vars.v[i].value)));
+	task_env_done(&env);
+	return o;
+}
+
+static char *
+make_values(struct rendered *one, struct err *e)
+{
+	struct alloc_runner *ar = one->of->tr->ar;
+	const struct task_template *t = template_of(one);
+	json_t *values = json_pack("{s:s, s:I, s:s, s:s, s:b, s:o, s:o}", "namespace",
+	    *str(ar->sa->job->job.namespace) ? ar->sa->job->job.namespace : "default", "now_ns",
+	    (json_int_t)clock_real_ns(), "left_delimiter", str(t->left_delim), "right_delimiter",
+	    str(t->right_delim), "error_on_missing_key", t->error_on_missing_key, "env",
+	    make_env(one->of, e), "known", template_values_known(one->of->values, one->needs));
+	char *text = json_dumps(values, JSON_COMPACT);
+
+	json_decref(values);
+	if (!text && e->code == 0)
+		(void)err_say(e, -EINVAL, "its delimiters are not UTF-8");
+	return text;
+}
+
+static int
+send_request(struct rendered *one, struct err *e)
+{
+	const struct task_template *t = template_of(one);
+	cleanup_free char *values = make_values(one, e);
+	const char *text = one->text ? one->text : str(t->embedded);
+	size_t values_len = values ? strlen(values) : 0;
+	size_t text_len = one->text ? one->text_len : strlen(text);
+	const struct ren_render_req req = { (uint32_t)values_len, (uint32_t)text_len };
+	int fd;
+
+	if (e->code < 0)
+		return e->code;
+	if (values_len > REN_TEXT_MAX || text_len > REN_TEXT_MAX - values_len)
+		return err_say(e, -EINVAL,
+		    "it and the values that it asks for have more than %d bytes", REN_TEXT_MAX);
+	fd = queue_texts(values, values_len, text, text_len);
+	if (fd < 0)
+		return err_set(e, fd, "pass a template to template-renderer");
+	one->request = queue_ask(one->of->tr->ar->sup, QUEUE_RENDER, &req, fd, on_rendered, one);
+	return 0;
+}
+
+static void
+on_text(struct sup *sup, void *arg, int r, const char *text, size_t len, const struct err *e)
+{
+	struct rendered *one = arg;
+
+	one->reading = NULL;
+	if (r < 0) {
+		template_failed(one, e->msg);
+		return;
+	}
+	one->text = mem_alloc(len + 1);
+	memcpy(one->text, text, len);
+	one->text[len] = '\0';
+	one->text_len = len;
+	request(one);
+}
+
+static void
+request(struct rendered *one)
+{
+	const struct task_template *t = template_of(one);
+	struct err e = { 0 };
+	int r = 0;
+
+	if (*str(t->source_path) && !one->text) {
+		one->reading = task_file_read(one->of->tr, t->source_path, on_text, one);
+	} else {
+		r = send_request(one, &e);
+	}
+	if (r < 0)
+		template_failed(one, e.msg);
+}
+
+/* --- when --- */
+
+void
+task_template_render(struct rendered *one)
+{
+	sup_timer_cancel(&one->wait);
+	one->waits_since_ms = 0;
+	if (one->request || one->reading)
+		one->due = one->request != NULL;
+	else
+		request(one);
+}
+
+static void
+on_wait_end(void *arg)
+{
+	task_template_render(arg);
+}
+
+/* The times of `wait` in milliseconds, within the limits of this node. */
+static void
+find_wait(const struct rendered *one, uint64_t *ret_min, uint64_t *ret_max)
+{
+	const struct agent_config *config = one->of->tr->ar->sup->config;
+	const struct template_wait *own = template_of(one)->wait;
+
+	*ret_min = own ? (uint64_t)own->min / NS_PER_MS : config->template_wait_min_ms;
+	*ret_max = own && own->max > 0 ? (uint64_t)own->max / NS_PER_MS
+		   : own               ? 4 * *ret_min
+				       : config->template_wait_max_ms;
+}
+
+void
+task_template_render_later(struct rendered *one)
+{
+	uint64_t now = clock_ms(), min, max, end;
+
+	find_wait(one, &min, &max);
+	if (!one->rendered[0] || min == 0) {
+		task_template_render(one);
+		return;
+	}
+	if (one->waits_since_ms == 0)
+		one->waits_since_ms = now;
+	end = one->waits_since_ms + max;
+	if (now + min > end)
+		min = end > now ? end - now : 0;
+	sup_timer_set(
+	    one->of->tr->ar->sup, &one->wait, CLOCK_MONOTONIC, min * 1000, on_wait_end, one);
+}
+
+void
+task_template_render_stop(struct rendered *one)
+{
+	queue_forget(one->request);
+	one->request = NULL;
+	task_file_read_forget(one->reading);
+	one->reading = NULL;
+	sup_timer_cancel(&one->wait);
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* template_values.c: follows what the templates of a task ask for. Runs in: supervisor. */
+#include "supervisor/alloc/template_values.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/list.h"
+#include "common/mem.h"
+#include "proto/template_need.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_file_read.h"
+#include "supervisor/source/source.h"
+
+/* Files are looked at again: one that is missing soon, another one seldom. */
+#define FILE_SOON_USEC   1000000
+#define FILE_SELDOM_USEC 10000000
+
+struct value {
+	TAILQ_ENTRY(value) link;
+	struct template_values *of;
+	char *need;
+	json_t *json;  /* NULL: not known */
+	char *problem; /* why it is not known */
+	struct source_watch *watch;
+	/* of a file */
+	char *path;
+	struct task_file_read *read;
+	struct sup_timer timer;
+	uint64_t wait_usec;
+};
+
+struct template_values {
+	struct task_runner *tr;
+	void (*changed)(struct task_runner *tr, const char *need);
+	TAILQ_HEAD(, value) all;
+};
+
+struct template_values *
+template_values_new(
+    struct task_runner *tr, void (*changed)(struct task_runner *tr, const char *need))
+{
+	struct template_values *v = mem_new(struct template_values);
+
+	*v = (struct template_values){ .tr = tr, .changed = changed };
+	TAILQ_INIT(&v->all);
+	return v;
+}
+
+static void
+free_value(struct value *one)
+{
+	struct source *source = one->of->tr->ar->sup->source;
+
+	if (one->watch && source) /* NULL: the source was freed first */
+		source->ops->unwatch(source, one->watch);
+	task_file_read_forget(one->read);
+	sup_timer_cancel(&one->timer);
+	TAILQ_REMOVE(&one->of->all, one, link);
+	json_decref(one->json);
+	free(one->problem);
+	free(one->path);
+	free(one->need);
+	free(one);
+}
+
+void
+template_values_free(struct template_values *v)
+{
+	struct value *one;
+
+	if (!v)
+		return;
+	while ((one = TAILQ_FIRST(&v->all)))
+		free_value(one);
+	free(v);
+}
+
+/* --- needs --- */
+
+const char *
+template_need_name(const json_t *need)
+{
+	const char *name = json_string_value(json_object_get(need, "need"));
+
+	return name ? name : "";
+}
+
+bool
+template_needs_have(const json_t *needs, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(needs); i++)
+		if (strcmp(template_need_name(json_array_get(needs, i)), name) == 0)
+			return true;
+	return false;
+}
+
+static struct value *
+find(const struct template_values *v, const char *need)
+{
+	struct value *one;
+
+	TAILQ_FOREACH (one, &v->all, link)
+		if (strcmp(one->need, need) == 0)
+			return one;
+	return NULL;
+}
+
+/* --- values --- */
+
+/* Takes over json. */
+static void
+set_value(struct value *one, json_t *json)
+{
+	bool same = one->json && json_equal(one->json, json);
+
+	json_decref(one->json);
+	one->json = json;
+	str_set(&one->problem, NULL);
+	if (!same)
+		one->of->changed(one->of->tr, one->need);
+}
+
+/* A value that was known stays as it was. */
+static void
+set_problem(struct value *one, const char *problem)
+{
+	if (str_eq(one->problem, problem))
+		return;
+	str_set(&one->problem, problem);
+	if (!one->json)
+		one->of->changed(one->of->tr, one->need);
+}
+
+static void
+on_value(struct sup *sup, void *arg, int r, json_t *json, const struct err *e)
+{
+	if (r < 0)
+		set_problem(arg, e->msg);
+	else
+		set_value(arg, json_incref(json));
+}
+
+/* --- files --- */
+
+static void read_file(void *arg);
+
+static void
+read_later(struct value *one)
+{
+	sup_timer_set(
+	    one->of->tr->ar->sup, &one->timer, CLOCK_MONOTONIC, one->wait_usec, read_file, one);
+}
+
+/* A file that does not exist yet is waited for; what is refused is a problem of the template. */
+static void
+on_file(struct sup *sup, void *arg, int r, const char *text, size_t len, const struct err *e)
+{
+	struct value *one = arg;
+	json_t *json;
+
+	one->read = NULL;
+	if (r == -ENOENT || r == -EAGAIN) {
+		one->wait_usec = FILE_SOON_USEC;
+		read_later(one);
+		set_problem(one, e->msg);
+		return;
+	}
+	json = r < 0 ? NULL : json_stringn(text, len);
+	if (!json)
+		json = json_pack("{s:s}", "problem", r < 0 ? e->msg : "it is not UTF-8");
+	one->wait_usec = FILE_SELDOM_USEC;
+	read_later(one);
+	set_value(one, json);
+}
+
+static void
+read_file(void *arg)
+{
+	struct value *one = arg;
+
+	one->read = task_file_read(one->of->tr, one->path, on_file, one);
+}
+
+/* --- following --- */
+
+static const char *
+text_of(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+static void
+watch(struct value *one, enum source_query_kind kind, const json_t *need)
+{
+	struct alloc_runner *ar = one->of->tr->ar;
+	const struct source_query q = { .kind = kind,
+		.name = text_of(need, "name"),
+		.ns = text_of(need, "namespace"),
+		.region = text_of(need, "region"),
+		.key = json_string_value(json_object_get(need, "key")),
+		.count = json_integer_value(json_object_get(need, "count")) };
+
+	one->watch = ar->sup->source->ops->watch(
+	    ar->sup->source, ar->sa, one->of->tr->task->name, &q, on_value, one);
+}
+
+static void
+follow(struct template_values *v, const json_t *need)
+{
+	/* By enum template_need_kind. */
+	static const enum source_query_kind kinds[] = {
+		[TEMPLATE_NEED_VARIABLE] = SOURCE_VARIABLE,
+		[TEMPLATE_NEED_VARIABLE_EXISTS] = SOURCE_VARIABLE,
+		[TEMPLATE_NEED_VARIABLES] = SOURCE_VARIABLES,
+		[TEMPLATE_NEED_SERVICE] = SOURCE_SERVICE,
+		[TEMPLATE_NEED_SERVICES] = SOURCE_SERVICES,
+	};
+	json_int_t kind = json_integer_value(json_object_get(need, "kind"));
+	struct value *one = mem_new(struct value);
+
+	*one = (struct value){ .of = v, .need = mem_strdup(template_need_name(need)) };
+	TAILQ_INSERT_TAIL(&v->all, one, link);
+	if (kind == TEMPLATE_NEED_FILE) {
+		one->path = mem_strdup(text_of(need, "name"));
+		one->wait_usec = FILE_SOON_USEC;
+		read_file(one);
+	} else if (kind >= 0 && kind < (json_int_t)(sizeof kinds / sizeof kinds[0])) {
+		watch(one, kinds[kind], need);
+	} else {
+		str_set(&one->problem, "drover has no Consul and no Vault");
+	}
+}
+
+void
+template_values_follow(struct template_values *v, const json_t *needs)
+{
+	for (size_t i = 0; i < json_array_size(needs); i++)
+		if (!find(v, template_need_name(json_array_get(needs, i))))
+			follow(v, json_array_get(needs, i));
+}
+
+void
+template_values_sweep(
+    struct template_values *v, bool (*used)(const struct task_runner *tr, const char *need))
+{
+	struct value *one, *next;
+
+	for (one = TAILQ_FIRST(&v->all); one; one = next) {
+		next = TAILQ_NEXT(one, link);
+		if (!used(v->tr, one->need))
+			free_value(one);
+	}
+}
+
+json_t *
+template_values_known(const struct template_values *v, const json_t *needs)
+{
+	json_t *known = json_object();
+
+	for (size_t i = 0; i < json_array_size(needs); i++) {
+		const char *name = template_need_name(json_array_get(needs, i));
+		const struct value *one = find(v, name);
+
+		if (one && one->json)
+			(void)json_object_set(known, name, one->json);
+	}
+	return known;
+}
+
+const char *
+template_values_problem(const struct template_values *v, const char *need)
+{
+	const struct value *one = find(v, need);
+
+	return one && !one->json ? one->problem : NULL;
+}

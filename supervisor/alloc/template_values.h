@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * template_values.h: what the templates of a task have asked for, variables, services and files,
+ * and what is known of it. Each value is followed until no template needs it any more. Runs in:
+ * supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_ALLOC_TEMPLATE_VALUES_H
+#define DROVER_SUPERVISOR_ALLOC_TEMPLATE_VALUES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct task_runner;
+struct template_values;
+
+/* changed() is called when a value has come or has changed, or when it is not known for another
+ * reason than before; never from within a call below. need is its name, such as
+ * nomad.var.block(nomad/jobs/web@default.global). */
+struct template_values *template_values_new(
+    struct task_runner *tr, void (*changed)(struct task_runner *tr, const char *need));
+/* Ignores NULL. */
+void template_values_free(struct template_values *v);
+
+/* Begins to follow what a rendering asked for: the list `needs` of an answer of template-renderer
+ * (ren_render_req in proto/ipc_records.def). */
+void template_values_follow(struct template_values *v, const json_t *needs);
+/* Ends following everything that used() does not want. */
+void template_values_sweep(
+    struct template_values *v, bool (*used)(const struct task_runner *tr, const char *need));
+
+/* Returns the known values of these needs, as template-renderer takes them; the caller owns the
+ * object. needs may be NULL. */
+json_t *template_values_known(const struct template_values *v, const json_t *needs);
+/* Returns why the value of a need is not known, if that is known; else NULL. */
+const char *template_values_problem(const struct template_values *v, const char *need);
+
+/* Returns the name of one of the needs, or "". */
+const char *template_need_name(const json_t *need);
+/* Returns whether the list has a need of this name. */
+bool template_needs_have(const json_t *needs, const char *name);
+
+#endif
