@@ -15,6 +15,7 @@ enum changed {
 	CHANGED_ALLOC_PHASE,
 	CHANGED_PLUGINS, /* a plugin answers, or no longer does */
 	CHANGED_LEASE, /* heartbeat has sent a message; before that it may have renewed the lease */
+	CHANGED_VALUES, /* a variable, a service or an ACL policy of the embedded server */
 	CHANGED_N
 };
 

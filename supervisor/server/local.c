@@ -30,6 +30,7 @@
 #include "supervisor/server/place/local_why.h"
 #include "supervisor/server/sign/local_keys.h"
 #include "supervisor/server/sign/local_sign.h"
+#include "supervisor/server/variable/local_values.h"
 #include "supervisor/server/variable/local_variables.h"
 #include "supervisor/source/source_api.h"
 
@@ -59,6 +60,7 @@ static const struct {
 	{ local_releases_init, local_releases_free },
 	{ local_services_init, local_services_free },
 	{ local_variables_init, local_variables_free },
+	{ local_values_init, local_values_free },
 	{ local_deployments_init, local_deployments_free },
 	{ local_unplaced_init, local_unplaced_free },
 	{ local_drain_init, local_drain_free },
@@ -156,6 +158,8 @@ static const struct source_ops local_ops = {
 	.services_set = local_services_set,
 	.sign = local_sign,
 	.sign_cancel = local_sign_cancel,
+	.watch = local_watch,
+	.unwatch = local_unwatch,
 	.set_drain = local_set_drain,
 	.why = local_why,
 	.free = local_free,

@@ -276,6 +276,11 @@ changed_watch(struct sup *s, enum changed what, struct changed_watch *w)
 }
 
 void
+changed_mark(struct sup *s, enum changed what)
+{
+}
+
+void
 changed_unwatch(struct sup *s, struct changed_watch *w)
 {
 }

@@ -238,3 +238,24 @@ local_identity_permits_variable(struct local *l, const struct local_identity *wh
 			.task = who->claims->task };
 	return acl_rules_permit_variable(&who->rules, sa ? &claim : NULL, namespace, path, what);
 }
+
+bool
+local_task_permits_variable(struct local *l, const struct sup_alloc *sa, const char *task,
+    const char *namespace, const char *path, enum acl_variable what)
+{
+	const struct job *job = &sa->job->job;
+	struct known *k = mem_new(struct known);
+	struct err ignored = { 0 };
+	bool permits;
+
+	k->secret = mem_strdup("");
+	k->claims = (struct local_claims){ .alloc_id = sa->id,
+		.namespace = mem_strdup(str(sa->a.namespace)),
+		.job_id = mem_strdup(*str(job->parent_id) ? job->parent_id : str(job->id)),
+		.task = mem_strdup(task) };
+	k->who.claims = &k->claims;
+	permits = add_claims(l, k, &ignored) == 0 &&
+		  local_identity_permits_variable(l, &k->who, namespace, path, what);
+	free_known(k);
+	return permits;
+}

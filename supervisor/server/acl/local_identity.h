@@ -8,6 +8,7 @@
 #include "supervisor/server/base/local.h"
 
 struct strings;
+struct sup_alloc;
 
 struct local_identity {
 	const struct local_token *token;   /* NULL: none, or that of a task */
@@ -27,6 +28,10 @@ const struct local_identity *local_identify(struct local *l, const char *secret,
 
 /* Returns whether the identity may do this with a variable. */
 bool local_identity_permits_variable(struct local *l, const struct local_identity *who,
+    const char *namespace, const char *path, enum acl_variable what);
+
+/* Returns whether a task may do this: as its identity may, without a token. */
+bool local_task_permits_variable(struct local *l, const struct sup_alloc *sa, const char *task,
     const char *namespace, const char *path, enum acl_variable what);
 
 #endif

@@ -53,6 +53,7 @@ struct local {
 	struct local_services *services;
 	/* variable/ */
 	struct local_variables *variables;
+	struct local_values *values;
 	/* deploy/ */
 	struct local_deployments *deployments;
 	/* place/ */

@@ -6,6 +6,7 @@
 
 #include "common/mem.h"
 #include "supervisor/api/api_node.h"
+#include "supervisor/core/changed.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/feed/local_events.h"
@@ -60,6 +61,8 @@ local_changes_record(struct local *l, enum local_kind kind, uint64_t index)
 	if (c->last[kind] < index)
 		c->last[kind] = index;
 	turn_defer(l->base.sup, &c->wake);
+	if (kind == LOCAL_VARIABLES || kind == LOCAL_SERVICES || kind == LOCAL_ACL_POLICIES)
+		changed_mark(l->base.sup, CHANGED_VALUES);
 }
 
 uint64_t

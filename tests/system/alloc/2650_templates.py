@@ -47,5 +47,49 @@ def test_variables_of_an_output_are_in_the_environment():
          "echo \"$A|$D|$E\"; ", "b c|${NOMAD_TASK_NAME}|.\n")
 
 
+def put(path, **items):
+    node.do("PUT", "/v1/var/" + path, {"Path": path, "Items": items})
+
+
+SHOW = "trap 'cat local/v; echo .' HUP; cat local/v; echo .; while :; do sleep 0.1; done; "
+VARIABLE = "{{ with nomadVar \"nomad/jobs/%s\" }}{{ .x }}{{ end }}"
+
+
+def test_a_task_waits_for_what_is_missing_and_tells_it():
+    path = "nomad/jobs/waits"
+    node.register(job("waits", [template(VARIABLE % "waits" + "{{ range nomadService \"none\" }}x{{ end }}", "local/v")], "cat local/v; "))
+    case.until(lambda: node.allocs("waits") and ("Template", "Missing: nomad.var.block(nomad/jobs/waits@default.global)") in events("waits"), 30, "the event")
+    case.equal(task_of("waits")["State"], "pending", "state")
+    put(path, x="there")
+    node.wait_said(node.wait_running("waits")[0], b"there")
+
+
+def test_the_change_modes():
+    quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0}
+    put("nomad/jobs/signal", x="1")
+    put("nomad/jobs/restart", x="1")
+    put("nomad/jobs/script", x="1")
+    put("nomad/jobs/noop", x="1")
+    script = {"Command": "/bin/sh", "Args": ["-c", "cp local/v local/copy"], "Timeout": 5000000000}
+    node.register(job("signal", [template(VARIABLE % "signal", "local/v", ChangeMode="signal", ChangeSignal="SIGHUP", **quick)], SHOW))
+    node.register(job("restart", [template(VARIABLE % "restart", "local/v", **quick)], "cat local/v; echo .; "))
+    node.register(job("script", [template(VARIABLE % "script", "local/v", ChangeMode="script", ChangeScript=script, **quick)],
+                      "while :; do [ -e local/copy ] && cat local/copy && rm local/copy; sleep 0.1; done; "))
+    node.register(job("noop", [template(VARIABLE % "noop", "local/v", ChangeMode="noop", **quick)],
+                      "while [ $(cat local/v) != 2 ]; do sleep 0.1; done; echo changed; "))
+    allocs = {name: node.wait_running(name)[0] for name in ("signal", "restart", "script", "noop")}
+    node.wait_said(allocs["signal"], b"1.")
+    for name in allocs:
+        put("nomad/jobs/" + name, x="2")
+    node.wait_said(allocs["signal"], b"2.")
+    node.wait_said(allocs["restart"], b"2.")
+    node.wait_said(allocs["script"], b"2")
+    node.wait_said(allocs["noop"], b"changed")
+    case.contains(events("signal"), ("Signaling", "Template re-rendered"), "events")
+    case.contains(events("restart"), ("Restart Signaled", "Template with change_mode restart re-rendered"), "events")
+    case.contains([kind for kind, _ in events("script")], "Task hook message", "events")
+    case.equal([kind for kind, _ in events("noop")][-1], "Started", "the last event")
+
+
 with api.Node() as node:
     case.run(globals())
