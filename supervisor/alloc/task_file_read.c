@@ -82,6 +82,21 @@ fail(void *arg)
 	f.cb(f.sup, f.arg, f.error.code, NULL, 0, &f.error);
 }
 
+/* secrets/ is a file system of the task's own. Other directories of its root are the host's, but an
+ * artifact may have made them in the task's directory. */
+static bool
+is_readable(const struct task_runner *tr, const char *path, const char *clean)
+{
+	const char *rest, *below;
+
+	if (task_path_begins(clean, "alloc", &rest) ||
+	    !task_path_begins(clean, tr->task->name, &rest) ||
+	    task_path_begins(rest, "local", &below))
+		return true;
+	return path[0] != '/' && !task_path_begins(rest, "secrets", &below) &&
+	       !task_path_begins(rest, "private", &below);
+}
+
 struct task_file_read *
 task_file_read(struct task_runner *tr, const char *path, task_file_read_cb *cb, void *arg)
 {
@@ -91,8 +106,9 @@ task_file_read(struct task_runner *tr, const char *path, task_file_read_cb *cb, 
 
 	*f = (struct task_file_read){ .sup = tr->ar->sup, .cb = cb, .arg = arg };
 	r = task_path_make(tr, path, clean, &f->error);
-	if (r == -EXDEV || r == -EPERM)
-		(void)err_say(&f->error, r, "it is outside of the task's directories");
+	if (r == -EXDEV || r == -EPERM || (r >= 0 && !is_readable(tr, path, clean)))
+		(void)err_say(&f->error, -EXDEV,
+		    "it is neither in the task's local/ nor in the shared directory alloc/");
 	else if (r >= 0)
 		f->ask = alloc_fs_ask(
 		    f->sup, &tr->ar->sa->id, FILE_OP_OPEN, clean, on_opened, f, &f->error);

@@ -59,18 +59,34 @@ expand(const struct task_runner *tr, const char *path, char **ret, struct err *e
 	return r;
 }
 
+/* NOMAD_TASK_DIR of a raw_exec task is a path of the host. Returns what follows the directory of
+ * the alloc, or NULL. */
+static const char *
+strip_alloc(const struct task_runner *tr, const char *path)
+{
+	const char *data = tr->ar->sup->args.data_dir;
+	size_t len = strlen(data);
+	const char *rest, *below;
+
+	if (strncmp(path, data, len) != 0 || !task_path_begins(path + len, "/alloc", &rest) ||
+	    !task_path_begins(rest, tr->ar->sa->a.id, &below))
+		return NULL;
+	return below;
+}
+
 int
 task_path_make(
     const struct task_runner *tr, const char *path, char ret[TASK_PATH_SIZE], struct err *e)
 {
 	cleanup_free char *expanded = NULL;
-	const char *rest, *below;
+	const char *rest, *below, *below_alloc;
 	int r = expand(tr, path, &expanded, e);
 
 	if (r < 0)
 		return r;
-	(void)strcpy(ret, tr->task->name);
-	if (!add_parts(ret, expanded))
+	below_alloc = strip_alloc(tr, expanded);
+	(void)strcpy(ret, below_alloc ? "" : tr->task->name);
+	if (!add_parts(ret, below_alloc ? below_alloc : expanded))
 		return -EXDEV;
 	if (task_path_begins(ret, "alloc", &rest))
 		return 0;

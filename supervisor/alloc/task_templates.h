@@ -56,6 +56,7 @@ struct rendered {
 	struct queued *request; /* NULL: none is in progress */
 	unsigned lost;          /* requests in a row that template-renderer did not survive */
 	bool due;               /* it is to be rendered once more */
+	uint64_t count;         /* template_values_count() of the last request */
 	json_t *needs;          /* of the last rendering; NULL: there was none */
 	struct sup_timer wait;
 	uint64_t waits_since_ms; /* 0: it does not wait */

@@ -70,7 +70,10 @@ take_result(struct rendered *one, bool rendered, const char *map, size_t len)
 		template_failed(one, sentence);
 	} else {
 		template_values_follow(one->of->values, one->needs);
-		if (rendered) {
+		/* Another template may have asked for the same, and had it meanwhile. */
+		if (template_values_newer(one->of->values, one->needs, one->count)) {
+			task_template_render(one);
+		} else if (rendered) {
 			output = mem_alloc(len - at + 1);
 			memcpy(output, map + at, len - at);
 			output[len - at] = '\0';
@@ -190,6 +193,7 @@ send_request(struct rendered *one, struct err *e)
 	fd = queue_texts(values, values_len, text, text_len);
 	if (fd < 0)
 		return err_set(e, fd, "pass a template to template-renderer");
+	one->count = template_values_count(one->of->values);
 	one->request = queue_ask(one->of->tr->ar->sup, QUEUE_RENDER, &req, fd, on_rendered, one);
 	return 0;
 }

@@ -22,8 +22,9 @@ struct value {
 	TAILQ_ENTRY(value) link;
 	struct template_values *of;
 	char *need;
-	json_t *json;  /* NULL: not known */
-	char *problem; /* why it is not known */
+	json_t *json;   /* NULL: not known */
+	uint64_t count; /* when it changed last */
+	char *problem;  /* why it is not known */
 	struct source_watch *watch;
 	/* of a file */
 	char *path;
@@ -36,6 +37,7 @@ struct template_values {
 	struct task_runner *tr;
 	void (*changed)(struct task_runner *tr, const char *need);
 	TAILQ_HEAD(, value) all;
+	uint64_t count;
 };
 
 struct template_values *
@@ -119,8 +121,10 @@ set_value(struct value *one, json_t *json)
 	json_decref(one->json);
 	one->json = json;
 	str_set(&one->problem, NULL);
-	if (!same)
-		one->of->changed(one->of->tr, one->need);
+	if (same)
+		return;
+	one->count = ++one->of->count;
+	one->of->changed(one->of->tr, one->need);
 }
 
 /* A value that was known stays as it was. */
@@ -270,6 +274,23 @@ template_values_known(const struct template_values *v, const json_t *needs)
 			(void)json_object_set(known, name, one->json);
 	}
 	return known;
+}
+
+uint64_t
+template_values_count(const struct template_values *v)
+{
+	return v->count;
+}
+
+bool
+template_values_newer(const struct template_values *v, const json_t *needs, uint64_t count)
+{
+	const struct value *one;
+
+	TAILQ_FOREACH (one, &v->all, link)
+		if (one->count > count && template_needs_have(needs, one->need))
+			return true;
+	return false;
 }
 
 const char *

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct task_runner;
 struct template_values;
@@ -31,6 +32,10 @@ void template_values_sweep(
 /* Returns the known values of these needs, as template-renderer takes them; the caller owns the
  * object. needs may be NULL. */
 json_t *template_values_known(const struct template_values *v, const json_t *needs);
+/* Counts the values that came and the changes of values. */
+uint64_t template_values_count(const struct template_values *v);
+/* Returns whether a value of these needs has come or changed since the count was this. */
+bool template_values_newer(const struct template_values *v, const json_t *needs, uint64_t count);
 /* Returns why the value of a need is not known, if that is known; else NULL. */
 const char *template_values_problem(const struct template_values *v, const char *need);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Templates of a whole agent: where their files are, what they show, and what follows when that changes."""
 import os
+import signal
 
 from lib import api, case
 
@@ -89,6 +90,108 @@ def test_the_change_modes():
     case.contains(events("restart"), ("Restart Signaled", "Template with change_mode restart re-rendered"), "events")
     case.contains([kind for kind, _ in events("script")], "Task hook message", "events")
     case.equal([kind for kind, _ in events("noop")][-1], "Started", "the last event")
+
+
+def failed(name, templates):
+    """Registers a job whose task must fail. Returns the message of its event Killing."""
+    node.register(job(name, templates, group={"RestartPolicy": {"Attempts": 0, "Mode": "fail"}, "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}))
+    node.wait_allocs(name, [(0, "run", "failed")])
+    found = [text for kind, text in events(name) if kind == "Killing"]
+    case.equal(len(found), 1, "events %s" % events(name))
+    return found[0]
+
+
+def test_a_wrong_template_fails_its_task():
+    for i, (data, more, said) in enumerate((
+            ("{{ if }}", {}, "Template failed: local/v: "),
+            ("{{ .a.b.c }}", {"ErrMissingKey": True}, "Template failed: local/v: "),
+            ("{{ range loop 1000000000 }}{{ end }}", {}, "the template needs too many steps"),
+            ("=x", {"Envvars": True}, "line 1: its key must be"),
+            ("{{ file \"/etc/passwd\" }}", {}, "it is neither in the task's local/ nor in"),
+            ("{{ file \"../../../x\" }}", {}, "it is neither in the task's local/ nor in"),
+            ("{{ file \"secrets/x\" }}", {}, "it is neither in the task's local/ nor in"),
+            ("{{ plugin \"x\" }}", {}, "plugin"))):
+        case.contains(failed("wrong-%d" % i, [template(data, "local/v", **more)]), said)
+    # The file system says no.
+    node.register(job("owner", [template("x", "local/v", Uid=1)], driver="exec"))
+    case.until(lambda: node.allocs("owner") and "Driver Failure" in [kind for kind, _ in events("owner")], 30, "a failure")
+    node.purge("owner")
+
+
+def test_at_most_three_needs_are_named():
+    names = "".join("{{ with nomadVar \"more/%d\" }}{{ .x }}{{ end }}" % i for i in range(5))
+    node.register(job("more", [template(names, "local/v")], "cat local/v; "))
+    need = "nomad.var.block(more/%d@default.global)"
+    first = "Missing: " + ", ".join(need % i for i in range(3)) + ", and 2 more"
+    case.until(lambda: node.allocs("more") and ("Template", first) in events("more"), 30, "the event")
+    why = node.drover("alloc", "why", node.allocs("more")[0]["ID"]).out
+    case.contains(why, first)
+    for i in (0, 1, 2):
+        put("more/%d" % i, x=str(i))
+    case.until(lambda: ("Template", "Missing: %s, %s" % (need % 3, need % 4)) in events("more"), 30, "the second event")
+    for i in (3, 4):
+        put("more/%d" % i, x=str(i))
+    node.wait_said(node.wait_running("more")[0], b"01234")
+
+
+def test_sources_and_files():
+    shared = "${NOMAD_ALLOC_DIR}/made"
+    node.register(api.job("files", tasks=None, group={"Tasks": [
+        api.task("first", "/bin/sh", ["-c", "printf '{{ file \"../alloc/said\" }}|{{ env \"NOMAD_TASK_NAME\" }}' > $NOMAD_ALLOC_DIR/made; printf hello > $NOMAD_ALLOC_DIR/said"],
+                 Lifecycle={"Hook": "prestart"}),
+        api.task("t", "/bin/sh", ["-c", "cat local/v; " + WAIT], Templates=[{"SourcePath": shared, "DestPath": "local/v"}])]}))
+    node.wait_said(node.wait_running("files")[0], b"hello|t")
+
+
+def test_a_template_that_is_rendered_once():
+    put("nomad/jobs/once", x="1")
+    quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0}
+    node.register(job("once", [template(VARIABLE % "once", "local/v", Once=True, **quick), template(VARIABLE % "once", "local/w", ChangeMode="noop", **quick)],
+                      "while [ $(cat local/w) != 2 ]; do sleep 0.1; done; cat local/v local/w; "))
+    alloc = node.wait_running("once")[0]
+    put("nomad/jobs/once", x="2")
+    node.wait_said(alloc, b"12")
+
+
+def test_services_come_and_go():
+    quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0, "ChangeMode": "noop"}
+    text = "{{ range nomadService \"web\" }}{{ .Name }} {{ .Port }} {{ .Tags }};{{ end }}{{ range nomadServices }}{{ if eq .Name \"web\" }}all {{ .Name }}{{ .Tags }}{{ end }}{{ end }}"
+    node.register(job("watcher", [template("<" + text + ">", "local/v", **quick)], "while :; do cmp -s local/v old || { cat local/v; cp local/v old; }; sleep 0.1; done; "))
+    alloc = node.wait_running("watcher")[0]
+    node.wait_said(alloc, b"<>")
+    node.register(api.job("web", group={"Services": [{"Name": "web", "Provider": "nomad", "Tags": ["b", "a"], "PortLabel": "8080"}]}))
+    node.wait_running("web")
+    node.wait_said(alloc, b"<web 8080 [a b];all web[a b]>")
+    node.purge("web")
+    case.until(lambda: node.logs(alloc).endswith(b">" b"<>"), 30, "the service to go")
+
+
+def test_killed_processes():
+    quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0, "ChangeMode": "signal", "ChangeSignal": "SIGHUP"}
+    put("nomad/jobs/kill", x="1")
+    node.register(job("kill", [template(VARIABLE % "kill", "local/v", **quick)], SHOW))
+    alloc = node.wait_running("kill")[0]
+    node.wait_said(alloc, b"1.")
+    renderer = node.wait_process("template-renderer")
+    os.kill(renderer, signal.SIGSTOP)
+    put("nomad/jobs/kill", x="2")
+    os.kill(renderer, signal.SIGKILL)
+    node.wait_said(alloc, b"2.")
+    # Nothing changes: a restarted agent does not signal.
+    node.replace_supervisor()
+    put("nomad/jobs/kill", x="3")
+    node.wait_said(alloc, b"3.")
+    case.equal(node.logs(alloc).count(b"2."), 1, "how often the second value was told")
+    # A change while the agent is down is applied when it is back.
+    os.kill(node.wait_process("supervisor"), signal.SIGKILL)
+    case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, 30, "the agent")
+    put("nomad/jobs/kill", x="4")
+    node.wait_said(alloc, b"4.")
+    case.equal(node.allocs("kill")[0]["TaskStates"]["t"]["Restarts"], 0, "restarts")
+
+
+def test_an_idle_renderer_ends():
+    case.until(lambda: "template-renderer" not in node.processes(), 120, "template-renderer, which has nothing to do, to end")
 
 
 with api.Node() as node:
