@@ -23,6 +23,7 @@
 #include "supervisor/cluster/node/nomad_services.h"
 #include "supervisor/cluster/node/nomad_sign.h"
 #include "supervisor/cluster/node/nomad_update.h"
+#include "supervisor/cluster/node/nomad_values.h"
 #include "supervisor/cluster/node/nomad_volume_watch.h"
 #include "supervisor/cluster/node/nomad_watch.h"
 #include "supervisor/node/node_state.h"
@@ -94,6 +95,7 @@ nomad_free(struct source *s)
 	nomad_update_free(n);
 	nomad_claims_free(n);
 	nomad_volume_watch_free(n);
+	nomad_values_free(n);
 	nomad_detach_free(n);
 	acl_tokens_free(n);
 	nomad_services_free(n);
@@ -123,6 +125,8 @@ static const struct source_ops nomad_ops = {
 	.claim_cancel = nomad_claim_cancel,
 	.release = nomad_release,
 	.services_set = nomad_services_set,
+	.watch = nomad_watch_value,
+	.unwatch = nomad_unwatch_value,
 	.sign = nomad_sign,
 	.sign_cancel = nomad_sign_cancel,
 	.leave = nomad_leave,

@@ -89,6 +89,8 @@ struct nomad {
 	LIST_HEAD(, nomad_claiming) claims; /* nomad_claims.c */
 	LIST_HEAD(, nomad_volume_watch) volume_watches;
 	unsigned n_volume_watches;
+	LIST_HEAD(, source_watch) values;    /* nomad_values.c */
+	unsigned n_blocking_values;          /* queries */
 	LIST_HEAD(, nomad_signing) signings; /* nomad_sign.c */
 	LIST_HEAD(, nomad_detach) detaches;  /* nomad_detach.c */
 	TAILQ_HEAD(, acl_known) tokens;      /* acl_token.c: the last used first */

@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "model/template_value.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/server/acl/local_identity.h"
 #include "supervisor/server/base/local_map.h"
@@ -120,23 +121,6 @@ local_values_free(struct local *l)
 
 /* --- variables --- */
 
-static json_t *
-describe_variable(const struct variable *var, bool items)
-{
-	json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "namespace", str(var->namespace),
-	    "path", str(var->path), "create_index", (json_int_t)var->create_index, "modify_index",
-	    (json_int_t)var->modify_index, "create_time", (json_int_t)var->create_time,
-	    "modify_time", (json_int_t)var->modify_time);
-	json_t *map = items ? json_object() : NULL;
-
-	for (size_t i = 0; items && i < var->items.n; i++)
-		(void)json_object_set_new(
-		    map, var->items.v[i].key, json_string(str(var->items.v[i].value)));
-	if (map)
-		(void)json_object_set_new(o, "items", map);
-	return o;
-}
-
 /* Unsealing costs time: a variable that has not changed is not read again. */
 static void
 read_variable(struct local *l, struct followed *f)
@@ -155,7 +139,7 @@ read_variable(struct local *l, struct followed *f)
 	if (!v)
 		f->value = json_null();
 	else if (local_variable_get(v, &var, &f->error) == 0)
-		f->value = describe_variable(&var, true);
+		f->value = template_value_variable(&var, true);
 }
 
 static json_t *
@@ -167,7 +151,7 @@ list_variables(struct local *l, const struct followed *f)
 
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(
-		    list, describe_variable(&local_variable_of(all[i])->var, false));
+		    list, template_value_variable(&local_variable_of(all[i])->var, false));
 	return list;
 }
 
@@ -224,35 +208,6 @@ hash_service(struct chosen *c, const char *key)
 	SHA256Final(c->hash, &sha);
 }
 
-static int
-compare_texts(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static json_t *
-describe_tags(const struct strings *tags)
-{
-	cleanup_free const char **sorted = mem_zeroed(tags->n + 1, sizeof *sorted);
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < tags->n; i++)
-		sorted[i] = tags->v[i];
-	qsort(sorted, tags->n, sizeof *sorted, compare_texts);
-	for (size_t i = 0; i < tags->n; i++)
-		(void)json_array_append_new(list, json_string(sorted[i]));
-	return list;
-}
-
-static json_t *
-describe_service(const struct service_registration *reg)
-{
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o}", "id", str(reg->id),
-	    "name", str(reg->service_name), "node", str(reg->node_id), "address", str(reg->address),
-	    "datacenter", str(reg->datacenter), "job_id", str(reg->job_id), "alloc_id",
-	    str(reg->alloc_id), "port", (json_int_t)reg->port, "tags", describe_tags(&reg->tags));
-}
-
 /* Adds the service at v[i] with the tags of all of its name; returns where the next name begins. */
 static size_t
 describe_name(json_t *list, const struct chosen *v, size_t i, size_t n)
@@ -264,8 +219,7 @@ describe_name(json_t *list, const struct chosen *v, size_t i, size_t n)
 		for (size_t k = 0; k < v[i].reg->tags.n; k++)
 			if (!strings_has(&tags, v[i].reg->tags.v[k]))
 				strings_add(&tags, v[i].reg->tags.v[k]);
-	(void)json_array_append_new(
-	    list, json_pack("{s:s, s:o}", "name", name, "tags", describe_tags(&tags)));
+	(void)json_array_append_new(list, template_value_service_name(name, &tags));
 	strings_done(&tags);
 	return i;
 }
@@ -291,7 +245,7 @@ list_services(struct local *l, const struct followed *f)
 	for (size_t i = 0; f->kind == SOURCE_SERVICES && i < n;)
 		i = describe_name(list, v, i, n);
 	for (size_t i = 0; f->kind == SOURCE_SERVICE && i < n; i++)
-		(void)json_array_append_new(list, describe_service(v[i].reg));
+		(void)json_array_append_new(list, template_value_service(v[i].reg));
 	return list;
 }
 
