@@ -132,6 +132,8 @@ complete_task(struct task *task, const struct task_group *group, enum job_kind t
 	ensure_block(&resources_type, &task->resources, NULL);
 	ensure_block(&log_config_type, &task->log_config, NULL);
 	complete_identities(task);
+	for (i = 0; i < task->templates.n; i++)
+		task_template_complete(&task->templates.v[i]);
 	res = task->resources;
 	if (res->cores != MODEL_UNSET && res->cores > 0)
 		fill_unset(&res->cpu, 0);

@@ -362,6 +362,7 @@ validate_task(const void *obj, struct problems *p)
 		if (task_action_of(t, str(t->actions.v[i].name)) != &t->actions.v[i])
 			model_problem(p, "it has two actions with the name \"%.128s\"",
 			    str(t->actions.v[i].name));
+	task_templates_validate(t, p);
 }
 MODEL_TYPE(task, task_fields, .name = "task", .validate = validate_task,
     .title = 1 + offsetof(struct task, name));

@@ -2,6 +2,7 @@
 /* task_template.c: field tables of templates. Runs in: supervisor, cli. */
 #include "model/task_template.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #define TIMEOUT_DEFAULT (5 * NS_PER_S)
 #define SPLAY_DEFAULT   (5 * NS_PER_S)
 #define PERMS_DEFAULT   "0644"
+#define OWNER_MAX       (UINT32_MAX - 1) /* (uid_t)-1 is none */
 
 const char *const template_change_names[] = { "", "noop", "restart", "signal", "script" };
 
@@ -25,25 +27,13 @@ static const struct field template_script_fields[] = {
 	F_BOOL(fail_on_error, "FailOnError"),
 	F_BOOL(run_on_first_render, "RunOnFirstRender"),
 };
-
-static void
-validate_script(const void *obj, struct problems *p)
-{
-	const struct template_script *s = obj;
-
-	if (!*str(s->command))
-		model_problem(p, "change_script: command is missing");
-	if (s->timeout < 0)
-		model_problem(p, "change_script: timeout must not be negative");
-}
-MODEL_TYPE(
-    template_script, template_script_fields, .name = "change_script", .validate = validate_script);
+MODEL_TYPE(template_script, template_script_fields, .name = "change_script");
 #undef S
 
 #define S template_wait
 static const struct field template_wait_fields[] = {
-	F_DURATION(min, "Min"),
-	F_DURATION(max, "Max"),
+	F_OPT_DURATION(min, "Min"),
+	F_OPT_DURATION(max, "Max"),
 };
 
 static void
@@ -51,9 +41,9 @@ validate_wait(const void *obj, struct problems *p)
 {
 	const struct template_wait *w = obj;
 
-	if (w->min < 0 || w->max < 0)
+	if ((w->min != MODEL_UNSET && w->min < 0) || (w->max != MODEL_UNSET && w->max < 0))
 		model_problem(p, "wait: min and max must not be negative");
-	if (w->max > 0 && w->max < w->min)
+	if (w->min != MODEL_UNSET && w->max != MODEL_UNSET && w->max < w->min)
 		model_problem(p, "wait: max must not be less than min");
 }
 MODEL_TYPE(template_wait, template_wait_fields, .name = "wait", .validate = validate_wait);
@@ -78,18 +68,30 @@ static const struct field task_template_fields[] = {
 	    .number = TEMPLATE_RESTART),
 	F_STRING(change_signal, "ChangeSignal"),
 	F_POINTER(change_script, "ChangeScript", template_script),
+	F_BOOL(once, "Once"),
 	F_DURATION_DEFAULT(splay, "Splay", SPLAY_DEFAULT),
 	F_STRING_DEFAULT(perms, "Perms", PERMS_DEFAULT),
 	F_OPT_INT(uid, "Uid"),
 	F_OPT_INT(gid, "Gid"),
-	F_STRING(left_delim, "LeftDelim"),
-	F_STRING(right_delim, "RightDelim"),
+	F_STRING_DEFAULT(left_delim, "LeftDelim", "{{"),
+	F_STRING_DEFAULT(right_delim, "RightDelim", "}}"),
 	F_BOOL(env, "Envvars"),
 	F_DURATION(vault_grace, "VaultGrace"),
 	F_POINTER(wait, "Wait", template_wait),
 	F_BOOL(error_on_missing_key, "ErrMissingKey"),
-	F_BOOL(once, "Once"),
 };
+
+/* A script that no change_mode runs may be anything. */
+static void
+validate_script(const struct template_script *s, struct problems *p)
+{
+	if (!s)
+		model_problem(p, "change_mode \"script\" needs a change_script block");
+	else if (!*str(s->command))
+		model_problem(p, "change_script: command is missing");
+	if (s && s->timeout < 0)
+		model_problem(p, "change_script: timeout must not be negative");
+}
 
 static void
 validate_change(const struct task_template *t, struct problems *p)
@@ -102,8 +104,14 @@ validate_change(const struct task_template *t, struct problems *p)
 		model_problem(p,
 		    "change_mode \"signal\" needs a change_signal, and \"%.40s\" is not one",
 		    str(t->change_signal));
-	if (t->change_mode == TEMPLATE_SCRIPT && !t->change_script)
-		model_problem(p, "change_mode \"script\" needs a change_script block");
+	if (t->change_mode == TEMPLATE_SCRIPT)
+		validate_script(t->change_script, p);
+}
+
+static bool
+is_owner(int64_t id)
+{
+	return id == MODEL_UNSET || (id >= -1 && id <= OWNER_MAX);
 }
 
 static void
@@ -126,9 +134,32 @@ validate_template(const void *obj, struct problems *p)
 	if (task_template_mode(t) < 0)
 		model_problem(
 		    p, "perms must be an octal number of up to 0777, not \"%.20s\"", str(t->perms));
-	if ((t->uid != MODEL_UNSET && t->uid < -1) || (t->gid != MODEL_UNSET && t->gid < -1))
-		model_problem(p, "uid and gid must not be negative");
+	if (!is_owner(t->uid) || !is_owner(t->gid))
+		model_problem(
+		    p, "uid and gid must be between 0 and %u, or -1: the task's", OWNER_MAX);
 }
 MODEL_TYPE(task_template, task_template_fields, .name = "template", .validate = validate_template,
     .title = 1 + offsetof(struct task_template, dest_path));
 #undef S
+
+void
+task_template_complete(struct task_template *t)
+{
+	if (!*str(t->change_signal) && t->change_mode == TEMPLATE_SIGNAL)
+		str_set(&t->change_signal, "SIGHUP");
+	for (char *c = t->change_signal; c && *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+}
+
+void
+task_templates_validate(const struct task *task, struct problems *p)
+{
+	for (size_t i = 0; i < task->templates.n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (str_eq(
+				task->templates.v[i].dest_path, task->templates.v[k].dest_path)) {
+				model_problem(p, "two templates have the destination \"%.200s\"",
+				    str(task->templates.v[i].dest_path));
+				break;
+			}
+}

@@ -24,7 +24,7 @@ struct template_script {
 
 /* A change is shown when nothing has changed for `min`, but at the latest after `max`. */
 struct template_wait {
-	int64_t min, max;
+	int64_t min, max; /* MODEL_UNSET: the agent's */
 };
 
 struct task_template {
@@ -37,8 +37,8 @@ struct task_template {
 	int64_t splay;                         /* the longest random delay before change_mode */
 	char *perms;                           /* octal */
 	int64_t uid, gid;                      /* MODEL_UNSET: the task's user */
-	char *left_delim, *right_delim;        /* NULL: {{ and }} */
-	bool env;                              /* the output is also added to the environment */
+	char *left_delim, *right_delim;
+	bool env; /* the output is also added to the environment */
 	bool error_on_missing_key;
 	bool once;           /* it is not rendered again */
 	int64_t vault_grace; /* has no meaning any more */
@@ -51,6 +51,13 @@ MODEL_DECLARE(task_template);
 
 extern const char *const template_change_names[TEMPLATE_SCRIPT + 1];
 
+struct task;
+
+/* Sets what Nomad's API sets: the signal of change_mode "signal" if there is none, and signals in
+ * capital letters. */
+void task_template_complete(struct task_template *t);
+/* Adds a sentence for each destination that two templates of the task have. */
+void task_templates_validate(const struct task *task, struct problems *p);
 /* Returns the mode of the file; -EINVAL if perms is no octal number of up to 0777. */
 int task_template_mode(const struct task_template *t);
 

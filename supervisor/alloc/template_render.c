@@ -256,11 +256,12 @@ find_wait(const struct rendered *one, uint64_t *ret_min, uint64_t *ret_max)
 {
 	const struct agent_config *config = one->of->tr->ar->sup->config;
 	const struct template_wait *own = template_of(one)->wait;
+	bool has_min = own && own->min != MODEL_UNSET, has_max = own && own->max != MODEL_UNSET;
 
-	*ret_min = own ? (uint64_t)own->min / NS_PER_MS : config->template_wait_min_ms;
-	*ret_max = own && own->max > 0 ? (uint64_t)own->max / NS_PER_MS
-		   : own               ? 4 * *ret_min
-				       : config->template_wait_max_ms;
+	*ret_min = has_min ? (uint64_t)own->min / NS_PER_MS : config->template_wait_min_ms;
+	*ret_max = has_max ? (uint64_t)own->max / NS_PER_MS
+		   : own   ? 4 * *ret_min
+			   : config->template_wait_max_ms;
 }
 
 void

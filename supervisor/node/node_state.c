@@ -96,12 +96,11 @@ take_id(struct sup *sup, struct err *e)
 }
 
 /* Features of jobs that this node refuses, and that servers do not filter by: a constraint
- * `${attr.drover.template} != "false"` keeps a job away. */
+ * `${attr.drover.network_dns} != "false"` keeps a job away. */
 static const char *const lacking[] = {
 	"drover.network_dns",
 	"drover.network_none",
 	"drover.propagation_mode",
-	"drover.template",
 };
 
 static void
@@ -130,6 +129,7 @@ take_names(struct sup *sup, struct node *n)
 	node_attr(n, "nomad.revision", sup->args.build);
 	node_attr(n, "os.signals", SIGNALS);
 	node_attr(n, "drover.version", DROVER_VERSION);
+	node_attr(n, "drover.template", "true"); /* was "false" once: for mixed versions */
 	for (size_t i = 0; i < ELEMENTSOF(lacking); i++)
 		node_attr(n, lacking[i], "false");
 	for (uint32_t i = 0; i < c->n_meta; i++)

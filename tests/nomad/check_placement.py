@@ -33,7 +33,6 @@ if not real.older_than(1, 11):
     FILTERED["a secret"] = ({}, {"Secrets": [{"Name": "s", "Provider": "mine", "Path": "p"}]}, "${attr.plugins.secrets.mine.version} is_set")
 # Servers place these on any node: the attribute says that drover lacks them.
 UNFILTERED = {
-    "drover.template": ({}, {"Templates": [{"DestPath": "local/x", "EmbeddedTmpl": "text"}]}),
     "drover.network_dns": ({"Networks": [{"Mode": "host", "DNS": {"Servers": ["127.0.0.1"]}}]}, {}),
     "drover.network_none": ({"Networks": [{"Mode": "none"}]}, {}),
     "drover.propagation_mode": ({"Volumes": {"v": {"Name": "v", "Type": "host", "Source": "both"}}}, {

@@ -174,6 +174,41 @@ START_TEST(services_are_completed)
 }
 END_TEST
 
+/* The values are those that Nomad's API shows for such a job. */
+START_TEST(templates_are_completed)
+{
+	cleanup_done(job) struct job job;
+	const struct task_template *t;
+
+	parse(&job, "{\"ID\":\"j\",\"TaskGroups\":[{\"Name\":\"g\",\"Tasks\":[{\"Name\":\"t\","
+		    "\"Driver\":\"exec\",\"Templates\":[{\"EmbeddedTmpl\":\"x\",\"DestPath\":"
+		    "\"local/x\"},{\"SourcePath\":\"local/t\",\"DestPath\":\"local/y\","
+		    "\"ChangeMode\":\"signal\",\"Splay\":0,\"Uid\":0,\"LeftDelim\":\"[[\","
+		    "\"Wait\":{\"Max\":\"1m\"}},{\"ChangeMode\":\"script\",\"ChangeSignal\":"
+		    "\"sigusr1\",\"ChangeScript\":{\"Command\":\"/bin/x\"}}]}]}]}");
+	ck_assert_uint_eq(job.task_groups.v[0].tasks.v[0].templates.n, 3);
+	t = job.task_groups.v[0].tasks.v[0].templates.v;
+	ck_assert_int_eq(t[0].change_mode, TEMPLATE_RESTART);
+	ck_assert_ptr_null(t[0].change_signal);
+	ck_assert_int_eq(t[0].splay, 5 * NS_PER_S);
+	ck_assert_str_eq(t[0].perms, "0644");
+	ck_assert_int_lt(t[0].uid, 0);
+	ck_assert_int_lt(t[0].gid, 0);
+	ck_assert_str_eq(t[0].left_delim, "{{");
+	ck_assert_str_eq(t[0].right_delim, "}}");
+	ck_assert_ptr_null(t[0].wait);
+	ck_assert_int_eq(t[1].change_mode, TEMPLATE_SIGNAL);
+	ck_assert_str_eq(t[1].change_signal, "SIGHUP");
+	ck_assert_int_eq(t[1].splay, 0);
+	ck_assert_int_eq(t[1].uid, 0);
+	ck_assert_str_eq(t[1].left_delim, "[[");
+	ck_assert_int_eq(t[1].wait->min, MODEL_UNSET);
+	ck_assert_int_eq(t[1].wait->max, 60 * NS_PER_S);
+	ck_assert_str_eq(t[2].change_signal, "SIGUSR1");
+	ck_assert_int_eq(t[2].change_script->timeout, 5 * NS_PER_S);
+}
+END_TEST
+
 START_TEST(defaults_depend_on_type)
 {
 	cleanup_done(job) struct job job;
@@ -250,9 +285,24 @@ static const struct validation general_cases[] = {
 	    "group \"g\": task \"t\": template \"../../x\": destination \"../../x\" leads out of "
 	    "the allocation" },
 	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"ChangeMode\":"
-		 "\"signal\"}]"),
+		 "\"signal\",\"ChangeSignal\":\"sigfoo\"}]"),
 	    "group \"g\": task \"t\": template \"x\": change_mode \"signal\" needs a "
-	    "change_signal, and \"\" is not one" },
+	    "change_signal, and \"SIGFOO\" is not one" },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"ChangeMode\":"
+		 "\"signal\"}]"),
+	    NULL },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"ChangeScript\":"
+		 "{}}]"),
+	    NULL },
+	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\"},{\"SourcePath\":"
+		 "\"b\",\"DestPath\":\"x\"}]"),
+	    "group \"g\": task \"t\": two templates have the destination \"x\"" },
+	{ TASKED(
+	      "\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"Wait\":{\"Min\":5}}]"),
+	    NULL },
+	{ TASKED(
+	      "\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"Wait\":{\"Min\":-5}}]"),
+	    "group \"g\": task \"t\": template \"x\": wait: min and max must not be negative" },
 	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"ChangeMode\":"
 		 "\"signal\",\"ChangeSignal\":\"SIGHUP\"}]"),
 	    NULL },
@@ -277,7 +327,8 @@ static const struct validation general_cases[] = {
 	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"Splay\":-1,\"Uid\":-"
 		 "2}]"),
 	    "group \"g\": task \"t\": template \"x\": splay must not be negative; group \"g\": "
-	    "task \"t\": template \"x\": uid and gid must not be negative" },
+	    "task \"t\": template \"x\": uid and gid must be between 0 and "
+	    "4294967294, or -1: the task's" },
 	{ TASKED("\"Templates\":[{\"EmbeddedTmpl\":\"a\",\"DestPath\":\"x\",\"Wait\":{\"Min\":5,"
 		 "\"Max\":4}}]"),
 	    "group \"g\": task \"t\": template \"x\": wait: max must not be less than min" },
@@ -705,6 +756,7 @@ add(TCase *tc)
 	tcase_add_loop_test(tc, nothing_dereferenced_is_null, 0, 4);
 	tcase_add_test(tc, completing_twice_changes_nothing);
 	tcase_add_test(tc, services_are_completed);
+	tcase_add_test(tc, templates_are_completed);
 	tcase_add_test(tc, defaults_depend_on_type);
 	tcase_add_test(tc, blocks_merge_downwards);
 	tcase_add_loop_test(tc, validation_says_what_and_where, 0, ELEMENTSOF(general_cases));

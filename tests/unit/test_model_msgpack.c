@@ -303,6 +303,7 @@ START_TEST(recorded_service_says_this)
 	ck_assert_str_eq(string_map_get(&t->env, "EMPTY"), "");
 	ck_assert_str_eq(json_string_value(json_object_get(t->config, "command")), "/bin/sleep");
 	ck_assert_uint_eq(t->templates.n, 1);
+	ck_assert_str_eq(t->templates.v[0].dest_path, "local/app.conf");
 	ck_assert_int_eq(t->log_config->max_file_size_mb, 2);
 	job_complete(a->job);
 	ck_assert_int_eq(t->resources->secrets_mb, 0);

@@ -79,9 +79,10 @@ check_services(const struct service *v, size_t n, struct err *e)
 	return 0;
 }
 
-/* A server validates less of an identity than is needed here, where it becomes a file. */
+/* A server validates less of an identity or a template than is needed here, where it becomes a
+ * file. */
 static int
-check_identities(const struct task *task, struct err *e)
+check_files(const struct task *task, struct err *e)
 {
 	struct problems p = { 0 };
 	int r;
@@ -90,6 +91,8 @@ check_identities(const struct task *task, struct err *e)
 		model_validate(&workload_identity_type, task->identity, &p);
 	for (size_t i = 0; i < task->identities.n; i++)
 		model_validate(&workload_identity_type, &task->identities.v[i], &p);
+	for (size_t i = 0; i < task->templates.n; i++)
+		model_validate(&task_template_type, &task->templates.v[i], &p);
 	r = problems_err(&p, e);
 	problems_done(&p);
 	return r;
@@ -100,7 +103,7 @@ check_task(struct source *s, const struct task *task, struct err *e)
 {
 	int r = check_driver(s, task, e);
 
-	if (r < 0 || (r = check_identities(task, e)) < 0)
+	if (r < 0 || (r = check_files(task, e)) < 0)
 		return r;
 	for (size_t i = 0; i < ELEMENTSOF(task_blocks); i++)
 		if (!json_says_nothing(*(

@@ -92,9 +92,9 @@ def test_features_that_this_node_lacks_fail_the_alloc_before_it_starts():
         me = servers.wait_node()["ID"]
         # The node says so where servers do not filter by it.
         case.equal({k for k, v in servers.node(me)["Attributes"].items() if k.startswith("drover.") and v == "false"},
-                   {"drover." + k for k in ("network_dns", "network_none", "propagation_mode", "template")})
+                   {"drover." + k for k in ("network_dns", "network_none", "propagation_mode")})
         cases = (
-            ({"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}, 'task "t": drover does not support templates yet'),
+            ({"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x", "Perms": "4755"}]}, 'task "t": template "local/x": perms must be an octal number'),
             ({"Vault": {"Role": "r", "Env": True}}, 'task "t": drover does not support Vault tokens yet'),
             ({"Consul": {"Cluster": "default", "Namespace": "n"}}, 'task "t": drover does not support Consul tokens yet'),
             ({"driver": "docker"}, 'driver "docker" is not available'),

@@ -239,11 +239,22 @@ def test_invalid_modes_and_commands_are_refused():
     all_is_well()
 
 
+def template(**fields):
+    return made({"Templates": [{"DestPath": "local/x", "EmbeddedTmpl": "x", "ChangeMode": "noop", "Perms": "0644", **fields}]})
+
+
 def test_templates_and_paths_of_artifacts_are_refused():
-    """CVE-2024-1329, CVE-2025-8959, CVE-2024-3817 and similar ones: there is no template renderer, and artifacts stay in their allocation."""
-    template = {"DestPath": "../../../../etc/cron.d/x", "EmbeddedTmpl": "x", "ChangeMode": "noop"}
-    fail_all([("a template", made({"Templates": [template]}), ""),
-              ("a source of a template", made({"Templates": [{**template, "SourcePath": "/etc/shadow", "EmbeddedTmpl": ""}]}), ""),
+    """CVE-2024-1329, CVE-2025-8959, CVE-2024-3817 and similar ones: templates and artifacts stay in their allocation."""
+    fail_all([("a destination of a template", template(DestPath="../../../../etc/cron.d/x"), "leads out of the allocation"),
+              ("the directory of another task", template(DestPath="../other/local/x"), "in the task's directories"),
+              ("an interpolated destination", template(DestPath="${NOMAD_META_p}/x") | {"Meta": {"p": "../../.."}}, "in the task's directories"),
+              ("a destination with NUL", template(DestPath="local/\0x"), ""),
+              ("a source of a template", template(SourcePath="/etc/shadow", EmbeddedTmpl=""), ""),
+              ("a source outside", template(SourcePath="../../../../../../etc/shadow", EmbeddedTmpl=""), "outside of the task's directories"),
+              ("a set-user-id file", template(Perms="4755"), "perms must be an octal number"),
+              ("a user that does not exist", template(Uid=4294967296), "uid and gid must be"),
+              ("a plugin", template(EmbeddedTmpl='{{ plugin "/bin/sh" "-c" "id" }}'), "plugin"),
+              ("a written file", template(EmbeddedTmpl='{{ "x" | writeToFile "/etc/cron.d/x" "root" "root" "0644" }}'), "writeToFile"),
               ("a destination", made({"Artifacts": [{"GetterSource": "http://127.0.0.1:1/x", "RelativeDest": "../../.."}]}), "escapes alloc directory"),
               ("a destination with NUL", made({"Artifacts": [{"GetterSource": "http://127.0.0.1:1/x", "RelativeDest": "local/\0x"}]}), ""),
               ("the directory of another task", made({"Artifacts": [{"GetterSource": "http://127.0.0.1:1/x", "RelativeDest": "../x"}]}), ""),
