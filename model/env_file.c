@@ -16,7 +16,7 @@ struct line {
 	const char *at, *end;
 	char *value; /* as long as the line */
 	size_t len;
-	size_t kept; /* bytes of value that do not fall away as white space before a comment */
+	size_t kept; /* bytes of value before the blanks that fall away before a comment */
 	const char *problem;
 };
 
@@ -148,14 +148,15 @@ read_value(struct line *l)
 
 		if (c == '"' || c == '\'')
 			put_quoted(l, c);
-		else if (c == ' ' || c == '\t')
+		else if (c == ' ')
 			l->value[l->len++] = c;
 		else if ((unsigned char)c < ' ')
 			fail(l, "a control character in a value");
 		else
 			put(l, c);
 	}
-	l->len = l->kept;
+	if (l->at < l->end) /* a comment */
+		l->len = l->kept;
 }
 
 /* Returns the key, for the caller to free; NULL: it is wrong. */

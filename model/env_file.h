@@ -5,8 +5,12 @@
  *
  * A line may begin with "export " and end with a comment after #. A value may have parts in single
  * quotes, where all characters are themselves, and in double quotes, with the escapes of JSON.
- * White space around a key and at both ends of a value without quotes does not count. A later line
- * wins over an earlier one with the same key.
+ * White space around a key and at both ends of a value without quotes does not count; a tab inside
+ * a value is an error, as other control characters are. A later line wins over an earlier one with
+ * the same key.
+ *
+ * Differences: a comment after a character that is not ASCII does not cut that character in two;
+ * \u0000 is an error, because no variable can have it; a line may have more than 64 KiB.
  */
 #ifndef DROVER_MODEL_ENV_FILE_H
 #define DROVER_MODEL_ENV_FILE_H
