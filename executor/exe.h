@@ -34,7 +34,8 @@ struct exe_log {
 struct exe {
 	struct exe_record record;
 	pid_t pid; /* the task's pid for waitpid(); 0: none, or it has ended */
-	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd;
+	/* api: the socket in the task's secrets; a session has none */
+	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd, api;
 	gid_t alloc_gid; /* raw_exec, not as root: the group of its alloc; 0: none needed */
 	int ends[3];  /* the task's ends of stdin, stdout and stderr until the task has them; stdin
 			 only for sessions */

@@ -16,6 +16,7 @@
 #include "proto/task_spec.h"
 
 #define FD_REPORT (STDERR_FILENO + 1)
+#define FD_API    (FD_REPORT + 1)
 
 /* Resets the remaining state of the executor that needs no root. */
 static int
@@ -37,8 +38,8 @@ take_state(struct exe *x)
 }
 
 /* The descriptors of the set-up lead out of the task's root, and /proc/self/fd shows them until the
- * execve. So all but the reporting descriptor are closed before the first path of the task is
- * resolved. dir gets the path of the task's directory without a trailing slash. */
+ * execve. So all but the reporting descriptor and a new socket are closed before the first path of
+ * the task is resolved. dir gets the path of the task's directory without a trailing slash. */
 static int
 enter_dir(struct exe *x, char dir[PATH_MAX])
 {
@@ -46,9 +47,12 @@ enter_dir(struct exe *x, char dir[PATH_MAX])
 
 	if ((raw ? fchdir(x->task_dir) : chdir("/")) < 0 ||
 	    dup3(x->child_report, FD_REPORT, O_CLOEXEC) < 0 ||
-	    close_range(FD_REPORT + 1, ~0U, 0) < 0 || (raw && !getcwd(dir, PATH_MAX)))
+	    (x->api >= 0 && dup3(x->api, FD_API, O_CLOEXEC) < 0) ||
+	    close_range(x->api >= 0 ? FD_API + 1 : FD_API, ~0U, 0) < 0 ||
+	    (raw && !getcwd(dir, PATH_MAX)))
 		return -errno;
 	x->child_report = FD_REPORT;
+	x->api = x->api >= 0 ? FD_API : -1;
 	return 0;
 }
 
@@ -122,6 +126,7 @@ prepare(struct exe *x, char dir[PATH_MAX], enum exe_step *ret_step)
 	*ret_step = EXE_STEP_SECRETS;
 	if ((r = exe_files_write(x)) < 0)
 		return r;
+	exe_files_listen(x);
 	*ret_step = EXE_STEP_TERMINAL;
 	if (x->tty && (r = exe_terminal_open(x)) < 0)
 		return r;

@@ -6,7 +6,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -14,6 +16,9 @@
 #include "common/id.h"
 #include "executor/exe_start.h"
 #include "common/spec.h"
+
+/* Clients that wait while there is no supervisor; connect(2) of further ones blocks. */
+#define API_BACKLOG 64
 
 /* If the task made a directory under a needed name, it is renamed to a random name. */
 static void
@@ -24,6 +29,22 @@ put_aside(int dir, const char *name)
 
 	id_to_hex(&id, aside);
 	(void)renameat(dir, name, dir, aside);
+}
+
+/* Moves a new file to its name. An object that the task made under that name is put aside, also a
+ * directory. */
+static int
+move_to(int dir, const char *fresh, const char *name)
+{
+	int r = 0;
+
+	if (renameat(dir, fresh, dir, name) < 0) {
+		put_aside(dir, name);
+		r = renameat(dir, fresh, dir, name) < 0 ? -errno : 0;
+	}
+	if (r < 0)
+		(void)unlinkat(dir, fresh, 0);
+	return r;
 }
 
 /* A concurrent reader sees the old or the new contents. An object that the task made under this
@@ -46,12 +67,9 @@ write_file(int dir, const char *name, const struct spec_file *file, const char *
 		r = -errno;
 	if (r == 0 && fchmod(fd, file->mode) < 0)
 		r = -errno;
-	if (r == 0 && renameat(dir, fresh, dir, name) < 0) {
-		put_aside(dir, name);
-		r = renameat(dir, fresh, dir, name) < 0 ? -errno : 0;
-	}
-	if (r < 0)
-		(void)unlinkat(dir, fresh, 0);
+	if (r == 0)
+		return move_to(dir, fresh, name);
+	(void)unlinkat(dir, fresh, 0);
 	return r;
 }
 
@@ -113,4 +131,28 @@ exe_files_write(struct exe *x)
 		r = dir < 0 ? dir : write_file(dir, name, &file, entry.text, entry.len);
 	}
 	return r;
+}
+
+/* The path is relative, so that it is short enough for a socket's name, however deep the directory
+ * of the data is. The socket that a raw_exec task had before a restart is replaced. */
+void
+exe_files_listen(struct exe *x)
+{
+	cleanup_close int dir = open("secrets", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct id id = id_random();
+	char fresh[ID_HEX_SIZE];
+	mode_t mask;
+	int r;
+
+	if (x->api < 0 || dir < 0)
+		return;
+	id_to_hex(&id, fresh);
+	(void)snprintf(at.sun_path, sizeof at.sun_path, "secrets/%s", fresh);
+	mask = umask(0177);
+	r = bind(x->api, (struct sockaddr *)&at, sizeof at);
+	(void)umask(mask);
+	if (r == 0 && move_to(dir, fresh, "api.sock") == 0)
+		(void)listen(x->api, API_BACKLOG);
+	(void)close(x->api); /* the executor has it */
 }

@@ -55,6 +55,15 @@ send_state(struct exe *x, int fd, enum exe_msg_type type)
 	return fd_send_msg(fd, &h, sizeof h, fds, n_fds, MSG_DONTWAIT);
 }
 
+/* The socket stays open here, so that clients wait in its queue while there is no supervisor. */
+static int
+send_api(struct exe *x, int fd)
+{
+	const struct exe_head head = { EXE_PROTO_VERSION, EXE_API, sizeof head };
+
+	return x->api < 0 ? 0 : fd_send_msg(fd, &head, sizeof head, &x->api, 1, MSG_DONTWAIT);
+}
+
 bool
 exe_peer_accept(struct exe *x)
 {
@@ -74,7 +83,7 @@ exe_peer_accept(struct exe *x)
 		return true;
 	while (i < EXE_PEERS_MAX && x->peers[i] >= 0)
 		i++;
-	if (i == EXE_PEERS_MAX || send_state(x, fd, EXE_HELLO) < 0)
+	if (i == EXE_PEERS_MAX || send_state(x, fd, EXE_HELLO) < 0 || send_api(x, fd) < 0)
 		return true;
 	x->peers[i] = steal_fd(&fd);
 	return true;

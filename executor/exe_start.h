@@ -40,6 +40,8 @@ int exe_secrets_mount(struct exe *x);
 /* exe_files.c: in the child, as the task's user, in the directory with `secrets` and `local`:
  * writes the spec's files, each by rename. Returns 0 or -errno. */
 int exe_files_write(struct exe *x);
+/* Binds x->api to `secrets/api.sock` and listens. If that fails, the task starts without it. */
+void exe_files_listen(struct exe *x);
 
 /* exe_session.c: joins the task and makes stdin, stdout and stderr of the session's child. */
 int exe_session_join(struct exe *x);
@@ -54,6 +56,7 @@ int exe_terminal_take(struct exe *x);
 /* Makes a pipe: the task's end becomes x->ends[fd], the other end is non-blocking. Returns 0 or
  * -errno. */
 int exe_pipe_make(struct exe *x, int fd, int *ret_above);
+/* Makes the pipes of the logs, and the socket of the API. */
 int exe_pipes_make(struct exe *x);
 int exe_task_start(struct exe *x);
 /* In the child: reports the failed step and its error. The values of all calls are added up, so an

@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +50,8 @@ exe_pipes_make(struct exe *x)
 {
 	int r = 0;
 
+	/* The child binds it, as the task's user. If it fails, the task starts without it. */
+	x->api = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	for (int i = 0; r == 0 && i < (int)ELEMENTSOF(x->logs) && !x->setup->logs_disabled; i++)
 		r = exe_pipe_make(x, STDOUT_FILENO + i, &x->logs[i].pipe);
 	return r < 0 ? exe_failed(x, EXE_STEP_PIPES, -r, 0) : 0;
@@ -202,14 +205,12 @@ exe_task_start(struct exe *x)
 
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &child, NULL) < 0)
-		return exe_failed(x, EXE_STEP_CLONE, errno, 0);
+	(void)sigprocmask(SIG_BLOCK, &child, NULL);
 	x->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	x->child_report = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (x->signals < 0 || x->child_report < 0)
 		return exe_failed(x, EXE_STEP_CLONE, errno, 0);
-	r = open_cgroup_files(x);
-	if (r < 0)
+	if ((r = open_cgroup_files(x)) < 0)
 		return exe_failed(x, EXE_STEP_CGROUP, -r, 0);
 	pid = clone_call(CLONE_VFORK | CLONE_INTO_CGROUP, EXE_FD_CGROUP, &x->pidfd, run_task, x);
 	if (pid < 0)

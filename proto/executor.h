@@ -33,6 +33,8 @@ enum exe_msg_type {
 	EXE_SIGNAL = 4, /* supervisor */
 	EXE_STOP = 5,   /* supervisor */
 	EXE_LEASE = 6,  /* supervisor; SCM_RIGHTS: the lease page, read only, optional */
+	EXE_API = 7,    /* executor, after HELLO, of a task that has a socket `api.sock`: only the
+			   head;    SCM_RIGHTS: that socket, listening and non-blocking */
 };
 
 enum exe_state {

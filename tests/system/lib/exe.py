@@ -61,7 +61,7 @@ RECORD = Layout(("magic", "Q"), ("version", "I"), ("size", "I"), ("run", "16s"),
                 ("lease_limit_ms", "Q"), ("lease_last_ok_ns", "Q"), ("lease_late_ns", "Q"), ("pad", "56s"), ("sum", "Q"))
 RECORD_MAGIC, RECORD_SIZE = 0x6365722D72657672, 256
 
-BODIES = {1: HELLO, 2: HELLO, 3: EXITED, 4: SIGNAL, 5: STOP, 6: LEASE}
+BODIES = {1: HELLO, 2: HELLO, 3: EXITED, 4: SIGNAL, 5: STOP, 6: LEASE, 7: Layout()}
 
 
 def fnv1a(data):
@@ -126,8 +126,9 @@ class Message:
 
 
 class Connection:
-    """A connection to the executor of a run. .hello is its first message; .pidfd is the task's, or -1. before_hello is called while the connection
-    waits in the executor's queue."""
+    """A connection to the executor of a run. .hello is its first message; .pidfd is the task's, or -1; .api is its socket `api.sock`, once a message
+    after HELLO was received, or -1. before_hello is called while the connection waits in the executor's queue."""
+    api = -1
 
     def __init__(self, places, run, before_hello=None):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -161,6 +162,13 @@ class Connection:
 
     def recv(self):
         """Returns a Message, or None at end of file."""
+        message = self.recv_any()
+        if message is None or message.kind != 7:
+            return message
+        self.api, = message.fds
+        return self.recv_any()
+
+    def recv_any(self):
         if not select.select([self.sock], [], [], case.LEAST_S)[0]:
             raise Error("nothing came from the executor within %g s" % case.LEAST_S)
         try:
@@ -198,9 +206,10 @@ class Connection:
 
     def close(self):
         self.sock.close()
-        if self.pidfd >= 0:
-            os.close(self.pidfd)
-            self.pidfd = -1
+        for fd in (self.pidfd, self.api):
+            if fd >= 0:
+                os.close(fd)
+        self.pidfd = self.api = -1
 
     def __enter__(self):
         return self
