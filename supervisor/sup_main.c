@@ -28,6 +28,7 @@
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/http/api.h"
+#include "supervisor/http/task_socket.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
@@ -167,10 +168,12 @@ begin_state(struct err *e)
 static int
 serve_api(struct err *e)
 {
+	static const struct run_socket_ops sockets = { task_socket_open, task_socket_close };
 	const struct source_api *source = sup.source->api;
 
 	fs_followers_new(&sup);
 	monitor_new(&sup);
+	runs_serve_sockets(&sup, &sockets);
 	return api_new(&sup, api_routes_make(source), &source->backend, e);
 }
 

@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
@@ -193,6 +196,19 @@ next_token(const struct sup_alloc *sa, const struct task *task, size_t *at)
 	return NULL;
 }
 
+/* The address of the task's socket. Where its path is too long for connect(2), the path leads
+ * through the directory in which the task starts. */
+static void
+put_api_address(struct string_map *vars)
+{
+	const char *secrets = str(string_map_get(vars, "NOMAD_SECRETS_DIR"));
+	cleanup_free char *path = mem_printf("%s/api.sock", secrets), *address = NULL;
+	bool fits = strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path;
+
+	address = mem_printf("unix://%s", fits ? path : "/proc/self/cwd/secrets/api.sock");
+	string_map_set(vars, "NOMAD_UNIX_ADDR", address);
+}
+
 void
 alloc_identities_put_env(
     const struct sup_alloc *sa, const struct task *task, struct string_map *vars)
@@ -201,14 +217,18 @@ alloc_identities_put_env(
 	const struct token *t;
 	size_t at = 0;
 
-	if (jwt)
+	if (jwt) {
 		string_map_set(vars, "NOMAD_TOKEN", jwt);
+		put_api_address(vars);
+	}
 	while ((t = next_token(sa, task, &at))) {
 		char name[sizeof "NOMAD_TOKEN_" + NAME_BYTES_MAX];
 
 		(void)snprintf(name, sizeof name, "NOMAD_TOKEN_%s", str(t->spec->name));
-		if (t->spec->env)
-			string_map_set(vars, name, t->jwt);
+		if (!t->spec->env)
+			continue;
+		string_map_set(vars, name, t->jwt);
+		put_api_address(vars);
 	}
 }
 

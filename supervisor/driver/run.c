@@ -59,6 +59,7 @@ struct run {
 	bool following; /* run_follow() was called, and the run has not been found yet */
 	struct dirty row;
 	int fd;
+	struct task_socket *api; /* NULL: none, or the executor is not connected */
 	struct run_watch watch;
 	struct sup_timer later, overdue;
 	unsigned retries;
@@ -75,13 +76,16 @@ struct run {
 struct runs {
 	struct hash_table by_id, by_alloc;
 	run_gone_cb *gone;
-	unsigned n;                       /* that have a row */
-	unsigned n_following, n_followed; /* the last supervisor's runs: to be found, found */
+	const struct run_socket_ops *sockets; /* NULL: nobody serves them */
+	unsigned n;                           /* that have a row */
+	unsigned n_following, n_followed;     /* the last supervisor's runs: to be found, found */
 };
 
 static void
 disconnect(struct run *r)
 {
+	if (r->api)
+		r->sup->runs->sockets->close(steal_ptr(&r->api));
 	run_watch_remove(r->sup, &r->watch);
 	sup_timer_cancel(&r->later);
 	close_p(&r->fd);
@@ -360,6 +364,19 @@ on_hello(struct run *r, const struct exe_hello *h)
 		turn_defer(r->sup, &r->send);
 }
 
+/* The task's socket for requests of the API. */
+static void
+on_api(struct run *r, int *fd)
+{
+	struct err e = { 0 };
+
+	if (*fd < 0 || r->api || !r->sup->runs->sockets)
+		return;
+	r->api = r->sup->runs->sockets->open(r->sup, steal_fd(fd), &r->alloc, r->task, &e);
+	if (!r->api)
+		log_warn("task %s: %s", r->task, e.msg);
+}
+
 /* EXITED has the contents of the record, so the file need not be read. */
 static void
 on_exited(struct run *r, const struct exe_exited *x)
@@ -381,12 +398,12 @@ on_ready(struct run_watch *w)
 {
 	union exe_from m;
 	struct run *r = container_of(w, struct run, watch);
-	cleanup_close int pidfd = -1;
+	cleanup_close int fd = -1;
 	size_t n = 0;
 	ssize_t len;
 
 	memset(&m, 0, sizeof m);
-	len = fd_recv_msg(r->fd, &m, sizeof m, &pidfd, 1, &n, MSG_DONTWAIT);
+	len = fd_recv_msg(r->fd, &m, sizeof m, &fd, 1, &n, MSG_DONTWAIT);
 	if (len == -EAGAIN)
 		return;
 	if (len < (ssize_t)sizeof m.head) {
@@ -399,6 +416,8 @@ on_ready(struct run_watch *w)
 		on_hello(r, &m.hello);
 	else if (m.head.type == EXE_EXITED && (size_t)len >= sizeof m.exited)
 		on_exited(r, &m.exited);
+	else if (m.head.type == EXE_API)
+		on_api(r, &fd);
 	/* Other messages are those of a newer executor and are ignored: the end is in its record.
 	 */
 }
@@ -528,6 +547,12 @@ runs_new(struct sup *sup)
 {
 	sup->runs = mem_new(struct runs);
 	run_poll_new(sup);
+}
+
+void
+runs_serve_sockets(struct sup *sup, const struct run_socket_ops *ops)
+{
+	sup->runs->sockets = ops;
 }
 
 int

@@ -12,6 +12,7 @@
 #include "supervisor/core/sup.h"
 
 struct run;
+struct task_socket;
 
 /* How a run ended. */
 struct run_end {
@@ -42,6 +43,17 @@ struct run_events {
 
 void runs_new(struct sup *sup);
 void runs_free(struct sup *sup);
+
+/* How the sockets of tasks are served, which executors pass on: open() takes over the listening
+ * socket fd, also on failure, and returns NULL with *e then; close() is called when the run has
+ * ended. */
+struct run_socket_ops {
+	struct task_socket *(*open)(
+	    struct sup *sup, int fd, const struct id *alloc, const char *task, struct err *e);
+	void (*close)(struct task_socket *s);
+};
+/* To be called before the work loop runs. ops must stay valid. */
+void runs_serve_sockets(struct sup *sup, const struct run_socket_ops *ops);
 
 /* Writes the row and sends the request after the commit. Fills in the request's run field and takes
  * over spec_fd. */

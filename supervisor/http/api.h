@@ -13,6 +13,7 @@
 #include "common/err.h"
 #include "supervisor/core/sup.h"
 
+struct api_backend;
 struct api_req;
 struct problems;
 struct text;
@@ -28,26 +29,6 @@ struct api_route {
 	api_handler *fn; /* NULL: this agent has no such path */
 	bool durable;
 };
-/* Returns the index at which the answer of a request last changed. */
-typedef uint64_t api_index(struct sup *sup, const struct api_req *req);
-
-/* Callbacks of the engine. Each may be NULL. */
-struct api_backend {
-	/* The index of the last change, for X-Nomad-Index. NULL: 1. */
-	uint64_t (*index)(struct sup *sup);
-	/* The index function of a path, for blocking queries (api_wait.h). NULL, or a NULL result:
-	 * the path has none. */
-	api_index *(*index_of)(struct sup *sup, unsigned path);
-	/* Checks the permission: calls api_serve() or answers, now or later. NULL: every client of
-	 * the control socket has full access. */
-	void (*admit)(struct sup *sup, struct api_req *req);
-	/* For api_permits(). NULL: everything is permitted. */
-	bool (*permits)(struct sup *sup, const struct api_req *req, int need, const char *ns);
-	/* Returns the sentence of a 501 for a path that is in no table. NULL, or a NULL result: the
-	 * answer is 404. */
-	const char *(*elsewhere)(const char *target);
-};
-
 /* Takes over the listening socket FD_SPECIAL. routes: an entry for each line of api_paths.def, then
  * an entry without a method; the array is taken over, also on failure. backend must stay valid
  * until api_free().

@@ -93,7 +93,8 @@ begin_list(struct api_list *list, const struct api_req *req, bool by_name)
 		list->status = 400;
 	list->no_task_states = !task_states;
 	if (filter && *filter &&
-	    api_filter_parse(filter, &req->sup->api->filters, &list->filter, &list->refused) < 0)
+	    api_filter_parse(filter, &http_req_share(req)->filters, &list->filter, &list->refused) <
+		0)
 		list->status = 400;
 }
 

@@ -49,7 +49,7 @@ static void
 free_waiter(struct waiter *w)
 {
 	LIST_REMOVE(w, link);
-	w->held.req->sup->api->n_waiters--;
+	http_req_share(w->held.req)->n_waiters--;
 	sup_timer_cancel(&w->timer);
 	free(w);
 }
@@ -99,7 +99,7 @@ hold_query(struct api_req *req, const struct api_wait_wish *wish, api_index *now
 	sup_timer_set(
 	    req->sup, &w->timer, CLOCK_BOOTTIME, (uint64_t)wish->wait_ns / 1000, on_timeout, w);
 	LIST_INSERT_HEAD(&api->waiters, w, link);
-	api->n_waiters++;
+	http_req_share(req)->n_waiters++;
 	api_hold(req, &w->held);
 }
 
@@ -120,7 +120,7 @@ api_wait_serve(struct api_req *req)
 		api_reply_error(req, 400, "%s", e.msg);
 	else if (wish.index == 0 || index > wish.index)
 		answer_query(req, index);
-	else if (sup->api->n_waiters >= WAITING_MAX)
+	else if (http_req_share(req)->n_waiters >= WAITING_MAX)
 		api_reply_error(req, 429,
 		    "%d blocking queries are already waiting, which is the limit", WAITING_MAX);
 	else

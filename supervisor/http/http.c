@@ -14,11 +14,15 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/http/http_req.h"
+#include "supervisor/http/task_socket.h"
 
 #define CONNECTIONS_MAX   1200         /* includes the blocking queries of api_wait.c */
 #define CONNECTION_MEMORY (32 * 1024u) /* bytes of one connection: the limit of its header, too */
 #define IDLE_TIMEOUT_S    30u
-#define BODY_MAX          (1024 * 1024)
+/* Bytes of the requests and answers of all operators, and of all tasks. */
+#define HELD_MAX       (64ul * 1024 * 1024)
+#define TASKS_HELD_MAX (16ul * 1024 * 1024)
+#define BODY_MAX       (1024 * 1024)
 /* A body that is too large is read up to this size, so that the client gets the answer 413. */
 #define BODY_DRAIN_MAX (64ull * 1024 * 1024)
 /* How long no commit must be possible before a change that waits for one, and perhaps for a plugin,
@@ -44,14 +48,16 @@ static void
 log_request(struct api_req *req)
 {
 	const struct ucred peer = api_peer(req);
+	const struct api_task *task = api_task(req);
 	char request[256];
 
 	(void)snprintf(request, sizeof request, "%s %s", req->method,
 	    req->route ? req->route->pattern : "(no route)");
 	journal_print(req->route && req->route->durable ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
 	    JOURNAL_REQUEST, &(struct journal_about){ .request = request },
-	    "%s%s%s by uid %u, pid %d: %d", request, req->target.n_params ? " of " : "",
-	    req->target.n_params ? req->target.params[0] : "", peer.uid, peer.pid, req->status);
+	    "%s%s%s by %s%s%suid %u, pid %d: %d", request, req->target.n_params ? " of " : "",
+	    req->target.n_params ? req->target.params[0] : "", task ? "task " : "",
+	    task ? task->name : "", task ? ", " : "", peer.uid, peer.pid, req->status);
 }
 
 static enum MHD_Result
@@ -107,6 +113,32 @@ route_request(struct api_req *req)
 		api_serve(req);
 }
 
+/* Returns whether it is a change that its handler has not answered yet. */
+static bool
+is_pending(const struct api_req *req)
+{
+	return req->route && req->route->durable && req->suspended && !req->response && !req->held;
+}
+
+/* The token of a task is valid. */
+static void
+go_on(struct api_req *req)
+{
+	route_request(req);
+	if (is_pending(req))
+		http_watch_stuck_turns(req->sup);
+}
+
+/* A task must show a valid token, whatever it requests. */
+static void
+check_request(struct api_req *req)
+{
+	if (req->client->task)
+		task_gate_check(req, req->client->task, go_on);
+	else
+		route_request(req);
+}
+
 static void
 drop_body(struct api_req *req)
 {
@@ -132,13 +164,6 @@ api_serve(struct api_req *req)
 	if (!api_wait_serve(req))
 		req->route->fn(req->sup, req);
 	drop_body(req); /* the answer may come much later */
-}
-
-/* Returns whether it is a change that its handler has not answered yet. */
-static bool
-is_pending(const struct api_req *req)
-{
-	return req->route && req->route->durable && req->suspended && !req->response && !req->held;
 }
 
 /* Adds a piece of the body. The client chooses its size, so it is refused if there is no memory. */
@@ -199,7 +224,7 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 		return send_answer(req);
 	req->routed = true;
 	http_client_expect_nothing(req->client);
-	route_request(req);
+	check_request(req);
 	/* Errors and reads change nothing, so they are answered even while commits fail. */
 	if (req->response && turn_is_stuck(req->sup, NULL))
 		return queue_answer(req);
@@ -241,18 +266,47 @@ client_of(struct MHD_Connection *conn)
 	return info ? info->socket_context : NULL;
 }
 
+static struct http_client *
+begin_client(struct api *api, struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *fd =
+	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	int connection = fd ? fd->connect_fd : -1;
+	const union MHD_ConnectionInfo *from =
+	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct task_socket *task = from ? task_socket_of(from->client_addr) : NULL;
+	struct http_client *client;
+
+	if (connection < 0 || !from)
+		return NULL;
+	client = http_client_new(
+	    task ? &api->of_tasks.clients : &api->operators.clients, conn, connection);
+	client->task = task;
+	if (task)
+		client->from = task_socket_joined(task);
+	return client;
+}
+
+static void
+end_client(struct http_client *client)
+{
+	struct task_socket *task = client->task;
+
+	http_client_free(client);
+	if (task)
+		task_socket_left(task);
+}
+
 static void
 on_connection(
     void *cls, struct MHD_Connection *conn, void **client, enum MHD_ConnectionNotificationCode what)
 {
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct sup *sup = cls;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		*client = info ? http_client_new(&sup->api->clients, conn, info->connect_fd) : NULL;
+		*client = begin_client(sup->api, conn);
 	else if (*client)
-		http_client_free(*client);
+		end_client(*client);
 }
 
 /* Called first for each request; its result is *con_cls from then on. */
@@ -288,13 +342,13 @@ on_completed(
 	turn_forget_deferred(sup, &req->leave);
 	(void)sd_event_source_disable_unref(req->hangup);
 	if (req->stream) {
-		sup->api->n_streams--;
+		http_req_drop_stream(req);
 		req->stream->done(req->stream);
 	}
 	if (req->held)
 		req->held->done(req->held);
 	if (req->socket) {
-		sup->api->n_streams--;
+		http_req_drop_stream(req);
 		req->socket->done(req->socket);
 	}
 	if (req->response)
@@ -320,12 +374,12 @@ is_full(const struct api *api)
 }
 
 /* libmicrohttpd reports when it must be called even if nothing is readable; 0 ms means at once. */
-static void
-run_daemon(struct sup *sup)
+void
+http_run(struct sup *sup)
 {
 	struct api *api = sup->api;
 	MHD_UNSIGNED_LONG_LONG ms;
-	uint64_t own_ms;
+	uint64_t own_ms, tasks_ms;
 
 	(void)MHD_run(api->mhd);
 	/* It accepts connections again at the start of the run after the one that closed a
@@ -333,7 +387,11 @@ run_daemon(struct sup *sup)
 	if (api->full && !is_full(api))
 		(void)MHD_run(api->mhd);
 	api->full = is_full(api);
-	own_ms = http_clients_tick(&api->clients, api->full);
+	own_ms = http_clients_tick(&api->operators.clients, api->full);
+	tasks_ms =
+	    http_clients_tick(&api->of_tasks.clients, api->full || task_sockets_are_full(api));
+	if (tasks_ms < own_ms)
+		own_ms = tasks_ms;
 	if (MHD_get_timeout(api->mhd, &ms) != MHD_YES || ms > own_ms)
 		ms = own_ms;
 	if (ms == UINT64_MAX) {
@@ -349,21 +407,21 @@ run_daemon(struct sup *sup)
 static int
 on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
-	run_daemon(userdata);
+	http_run(userdata);
 	return 0;
 }
 
 static int
 on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	run_daemon(userdata);
+	http_run(userdata);
 	return 0;
 }
 
 static int
 on_again(sd_event_source *source, void *userdata)
 {
-	run_daemon(userdata);
+	http_run(userdata);
 	return 0;
 }
 
@@ -434,8 +492,10 @@ add_sources(struct sup *sup, struct api *api)
 
 	if (!info)
 		return -EOPNOTSUPP;
-	http_clients_init(&api->clients, info->epoll_fd);
-	if ((r = sd_event_add_io(sup->event, &api->io, info->epoll_fd, EPOLLIN, on_io, sup)) < 0 ||
+	http_clients_init(&api->operators.clients, info->epoll_fd, HELD_MAX);
+	http_clients_init(&api->of_tasks.clients, info->epoll_fd, TASKS_HELD_MAX);
+	if ((r = task_sockets_init(sup)) < 0 ||
+	    (r = sd_event_add_io(sup->event, &api->io, info->epoll_fd, EPOLLIN, on_io, sup)) < 0 ||
 	    (r = sd_event_add_time(sup->event, &api->timer, CLOCK_MONOTONIC, 0, 0, on_timer, sup)) <
 		0 ||
 	    (r = sd_event_add_defer(sup->event, &api->again, on_again, sup)) < 0 ||
@@ -457,6 +517,7 @@ api_new(struct sup *sup, struct api_route *routes, const struct api_backend *bac
 	sup->api = api;
 	api->routes = routes;
 	api->backend = backend;
+	api->tasks.epoll_fd = -1;
 	api->mhd = MHD_start_daemon(
 	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG, 0,
 	    NULL, NULL, on_request, sup, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
@@ -470,7 +531,7 @@ api_new(struct sup *sup, struct api_route *routes, const struct api_backend *bac
 		api_free(sup);
 		return err_set(e, r, "serve the control socket");
 	}
-	run_daemon(sup);
+	http_run(sup);
 	return 0;
 }
 
@@ -483,6 +544,7 @@ api_free(struct sup *sup)
 	if (!api)
 		return;
 	api->closing = true;
+	task_sockets_free(sup);
 	/* libmicrohttpd aborts when it is stopped with a suspended connection. */
 	LIST_FOREACH (req, &api->reqs, link) {
 		http_req_resume(req);

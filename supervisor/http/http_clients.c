@@ -13,12 +13,11 @@
 
 #define SEND_MS  30000 /* time for a request's first line, and again for the rest of the request */
 #define YIELD_MS 2000  /* waiting time after which a connection may be cut off for others */
-#define HELD_MAX (64ul * 1024 * 1024) /* bytes of all clients' requests and answers */
 
 void
-http_clients_init(struct http_clients *all, int epoll_fd)
+http_clients_init(struct http_clients *all, int epoll_fd, size_t held_max)
 {
-	*all = (struct http_clients){ .epoll_fd = epoll_fd };
+	*all = (struct http_clients){ .epoll_fd = epoll_fd, .held_max = held_max };
 	TAILQ_INIT(&all->waiting);
 }
 
@@ -50,7 +49,7 @@ cut_off(struct http_client *c)
 {
 	struct epoll_event none = { .data.ptr = c->conn }; /* descriptor that libmicrohttpd uses */
 
-	log_debug("control socket: a client that %s for %llu s is cut off, and %zu bytes are freed",
+	log_debug("API: a client that %s for %llu s is cut off, and %zu bytes are freed",
 	    c->reads ? "does not read its answer" : "does not finish its request",
 	    (unsigned long long)(clock_ms() - c->since_ms) / 1000, c->held);
 	stop_waiting(c);
@@ -122,7 +121,7 @@ http_client_hold(struct http_client *c, size_t n)
 
 	if (c->cut)
 		return false;
-	while (all->held > c->held && all->held + n > HELD_MAX) {
+	while (all->held > c->held && all->held + n > all->held_max) {
 		other = find_holder(all, c);
 		if (!other)
 			return false;

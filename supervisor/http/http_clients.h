@@ -14,13 +14,18 @@
 #include "common/list.h"
 
 struct MHD_Connection;
+struct api_task;
 struct http_clients;
+struct task_socket;
 
 /* One connection. */
 struct http_client {
 	TAILQ_ENTRY(http_client) waits; /* link in all->waiting while `waiting` is set */
 	struct http_clients *all;
 	struct MHD_Connection *conn;
+	/* The task by whose socket it came; NULL: the control socket. */
+	struct task_socket *task;
+	const struct api_task *from;
 	int fd;            /* descriptor of the connection */
 	uint64_t since_ms; /* when it began to wait */
 	size_t held;       /* bytes of request and answer */
@@ -31,11 +36,11 @@ struct http_client {
 
 struct http_clients {
 	TAILQ_HEAD(, http_client) waiting; /* sorted, the longest waiting first */
-	size_t held;                       /* bytes held by all connections */
+	size_t held, held_max;             /* bytes held by all connections */
 	int epoll_fd;                      /* libmicrohttpd's */
 };
 
-void http_clients_init(struct http_clients *all, int epoll_fd);
+void http_clients_init(struct http_clients *all, int epoll_fd, size_t held_max);
 
 struct http_client *http_client_new(struct http_clients *all, struct MHD_Connection *conn, int fd);
 void http_client_free(struct http_client *c);

@@ -12,10 +12,12 @@
 #include "common/utf8.h"
 #include "model/engine/field.h"
 #include "supervisor/http/http_req.h"
+#include "supervisor/http/task_socket.h"
 
 /* Limit of streams and upgraded connections: the rest of the connections stays free for requests
  * that are answered at once. */
 #define STREAMS_MAX      80
+#define TASK_STREAMS_MAX 8    /* of one task */
 #define SMALL_ANSWER     4096 /* bytes; an answer up to this size is not counted as held memory */
 #define STREAM_BLOCK     (16 * 1024)
 #define STUCK_CHECK_USEC 1000000
@@ -84,6 +86,8 @@ add_headers(struct api_req *req, const char *type)
 	(void)MHD_add_response_header(
 	    req->response, "X-Nomad-KnownLeader", req->meta.no_leader ? "false" : "true");
 	(void)MHD_add_response_header(req->response, "X-Nomad-LastContact", contact);
+	if (req->refused)
+		(void)MHD_add_response_header(req->response, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (req->meta.next_token[0])
 		(void)MHD_add_response_header(
 		    req->response, "X-Nomad-NextToken", req->meta.next_token);
@@ -256,15 +260,38 @@ on_room(void *cls, uint64_t pos, char *buf, size_t max)
 	return 0;
 }
 
+/* Returns false if too many streams are being followed: by all, or by this task. */
+static bool
+add_stream(struct api_req *req)
+{
+	struct api_share *share = http_req_share(req);
+	struct task_socket *task = req->client->task;
+
+	if (share->n_streams >= STREAMS_MAX || (task && task->n_streams >= TASK_STREAMS_MAX))
+		return false;
+	share->n_streams++;
+	if (task)
+		task->n_streams++;
+	return true;
+}
+
+void
+http_req_drop_stream(struct api_req *req)
+{
+	http_req_share(req)->n_streams--;
+	if (req->client->task)
+		req->client->task->n_streams--;
+}
+
 void
 api_reply_stream(struct api_req *req, const char *type, struct api_stream *st)
 {
-	if (req->sup->api->n_streams >= STREAMS_MAX) {
+	if (!add_stream(req)) {
 		st->done(st);
-		api_reply_error(req, 503, "%d streams are being followed already", STREAMS_MAX);
+		api_reply_error(req, 503, "%u streams are being followed already",
+		    http_req_share(req)->n_streams);
 		return;
 	}
-	req->sup->api->n_streams++;
 	st->req = req;
 	req->stream = st;
 	set_answer(req, 200, type,
@@ -306,12 +333,12 @@ void
 api_reply_socket(
     struct api_req *req, const char *protocol, const char *const *headers, struct api_socket *so)
 {
-	if (req->sup->api->n_streams >= STREAMS_MAX) {
+	if (!add_stream(req)) {
 		so->done(so);
-		api_reply_error(req, 503, "%d connections are held already", STREAMS_MAX);
+		api_reply_error(
+		    req, 503, "%u connections are held already", http_req_share(req)->n_streams);
 		return;
 	}
-	req->sup->api->n_streams++;
 	so->req = req;
 	req->socket = so;
 	req->response = mem_need(MHD_create_response_for_upgrade(on_upgrade, req));

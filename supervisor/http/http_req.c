@@ -46,6 +46,12 @@ api_token(const struct api_req *req)
 	return !token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : token;
 }
 
+const struct api_task *
+api_task(const struct api_req *req)
+{
+	return req->client ? req->client->from : NULL;
+}
+
 bool
 api_permits(const struct api_req *req, int need, const char *namespace)
 {

@@ -8,8 +8,10 @@
 #include <systemd/sd-event.h>
 
 #include "common/list.h"
+#include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/http/api.h"
+#include "supervisor/http/api_backend.h"
 #include "supervisor/http/api_filter.h"
 #include "supervisor/http/api_router.h"
 #include "supervisor/http/http_clients.h"
@@ -22,6 +24,23 @@
 
 struct waiter;
 
+/* What clients share: those of the control socket, and apart from them those of all tasks. */
+struct api_share {
+	struct http_clients clients;
+	struct filter_budget filters; /* of the filters of all requests */
+	unsigned n_waiters;           /* blocking queries */
+	unsigned n_streams;           /* streams and upgraded connections */
+};
+
+/* The sockets of tasks (task_socket.c). */
+struct task_sockets {
+	LIST_HEAD(, task_socket) list;
+	unsigned n_connections;
+	int epoll_fd;
+	sd_event_source *io;
+	struct sup_timer again;
+};
+
 /* The control socket. */
 struct api {
 	struct api_route *routes;
@@ -29,12 +48,10 @@ struct api {
 	struct MHD_Daemon *mhd;
 	sd_event_source *io, *timer, *again, *stuck_check;
 	LIST_HEAD(, api_req) reqs;
-	struct http_clients clients;
+	struct api_share operators, of_tasks;
+	struct task_sockets tasks;
 	LIST_HEAD(, waiter) waiters; /* api_wait.c: blocking queries */
-	unsigned n_waiters;
-	struct filter_budget filters; /* of the filters of all requests */
-	unsigned n_streams;           /* streams and upgraded connections */
-	bool full;                    /* accepts no connections for now */
+	bool full;                   /* accepts no connections for now */
 	bool closing;
 };
 
@@ -68,12 +85,24 @@ struct api_req {
 	bool no_room;            /* its body was dropped, because too much memory is held */
 	bool owed; /* it was answered while no commit was possible, and its handler still answers */
 	bool begun, routed, suspended, queued, gone_away;
+	bool refused; /* of a task without a valid token: its connection is closed */
 };
+
+static inline struct api_share *
+http_req_share(const struct api_req *req)
+{
+	return container_of(req->client->all, struct api_share, clients);
+}
+
+/* http.c: lets libmicrohttpd handle what is ready. */
+void http_run(struct sup *sup);
 
 /* http_reply.c */
 /* Suspends the request's connection: libmicrohttpd does not continue it until it is resumed. */
 void http_req_suspend(struct api_req *req);
 void http_req_resume(struct api_req *req);
+/* The stream or upgraded connection of the request has ended. */
+void http_req_drop_stream(struct api_req *req);
 /* Resumes a suspended request, which has its answer, after the commit of this turn. */
 void http_req_leave_soon(struct api_req *req);
 /* Checks in a second whether answers are waiting for a failing commit. */

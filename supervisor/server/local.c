@@ -169,6 +169,7 @@ static const struct source_api local_api = {
 	.backend = { .index = get_index,
 	    .index_of = local_index_of,
 	    .admit = on_request,
+	    .authenticate = local_gate_authenticate,
 	    .permits = local_gate_permits,
 	    .elsewhere = local_elsewhere },
 	.handler = local_api_handler,

@@ -5,6 +5,7 @@
 #define DROVER_SUPERVISOR_SOURCE_SOURCE_API_H
 
 #include "supervisor/http/api.h"
+#include "supervisor/http/api_backend.h"
 #include "supervisor/source/source.h"
 
 struct source_api {

@@ -16,8 +16,12 @@ typedef void acl_cb(struct sup *sup, void *arg, int r, const struct err *e);
  * the call. Everything is permitted if acl { enabled } is not set. */
 void acl_check(struct nomad *n, const char *token, enum acl_need need, const char *namespace,
     acl_cb *cb, void *arg);
+/* The same whether or not acl { enabled } is set: servers whose ACLs are disabled permit everything
+ * to each token that is valid. */
+void acl_check_always(struct nomad *n, const char *token, enum acl_need need, const char *namespace,
+    acl_cb *cb, void *arg);
 /* Returns whether the token has the permission, by the cached result, however old. To be called
- * only for a request whose token acl_check() has checked, and not for ACL_OPEN. */
+ * only for a request whose token was checked, and not for ACL_OPEN. */
 bool acl_is_known_to_permit(
     const struct nomad *n, const char *token, enum acl_need need, const char *namespace);
 void acl_tokens_free(struct nomad *n);

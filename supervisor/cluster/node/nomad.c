@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "supervisor/cluster/acl/acl_token.h"
 #include "supervisor/cluster/acl/nomad_acl.h"
+#include "supervisor/cluster/acl/nomad_task.h"
 #include "supervisor/cluster/api/nomad_mapped.h"
 #include "supervisor/cluster/serve/nomad_csi.h"
 #include "supervisor/cluster/serve/nomad_requests.h"
@@ -97,6 +98,7 @@ nomad_free(struct source *s)
 	nomad_volume_watch_free(n);
 	nomad_values_free(n);
 	nomad_detach_free(n);
+	nomad_tasks_free(n);
 	acl_tokens_free(n);
 	nomad_services_free(n);
 	nomad_sign_free(n);
@@ -135,7 +137,10 @@ static const struct source_ops nomad_ops = {
 };
 
 static const struct source_api nomad_api = {
-	.backend = { .index = get_index, .admit = admit_request, .elsewhere = nomad_elsewhere },
+	.backend = { .index = get_index,
+	    .admit = admit_request,
+	    .authenticate = nomad_task_authenticate,
+	    .elsewhere = nomad_elsewhere },
 	.handler = nomad_api_handler,
 	.remote = true,
 	.shows = nomad_acl_shows,

@@ -93,6 +93,7 @@ struct nomad {
 	unsigned n_blocking_values;          /* queries */
 	LIST_HEAD(, nomad_signing) signings; /* nomad_sign.c */
 	LIST_HEAD(, nomad_detach) detaches;  /* nomad_detach.c */
+	LIST_HEAD(, task_check) checks;      /* nomad_task.c */
 	TAILQ_HEAD(, acl_known) tokens;      /* acl_token.c: the last used first */
 	unsigned n_queries;                  /* nomad_api.c: blocking queries at the servers */
 

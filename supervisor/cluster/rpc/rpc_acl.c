@@ -24,6 +24,7 @@ MODEL_TYPE(rpc_token, rpc_token_fields, .name = "token");
 static const struct field acl_claims_fields[] = {
 	F_STRING(namespace, "Namespace"),
 	F_STRING(alloc_id, "AllocationID"),
+	F_STRING(task, "TaskName"),
 };
 MODEL_TYPE(acl_claims, acl_claims_fields, .name = "claims");
 #undef S

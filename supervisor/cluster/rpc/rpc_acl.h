@@ -22,7 +22,7 @@ struct rpc_token {
 
 /* Claims of a workload's token. */
 struct acl_claims {
-	char *namespace, *alloc_id;
+	char *namespace, *alloc_id, *task;
 };
 
 /* The identity of a request: one of these two; neither for a node. */

@@ -4,6 +4,7 @@
 #define DROVER_SUPERVISOR_SERVER_API_LOCAL_API_H
 
 #include "supervisor/http/api.h"
+#include "supervisor/http/api_backend.h"
 #include "supervisor/http/api_list.h"
 #include "supervisor/server/claim/local_volumes.h"
 #include "supervisor/server/job/local_allocs.h"

@@ -2,6 +2,7 @@
 /* local_gate.c: checks what tokens permit at an agent that works alone. Runs in: supervisor. */
 #include "supervisor/server/api/local_gate.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "supervisor/api/alloc_view.h"
@@ -9,6 +10,7 @@
 #include "supervisor/server/acl/local_acl.h"
 #include "supervisor/server/acl/local_identity.h"
 #include "supervisor/server/api/local_api.h"
+#include "supervisor/server/sign/local_verify.h"
 #include "supervisor/server/deploy/local_deployment.h"
 
 static const enum acl_need path_needs[API_PATHS] = {
@@ -99,6 +101,14 @@ find_namespace(struct sup *sup, const struct api_req *req)
 
 /* --- permissions --- */
 
+/* Without ACLs everyone who can open the control socket has full access. A task has the rights of
+ * its identity all the same. */
+static bool
+is_open(struct sup *sup, const struct api_req *req)
+{
+	return !sup->config->acl_enabled && !api_task(req);
+}
+
 /* A command in a task without isolation runs on the node. */
 static bool
 is_isolated(struct sup *sup, const struct api_req *req)
@@ -149,7 +159,7 @@ local_gate_permits(struct sup *sup, const struct api_req *req, int need, const c
 {
 	const struct local_identity *who;
 
-	if (!sup->config->acl_enabled)
+	if (is_open(sup, req))
 		return true;
 	who = local_gate_identity(sup, req);
 	if (need == API_NEED_OF_PATH)
@@ -169,7 +179,7 @@ local_gate_permits_host_volume(const struct api_req *req, const char *name, bool
 	struct sup *sup = api_req_sup(req);
 	const struct local_identity *who;
 
-	if (!sup->config->acl_enabled)
+	if (is_open(sup, req))
 		return true;
 	who = local_gate_identity(sup, req);
 	return who && acl_rules_permit_host_volume(&who->rules, name, writes);
@@ -182,7 +192,7 @@ local_gate_permits_variable(
 	struct sup *sup = api_req_sup(req);
 	const struct local_identity *who;
 
-	if (!sup->config->acl_enabled)
+	if (is_open(sup, req))
 		return true;
 	who = local_gate_identity(sup, req);
 	return who &&
@@ -198,6 +208,11 @@ local_gate_refuse(struct sup *sup, struct api_req *req)
 
 	if (!local_identify(l, str(token), &e))
 		api_reply_error(req, 403, "Permission denied: %s", e.msg);
+	else if (api_task(req) && !sup->config->acl_enabled)
+		api_reply_error(req, 403,
+		    "Permission denied: ACLs are disabled, so a task has no rights but those that "
+		    "each identity has; acl { enabled = true } in the configuration lets "
+		    "policies grant more");
 	else if (*str(token))
 		api_reply_error(req, 403, "Permission denied");
 	else if (local_acl_bootstrapped(l))
@@ -223,7 +238,7 @@ local_gate_admit(struct sup *sup, struct api_req *req)
 		    "access; acl { enabled = true } in the configuration changes that");
 		return false;
 	}
-	if (!sup->config->acl_enabled || need == ACL_OPEN)
+	if (is_open(sup, req) || need == ACL_OPEN)
 		return true;
 	who = local_gate_identity(sup, req);
 	if (who && need == ACL_VALID)
@@ -232,4 +247,22 @@ local_gate_admit(struct sup *sup, struct api_req *req)
 		return true;
 	local_gate_refuse(sup, req);
 	return false;
+}
+
+/* A token of another task was stolen, or is not meant for this one. Without ACLs tokens of ACLs
+ * have no meaning. */
+void
+local_gate_authenticate(struct sup *sup, const char *token, const struct api_task *task,
+    api_authenticate_cb *cb, void *arg)
+{
+	struct err e = { 0 };
+	const struct local_identity *who = local_identify(local_of_sup(sup), token, &e);
+
+	if (who && !who->claims && !sup->config->acl_enabled)
+		(void)err_say(&e, -EACCES, "ACLs are disabled");
+	else if (who && who->claims &&
+		 (!id_equal(&who->claims->alloc_id, &task->alloc) ||
+		     !str_eq(who->claims->task, task->name)))
+		(void)err_say(&e, -EACCES, "the token is that of another task");
+	cb(sup, arg, e.code, &e);
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_gate.h: with acl { enabled }, checks the token of each request to an agent that works
- * alone, before the request is handled. Runs in: supervisor. */
+/* local_gate.h: checks the token of each request to an agent that works alone, before the request
+ * is handled: with acl { enabled }, and of each request of a task. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_API_LOCAL_GATE_H
 #define DROVER_SUPERVISOR_SERVER_API_LOCAL_GATE_H
 
 #include "supervisor/acl/acl_rules.h"
 #include "supervisor/http/api.h"
+#include "supervisor/http/api_backend.h"
 
 struct local_identity;
 
 /* Returns true if the request may be handled. False: it was answered. */
 bool local_gate_admit(struct sup *sup, struct api_req *req);
 /* For struct api_backend and struct source_api. */
+void local_gate_authenticate(struct sup *sup, const char *token, const struct api_task *task,
+    api_authenticate_cb *cb, void *arg);
 bool local_gate_permits(
     struct sup *sup, const struct api_req *req, int need, const char *namespace);
 bool local_gate_shows(struct sup *sup, const struct api_req *req, const char *namespace);

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The socket by which a task reaches the API: who may use it and for what, and its life, of a task, of the agent and of its directory."""
+import json
+import os
+import stat
+import threading
+import uuid
+
+from lib import agent, api, case, task_api
+
+SECRET = {"Items": {"key": "value of a variable"}}
+
+
+def put(path):
+    case.equal(node.request("PUT", "/v1/var/" + path, {"Path": path, **SECRET}).status, 200, path)
+
+
+def answers(alloc, n):
+    """Waits for n lines of task_api.CLIENT."""
+    def found():
+        lines = node.request_logs(alloc).body.decode().split("\n")[:-1]
+        return len(lines) >= n and [json.loads(line) for line in lines[:n]]
+    return case.until(found, case.LEAST_S, "%d answers" % n)
+
+
+def test_a_task_of_each_driver_reaches_its_variable():
+    for driver in ("exec", "raw_exec"):
+        name = "own-" + driver.replace("_", "-")
+        put("nomad/jobs/" + name)
+        node.register(task_api.job(name, task_api.client_script("/v1/var/nomad/jobs/" + name, "/v1/var/nomad/jobs/other", "/v1/nodes"), driver))
+        alloc = node.wait_running(name)[0]
+        found = answers(alloc, 3)
+        case.equal(([status for status, _ in found], json.loads(found[0][1])["Items"]), ([200, 403, 403], SECRET["Items"]), name)
+        node.purge(name)
+
+
+def test_the_address_and_the_mode():
+    script = "echo $NOMAD_UNIX_ADDR; stat -c '%F %a %u' $NOMAD_SECRETS_DIR/api.sock; exec sleep 1000"
+    for driver, user in (("exec", "nobody"), ("raw_exec", "root")):
+        node.register(task_api.job("mode", script, driver))
+        alloc = node.wait_running("mode")[0]
+        said = case.until(lambda: node.request_logs(alloc).body.decode().split("\n")[:2][-1] and node.logs(alloc).decode().split("\n"), 20, "two lines")
+        where = "/secrets" if driver == "exec" else "%s/alloc/%s/t/secrets" % (node.data, alloc["ID"])
+        case.equal(said[:2], ["unix://%s/api.sock" % where, "socket 600 %d" % (65534 if user == "nobody" else 0)])
+        node.purge("mode")
+
+
+def test_a_task_without_an_identity_has_the_socket_and_not_its_address():
+    node.register(api.job("plain", "/bin/sh", ["-c", "printenv NOMAD_UNIX_ADDR || echo none; exec sleep 1000"]))
+    alloc = node.wait_running("plain")[0]
+    node.wait_said(alloc, b"none\n")
+    case.equal(task_api.Door(node, alloc).request("GET", "/v1/agent/health").status, 401)
+    node.purge("plain")
+
+
+def test_every_request_needs_a_valid_token():
+    alloc, door, token = task_api.start(node, "first")
+    _, other_door, other = task_api.start(node, "second")
+    _, _, ended = task_api.start(node, "third")
+    node.purge("third")
+    case.equal((door.status("GET", "/v1/services", token=token), door.status("GET", "/v1/services", token=token, bearer=True)), (200, 200))
+    for path in ("/v1/agent/health", "/v1/status/leader", "/v1/jobs", "/.well-known/jwks.json", "/none"):
+        answer = door.request("GET", path)
+        case.equal((answer.status, answer.text, answer.headers["Connection"]), (401, "Unauthorized", "close"), path)
+    changed = token[:-20] + ("A" if token[-20] != "A" else "B") + token[-19:]
+    for bad in ("garbage", str(uuid.uuid4()), "a.b.c", changed, ended, other, "x" * 9000):
+        answer = door.request("GET", "/v1/agent/health", token=bad)
+        case.equal((answer.status, answer.text), (403, "Forbidden"), bad[:40])
+    case.equal((other_door.status("GET", "/v1/services", token=other), other_door.status("GET", "/v1/services", token=token)), (200, 403))
+    case.equal(node.request("GET", "/v1/nodes").status, 200)
+    node.purge("first"), node.purge("second")
+
+
+def test_without_acl_a_task_has_only_what_each_identity_may():
+    alloc, door, token = task_api.start(node, "rights", group={"Services": [{"Name": "found", "Provider": "nomad"}]})
+    put("nomad/jobs/rights"), put("nomad/jobs/rights/g/t"), put("nomad/jobs/other")
+    for path, status in (("/v1/var/nomad/jobs/rights", 200), ("/v1/var/nomad/jobs/rights/g/t", 200), ("/v1/var/nomad/jobs/other", 403), ("/v1/services", 200),
+                         ("/v1/service/found", 200), ("/v1/jobs", 403), ("/v1/job/rights", 403), ("/v1/nodes", 403), ("/v1/node/" + node.ask("/v1/nodes")[0]["ID"], 403),
+                         ("/v1/allocation/" + alloc["ID"], 403), ("/v1/client/fs/ls/%s?path=/" % alloc["ID"], 403), ("/v1/agent/self", 403),
+                         ("/v1/agent/health", 200), ("/v1/client/stats", 403), ("/v1/acl/policies", 400), ("/v1/namespaces", 200),
+                         ("/v1/operator/keyring/keys", 403)):
+        answer = door.request("GET", path, token=token)
+        case.equal(answer.status, status, path + ": " + answer.text)
+    case.equal([v["Path"] for v in door.request("GET", "/v1/vars", token=token).json], ["nomad/jobs/rights", "nomad/jobs/rights/g/t"])
+    case.equal(door.request("GET", "/v1/namespaces", token=token).json, [])
+    for method, path, body in (("PUT", "/v1/jobs", api.job("mine")), ("DELETE", "/v1/job/rights", None), ("PUT", "/v1/var/nomad/jobs/rights", SECRET),
+                               ("DELETE", "/v1/var/nomad/jobs/rights", None), ("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {}),
+                               ("PUT", "/v1/allocation/%s/stop" % alloc["ID"], {}), ("PUT", "/v1/client/gc", None)):
+        answer = door.request(method, path, body, token=token)
+        case.equal((answer.status, "ACLs are disabled" in answer.text or "/v1/var" in path), (403, True), path + ": " + answer.text)
+    case.equal(len(node.allocs("rights")), 1)
+    node.purge("rights")
+
+
+def test_a_blocking_query_and_a_stream():
+    put("nomad/jobs/follows")
+    _, door, token = task_api.start(node, "follows")
+    first = door.request("GET", "/v1/var/nomad/jobs/follows", token=token)
+    got = []
+    query = threading.Thread(target=lambda: got.append(door.request("GET", "/v1/var/nomad/jobs/follows?wait=60s&index=%s" % first.headers["X-Nomad-Index"], token=token)))
+    query.start()
+    case.equal(node.request("PUT", "/v1/var/nomad/jobs/follows", {"Items": {"key": "new"}}).status, 200)
+    query.join()
+    case.equal(got[0].json["Items"], {"key": "new"})
+    c = door.open()
+    c.request("GET", "/v1/event/stream?topic=Service", headers={"X-Nomad-Token": token})
+    case.equal(c.getresponse().status in (200, 403), True)
+    c.close()
+    node.purge("follows")
+
+
+def test_clients_wait_while_there_is_no_agent():
+    put("nomad/jobs/waits")
+    alloc, door, token = task_api.start(node, "waits")
+    case.equal(door.status("GET", "/v1/services", token=token), 200)
+    node.kill_launcher()
+    sockets = [door.connect() for _ in range(20)]
+    for s in sockets:
+        s.sendall(b"GET /v1/var/nomad/jobs/waits HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Nomad-Token: %s\r\n\r\n" % token.encode())
+    node.start()
+    node.wait_ready()
+    for s in sockets:
+        s.settimeout(case.LEAST_S)
+        text = b""
+        while part := s.recv(65536):
+            text += part
+        case.contains(text.decode(), "value of a variable")
+        s.close()
+    case.equal([a["ID"] for a in node.allocs("waits")], [alloc["ID"]])
+    for _ in range(3):
+        before = node.kill("supervisor")
+        case.equal(door.status("GET", "/v1/services", token=token), 200)
+        node.wait_process("supervisor", before)
+    node.wait_ready()
+    node.purge("waits")
+
+
+def test_a_restarted_task_has_a_new_socket():
+    for driver in ("raw_exec", "exec"):
+        put("nomad/jobs/again")
+        script = task_api.client_script("/v1/var/nomad/jobs/again", then="rm $NOMAD_SECRETS_DIR/api.sock; mkdir $NOMAD_SECRETS_DIR/api.sock; exec sleep 1000")
+        node.register(task_api.job("again", script, driver))
+        alloc = node.wait_running("again")[0]
+        answers(alloc, 1)
+        node.do("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {})
+        case.equal([status for status, _ in answers(alloc, 2)], [200, 200])
+        node.purge("again")
+
+
+def test_a_path_that_is_too_long():
+    """The path of a socket may have 107 bytes."""
+    put("nomad/jobs/deep")
+    made = task_api.job("deep", "echo $NOMAD_UNIX_ADDR; " + task_api.client_script("/v1/var/nomad/jobs/deep"))
+    name = made["Job"]["TaskGroups"][0]["Tasks"][0]["Name"] = "t" * 80
+    node.register(made)
+    alloc = node.wait_running("deep")[0]
+    node.wait_said(alloc, b"value of a variable", name)
+    case.equal(node.logs(alloc, name).split(b"\n")[0], b"unix:///proc/self/cwd/secrets/api.sock")
+    case.equal(stat.S_ISSOCK(os.stat("%s/alloc/%s/%s/secrets/api.sock" % (node.data, alloc["ID"], name)).st_mode), True)
+    node.purge("deep")
+
+
+def test_with_acl_policies_count_and_tokens_are_accepted():
+    with api.Node(args=agent.config_args("acl { enabled = true }\n")) as other:
+        other.token = other.do("POST", "/v1/acl/bootstrap")["SecretID"]
+        alloc, door, token = task_api.start(other, "policy")
+        case.equal((door.status("GET", "/v1/jobs", token=token), door.status("GET", "/v1/agent/health")), (403, 401))
+        other.do("POST", "/v1/acl/policy/reads", {"Name": "reads", "Rules": 'namespace "default" { policy = "read" }', "JobACL": {"Namespace": "default", "JobID": "policy"}})
+        case.equal([j["ID"] for j in door.request("GET", "/v1/jobs", token=token).json], ["policy"])
+        case.equal((door.status("GET", "/v1/nodes", token=token), door.status("GET", "/v1/nodes", token=other.token)), (403, 200))
+        client = other.do("POST", "/v1/acl/token", {"Name": "c", "Type": "client", "Policies": ["reads"]})
+        case.equal((door.status("GET", "/v1/jobs", token=client["SecretID"]), door.status("GET", "/v1/nodes", token=client["SecretID"])), (200, 403))
+        other.do("DELETE", "/v1/acl/token/" + client["AccessorID"])
+        case.equal(door.status("GET", "/v1/jobs", token=client["SecretID"]), 403)
+        other.purge("policy")
+
+
+with api.Node() as node:
+    case.run(globals())
