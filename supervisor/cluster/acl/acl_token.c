@@ -136,25 +136,12 @@ learn_rules(struct acl_known *k, struct acl_rules *rules)
 	answer_all(k, NULL);
 }
 
-/* Returns true if neither the servers nor this node check permissions: then a task may do what
- * everyone may. */
-static bool
-is_disabled(const struct acl_known *k, int r, const struct err *e)
-{
-	return !k->n->src.base.sup->config->acl_enabled && r == -EREMOTEIO &&
-	       strstr(e->msg, "ACL support disabled") != NULL;
-}
-
 /* Handles the failure of a call, or (in *bad) of its answer. An answer that cannot be understood
  * permits nothing, even if an earlier result is cached. */
 static void
 fail_token(struct acl_known *k, int r, const struct err *e, const struct err *bad)
 {
-	struct acl_rules all = { .management = true };
-
-	if (!(bad && bad->code) && is_disabled(k, r, e)) {
-		learn_rules(k, &all);
-	} else if (bad && bad->code) {
+	if (bad && bad->code) {
 		refuse_token(k, bad->code, "the token cannot be checked: ", bad->msg);
 	} else if (is_refusal(r, e)) {
 		refuse_token(k, -EACCES, "", e->msg);
@@ -179,6 +166,29 @@ call_servers(struct acl_known *k, const char *method, const struct type *type, v
 	(void)nomad_call(k->n, method, type, req, CALL_MS, LINK_REPEAT, cb, k);
 }
 
+/* Servers whose ACLs are disabled do not say what a token permits, but permit everything. */
+static void
+on_disabled(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
+{
+	struct acl_rules all = { .management = true };
+	struct acl_known *k = arg;
+
+	if (r == -EREMOTEIO && strstr(e->msg, "ACL support disabled"))
+		learn_rules(k, &all);
+	else if (r == 0 || r == -EREMOTEIO)
+		refuse_token(k, -EACCES, "", "Permission denied");
+	else
+		fail_token(k, r, e, NULL);
+}
+
+static void
+ask_whether_disabled(struct acl_known *k)
+{
+	cleanup_done(rpc_query_req) struct rpc_query_req req = { 0 };
+
+	call_servers(k, "ACL.ResolveToken", &rpc_query_req_type, &req, &req.query, on_disabled);
+}
+
 static void
 on_policies(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
@@ -195,6 +205,8 @@ on_policies(struct sup *sup, void *arg, int r, const void *body, size_t len, con
 		    &rules, str(rep.policies.v[i].value.rules), rep.policies.v[i].key, &bad);
 	if (r == 0)
 		learn_rules(k, &rules);
+	else if (r == -EREMOTEIO && !sup->config->acl_enabled)
+		ask_whether_disabled(k); /* the token is valid, because a task was let in by it */
 	else
 		fail_token(k, r, e, &bad);
 	acl_rules_done(&rules);
@@ -257,7 +269,8 @@ take_token(struct acl_known *k, struct rpc_token *token)
 	int r = 0;
 
 	k->new_expires = token->expiration_time;
-	if (str_eq(token->type, "management")) {
+	if (str_eq(token->type, "management") || (str_eq(token->accessor_id, "acls-disabled") &&
+						     !k->n->src.base.sup->config->acl_enabled)) {
 		learn_rules(k, &all);
 		return;
 	}

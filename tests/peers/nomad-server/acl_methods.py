@@ -33,6 +33,8 @@ def _address(ctx):
 @method("ACL.WhoAmI", "GenericRequest", "ACLWhoAmIResponse", auth=known)
 def who_am_i(ctx):
     cluster, caller = ctx.cluster, ctx.caller
+    if not cluster.acl_enabled and caller.kind == "workload" and caller.valid:
+        return {"Identity": {"Claims": _claims(cluster, caller.claims)}, "Index": 1, "KnownLeader": True}
     if not cluster.acl_enabled:
         if not cluster.at_least(1, 7):
             return {"Identity": {}, "KnownLeader": False}
@@ -89,7 +91,7 @@ def get_roles(ctx):
 
 @method("ACL.GetClaimPolicies", "GenericRequest", "ACLPolicySetResponse")
 def get_claim_policies(ctx):
-    if ctx.caller.kind != "workload" or not ctx.caller.valid:
+    if ctx.caller.kind != "workload" or not ctx.caller.valid or not ctx.cluster.acl_enabled:
         raise Failure(DENIED)
     job = (ctx.caller.claims["nomad_namespace"], ctx.caller.claims["nomad_job_id"])
     found = {name: p for name, p in ctx.cluster.policies.items() if ctx.cluster.job_policies.get(name) == job}
