@@ -115,11 +115,11 @@ read_key(struct reader *r, struct mp_item *ret)
 	return 0;
 }
 
-/* A payload is always bytes, even if it looks like text. */
+/* A payload or a key is always bytes, even if it looks like text. */
 static enum bytes_as
 bytes_of(const struct mp_item *key)
 {
-	if (key_is(key, "Payload"))
+	if (key_is(key, "Payload") || key_is(key, "PublicKey"))
 		return AS_BASE64;
 	return key_is(key, "Addr") ? AS_ADDRESS : AS_SEEN;
 }

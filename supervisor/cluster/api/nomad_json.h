@@ -17,4 +17,8 @@
 int nomad_to_json(const void *body, size_t len, const char *member, struct text *t,
     struct api_meta *ret, struct err *e);
 
+/* Decodes an answer as an object, which the caller frees; NULL if the request was answered with an
+ * error. */
+json_t *nomad_take_object(struct api_req *req, const void *body, size_t len);
+
 #endif

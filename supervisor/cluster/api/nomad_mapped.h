@@ -99,6 +99,10 @@ void reply_variable(struct api_req *req, const void *body, size_t len);
 void reply_variables(struct api_req *req, const void *body, size_t len);
 void reply_renewal(struct api_req *req, const void *body, size_t len);
 
+/* nomad_keys.c */
+void reply_keys(struct api_req *req, const void *body, size_t len);
+void reply_discovery(struct api_req *req, const void *body, size_t len);
+
 /* nomad_operator.c: dispatched jobs, operator settings, the token of the request. */
 mapped_args dispatch_args, autopilot_args, scheduler_args, rotate_args;
 void reply_autopilot(struct api_req *req, const void *body, size_t len);

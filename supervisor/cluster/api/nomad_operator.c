@@ -128,9 +128,8 @@ rotate_args(struct api_req *req, json_t *args, struct err *e)
 	return 0;
 }
 
-/* Decodes the answer as an object; NULL if the request was answered with an error. */
-static json_t *
-take_object(struct api_req *req, const void *body, size_t len)
+json_t *
+nomad_take_object(struct api_req *req, const void *body, size_t len)
 {
 	struct text json = { 0 };
 	struct api_meta meta = { 0 };
@@ -150,7 +149,7 @@ take_object(struct api_req *req, const void *body, size_t len)
 void
 reply_autopilot(struct api_req *req, const void *body, size_t len)
 {
-	json_t *config = take_object(req, body, len);
+	json_t *config = nomad_take_object(req, body, len);
 
 	for (size_t i = 0; i < ELEMENTSOF(autopilot_times); i++)
 		time_to_text(config, autopilot_times[i]);
@@ -163,7 +162,7 @@ void
 reply_health(struct api_req *req, const void *body, size_t len)
 {
 	static const char *const states[] = { "none", "alive", "leaving", "left", "failed" };
-	json_t *health = take_object(req, body, len), *server;
+	json_t *health = nomad_take_object(req, body, len), *server;
 	cleanup_free char *text = NULL;
 	size_t i;
 
@@ -190,7 +189,7 @@ reply_health(struct api_req *req, const void *body, size_t len)
 void
 reply_token(struct api_req *req, const void *body, size_t len)
 {
-	json_t *answer = take_object(req, body, len), *token;
+	json_t *answer = nomad_take_object(req, body, len), *token;
 
 	if (!answer)
 		return;

@@ -35,6 +35,13 @@ local_api_get_jwks(struct sup *sup, struct api_req *req)
 	api_reply_json(req, json_pack("{s:o}", "keys", list));
 }
 
+/* There is no address that others could trust as the issuer's. */
+void
+local_api_no_discovery(struct sup *sup, struct api_req *req)
+{
+	api_reply_error(req, 404, "OIDC Discovery endpoint disabled");
+}
+
 void
 local_api_rotate_keys(struct sup *sup, struct api_req *req)
 {

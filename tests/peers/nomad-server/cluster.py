@@ -39,6 +39,7 @@ class Cluster:
         self.faults = Faults()
         self.asked = AskedStreams(self)
         self.acl_enabled, self.tokens, self.policies, self.roles = False, {}, {}, {}
+        self.oidc_issuer = None
         self.job_policies = {}  # name: (namespace, job) of policies for the workloads of a job
         self.introduction = "warn"
         self.identity_ttl_s = 24 * 3600.0

@@ -163,3 +163,11 @@ def renew_lock(ctx):
 def list_public(ctx):
     return {"PublicKeys": [ctx.server.issuer.key.public()], "RotationThreshold": 720 * 3600 * 10 ** 9, "Index": 1,
             "KnownLeader": True}
+
+
+@method("Keyring.GetConfig", "GenericRequest", "KeyringGetConfigResponse", since=(1, 7))
+def get_config(ctx):
+    """With an issuer in the servers' configuration."""
+    issuer = ctx.cluster.oidc_issuer
+    return {"OIDCDiscovery": issuer and {"Issuer": issuer, "JWKS": issuer + "/.well-known/jwks.json", "IDTokenAlgs": ["RS256", "EdDSA"],
+                                         "ResponseTypes": ["code"], "Subjects": ["public"]}}

@@ -4,6 +4,7 @@
 """Identity tokens that servers sign for tasks: as variables and files, renewed while tasks run, and with servers that refuse, send wrong
 answers or are unreachable."""
 import base64
+import hashlib
 import json
 import os
 import signal
@@ -57,6 +58,40 @@ def told(servers, alloc, text):
 
 def signings(servers, after=0):
     return servers.calls("Alloc.SignIdentities", after)
+
+
+def number(text):
+    return int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), "big")
+
+
+def verify(token, key):
+    """Returns whether the key made the token's RS256 signature."""
+    text, _, signature = token.rpartition(".")
+    n = number(key["n"])
+    padded = pow(number(signature), number(key["e"]), n).to_bytes((n.bit_length() + 7) // 8, "big")
+    return padded.startswith(b"\0\1\xff") and padded.endswith(hashlib.sha256(text.encode()).digest())
+
+
+def test_the_servers_public_keys():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job("keys", "/bin/sh", ["-c", "echo token $NOMAD_TOKEN; exec sleep 1000"], Identity={"Env": True}), me)[0]
+        token = case.until(lambda: tokens_of(node, alloc), SECONDS, "the token")[0]
+        key, = node.ask("/.well-known/jwks.json")["keys"]
+        case.equal((key["kty"], key["alg"], key["use"], key["kid"]), ("RSA", "RS256", "sig", head(token)["kid"]))
+        case.equal((verify(token, key), verify(token[:-20] + token[-19:] + "A", key)), (True, False))
+        node.refused(404, "OIDC Discovery endpoint disabled", "GET", "/.well-known/openid-configuration")
+        servers.settings(oidc_issuer="https://nomad.example")
+        case.equal(node.ask("/.well-known/openid-configuration"), {
+            "issuer": "https://nomad.example", "jwks_uri": "https://nomad.example/.well-known/jwks.json",
+            "id_token_signing_alg_values_supported": ["RS256", "EdDSA"], "response_types_supported": ["code"], "subject_types_supported": ["public"]})
+        servers.stop_server(0)
+        case.until(lambda: node.request("GET", "/.well-known/jwks.json").status == 503, SECONDS, "the keys to be unknown without servers")
+
+
+def head(token):
+    part = token.split(".")[0]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
 
 
 def test_tokens_are_variables_and_files():
