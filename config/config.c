@@ -472,16 +472,26 @@ read_token_ttl(struct config_reader *c, const struct hcl_node *node)
 	return config_get_duration(c, node, 1, &c->config->acl_ttl_ms);
 }
 
+static int
+read_shortest_expiration(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_get_duration(c, node, 1, &c->config->acl_expiration_min_ms);
+}
+
+static int
+read_longest_expiration(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_get_duration(c, node, 1, &c->config->acl_expiration_max_ms);
+}
+
 static const struct config_attr acl_attrs[] = {
 	BOOL("enabled", acl_enabled),
 	CALL("token_ttl", read_token_ttl),
 	UNUSED_AS("policy_ttl", "has no effect: policies are kept as long as their token"),
 	UNUSED_AS("role_ttl", "has no effect: roles are kept as long as their token"),
 	UNUSED_AS("replication_token", "has no effect: tokens are kept by the servers"),
-	UNUSED_AS("token_max_expiration_ttl",
-	    "has no effect: it is 24 hours, and in a cluster the servers' own"),
-	UNUSED_AS("token_min_expiration_ttl",
-	    "has no effect: it is 1 minute, and in a cluster the servers' own"),
+	CALL("token_max_expiration_ttl", read_longest_expiration),
+	CALL("token_min_expiration_ttl", read_shortest_expiration),
 	{ 0 },
 };
 

@@ -130,6 +130,14 @@ check_leave(struct agent_config *config, struct config_sink *sink)
 		config_say(sink, false, "retry_max has no effect without servers");
 }
 
+static void
+check_expirations(const struct agent_config *config, struct config_sink *sink)
+{
+	if (config->acl_expiration_min_ms > config->acl_expiration_max_ms)
+		config_say(sink, true,
+		    "acl: token_min_expiration_ttl is longer than token_max_expiration_ttl");
+}
+
 int
 config_check(struct agent_config *config, struct agent_policy *policy, struct config_sink *sink)
 {
@@ -143,5 +151,6 @@ config_check(struct agent_config *config, struct agent_policy *policy, struct co
 	check_host_modes(config, sink);
 	check_servers(config, sink);
 	check_leave(config, sink);
+	check_expirations(config, sink);
 	return sink->n_errors > n_errors ? -EINVAL : 0;
 }

@@ -82,6 +82,8 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		    .unpack_bytes = 100000000000,
 		    .unpack_files = 4096 },
 		.acl_ttl_ms = 30000,
+		.acl_expiration_min_ms = 60000,
+		.acl_expiration_max_ms = 86400000,
 		.drain_deadline_ms = 3600000,
 		.gc_interval_ms = dev ? 600000 : 60000,
 		.gc_disk_percent = dev ? 99 : 80,

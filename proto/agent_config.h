@@ -113,6 +113,8 @@ struct agent_config {
 	char tls_files[CONFIG_TLS_FILES][CONFIG_PATH_SIZE];
 	bool acl_enabled;    /* API requests to this node need a token that the servers know */
 	uint64_t acl_ttl_ms; /* how long a token is cached; default 30 s */
+	/* How long a token that expires is valid at least and at most; without servers. */
+	uint64_t acl_expiration_min_ms, acl_expiration_max_ms;
 	uint32_t n_meta;
 	struct {
 		char key[CONFIG_NAME_SIZE];

@@ -21,8 +21,6 @@
 
 /* As with the servers. */
 #define NAME_MAX_LEN 256
-#define TTL_MIN_NS   (60 * NS_PER_S)
-#define TTL_MAX_NS   (24 * 3600 * NS_PER_S)
 
 void
 local_api_make_uuid(char **ret)
@@ -187,8 +185,11 @@ check_type(const struct acl_token *t, struct err *e)
 
 /* Sets when a new token expires. */
 static int
-set_expiration(struct acl_token *t, struct err *e)
+set_expiration(const struct agent_config *config, struct acl_token *t, struct err *e)
 {
+	const int64_t min = (int64_t)config->acl_expiration_min_ms * NS_PER_MS;
+	const int64_t max = (int64_t)config->acl_expiration_max_ms * NS_PER_MS;
+	char limit[DURATION_SIZE];
 	int64_t ttl = 0;
 
 	if (*str(t->expiration_ttl) && duration_parse(t->expiration_ttl, &ttl, NULL) < 0)
@@ -202,10 +203,20 @@ set_expiration(struct acl_token *t, struct err *e)
 		return 0;
 	if (t->expiration_time < t->create_time)
 		return err_say(e, -EINVAL, "expiration time cannot be before create time");
-	if (t->expiration_time - t->create_time > TTL_MAX_NS)
-		return err_say(e, -EINVAL, "expiration time cannot be more than 24h in the future");
-	if (t->expiration_time - t->create_time < TTL_MIN_NS)
-		return err_say(e, -EINVAL, "expiration time cannot be less than 1m in the future");
+	if (t->expiration_time - t->create_time > max) {
+		duration_format(max, limit);
+		return err_say(e, -EINVAL,
+		    "expiration time cannot be more than %s in the future "
+		    "(token_max_expiration_ttl)",
+		    limit);
+	}
+	if (t->expiration_time - t->create_time < min) {
+		duration_format(min, limit);
+		return err_say(e, -EINVAL,
+		    "expiration time cannot be less than %s in the future "
+		    "(token_min_expiration_ttl)",
+		    limit);
+	}
 	return 0;
 }
 
@@ -226,7 +237,7 @@ complete_new(struct local *l, struct acl_token *t, struct err *e)
 	}
 	if (!t->create_time)
 		t->create_time = clock_real_ns();
-	return set_expiration(t, e);
+	return set_expiration(l->base.sup->config, t, e);
 }
 
 static int

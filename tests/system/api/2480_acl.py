@@ -162,8 +162,8 @@ def test_tokens():
     case.equal((after["Name"], after["Policies"], after["Roles"]), ("renamed", ["one"], None))
     for body, reason in (({"Type": "client"}, "missing policies or roles"), ({"Type": "x"}, "client or management"),
                          ({"Type": "management", "Policies": ["one"]}, "cannot be associated"),
-                         ({"Type": "client", "Policies": ["one"], "ExpirationTTL": "59s"}, "less than 1m"),
-                         ({"Type": "client", "Policies": ["one"], "ExpirationTTL": "25h"}, "more than 24h"),
+                         ({"Type": "client", "Policies": ["one"], "ExpirationTTL": "59s"}, "less than 1m0s"),
+                         ({"Type": "client", "Policies": ["one"], "ExpirationTTL": "25h"}, "more than 24h0m0s"),
                          ({"Type": "client", "Policies": ["one"], "ExpirationTTL": "-1h"}, "negative"),
                          ({"Type": "client", "Policies": ["one"], "ExpirationTTL": "soon"}, "no duration"),
                          ({"Type": "client", "Roles": [{"Name": "none"}]}, "cannot find role none"),
@@ -176,6 +176,17 @@ def test_tokens():
     node.refused(400, "nonexistent", "DELETE", "/v1/acl/token/" + made["AccessorID"])
     node.refused(404, "not found", "GET", "/v1/acl/token/" + made["AccessorID"])
     case.equal(node.status("GET", "/v1/jobs", token=made["SecretID"]), 403)
+
+
+def test_the_limits_of_the_expiration():
+    limits = 'acl {\n  enabled = true\n  token_min_expiration_ttl = "1s"\n  token_max_expiration_ttl = "30h"\n}\n'
+    with Node(args=agent.config_args(limits)) as other:
+        other.token = other.do("POST", "/v1/acl/bootstrap")["SecretID"]
+        other.do("POST", "/v1/acl/policy/p", {"Name": "p", "Rules": ""})
+        for ttl, status in (("30h", 200), ("2s", 200), ("30h1s", 400), ("500ms", 400)):
+            body = {"Name": "t", "Type": "client", "Policies": ["p"], "ExpirationTTL": ttl}
+            case.equal(other.request("POST", "/v1/acl/token", body).status, status, ttl)
+        case.equal(other.request("GET", "/.well-known/openid-configuration", token="").status, 404)
 
 
 def test_what_is_not_supported_says_so():
