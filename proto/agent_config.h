@@ -133,10 +133,8 @@ struct agent_config {
 	uint64_t csi_call_timeout_ms;                               /* of each try; default 2 min */
 	uint64_t gc_interval_ms, gc_disk_percent, gc_inode_percent; /* see alloc_gc.h */
 	uint64_t gc_max_allocs, gc_parallel_destroys;
-	uint64_t eval_gc_ms, job_gc_ms;       /* how long the embedded server keeps old ones */
-	uint64_t cpu_total_mhz;               /* 0: measured */
-	uint64_t memory_total_mb;             /* 0: measured */
-	uint64_t disk_total_mb, disk_free_mb; /* 0: measured */
+	uint64_t eval_gc_ms, job_gc_ms; /* how long the embedded server keeps old ones */
+	uint64_t cpu_total_mhz, memory_total_mb, disk_total_mb, disk_free_mb; /* 0: measured */
 	uint64_t reserved_cpu_mhz, reserved_memory_mb, reserved_disk_mb;
 	char network_interface[CONFIG_DEVICE_SIZE]; /* empty: the interface of the default route */
 	uint32_t n_host_networks;
