@@ -303,6 +303,7 @@ static const struct config_attr client_attrs[] = {
 	BLOCK("host_volume", host_volume_attrs),
 	BLOCK("csi_plugin", config_csi_plugin_attrs),
 	BLOCK("artifact", config_artifact_attrs),
+	BLOCK("template", config_template_attrs),
 	BLOCK("host_network", config_host_network_attrs),
 	CALL("network_interface", config_read_network_interface),
 	PORT("min_dynamic_port", min_dynamic_port),
@@ -361,7 +362,6 @@ static const struct config_attr client_attrs[] = {
 	    "has no effect: set network_interface or host_network to choose an address"),
 	UNUSED_AS("state_dir", "has no effect: state is in <data_dir>/state"),
 	UNUSED_AS("stats", "has no effect: statistics are collected on request"),
-	UNUSED_AS("template", "has no effect: jobs with template blocks are refused"),
 	UNUSED_AS("users", "has no effect: tasks run as the user that they name"),
 	{ 0 },
 };

@@ -152,5 +152,6 @@ config_check(struct agent_config *config, struct agent_policy *policy, struct co
 	check_servers(config, sink);
 	check_leave(config, sink);
 	check_expirations(config, sink);
+	config_check_template(config, sink);
 	return sink->n_errors > n_errors ? -EINVAL : 0;
 }

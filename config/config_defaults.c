@@ -72,6 +72,7 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		.max_kill_timeout_ms = 30000,
 		.template_wait_min_ms = 5000,
 		.template_wait_max_ms = 240000,
+		.template_bounds_max_ms = UINT64_MAX,
 		.csi_call_timeout_ms = 120000,
 		.min_dynamic_port = 20000,
 		.max_dynamic_port = 32000,

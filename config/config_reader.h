@@ -129,6 +129,10 @@ int config_read_csi_call_timeout(struct config_reader *c, const struct hcl_node 
 /* In config_artifact.c: client { artifact }. */
 extern const struct config_attr config_artifact_attrs[];
 
+/* In config_template.c: client { template }, and its check after the last file. */
+extern const struct config_attr config_template_attrs[];
+void config_check_template(const struct agent_config *config, struct config_sink *sink);
+
 /* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
 

@@ -24,7 +24,7 @@ struct template_script {
 
 /* A change is shown when nothing has changed for `min`, but at the latest after `max`. */
 struct template_wait {
-	int64_t min, max; /* MODEL_UNSET: the agent's */
+	int64_t min, max; /* MODEL_UNSET: 0, and four times min */
 };
 
 struct task_template {

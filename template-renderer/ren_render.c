@@ -85,6 +85,7 @@ render(struct ren_values *v, const struct worker_texts *texts, struct worker_res
 	const struct template_options options = {
 		.left = json_string_value(json_object_get(v->json, "left_delimiter")),
 		.right = json_string_value(json_object_get(v->json, "right_delimiter")),
+		.denied = json_string_value(json_object_get(v->json, "denied")),
 		.missing_key_fails = json_is_true(json_object_get(v->json, "error_on_missing_key")),
 	};
 	cleanup_free char *problem = NULL;

@@ -51,7 +51,9 @@ template_parse(
     const char *text, size_t len, const struct template_options *options, char **ret_problem)
 {
 	struct template *t = mem_new(struct template);
-	struct tpl_parser p = { .arena = &t->parsed, .text = &t->text };
+	struct tpl_parser p = { .arena = &t->parsed,
+		.text = &t->text,
+		.denied = options->denied ? options->denied : "" };
 
 	t->limits = options->limits ? *options->limits : template_default_limits;
 	t->missing_key_fails = options->missing_key_fails;

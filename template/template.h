@@ -30,8 +30,9 @@ struct template_limits {
 extern const struct template_limits template_default_limits;
 
 struct template_options {
-	const char *left, *right;             /* delimiters; NULL or "": {{ and }} */
-	bool missing_key_fails;               /* error_on_missing_key */
+	const char *left, *right; /* delimiters; NULL or "": {{ and }} */
+	bool missing_key_fails;   /* error_on_missing_key */
+	const char *denied; /* names of functions that fail, with spaces between them; or NULL */
 	const struct template_limits *limits; /* NULL: the default */
 };
 

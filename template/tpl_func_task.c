@@ -119,7 +119,7 @@ tpl_fn_execute_template(struct go_call *c)
 	return go_text_value(&out);
 }
 
-/* plugin and writeToFile, which Nomad's configuration denies. */
+/* plugin and writeToFile, and what the agent's configuration denies. */
 struct go_value
 tpl_fn_denied(struct go_call *c)
 {

@@ -40,6 +40,15 @@ tpl_find_function(const char *name, size_t len)
 	    &n, tpl_functions, tpl_function_count, sizeof tpl_functions[0], compare_name);
 }
 
+const struct go_function *
+tpl_denied_function(struct arena *a, const struct go_function *f)
+{
+	struct go_function *denied = arena_alloc(a, sizeof *denied);
+
+	*denied = (struct go_function){ .name = f->name, .params = "s*", .fn = tpl_fn_denied };
+	return denied;
+}
+
 bool
 tpl_is_variadic(const struct go_function *f)
 {

@@ -8,6 +8,9 @@
 /* Returns NULL if there is none. */
 const struct go_function *tpl_find_function(const char *name, size_t len);
 
+/* Returns a function of this one's name that fails, as Nomad has it: with texts as arguments. */
+const struct go_function *tpl_denied_function(struct arena *a, const struct go_function *f);
+
 bool tpl_is_variadic(const struct go_function *f);
 size_t tpl_param_count(const struct go_function *f);
 const struct go_type *tpl_param_type(const struct go_function *f, size_t i);

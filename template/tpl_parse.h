@@ -16,10 +16,11 @@ struct tpl_parser {
 	unsigned range_depth;
 	const char **vars; /* names that exist here */
 	size_t n_vars, vars_room;
+	const char *denied;  /* of struct template_options */
 	const char *problem; /* the sentence, after arena_leave() */
 };
 
-/* Parses p->text. Leaves with p->problem. p starts with arena and text set. */
+/* Parses p->text. Leaves with p->problem. p starts with arena, text and denied set. */
 void tpl_parse(struct tpl_parser *p);
 
 /* The inside, for tpl_parse*.c. */

@@ -106,6 +106,22 @@ parse_variable(struct tpl_parser *p, struct tpl_token t)
 	tpl_parse_fail(p, "undefined variable \"%s\"", n->names[0]);
 }
 
+/* Returns whether name is one of the words of list. */
+static bool
+is_listed(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *list; list += strspn(list, " ")) {
+		size_t word = strcspn(list, " ");
+
+		if (word == len && memcmp(list, name, len) == 0)
+			return true;
+		list += word;
+	}
+	return false;
+}
+
 static struct tpl_node *
 parse_function(struct tpl_parser *p, struct tpl_token t)
 {
@@ -115,7 +131,7 @@ parse_function(struct tpl_parser *p, struct tpl_token t)
 	if (!f)
 		tpl_parse_fail(p, "function %s not defined", quoted(p, t));
 	n = tpl_node(p, TPL_FUNCTION, t);
-	n->function = f;
+	n->function = is_listed(p->denied, f->name) ? tpl_denied_function(p->arena, f) : f;
 	return n;
 }
 

@@ -161,11 +161,12 @@ make_values(struct rendered *one, struct err *e)
 {
 	struct alloc_runner *ar = one->of->tr->ar;
 	const struct task_template *t = template_of(one);
-	json_t *values = json_pack("{s:s, s:I, s:s, s:s, s:b, s:o, s:o}", "namespace",
+	json_t *values = json_pack("{s:s, s:I, s:s, s:s, s:s, s:b, s:o, s:o}", "namespace",
 	    *str(ar->sa->job->job.namespace) ? ar->sa->job->job.namespace : "default", "now_ns",
-	    (json_int_t)clock_real_ns(), "left_delimiter", str(t->left_delim), "right_delimiter",
-	    str(t->right_delim), "error_on_missing_key", t->error_on_missing_key, "env",
-	    make_env(one->of, e), "known", template_values_known(one->of->values, one->needs));
+	    (json_int_t)clock_real_ns(), "denied", ar->sup->config->template_denied,
+	    "left_delimiter", str(t->left_delim), "right_delimiter", str(t->right_delim),
+	    "error_on_missing_key", t->error_on_missing_key, "env", make_env(one->of, e), "known",
+	    template_values_known(one->of->values, one->needs));
 	char *text = json_dumps(values, JSON_COMPACT);
 
 	json_decref(values);
@@ -250,18 +251,29 @@ on_wait_end(void *arg)
 	task_template_render(arg);
 }
 
+static uint64_t
+within(const struct agent_config *config, uint64_t ms)
+{
+	if (ms < config->template_bounds_min_ms)
+		return config->template_bounds_min_ms;
+	return ms > config->template_bounds_max_ms ? config->template_bounds_max_ms : ms;
+}
+
 /* The times of `wait` in milliseconds, within the limits of this node. */
 static void
 find_wait(const struct rendered *one, uint64_t *ret_min, uint64_t *ret_max)
 {
 	const struct agent_config *config = one->of->tr->ar->sup->config;
 	const struct template_wait *own = template_of(one)->wait;
-	bool has_min = own && own->min != MODEL_UNSET, has_max = own && own->max != MODEL_UNSET;
 
-	*ret_min = has_min ? (uint64_t)own->min / NS_PER_MS : config->template_wait_min_ms;
-	*ret_max = has_max ? (uint64_t)own->max / NS_PER_MS
-		   : own   ? 4 * *ret_min
-			   : config->template_wait_max_ms;
+	*ret_min = config->template_wait_min_ms;
+	*ret_max = config->template_wait_max_ms;
+	if (!own)
+		return;
+	*ret_min = own->min > 0 ? (uint64_t)own->min / NS_PER_MS : 0;
+	*ret_max = own->max == MODEL_UNSET ? 4 * *ret_min : (uint64_t)own->max / NS_PER_MS;
+	*ret_min = within(config, *ret_min);
+	*ret_max = within(config, *ret_max);
 }
 
 void

@@ -129,6 +129,10 @@ static const struct {
 	{ "client { host_volume { path = \"/a\" } }",
 	    "a.hcl:1:31: host_volume: expected a name and a block with path and read_only, found a "
 	    "string" },
+	{ "client { template { function_denylist = [\"a b\"] } }",
+	    "a.hcl:1:42: function_denylist: \"a b\" is no function" },
+	{ "client { template { wait { min = 5 } } }",
+	    "a.hcl:1:34: min: expected a duration such as \"30s\", found a number" },
 	{ "client { chroot_env { \"etc\" = \"/etc\" } }",
 	    "a.hcl:1:23: chroot_env: expected an absolute path, found \"etc\"" },
 	{ "client { chroot_env { \"/etc\" = \"/\" } }",

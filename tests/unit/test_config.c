@@ -135,6 +135,9 @@ static const char hcl[] =
     "  artifact {\n    http_max_size = \"1.5 GiB\"\n    git_timeout = \"0s\"\n"
     "    decompression_file_count_limit = 0\n    set_environment_variables = \"A_b, C\"\n"
     "    filesystem_isolation_extra_paths = [\"d:rx:/opt\"]\n  }\n"
+    "  template {\n    function_denylist = [\"plugin\", \"writeToFile\", \"sockaddr\"]\n"
+    "    wait {\n      min = \"0s\"\n      max = \"1m\"\n    }\n"
+    "    wait_bounds { min = \"2s\" }\n  }\n"
     "  chroot_env { \"/bin\" = \"/bin\" \"/opt/tools\" = \"/tools\" }\n"
     "}\n"
     "server { eval_gc_threshold = \"2h\" job_gc_threshold = \"90m\" }\n"
@@ -171,6 +174,9 @@ static const char json[] =
     "    \"artifact\": { \"http_max_size\": \"1610612736\", \"git_timeout\": \"0s\", "
     "\"decompression_file_count_limit\": 0, \"set_environment_variables\": \"A_b, C\", "
     "\"filesystem_isolation_extra_paths\": [\"d:rx:/opt\"] },\n"
+    "    \"template\": { \"function_blacklist\": [\"plugin\", \"writeToFile\", \"sockaddr\"],\n"
+    "      \"wait\": { \"min\": \"0\", \"max\": \"60s\" }, \"wait_bounds\": [ { \"min\": \"2s\" } "
+    "] },\n"
     "    \"host_volume\": [ { \"data\": [ { \"path\": \"/srv/data\" } ] },\n"
     "      { \"ro\": { \"path\": \"/srv/ro\", \"read_only\": true } } ],\n"
     "    \"chroot_env\": { \"/bin\": \"/bin\", \"/opt/tools\": \"/tools\" } } ],\n"
@@ -232,6 +238,11 @@ START_TEST(everything_in_either_language)
 	ck_assert_uint_eq(config.artifact.unpack_files, 0);
 	ck_assert_uint_eq(config.artifact.git_ms, 1860000);
 	ck_assert_uint_eq(config.artifact.http_ms, 1800000);
+	ck_assert_str_eq(config.template_denied, "plugin writeToFile sockaddr");
+	ck_assert_uint_eq(config.template_wait_min_ms, 0);
+	ck_assert_uint_eq(config.template_wait_max_ms, 60000);
+	ck_assert_uint_eq(config.template_bounds_min_ms, 2000);
+	ck_assert_uint_eq(config.template_bounds_max_ms, UINT64_MAX);
 	ck_assert_str_eq(config.artifact.variables, "A_b  C");
 	ck_assert_str_eq(config.artifact.extra_paths[0], "d:rx:/opt");
 	ck_assert_uint_eq(config.artifact.n_extra_paths, 1);
@@ -640,6 +651,25 @@ START_TEST(the_start_and_the_end)
 }
 END_TEST
 
+START_TEST(templates_are_limited)
+{
+	parse_well("");
+	ck_assert_str_eq(config.template_denied, "");
+	ck_assert_uint_eq(config.template_wait_min_ms, 5000);
+	ck_assert_uint_eq(config.template_wait_max_ms, 240000);
+	ck_assert_uint_eq(config.template_bounds_min_ms, 0);
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_int_eq(parse("client { template { function_denylist = [] } }"), 0);
+	ck_assert_ptr_nonnull(strstr(warnings, "plugin and writeToFile are always disabled"));
+	parse_well("client { template { disable_file_sandbox = false } }");
+	ck_assert_str_eq(warnings, "");
+	parse_well("client { template { wait { min = \"5m\" } } }");
+	ck_assert_int_eq(check_config(), -EINVAL);
+	parse_well("client { template { wait_bounds { min = \"5m\" max = \"1s\" } } }");
+	ck_assert_int_eq(check_config(), -EINVAL);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
@@ -647,6 +677,7 @@ add(TCase *tc)
 	tcase_add_test(tc, the_number_of_reported_problems_is_bounded);
 	tcase_add_test(tc, defaults);
 	tcase_add_test(tc, everything_in_either_language);
+	tcase_add_test(tc, templates_are_limited);
 	tcase_add_test(tc, a_later_file_overrides);
 	tcase_add_test(tc, driver_lists);
 	tcase_add_test(tc, all_caps);

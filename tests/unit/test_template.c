@@ -7,6 +7,7 @@
 
 #include "template/tpl_functions.h"
 #include "tests/unit/fixture_pairs.h"
+#include "common/cleanup.h"
 #include "tests/unit/template_data.h"
 
 static struct test_data *data;
@@ -89,6 +90,31 @@ START_TEST(functions)
 {
 	ck_assert_uint_gt(check_all(FIXTURES "/template_functions.txt"), 2000);
 	ck_assert_uint_gt(check_all(FIXTURES "/template_sprig.txt"), 1000);
+}
+END_TEST
+
+START_TEST(functions_that_are_denied_fail)
+{
+	static const struct {
+		const char *text, *found;
+	} cases[] = {
+		{ "{{ toUpper \"x\" }}", "= X" },
+		{ "{{ env \"x\" }}",
+		    "! execute: template: :1:3: executing \"\" at <env \"x\">: error "
+		    "calling env: function is disabled" },
+		{ "{{ \"a\" | trim \"b\" }}", "! execute: template: :1:9: executing \"\" at <trim "
+					      "\"b\">: error calling trim: function is disabled" },
+		{ "{{ trimSpace \" a\" }}", "= a" },
+		{ "{{ if false }}{{ env \"x\" }}{{ end }}", "= " },
+	};
+	const struct template_options o = { .denied = "env trim nothing" };
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		char *found = data_render(data, cases[i].text, strlen(cases[i].text), &o);
+
+		ck_assert_str_eq(found, cases[i].found);
+		free(found);
+	}
 }
 END_TEST
 
@@ -234,6 +260,7 @@ add(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_language);
 	tcase_add_test(tc, functions);
+	tcase_add_test(tc, functions_that_are_denied_fail);
 	tcase_add_test(tc, a_regular_expression_can_be_used_often);
 	tcase_add_test(tc, the_table_is_sorted);
 	tcase_add_test(tc, what_has_no_end_is_refused);
