@@ -12,8 +12,8 @@
 static int
 read_denied(struct config_reader *c, const struct hcl_node *node)
 {
-	char *list = c->config->template_denied, name[CONFIG_NAME_SIZE];
-	const size_t size = sizeof c->config->template_denied, len = strlen(list);
+	char *list = c->config->template.denied, name[CONFIG_NAME_SIZE];
+	const size_t size = sizeof c->config->template.denied, len = strlen(list);
 	int r = config_get_text(c, node, "function_denylist", name, sizeof name);
 
 	if (r < 0)
@@ -35,14 +35,14 @@ read_denied(struct config_reader *c, const struct hcl_node *node)
 static int
 read_denylist(struct config_reader *c, const struct hcl_node *node)
 {
-	char padded[sizeof c->config->template_denied + 2];
+	char padded[sizeof c->config->template.denied + 2];
 	int r;
 
-	c->config->template_denied[0] = '\0';
+	c->config->template.denied[0] = '\0';
 	r = config_each_string(c, node, node->key, read_denied);
 	if (r < 0)
 		return r;
-	(void)snprintf(padded, sizeof padded, " %s ", c->config->template_denied);
+	(void)snprintf(padded, sizeof padded, " %s ", c->config->template.denied);
 	if (!strstr(padded, " plugin ") || !strstr(padded, " writeToFile "))
 		config_warn(c, node->key_at, node->key,
 		    "permits no more than without it: plugin and writeToFile are always disabled");
@@ -67,10 +67,10 @@ read_sandbox(struct config_reader *c, const struct hcl_node *node)
 	{                                                                                          \
 		return config_get_duration(c, node, 0, &c->config->field);                         \
 	}
-WAIT(read_wait_min, template_wait_min_ms)
-WAIT(read_wait_max, template_wait_max_ms)
-WAIT(read_bounds_min, template_bounds_min_ms)
-WAIT(read_bounds_max, template_bounds_max_ms)
+WAIT(read_wait_min, template.wait_min_ms)
+WAIT(read_wait_max, template.wait_max_ms)
+WAIT(read_bounds_min, template.bounds_min_ms)
+WAIT(read_bounds_max, template.bounds_max_ms)
 
 static const struct config_attr wait_attrs[] = {
 	CALL("min", read_wait_min),
@@ -117,7 +117,7 @@ check_wait(struct config_sink *sink, const char *name, uint64_t min, uint64_t ma
 void
 config_check_template(const struct agent_config *config, struct config_sink *sink)
 {
-	check_wait(sink, "wait", config->template_wait_min_ms, config->template_wait_max_ms);
+	check_wait(sink, "wait", config->template.wait_min_ms, config->template.wait_max_ms);
 	check_wait(
-	    sink, "wait_bounds", config->template_bounds_min_ms, config->template_bounds_max_ms);
+	    sink, "wait_bounds", config->template.bounds_min_ms, config->template.bounds_max_ms);
 }

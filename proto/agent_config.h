@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "proto/artifact_config.h"
+#include "proto/template_config.h"
 
 #define CONFIG_NAME_SIZE    128
 #define CONFIG_PATH_SIZE    256
@@ -129,12 +130,8 @@ struct agent_config {
 	struct config_csi_plugin csi_plugins[CONFIG_PLUGINS_MAX];
 	bool default_pid_host, default_ipc_host; /* exec: modes of a task that sets none */
 	uint64_t max_kill_timeout_ms;            /* default 30 s */
-	/* How long a changed value waits for others: of templates without a wait block, by default
-	 * 5 s and 4 min; and the bounds of wait blocks, by default 0 and UINT64_MAX. */
-	uint64_t template_wait_min_ms, template_wait_max_ms;
-	uint64_t template_bounds_min_ms, template_bounds_max_ms;
-	char template_denied[2 * CONFIG_PATH_SIZE]; /* functions, with spaces between them */
-	uint64_t csi_call_timeout_ms;               /* of each try; default 2 min */
+	struct config_template template;
+	uint64_t csi_call_timeout_ms;                               /* of each try; default 2 min */
 	uint64_t gc_interval_ms, gc_disk_percent, gc_inode_percent; /* see alloc_gc.h */
 	uint64_t gc_max_allocs, gc_parallel_destroys;
 	uint64_t eval_gc_ms, job_gc_ms; /* how long the embedded server keeps old ones */

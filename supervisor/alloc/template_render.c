@@ -163,7 +163,7 @@ make_values(struct rendered *one, struct err *e)
 	const struct task_template *t = template_of(one);
 	json_t *values = json_pack("{s:s, s:I, s:s, s:s, s:s, s:b, s:o, s:o}", "namespace",
 	    *str(ar->sa->job->job.namespace) ? ar->sa->job->job.namespace : "default", "now_ns",
-	    (json_int_t)clock_real_ns(), "denied", ar->sup->config->template_denied,
+	    (json_int_t)clock_real_ns(), "denied", ar->sup->config->template.denied,
 	    "left_delimiter", str(t->left_delim), "right_delimiter", str(t->right_delim),
 	    "error_on_missing_key", t->error_on_missing_key, "env", make_env(one->of, e), "known",
 	    template_values_known(one->of->values, one->needs));
@@ -254,9 +254,9 @@ on_wait_end(void *arg)
 static uint64_t
 within(const struct agent_config *config, uint64_t ms)
 {
-	if (ms < config->template_bounds_min_ms)
-		return config->template_bounds_min_ms;
-	return ms > config->template_bounds_max_ms ? config->template_bounds_max_ms : ms;
+	if (ms < config->template.bounds_min_ms)
+		return config->template.bounds_min_ms;
+	return ms > config->template.bounds_max_ms ? config->template.bounds_max_ms : ms;
 }
 
 /* The times of `wait` in milliseconds, within the limits of this node. */
@@ -266,8 +266,8 @@ find_wait(const struct rendered *one, uint64_t *ret_min, uint64_t *ret_max)
 	const struct agent_config *config = one->of->tr->ar->sup->config;
 	const struct template_wait *own = template_of(one)->wait;
 
-	*ret_min = config->template_wait_min_ms;
-	*ret_max = config->template_wait_max_ms;
+	*ret_min = config->template.wait_min_ms;
+	*ret_max = config->template.wait_max_ms;
 	if (!own)
 		return;
 	*ret_min = own->min > 0 ? (uint64_t)own->min / NS_PER_MS : 0;

@@ -238,11 +238,11 @@ START_TEST(everything_in_either_language)
 	ck_assert_uint_eq(config.artifact.unpack_files, 0);
 	ck_assert_uint_eq(config.artifact.git_ms, 1860000);
 	ck_assert_uint_eq(config.artifact.http_ms, 1800000);
-	ck_assert_str_eq(config.template_denied, "plugin writeToFile sockaddr");
-	ck_assert_uint_eq(config.template_wait_min_ms, 0);
-	ck_assert_uint_eq(config.template_wait_max_ms, 60000);
-	ck_assert_uint_eq(config.template_bounds_min_ms, 2000);
-	ck_assert_uint_eq(config.template_bounds_max_ms, UINT64_MAX);
+	ck_assert_str_eq(config.template.denied, "plugin writeToFile sockaddr");
+	ck_assert_uint_eq(config.template.wait_min_ms, 0);
+	ck_assert_uint_eq(config.template.wait_max_ms, 60000);
+	ck_assert_uint_eq(config.template.bounds_min_ms, 2000);
+	ck_assert_uint_eq(config.template.bounds_max_ms, UINT64_MAX);
 	ck_assert_str_eq(config.artifact.variables, "A_b  C");
 	ck_assert_str_eq(config.artifact.extra_paths[0], "d:rx:/opt");
 	ck_assert_uint_eq(config.artifact.n_extra_paths, 1);
@@ -654,10 +654,10 @@ END_TEST
 START_TEST(templates_are_limited)
 {
 	parse_well("");
-	ck_assert_str_eq(config.template_denied, "");
-	ck_assert_uint_eq(config.template_wait_min_ms, 5000);
-	ck_assert_uint_eq(config.template_wait_max_ms, 240000);
-	ck_assert_uint_eq(config.template_bounds_min_ms, 0);
+	ck_assert_str_eq(config.template.denied, "");
+	ck_assert_uint_eq(config.template.wait_min_ms, 5000);
+	ck_assert_uint_eq(config.template.wait_max_ms, 240000);
+	ck_assert_uint_eq(config.template.bounds_min_ms, 0);
 	ck_assert_int_eq(check_config(), 0);
 	ck_assert_int_eq(parse("client { template { function_denylist = [] } }"), 0);
 	ck_assert_ptr_nonnull(strstr(warnings, "plugin and writeToFile are always disabled"));
