@@ -96,9 +96,8 @@ struct agent_config {
 	char name[CONFIG_NAME_SIZE];        /* of the node; empty: the host's name */
 	char region[CONFIG_NAME_SIZE], datacenter[CONFIG_NAME_SIZE];
 	char node_class[CONFIG_NAME_SIZE], node_pool[CONFIG_NAME_SIZE];
-	char log_level[16];
-	char lang[CONFIG_NAME_SIZE]; /* the machine's LANG, for tasks that set none; empty: none */
-	uint32_t n_servers;          /* 0: the embedded server */
+	char log_level[16], lang[CONFIG_NAME_SIZE]; /* lang: for tasks that set none; empty: none */
+	uint32_t n_servers;                         /* 0: the embedded server */
 	char servers[CONFIG_SERVERS_MAX][CONFIG_PATH_SIZE];
 	/* Until the first connection: the pause after all servers failed (0: heartbeat's own), and
 	 * after how many pauses the agent gives up (0: never). */

@@ -408,9 +408,8 @@ START_TEST(tokens_are_wanted_when_acl_says_so)
 	ck_assert_uint_eq(config.acl_expiration_min_ms, 30000);
 	ck_assert_uint_eq(config.acl_expiration_max_ms, 172800000);
 	ck_assert_int_lt(parse("acl { token_max_expiration_ttl = 1 }"), 0);
-	ck_assert_int_lt(
-	    parse("acl { token_min_expiration_ttl = \"2h\" token_max_expiration_ttl = \"1h\" }"),
-	    0);
+	parse_well("acl { token_min_expiration_ttl = \"2h\" token_max_expiration_ttl = \"1h\" }");
+	ck_assert_int_eq(check_config(), -EINVAL);
 	ck_assert_int_lt(parse("acl { enabled = \"yes\" }"), 0);
 	ck_assert_int_lt(parse("acl { token_ttl = 5 }"), 0);
 }
