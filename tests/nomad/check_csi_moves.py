@@ -21,6 +21,7 @@ import csi_calls  # noqa: E402
 import csi_life  # noqa: E402
 import csi_nodes  # noqa: E402
 import real  # noqa: E402
+from hostpath_driver import HostPath  # noqa: E402
 from real import S  # noqa: E402
 
 MODE = {"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}
@@ -52,7 +53,7 @@ class Moves:
     def __init__(self, server, agents, top):
         self.server, self.agents, self.top = server, agents, top
         self.ids = {n["Name"]: n["ID"] for n in server.ask("/v1/nodes")}
-        self.log = csi_calls.Log(top + "/log")
+        self.log = csi_calls.Log(top + "/log", {}, HostPath.calls)
 
     def start_relays(self):
         for name, agent in self.agents.items():
@@ -140,7 +141,7 @@ def moves(beats=real.PATIENT):
     top = case.directory()
     os.mkdir(top + "/state")
     with open(top + "/log", "wb") as log, csi_nodes.three(beats) as (server, agents):
-        argv = [csi_life.driver(), "-endpoint", "unix://%s/csi.sock" % top, "-statedir", top + "/state", "-nodeid", "shared", "-v=5",
+        argv = [HostPath().versions()[-1], "-endpoint", "unix://%s/csi.sock" % top, "-statedir", top + "/state", "-nodeid", "shared", "-v=5",
                 "-enable-attach", "-check-volume-lifecycle"]
         with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, umask=0) as process:
             try:

@@ -16,8 +16,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from lib import api, case  # noqa: E402
 from lib.agent import arguments  # noqa: E402
 from lib.cluster import processes_of  # noqa: E402
+import network_volumes  # noqa: E402
 import s3_driver  # noqa: E402
-from s3_driver import READS, WRITES  # noqa: E402
+from network_volumes import READS, WRITES  # noqa: E402
 
 S = 10**9
 
@@ -30,7 +31,7 @@ class Bed:
 
     def __enter__(self):
         try:
-            self.node.register(s3_driver.plugin(self.log))
+            self.node.register(self.storage.plugin(self.log))
             self.wait_plugin()
         except BaseException:
             self.__exit__(*sys.exc_info())
@@ -83,8 +84,8 @@ class Bed:
         self.node.do("DELETE", "/v1/volume/csi/%s/delete" % name)
 
     def run(self, name, *args, count=1, **more):
-        """Registers a job of s3_driver.user(). Returns its running allocs."""
-        self.node.register(s3_driver.user(name, *args, count=count, **more))
+        """Registers a job of network_volumes.user(). Returns its running allocs."""
+        self.node.register(network_volumes.user(name, *args, count=count, **more))
         return self.node.wait_running(name, count, 60)
 
     def said(self, alloc):
@@ -101,7 +102,7 @@ class Bed:
         for name in names:
             case.until(lambda n=name: not self.volume(n)["WriteAllocs"] and not self.volume(n)["ReadAllocs"], 60, "no claims of " + name)
             case.equal(self.node.ask("/v1/volume/csi/%s/claims" % name), [], "claims of " + name)
-            case.until(lambda n=name: not [m for m in s3_driver.fuse_mounts() if "/%s/" % n in m], 60, "no mounts of " + name)
+            case.until(lambda n=name: not [m for m in network_volumes.fuse_mounts() if "/%s/" % n in m], 60, "no mounts of " + name)
 
     def release(self, volume, *jobs, seconds=60):
         for job in jobs:
@@ -114,15 +115,15 @@ class Bed:
         return " ".join(e["DisplayMessage"] for e in states.get("t", {}).get("Events", []))
 
     def wait_nothing_mounted(self):
-        case.until(lambda: not s3_driver.fuse_mounts(), 60, "no mounts")
-        case.until(lambda: not s3_driver.processes("geesefs"), 60, "no processes of the mounter")
+        case.until(lambda: not network_volumes.fuse_mounts(), 60, "no mounts")
+        case.until(lambda: not network_volumes.processes("geesefs"), 60, "no processes of the mounter")
         case.until(lambda: self.node.ask("/v1/agent/leaks") == [], 60, "no leaks")
 
     def end(self):
         """Stops the driver and checks that nothing is left."""
         self.node.purge("plugin", 60)
         case.until(lambda: self.node.request("GET", "/v1/plugin/csi/s3").status == 404, 60, "no plugin")
-        case.until(lambda: not s3_driver.left(self.node.data), 60, "an empty directory csi/")
+        case.until(lambda: not network_volumes.left(self.node.data), 60, "an empty directory csi/")
         case.equal(self.node.ask("/v1/agent/leaks"), [], "leaks")
 
 
@@ -146,7 +147,7 @@ def test_a_life_alone():
             made = bed.volume("data")
             case.equal((made["ExternalID"], made["Context"]["mounter"], len(made["WriteAllocs"]), len(made["ReadAllocs"])),
                        ("data", "geesefs", 2, 1))
-            case.equal(len(s3_driver.fuse_mounts()), 4, "mounts: the staged one and one for each allocation")
+            case.equal(len(network_volumes.fuse_mounts()), 4, "mounts: the staged one and one for each allocation")
             case.equal(bed.stored("data"), {w["ID"]: "data of %s\n" % w["ID"] for w in writers})
         case.equal(bed.counts(), {"CreateVolume": 1, "NodeStageVolume": 1, "NodePublishVolume": 3, "NodeUnpublishVolume": 3,
                                   "NodeUnstageVolume": 1, "DeleteVolume": 1})
@@ -228,7 +229,7 @@ def test_the_storage_refuses_and_fails():
         case.equal(s3_driver.SECRET in answer.text, False, "the secret in an error")
         bed.create("data")
         bed.storage.stop()
-        bed.node.register(s3_driver.user("writer", "data", WRITES))
+        bed.node.register(network_volumes.user("writer", "data", WRITES))
         alloc = case.until(lambda: bed.node.allocs("writer"), 60, "an alloc")[0]
         case.until(lambda: "NodeStageVolume of plugin s3 has not been answered yet" in bed.events(alloc), 60, "an event about the call")
         case.contains(bed.node.drover("alloc", "why", alloc["ID"]).out, "NodeStageVolume")
@@ -248,8 +249,8 @@ def test_processes_are_killed_while_the_driver_mounts():
             bed.create("data")
             os.killpg(bed.storage.process.pid, signal.SIGSTOP)
             try:
-                bed.node.register(s3_driver.user("writer", "data", WRITES))
-                case.until(lambda: s3_driver.processes("geesefs"), 60, "a mounter")
+                bed.node.register(network_volumes.user("writer", "data", WRITES))
+                case.until(lambda: network_volumes.processes("geesefs"), 60, "a mounter")
                 calls = bed.counts()["NodeStageVolume"]
                 for name in killed:
                     bed.node.kill(name)
@@ -259,7 +260,7 @@ def test_processes_are_killed_while_the_driver_mounts():
                 os.killpg(bed.storage.process.pid, signal.SIGCONT)
             alloc, = bed.node.wait_running("writer", 1, 150)
             bed.wait_data(alloc, alloc)
-            print("    %s killed: %d mounts" % (" and ".join(killed), len(s3_driver.fuse_mounts())), flush=True)
+            print("    %s killed: %d mounts" % (" and ".join(killed), len(network_volumes.fuse_mounts())), flush=True)
             bed.release("data", "writer", seconds=400)
             bed.delete("data")
         bed.end()
@@ -291,8 +292,8 @@ def test_the_driver_is_killed_while_volumes_are_in_use():
     with Bed() as bed:
         with used(bed, "data") as (writers, reader):
             seen = [(alloc, len(bed.said(alloc))) for alloc in (*writers, reader)]
-            os.kill(s3_driver.processes("s3driver")[0], signal.SIGKILL)
-            case.until(lambda: not s3_driver.processes("geesefs"), 60, "the mounters to end")
+            os.kill(bed.storage.drivers()[0], signal.SIGKILL)
+            case.until(lambda: not network_volumes.processes("geesefs"), 60, "the mounters to end")
             bed.wait_plugin()
             for alloc, lines in seen:
                 case.until(lambda a=alloc: "was mounted again after it was lost" in bed.events(a), 120, "the task to be told")
@@ -309,7 +310,7 @@ def test_the_driver_is_upgraded_while_volumes_are_in_use():
     with Bed() as bed:
         with used(bed, "data") as (writers, reader):
             old = bed.node.wait_running("plugin")[0]["ID"]
-            bed.node.register(s3_driver.plugin(bed.log, "2"))
+            bed.node.register(bed.storage.plugin(bed.log, "2"))
             case.until(lambda: [a["ID"] for a in bed.node.wait_running("plugin", 1, 60)] != [old], 60, "the new instance")
             bed.wait_plugin()
             for name in ("writer", "reader"):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The CSI driver of check_csi_network.py in a cluster of real servers: two nodes and an original client share its volumes, and make it see
-the same calls. In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-csi-network NOMAD=path`.
+"""A CSI driver whose storage is in the network, in a cluster of real servers: two nodes and an original client share its volumes, and make it
+see the same calls. In namespaces of its own: tests/nomad/isolated.py runs it, for `make check-csi-network NOMAD=path`. The driver is that of
+s3_driver.py.
 
     tests/nomad/isolated.py tests/nomad/check_csi_network_cluster.py PATH [test_…]…"""
 import contextlib
@@ -17,10 +18,12 @@ from lib.cluster import node_of, processes_of  # noqa: E402
 import alike  # noqa: E402
 import client  # noqa: E402
 import real  # noqa: E402
+import network_volumes  # noqa: E402
 import s3_driver  # noqa: E402
 from real import S, Server  # noqa: E402
-from s3_driver import READS, WRITES  # noqa: E402
+from network_volumes import READS, WRITES  # noqa: E402
 
+driver = s3_driver
 OURS, THEIRS = ("n1", "n2"), "n3"
 NODES = (*OURS, THEIRS)
 CHROOT = "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % (p, "/bin/sh" if p.endswith("dash") else p) for p in (
@@ -40,15 +43,15 @@ class Bed:
 
     def run_plugin(self, version="1"):
         """The original client tells a raw_exec task the paths of a container, unless the job has those of the host."""
-        theirs = self.original.dir + "/data/client/csi/monolith/s3"
+        theirs = self.original.dir + "/data/client/csi/monolith/" + driver.PLUGIN
         update = {"MaxParallel": 2, "MinHealthyTime": S}
         for job, nodes, base in (("plugin", OURS, ""), ("plugin-" + THEIRS, [THEIRS], theirs)):
-            self.server.run(s3_driver.plugin(self.log, version, job, base, Update=update), Type="system", Constraints=[on(*nodes)])
+            self.server.run(self.storage.plugin(self.log, version, job, base, Update=update), Type="system", Constraints=[on(*nodes)])
 
     def wait_plugin(self, count=len(NODES)):
         def healthy():
             with contextlib.suppress(AssertionError):
-                found = self.server.ask("/v1/plugin/csi/s3")
+                found = self.server.ask("/v1/plugin/csi/" + driver.PLUGIN)
                 return (found["NodesHealthy"], found["ControllersHealthy"]) == (count, count)
             return False
         case.until(healthy, 90, "the plugin to be healthy on %d nodes" % count)
@@ -63,8 +66,8 @@ class Bed:
         self.server.request("DELETE", "/v1/volume/csi/%s/delete" % name)
 
     def run(self, name, volume, script, nodes=NODES, wanted=None, **more):
-        """Registers a job of s3_driver.user() on these nodes, one alloc on each. Returns its running allocs."""
-        self.server.run(s3_driver.user(name, volume, script, count=wanted or len(nodes), **more), Constraints=[
+        """Registers a job of network_volumes.user() on these nodes, one alloc on each. Returns its running allocs."""
+        self.server.run(network_volumes.user(name, volume, script, count=wanted or len(nodes), **more), Constraints=[
             on(*nodes), {"Operand": "distinct_hosts", "RTarget": "true"}])
         return self.wait_running(name, wanted or len(nodes))
 
@@ -100,7 +103,7 @@ class Bed:
             found = self.volume(name)
             return not found["WriteAllocs"] and not found["ReadAllocs"]
         case.until(unused, 150, "no claims of " + name)
-        case.until(lambda: not s3_driver.fuse_mounts(), 60, "no mounts")
+        case.until(lambda: not network_volumes.fuse_mounts(), 60, "no mounts")
 
     def purge(self, *jobs):
         for job in jobs:
@@ -123,14 +126,14 @@ class Bed:
         self.purge("plugin", "plugin-" + THEIRS)
         for name, agent in self.agents.items():
             case.until(lambda a=agent: a.ask("/v1/agent/leaks") == [], 60, "no leaks on " + name)
-            case.until(lambda a=agent: not s3_driver.left(a.data), 60, "an empty directory csi/ on " + name)
-            case.equal([w for w in (s3_driver.KEY, s3_driver.SECRET) if w in agent.log()], [], "secrets in the log of " + name)
+            case.until(lambda a=agent: not network_volumes.left(a.data), 60, "an empty directory csi/ on " + name)
+            case.equal([w for w in driver.SECRETS if w in agent.log()], [], "secrets in the log of " + name)
 
 
 @contextlib.contextmanager
 def bed(beats=real.PATIENT):
     try:
-        with s3_driver.Storage() as storage, Server(beats=beats) as server, node_of(server, name=OURS[0]) as a, \
+        with driver.Storage() as storage, Server(beats=beats) as server, node_of(server, name=OURS[0]) as a, \
                 node_of(server, name=OURS[1]) as b, client.Original(server, THEIRS, CHROOT) as c:
             case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == set(NODES), 120, "three nodes")
             made = Bed(server, storage, dict(zip(OURS, (a, b))), c)
@@ -165,7 +168,7 @@ def node_calls(one, node, name):
         one.purge(job)
         one.wait_unused(name)
     one.delete(name)
-    return [(m, plain(r, name)) for m, r in s3_driver.calls(one.log, node) if m.startswith("Node")]
+    return [(m, plain(r, name)) for m, r in driver.calls(one.log, node) if m.startswith("Node")]
 
 
 def without_repeats(calls_made):
@@ -192,7 +195,7 @@ def controller_calls(one):
         one.server.do("/v1/volume/csi/" + name, one.storage.volume(name, ExternalID=made["ExternalID"], Context=made["Context"]))
         one.delete(name)
     names = ["ctrl-%d" % i for i in range(12)]
-    return {node: sorted({(m, plain(r, *names)) for m, r in s3_driver.calls(one.log, node) if not m.startswith("Node")})
+    return {node: sorted({(m, plain(r, *names)) for m, r in driver.calls(one.log, node) if not m.startswith("Node")})
             for node in NODES}
 
 
@@ -282,7 +285,7 @@ def test_a_writer_moves_between_nodes():
             os.kill(heartbeat, signal.SIGCONT)
         case.until(lambda: one.server.ask(one.node(lost))["Status"] == "ready", 90, lost + " to be ready")
         case.until(lambda: not processes_of(first["ID"]), 90, "the lost writer to end")
-        case.until(lambda: not [m for m in s3_driver.fuse_mounts() if first["ID"] in m], 90, "the lost writer's mount to go")
+        case.until(lambda: not [m for m in network_volumes.fuse_mounts() if first["ID"] in m], 90, "the lost writer's mount to go")
         one.wait_data(second, *seen, first, second)
         one.wait_plugin()
         one.purge("writer")
@@ -298,11 +301,14 @@ def test_the_driver_ends_and_is_upgraded_while_volumes_are_in_use():
         for alloc in writers:
             one.wait_data(alloc, *writers)
         seen = [(w, len(one.said(w))) for w in writers if w["NodeName"] in OURS]  # the original client leaves what has ended mounted
-        for pid in s3_driver.processes("s3driver"):
+        tasks = [processes_of(w["ID"])[:1] for w, _ in seen]
+        for pid in one.storage.drivers():
             os.kill(pid, signal.SIGKILL)
-        case.until(lambda: len(s3_driver.processes("s3driver")) == len(NODES), 90, "new processes of the driver")
+        case.until(lambda: len(one.storage.drivers()) == len(NODES), 90, "new processes of the driver")
         one.wait_plugin()
-        for alloc, lines in seen:
+        if not driver.MOUNTS_END:
+            case.equal([processes_of(w["ID"])[:1] for w, _ in seen], tasks, "processes of tasks")
+        for alloc, lines in seen if driver.MOUNTS_END else ():
             case.until(lambda a=alloc: "was mounted again after it was lost" in one.events(a), 120, "the task to be told")
             case.until(lambda a=alloc, n=lines: {"data of " + w["ID"] for w in writers} <= set(one.said(a)[n:]), 120, "the data after it")
         one.purge("writer")
@@ -320,5 +326,5 @@ def test_the_driver_ends_and_is_upgraded_while_volumes_are_in_use():
         one.end()
 
 
-s3_driver.need()
+driver.need()
 case.run(globals())

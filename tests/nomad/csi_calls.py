@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that csi-driver-host-path writes to its log (-v=5), in a form that can be compared: ids, paths and names are replaced.
+"""The calls that a CSI driver writes to its log, in a form that can be compared: ids, paths and names are replaced.
 
-    calls = csi_calls.Log(path, names={"n1": "NODE"})
+    calls = csi_calls.Log(path, {"n1": "NODE"}, read)
     calls.mark("create")
     ...
     calls.steps()  # {"create": [Call, ...]}
 """
-import json
 import re
 
 # Calls that clients make periodically or at a moment of their own choice: only whether they are made can be compared.
@@ -69,10 +68,10 @@ class Names:
 
 
 class Log:
-    """path: the file that the driver appends its log to."""
+    """path: the file that the driver appends its log to. read: returns the calls in a text of it, as [{Method, Request, Error}]."""
 
-    def __init__(self, path, names=()):
-        self.path, self.names, self.marks = path, dict(names), []
+    def __init__(self, path, names, read):
+        self.path, self.names, self.read, self.marks = path, dict(names), read, []
         with open(path, "a", encoding="utf-8"):
             pass
 
@@ -86,7 +85,7 @@ class Log:
 
     def said(self, start=0, end=None):
         """Returns the calls of a part of the log, as the driver wrote them."""
-        return [json.loads(part) for part in re.findall(r"gRPCCall: (\{.*\})$", self.text()[start:end], re.M)]
+        return self.read(self.text()[start:end])
 
     def steps(self):
         """Returns {step: its calls}, without the periodic ones."""
@@ -124,10 +123,12 @@ def differences(theirs, ours):
     return rows
 
 
-def explained(path):
-    """Returns the differences that a table of this document gives a reason for: (step, call, what), each possibly "all"."""
+def explained(path, driver):
+    """Returns the differences that the table below the driver's name, a heading of this document, gives a reason for: (step, call, what), each
+    possibly "all"."""
     with open(path, encoding="utf-8") as f:
-        return set(re.findall(r"^\| ([\w ]+) \| (\w+) \| ([\w.`]+) \| [^|]+ \| [^|]+ \|", f.read(), re.M))
+        section = f.read().split("\n### %s\n" % driver)[1].split("\n#")[0]
+    return set(re.findall(r"^\| ([\w ]+) \| ([\w/]+) \| ([\w.`]+) \| [^|]+ \| [^|]+ \|", section, re.M))
 
 
 def unexplained(rows, known):

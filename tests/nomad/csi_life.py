@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole life of volumes of csi-driver-host-path, as a table of steps that runs alone, on a node of real servers, and on their own client.
+"""The whole life of volumes of a CSI driver, as a table of steps that runs alone, on a node of real servers, and on their own client.
 
-    place = csi_life.Place(csi_life.Alone(node), "n1", csi_nodes.Ours(node))
+    place = csi_life.Place(csi_life.Alone(node), "n1", csi_nodes.Ours(node), hostpath_driver.HostPath())
     place.live()
     place.log.steps()
 
-The environment names the programs: CSI_HOSTPATH, and CSI_HOSTPATH_OLD, the version that is upgraded."""
+A driver is an object such as hostpath_driver.HostPath, whose members are described there."""
 import json
 import os
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 from lib import api, case
@@ -21,7 +22,6 @@ MIB = 1 << 20
 MODE = "multi-node-multi-writer"
 FILES = {"AccessMode": MODE, "AttachmentMode": "file-system"}
 DEVICE = {"AccessMode": "single-node-writer", "AttachmentMode": "block-device"}
-SECRETS = {"user": "joe", "key": "s3cr3t"}
 AGAIN = {"Attempts": 100, "Interval": 3600 * S, "Delay": S // 10, "Mode": "fail"}
 
 
@@ -55,25 +55,17 @@ class Cluster:
             return e.read().decode()
 
 
-def driver(version="CSI_HOSTPATH"):
-    """Returns the path of the driver's program."""
-    path = os.environ.get(version)
-    if not path:
-        case.skip(version + "=path/to/hostpathplugin is not set")
-    return os.path.abspath(path)
-
-
 class Place:
-    """One node on which volumes are used, with a driver of its own. what: Alone or Cluster. agent: of csi_nodes. options: of the driver."""
+    """One node on which volumes are used, with a plugin of its own. what: Alone or Cluster. agent: of csi_nodes. driver: of the plugin."""
 
-    def __init__(self, what, name, agent, options=()):
-        self.what, self.name, self.agent, self.options = what, name, agent, list(options)
+    def __init__(self, what, name, agent, driver):
+        self.what, self.name, self.agent, self.driver = what, name, agent, driver
         self.top = case.directory()
         os.chmod(self.top, 0o777)
         os.makedirs(self.top + "/state")
         os.chmod(self.top + "/state", 0o777)
-        self.plugin = "hp-" + name
-        self.log = csi_calls.Log(self.top + "/log", {"-" + name: "-NODE", '"%s"' % name: "NODE"})
+        self.plugin = "%s-%s" % (driver.prefix, name)
+        self.log = csi_calls.Log(self.top + "/log", {"-" + name: "-NODE", '"%s"' % name: "NODE"}, driver.calls)
         os.chmod(self.top + "/log", 0o666)
         self.specs = {}  # the volumes, as they were created
         self.told = {}  # what each step found, to be compared
@@ -134,12 +126,12 @@ class Place:
 
     # --- plugins and volumes ---
 
-    def start_plugin(self, version="CSI_HOSTPATH"):
-        """Registers the driver as a job, or its new version. The directories that it makes must be writable for all, because tasks are not root."""
-        command = "umask 0; exec %s -endpoint $CSI_ENDPOINT -statedir %s/state -nodeid %s -capacity slow=100Mi -v=5 %s 2>>%s" % (
-            driver(version), self.top, self.name, " ".join(self.options), self.log.path)
+    def start_plugin(self, version=-1):
+        """Registers the driver as a job, or its new version: one of driver.versions()."""
+        script = self.driver.script(self.driver.versions()[version], self.name, self.top + "/state", self.log.path)
         before = [a["ID"] for a in self.allocs_of_all("plugin")]
-        self.run(api.job(self.id("plugin"), "/bin/sh", ["-c", command], Env={"BEFORE": str(before)}, group={"RestartPolicy": AGAIN}, CSIPluginConfig=self.agent.plugin(self.plugin)))
+        self.run(api.job(self.id("plugin"), "/bin/sh", ["-c", script], Env={"BEFORE": str(before)}, group={"RestartPolicy": AGAIN},
+                         CSIPluginConfig=self.agent.plugin(self.plugin)))
         case.until(lambda: self.running("plugin") not in before, 60, "the driver to run")
         case.until(self.healthy, 90, "the driver to be healthy")
 
@@ -160,12 +152,14 @@ class Place:
     def make(self, name, capability=FILES, size=4 * MIB, **more):
         """Creates a volume. Returns what was answered."""
         self.specs[name] = {"ID": self.id(name), "Name": self.id(name), "PluginID": self.plugin, "RequestedCapacityMin": size,
-                            "Secrets": SECRETS, "RequestedCapabilities": [capability], **more}
+                            "Secrets": self.driver.secrets, "RequestedCapabilities": [capability], **self.driver.volume, **more}
         return self.do("/v1/volume/csi/%s/create" % self.id(name), {"Volumes": [self.specs[name]]})["Volumes"][0]
 
     def expand(self, name, size):
-        return self.make(name, **{**{"capability": self.specs[name]["RequestedCapabilities"][0]}, **{
-            k: v for k, v in self.specs[name].items() if k in ("Parameters", "MountOptions", "RequestedCapacityMax")}, "size": size})
+        """Requests a larger volume. Servers of 1.6 keep the request's context instead of the volume's, so that the request must have it."""
+        spec = self.specs[name]
+        kept = {k: spec[k] for k in ("Parameters", "MountOptions", "RequestedCapacityMax") if k in spec}
+        return self.make(name, spec["RequestedCapabilities"][0], size, Context=self.volume(name)["Context"], **kept)
 
     def volume(self, name):
         return self.ask("/v1/volume/csi/" + self.id(name))
@@ -199,7 +193,7 @@ class Place:
     def live(self, may_fail=(), without=()):
         """Takes the steps, without these. may_fail: steps that this place may not be able to take; what they say is their outcome."""
         for name, step in STEPS:
-            if name in without:
+            if name in without or name in self.driver.lacks:
                 continue
             self.log.mark(name)
             began = time.monotonic()
@@ -214,10 +208,9 @@ class Place:
 
 
 def create(p):
-    made = p.make("data", Parameters={"kind": "slow", "colour": "blue"}, MountOptions={"FSType": "ext4", "MountFlags": ["noatime"]},
-                  RequestedCapacityMax=64 * MIB)
+    made = p.make("data", RequestedCapacityMax=64 * MIB, **p.driver.first_volume)
     shown = [t["Segments"] for t in p.volume("data")["Topologies"] or () if t]  # servers before 2.1 add an empty one
-    return made["Capacity"], made["Context"], shown == [{"topology.hostpath.csi/node": p.name}]
+    return made["Capacity"], made["Context"], shown == p.driver.topologies(p.name)
 
 
 def register(p):
@@ -243,7 +236,7 @@ def read(p):
 
 def options(p):
     """A second writer, with mount options of its own."""
-    alloc = p.use("other", "data", WRITE, options={"FSType": "ext4", "MountFlags": ["nodev", "noexec"]})
+    alloc = p.use("other", "data", WRITE, options=p.driver.options)
     return p.said(alloc).split()
 
 
@@ -304,11 +297,14 @@ def expand_unused(p):
 
 
 def snapshots(p):
-    taken, = p.do("/v1/volumes/snapshot", {"Snapshots": [{"SourceVolumeID": p.id("data"), "Name": p.id("then"), "Secrets": SECRETS,
-                                                          "Parameters": {"depth": "full"}}]})["Snapshots"]
-    kept = p.ask("/v1/volumes/snapshot?plugin_id=" + p.plugin)["Snapshots"]
+    taken, = p.do("/v1/volumes/snapshot", {"Snapshots": [{"SourceVolumeID": p.id("data"), "Name": p.id("then"), "Secrets": p.driver.secrets,
+                                                          "Parameters": p.driver.snapshot}]})["Snapshots"]
     p.snapshot = taken["ID"]
-    return [k["ID"] == taken["ID"] for k in kept], taken["ExternalSourceVolumeID"] == p.volume("data")["ExternalID"]
+    return taken["ExternalSourceVolumeID"] == p.volume("data")["ExternalID"]
+
+
+def list_snapshots(p):
+    return [k["ID"] == p.snapshot for k in p.ask("/v1/volumes/snapshot?plugin_id=" + p.plugin)["Snapshots"] or []]
 
 
 def contents(p, name):
@@ -331,8 +327,7 @@ def clone(p):
 
 
 def delete_snapshot(p):
-    p.do("/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s" % (p.plugin, p.snapshot), method="DELETE")
-    return p.ask("/v1/volumes/snapshot?plugin_id=" + p.plugin)["Snapshots"] or []
+    p.do("/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s" % (p.plugin, urllib.parse.quote(p.snapshot)), method="DELETE")
 
 
 def listing(p):
@@ -359,41 +354,47 @@ def stop_block(p):
 
 
 def delete(p):
-    for name in ("data", "old", "copy", "disk"):
+    for name in p.specs:
         p.do("/v1/volume/csi/%s/delete" % p.id(name), method="DELETE")
+
+
+def list_all(p):
     return p.ask("/v1/volumes/external?plugin_id=" + p.plugin)["Volumes"] or []
 
 
 def end(p):
     p.stop("plugin")
     case.until(lambda: not p.found(), 90, "the plugin to be unknown")
-    case.equal([f for f in os.listdir(p.top + "/state") if f != "state.json"], [], "what the driver stores")
+    case.equal(p.driver.left(p), [], "what the driver stores")
 
 
 STEPS = [
-    ("start", lambda p: p.start_plugin("CSI_HOSTPATH_OLD" if os.environ.get("CSI_HOSTPATH_OLD") else "CSI_HOSTPATH")),
+    ("start", lambda p: p.start_plugin(0)),
     ("create", create),
     ("register", register),
     ("write", write),
     ("read", read),
     ("options", options),
     ("stop second users", stop_second),
-    ("expand in use", expand_in_use),
     ("restart agent", restart),
     ("upgrade driver", upgrade),
+    ("expand in use", expand_in_use),
     ("replace user", replace),
     ("drain", drain),
     ("stop", stop),
     ("expand unused", expand_unused),
     ("snapshot", snapshots),
+    ("list snapshots", list_snapshots),
     ("from snapshot", from_snapshot),
     ("clone", clone),
     ("delete snapshot", delete_snapshot),
+    ("list snapshots", list_snapshots),
     ("list", listing),
     ("block", block),
     ("expand block", expand_block),
     ("stop block", stop_block),
     ("delete", delete),
+    ("list all", list_all),
     ("end", end),
 ]
 

@@ -14,21 +14,13 @@ import socket
 import subprocess
 
 from lib import api, case
+from network_volumes import AGAIN, CAPABILITY, processes
 
 NAMES = ("CSI_S3", "GEESEFS", "S3_SERVER")
 KEY, SECRET = "AKIDEXAMPLEOFTESTS", "wJalrXUtnFEMIK7MDENGbPxRfiCYzEXAMPLE"
+PLUGIN, SECRETS = "s3", (KEY, SECRET)
+MOUNTS_END = True  # with the driver
 OPTIONS = "--no-systemd --memory-limit 200 --dir-mode 0777 --file-mode 0666 --stat-cache-ttl 1s"
-CAPABILITY = {"AccessMode": "multi-node-multi-writer", "AttachmentMode": "file-system"}
-# Writes a file with the alloc's id, synchronously, and then says which files there are, whenever that changes.
-WRITES = """echo data of $NOMAD_ALLOC_ID | dd of=/d/$NOMAD_ALLOC_ID conv=fsync status=none || exit 1
-while :; do
-  now=$(cat /d/* 2>&1); [ "$now" = "$was" ] || echo "$now"; was=$now; sleep 0.2
-done"""
-READS = """if echo x 2>/dev/null > /d/x; then echo wrote; else echo read-only; fi
-while :; do
-  now=$(cat /d/* 2>&1); [ "$now" = "$was" ] || echo "$now"; was=$now; sleep 0.2
-done"""
-AGAIN = {"Attempts": 100, "Interval": 3600 * 10**9, "Delay": 10**8, "Mode": "fail"}
 
 
 def need():
@@ -82,58 +74,25 @@ class Storage:
             "Secrets": self.secrets(secret), "Parameters": {"mounter": "geesefs", "options": OPTIONS},
             "MountOptions": {"MountFlags": ["noatime", "sync"]}, **more}]}
 
+    def plugin(self, log, version="1", job="plugin", base="", **more):
+        """Returns a job of the driver, which logs its calls in this file. Its node id is the node's name. base: where it mounts volumes, if the
+        client does not know."""
+        script = 'exec "$0" --endpoint "$CSI_ENDPOINT" --nodeid "$NODE_ID" -v 5 2>>"$LOG.$NODE_ID"'
+        return api.job(job, "/bin/sh", ["-c", script, os.environ["CSI_S3"]], Env={
+            "PATH": os.path.dirname(os.environ["GEESEFS"]) + ":/usr/sbin:/usr/bin:/sbin:/bin", "LOG": log, "VERSION": version,
+            "NODE_ID": "${node.unique.name}"}, Resources={"CPU": 100, "MemoryMB": 600},
+            CSIPluginConfig={"ID": "s3", "Type": "monolith", "MountDir": "/csi", "StagePublishBaseDir": base}, group={"RestartPolicy": AGAIN, **more})
+
+    def drivers(self):
+        """Returns the pids of the driver."""
+        return processes(os.path.basename(os.environ["CSI_S3"]))
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.stop()
         shutil.rmtree(self.dir, ignore_errors=True)
-
-
-def plugin(log, version="1", job="plugin", base="", **more):
-    """Returns a job of the driver, which logs its calls in this file. Its node id is the node's name. base: where it mounts volumes, if the
-    client does not know."""
-    script = 'exec "$0" --endpoint "$CSI_ENDPOINT" --nodeid "$NODE_ID" -v 5 2>>"$LOG.$NODE_ID"'
-    return api.job(job, "/bin/sh", ["-c", script, os.environ["CSI_S3"]], Env={
-        "PATH": os.path.dirname(os.environ["GEESEFS"]) + ":/usr/sbin:/usr/bin:/sbin:/bin", "LOG": log, "VERSION": version,
-        "NODE_ID": "${node.unique.name}"}, Resources={"CPU": 100, "MemoryMB": 600},
-        CSIPluginConfig={"ID": "s3", "Type": "monolith", "MountDir": "/csi", "StagePublishBaseDir": base}, group={"RestartPolicy": AGAIN, **more})
-
-
-def user(name, volume, script, driver="exec", count=1, readonly=False, options=None, group=None, **more):
-    """Returns a job whose tasks have the volume at /d. options: mount options of the request."""
-    claim = {"Name": "v", "Type": "csi", "Source": volume, "ReadOnly": readonly, "MountOptions": options, **CAPABILITY}
-    return api.job(name, "/bin/sh", ["-c", script], driver=driver, count=count,
-                   VolumeMounts=[{"Volume": "v", "Destination": "/d", "ReadOnly": readonly}],
-                   group={"RestartPolicy": AGAIN, "Volumes": {"v": claim}, **(group or {})}, **more)
-
-
-# --- what is seen ---
-
-def fuse_mounts():
-    """Returns the mount points of the driver's file systems."""
-    with open("/proc/self/mountinfo", encoding="utf-8") as f:
-        return [line.split(" ")[4] for line in f if " - fuse" in line]
-
-
-def left(data):
-    """Returns files, sockets and directories of volumes and plugins below an agent's data directory; it keeps a directory for each type."""
-    top = data + "/csi"
-    kept = [os.path.join(top, name) for name in ("node", "controller", "monolith", "sock", "sock/.trash")]
-    return [p for at, dirs, files in os.walk(top) for p in (os.path.join(at, f) for f in dirs + files) if p not in kept]
-
-
-def processes(name):
-    """Returns the pids of the processes of this program."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/cmdline" % pid, "rb") as f:
-                if os.path.basename(f.read().split(b"\0")[0]) == name.encode():
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
 
 
 def calls(log, node):
