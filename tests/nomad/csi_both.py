@@ -4,6 +4,7 @@ it sees there.
 
     csi_both.both(hostpath_driver.HostPath())
 """
+import contextlib
 import os
 import shutil
 
@@ -15,13 +16,19 @@ import csi_nodes
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "differences.md")
 
 
-def alone(driver, without=()):
-    """Lives the whole life, without these steps, on an agent without servers. Returns the place."""
+@contextlib.contextmanager
+def single(driver):
+    """An agent without servers. Yields the agent and its place, and checks that no volume is left."""
     with api.Node(args=agent.config_args('name = "n1"\n')) as node:
-        place = csi_life.Place(csi_life.Alone(node), "n1", csi_nodes.Ours(node), driver)
-        place.live(without=without)
+        yield node, csi_life.Place(csi_life.Alone(node), "n1", csi_nodes.Ours(node), driver)
         case.until(lambda: node.ask("/v1/agent/leaks") == [], 20, "no leaks")
     shutil.rmtree("/run/mount", ignore_errors=True)  # mount(8), which drivers call, writes its notes there
+
+
+def alone(driver, without=()):
+    """Lives the whole life, without these steps, on an agent without servers. Returns the place."""
+    with single(driver) as (_, place):
+        place.live(without=without)
     return place
 
 

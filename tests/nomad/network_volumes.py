@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that use volumes which several nodes may write, and what is left of such volumes on a machine: for tests of CSI drivers of network storage
-whose mounts are FUSE processes (s3_driver.py)."""
+whose mounts are FUSE processes (s3_driver.py, nfs_driver.py)."""
 import os
 
 from lib import api

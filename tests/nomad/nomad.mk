@@ -19,11 +19,14 @@ check-csi: all ## test CSI_HOSTPATH=path/to/hostpathplugin alone and with NOMAD=
 	for script in check_csi check_csi_moves; do \
 		python3 -B tests/nomad/isolated.py tests/nomad/$$script.py "$(NOMAD)" || failed=1; \
 	done; exit $$failed
-check-csi-network: all ## test a CSI driver of S3 storage, CSI_S3=path GEESEFS=path S3_SERVER='command' (needs root), also with NOMAD=path
+check-csi-network: all ## test CSI drivers, CSI_S3=path GEESEFS=path S3_SERVER='command' and CSI_NFS=path NFS_MOUNT=path, also with NOMAD=path
 	@failed=0; export DROVER_BUILD=$(BUILD) CSI_S3='$(CSI_S3)' GEESEFS='$(GEESEFS)' S3_SERVER='$(value S3_SERVER)'; \
+	export CSI_NFS='$(CSI_NFS)' CSI_NFS_OLD='$(CSI_NFS_OLD)' NFS_MOUNT='$(NFS_MOUNT)'; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_csi_network.py || failed=1; \
 	if [ -n "$(NOMAD)" ]; then \
-		python3 -B tests/nomad/isolated.py tests/nomad/check_csi_network_cluster.py "$(NOMAD)" || failed=1; \
+		[ -z "$$CSI_S3" ] || python3 -B tests/nomad/isolated.py tests/nomad/check_csi_network_cluster.py "$(NOMAD)" || failed=1; \
+		python3 -B tests/nomad/isolated.py tests/nomad/check_csi_nfs.py "$(NOMAD)" || failed=1; \
+		CSI_S3= python3 -B tests/nomad/isolated.py tests/nomad/check_csi_network_cluster.py "$(NOMAD)" || failed=1; \
 	fi; exit $$failed
 bench-nomad: $(BINARIES) $(BENCH_PROGRAMS) ## compare with the client of NOMAD=path/to/nomad (needs root)
 	@DROVER_BUILD=$(BUILD) python3 -B tests/nomad/isolated.py tests/nomad/bench_nomad.py "$(NOMAD)"
