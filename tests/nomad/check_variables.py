@@ -5,6 +5,7 @@ same statuses and answers, except for the differences that are listed here and i
 agents' sockets. For `make check-nomad NOMAD=path`.
 
     tests/nomad/isolated.py tests/nomad/check_variables.py PATH [test_…]…"""
+import contextlib
 import http.client
 import json
 import os
@@ -15,7 +16,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import api, case  # noqa: E402
 from lib.cluster import node_of  # noqa: E402
-from real import BINARY, Server, older_than  # noqa: E402
+from real import BINARY, Server, older_than, tcp_door  # noqa: E402
 
 LOCKS = not older_than(1, 7)
 V = {"Items": {"k": "v"}}
@@ -133,11 +134,13 @@ def clear():
     door.request("DELETE", "first")
 
 
-def compare(cases, one, other):
-    """Returns what differs."""
+def compare(cases, servers, other):
+    """Returns what differs. Servers of 1.6 call a request that they refuse a failure of their own, and ignore a page size that is no number."""
     found = []
     for method, path, body in cases:
-        a, b = one.answer(method, path, body), other.answer(method, path, body)
+        a, b = servers.answer(method, path, body), other.answer(method, path, body)
+        if not LOCKS and (a[0], b[0]) == (500, 400):
+            continue
         if a != b:
             found.append("%s %s %s:\n  %s\n  %s" % (method, path[:90], str(body)[:90], str(a)[:300], str(b)[:300]))
     return found
@@ -149,7 +152,7 @@ def test_an_agent_alone_answers_as_the_servers():
         servers, alone = of_server(), of_node(node)
         for door in (servers, alone):
             case.equal(door.request("PUT", "/v1/namespace", {"Name": "dev"})[0], 200)
-        cases = CASES + (LOCK_CASES if LOCKS else [])
+        cases = CASES + LOCK_CASES if LOCKS else [c for c in CASES if "per_page=x" not in c[1]]
         found = compare(cases, servers, alone)
         print("    %d of %d answers are the same" % (len(cases) - len(found), len(cases)))
         case.equal(found, [], "answers that differ:\n" + "\n".join(found))
@@ -173,8 +176,9 @@ def test_an_agent_with_servers_answers_as_they_do():
         case.equal(found, [], "answers that differ:\n" + "\n".join(found))
 
 
-def run(program, address, *words, code=0):
-    done = subprocess.run([program, "var", *words], env={"PATH": os.environ["PATH"], "NOMAD_ADDR": address}, stdin=subprocess.DEVNULL,
+def run(program, addresses, *words, code=0):
+    """Runs a command with the address that is its own. Returns what it prints."""
+    done = subprocess.run([program, "var", *words], env={"PATH": os.environ["PATH"], "NOMAD_ADDR": addresses[program]}, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=2 * case.LEAST_S, check=False)
     case.equal(done.returncode, code, "%s var %s: %s%s" % (program, " ".join(words), done.stdout, done.stderr))
     return done.stdout
@@ -183,28 +187,30 @@ def run(program, address, *words, code=0):
 def test_both_commands_work_at_both():
     clear()
     drover = os.path.join(os.environ["DROVER_BUILD"], "drover")
-    with api.Node() as alone, node_of(server) as node:
+    with api.Node() as alone, node_of(server) as node, contextlib.ExitStack() as doors:
         server.wait_ready()
         for agent in (alone, node):
-            address, seen = "unix://" + agent.socket_path, []
+            socket, seen = "unix://" + agent.socket_path, []
+            # The command of 1.6 knows no sockets.
+            addresses = {drover: socket, BINARY: socket if LOCKS else doors.enter_context(tcp_door(agent))}
             for program in (BINARY, drover):
-                run(program, address, "put", "-force", "app/db", "user=me", "password=p w")
-                found = json.loads(run(program, address, "get", "app/db"))
-                seen.append((plain(found), run(program, address, "get", "-item=password", "app/db"), plain(json.loads(run(program, address, "list"))),
-                             run(program, address, "list", "-out=terse", "app/").split()))
-                run(program, address, "put", "app/db", "user=other", code=1)
-                run(program, address, "put", "-check-index=%d" % found["ModifyIndex"], "app/db", "user=other")
-                text = case.write(alone.base + "/v.hcl", run(program, address, "get", "-out=hcl", "app/db"))
+                run(program, addresses, "put", "-force", "app/db", "user=me", "password=p w")
+                found = json.loads(run(program, addresses, "get", "app/db"))
+                seen.append((plain(found), run(program, addresses, "get", "-item=password", "app/db"),
+                             plain(json.loads(run(program, addresses, "list"))), run(program, addresses, "list", "-out=terse", "app/").split()))
+                run(program, addresses, "put", "app/db", "user=other", code=1)
+                run(program, addresses, "put", "-check-index=%d" % found["ModifyIndex"], "app/db", "user=other")
+                text = case.write(alone.base + "/v.hcl", run(program, addresses, "get", "-out=hcl", "app/db"))
                 for reader in (BINARY, drover):
-                    run(reader, address, "put", "-force", "copy", "@" + text)
-                    case.equal(json.loads(run(reader, address, "get", "copy"))["Items"], {"user": "other"})
+                    run(reader, addresses, "put", "-force", "copy", "@" + text)
+                    case.equal(json.loads(run(reader, addresses, "get", "copy"))["Items"], {"user": "other"})
                 if LOCKS:
-                    case.equal(run(program, address, "lock", "the/lock", "echo held"), "held\n")
-                run(program, address, "purge", "-check-index=1", "app/db", code=1)
+                    case.equal(run(program, addresses, "lock", "the/lock", "echo held"), "held\n")
+                run(program, addresses, "purge", "-check-index=1", "app/db", code=1)
                 for path in ("app/db", "copy", "the/lock"):
-                    run(program, address, "purge", path)
-                run(program, address, "get", "app/db", code=1)
-                case.equal(json.loads(run(program, address, "list")), [])
+                    run(program, addresses, "purge", path)
+                run(program, addresses, "get", "app/db", code=1)
+                case.equal(json.loads(run(program, addresses, "list")), [])
             case.equal(seen[0], seen[1], "what the commands print")
 
 
