@@ -21,6 +21,8 @@ static const struct field namespace_fields[] = {
 	F_STRING(quota, "Quota"),
 	F_STRING_MAP(meta, "Meta"),
 	F_POINTER(capabilities, "Capabilities", namespace_capabilities),
+	F_STRING_MAP(required_claims, "RequiredExtraClaims"),
+	F_STRING_MAP(optional_claims, "OptionalExtraClaims"),
 	F_JSON(node_pools, "NodePoolConfiguration"),
 	F_JSON(vault, "VaultConfiguration"),
 	F_JSON(consul, "ConsulConfiguration"),

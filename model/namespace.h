@@ -16,6 +16,8 @@ struct namespace
 	char *name, *description;
 	struct string_map meta;
 	struct namespace_capabilities *capabilities; /* NULL: all are permitted */
+	/* Claims of tokens of its tasks: of all, and of those whose identity lists them. */
+	struct string_map required_claims, optional_claims;
 	/* The embedded server has none of these: local_api_namespaces.c refuses them. */
 	char *quota;
 	json_t *node_pools, *vault, *consul;

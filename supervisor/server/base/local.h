@@ -19,6 +19,7 @@
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/source/source.h"
 
+struct namespace;
 struct sd_event_source;
 
 struct local {
@@ -33,6 +34,8 @@ struct local {
 	/* sign/ */
 	struct local_keys *keys;
 	struct local_signings *signings;
+	/* Finds a namespace, or NULL; job/local_namespaces.c, which sign/ cannot name, sets it. */
+	const struct namespace *(*namespace_find)(const struct local *l, const char *name);
 	/* acl/ */
 	struct local_acl *acl;
 	struct local_identities *identities;

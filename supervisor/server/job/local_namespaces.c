@@ -90,10 +90,19 @@ insert_named(struct local *l, const char *name, const char *description)
 	return insert_namespace(l, &ns);
 }
 
+static const struct namespace *
+find_for_tokens(const struct local *l, const char *name)
+{
+	const struct local_namespace *n = local_namespace_find(l, name);
+
+	return n ? &n->ns : NULL;
+}
+
 void
 local_namespaces_init(struct local *l)
 {
 	l->namespaces = mem_new(struct local_namespaces);
+	l->namespace_find = find_for_tokens;
 	(void)insert_named(l, LOCAL_NAMESPACE_DEFAULT, "Default shared namespace");
 }
 

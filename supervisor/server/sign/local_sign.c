@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
+#include "supervisor/server/sign/local_claims.h"
 #include "supervisor/server/sign/local_keys.h"
 
 #define REGION           "global"
@@ -48,7 +49,7 @@ set_audience(json_t *claims, const struct workload_identity *w)
 }
 
 static json_t *
-new_claims(const struct alloc *a, const struct job *job, const char *task,
+new_claims(struct local *l, const struct alloc *a, const struct job *job, const char *task,
     const struct workload_identity *w, int64_t now_s)
 {
 	const char *job_id = *str(job->parent_id) ? job->parent_id : job->id;
@@ -65,6 +66,7 @@ new_claims(const struct alloc *a, const struct job *job, const char *task,
 	    task, "sub", subject, "jti", jti, "nbf", (json_int_t)now_s, "iat", (json_int_t)now_s);
 	if (!claims)
 		mem_exhausted();
+	local_claims_add_extra(l, claims, a, job, task, w);
 	return claims;
 }
 
@@ -79,7 +81,8 @@ local_sign_defaults(
 
 		if (!task->identity || (!task->identity->env && !task->identity->file))
 			continue;
-		claims = new_claims(a, job, task->name, task->identity, clock_real_ns() / NS_PER_S);
+		claims =
+		    new_claims(l, a, job, task->name, task->identity, clock_real_ns() / NS_PER_S);
 		(void)json_object_set_new(claims, "aud", json_string(DEFAULT_AUDIENCE));
 		token = local_keys_sign(l, SIGN_EDDSA, claims);
 		json_decref(claims);
@@ -109,7 +112,7 @@ sign_one(
 	if (!w)
 		return err_say(
 		    e, -EKEYREJECTED, "task \"%s\" has no identity \"%s\"", t->task, t->name);
-	claims = new_claims(&sa->a, &sa->job->job, t->task, w, now_s);
+	claims = new_claims(l, &sa->a, &sa->job->job, t->task, w, now_s);
 	set_audience(claims, w);
 	if (w->ttl > 0) {
 		t->expires_ns = now_s * NS_PER_S + w->ttl;

@@ -107,6 +107,22 @@ def test_tokens_are_variables_and_files():
     node.purge("named")
 
 
+def test_extra_claims_of_the_namespace():
+    required = {"where": "${node.datacenter}/${job.id}", "who": "${task.name} of ${group.name}, ${job.meta.team} ${job.meta.none} ${x $"}
+    node.do("PUT", "/v1/namespace", {"Name": "claims", "RequiredExtraClaims": required, "OptionalExtraClaims": {"tier": "gold", "other": "unused"}})
+    case.equal(node.ask("/v1/namespace/claims")["RequiredExtraClaims"], required)
+    made = job("extra", "printenv NOMAD_TOKEN NOMAD_TOKEN_a; sleep 1000", Identity={"Env": True},
+               Identities=[{"Name": "a", "Env": True, "ExtraClaims": ["tier", "none"]}])
+    made["Job"].update(Namespace="claims", Meta={"team": "blue"})
+    node.register(made)
+    alloc = case.until(lambda: [a for a in node.ask("/v1/allocations", namespace="claims") if a["ClientStatus"] == "running"], 60, "the allocation")[0]
+    case.until(lambda: len(said(alloc)) == 2, 60, "the tokens")
+    common = {"where": "dc1/extra", "who": "t of g, blue ${job.meta.none} ${x $"}
+    case.equal([parts(token)[1]["extra_claims"] for token in said(alloc)], [common, {**common, "tier": "gold"}])
+    node.do("DELETE", "/v1/job/extra?purge=true&namespace=claims")
+    case.until(lambda: node.ask("/v1/allocations", namespace="claims") == [], 60, "the allocation to be removed")
+
+
 def test_children_have_the_claims_of_their_parent():
     made = job("parent", "printenv NOMAD_TOKEN_x", Identities=[{"Name": "x", "Env": True}])
     made["Job"].update(Type="batch", ParameterizedJob={})
