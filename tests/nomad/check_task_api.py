@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a task gets at its socket `api.sock`, on a node of drover and on one of the servers' own client: the same requests get the same statuses, and
+errors the same texts, except for the differences that are listed here. For `make check-nomad NOMAD=path`.
+
+    tests/nomad/isolated.py tests/nomad/check_task_api.py PATH [test_…]…"""
+import json
+import os
+import sys
+import uuid
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+from lib import case, task_api  # noqa: E402
+from lib.cluster import node_of  # noqa: E402
+from client import Original  # noqa: E402
+from real import Server, older_than  # noqa: E402
+
+ACL = "acl {\n  enabled = true\n}\n"
+UNKNOWN = str(uuid.uuid4())
+# Paths; @job, @alloc and @node stand for those of the task.
+PATHS = [
+    "/v1/var/nomad/jobs/@job", "/v1/var/nomad/jobs/@job/g/t", "/v1/var/nomad/jobs/@job/none", "/v1/var/nomad/jobs/other", "/v1/var/app", "/v1/vars", "/v1/vars?prefix=nomad",
+    "/v1/services", "/v1/service/none", "/v1/jobs", "/v1/job/@job", "/v1/job/none", "/v1/job/@job/allocations", "/v1/allocations", "/v1/allocation/@alloc",
+    "/v1/nodes", "/v1/node/@node", "/v1/namespaces", "/v1/namespace/default", "/v1/status/leader", "/v1/status/peers", "/v1/regions", "/v1/agent/self",
+    "/v1/agent/health", "/v1/agent/members", "/v1/agent/servers", "/v1/client/stats", "/v1/client/allocation/@alloc/stats", "/v1/client/allocation/@alloc/checks",
+    "/v1/client/fs/ls/@alloc?path=/", "/v1/client/fs/stat/@alloc?path=/", "/v1/event/stream?topic=Job", "/v1/event/stream?topic=Node", "/v1/evaluations",
+    "/v1/deployments", "/v1/volumes?type=csi", "/v1/plugins?type=csi", "/v1/operator/scheduler/configuration", "/v1/acl/policies", "/v1/acl/tokens",
+    "/v1/acl/token/self", "/v1/search", "/.well-known/jwks.json", "/.well-known/openid-configuration", "/v1/none", "/none"]
+TOKENS = ("none", "empty", "unknown", "garbage", "dotted", "own", "boss")
+# Paths where drover differs, and how.
+DIFFER = {
+    "/v1/none": "501 with a sentence instead of 404", "/none": "the same",
+    "/v1/allocation/@alloc": "without the permission 404 instead of 500",
+    "/v1/event/stream?topic=Job": "without the permission 403 instead of 200 with an error in the stream", "/v1/event/stream?topic=Node": "the same",
+    "/v1/acl/token/self": "the servers' own answer for an identity, and without ACLs",
+}
+if older_than(1, 7):
+    DIFFER.update({"/.well-known/jwks.json": "the servers have no such method, and the client no such path", "/.well-known/openid-configuration": "the same",
+                   "/v1/acl/policies": "the error of the servers without a prefix"})
+
+
+class Task:
+    """A task on one of the nodes, and its socket."""
+
+    def __init__(self, server, name, job, data):
+        made = task_api.job(job, "printenv NOMAD_TOKEN > $NOMAD_ALLOC_DIR/data/token; exec sleep 1000")
+        made["Job"]["Constraints"] = [{"LTarget": "${node.unique.name}", "RTarget": name, "Operand": "="}]
+        server.run(made)
+        alloc = server.wait(job, ["running"])[0]
+        self.names = {"job": job, "alloc": alloc["ID"], "node": alloc["NodeID"]}
+        path = "%s/alloc/%s" % (data, alloc["ID"])
+
+        def token():
+            if not os.path.exists(path + "/alloc/data/token"):
+                return None
+            with open(path + "/alloc/data/token", encoding="ascii") as f:
+                return f.read().strip()
+        self.token = case.until(token, case.LEAST_S, "the token of " + job)
+        self.door = task_api.Door.__new__(task_api.Door)
+        self.door.path = path + "/t/secrets"
+
+    def answer(self, token, path):
+        """Returns the status, and the text of an error or the kind of the answer."""
+        for name, value in self.names.items():
+            path = path.replace("@" + name, value)
+        c = self.door.open()
+        try:
+            c.request("GET", path, headers={} if token is None else {"X-Nomad-Token": token})
+            answer = c.getresponse()
+            text = "" if "/event/" in path and answer.status == 200 else answer.read().decode()
+        finally:
+            c.close()
+        for name, value in self.names.items():
+            text = text.replace(value, "@" + name)
+        if answer.status >= 400 or not text:
+            return answer.status, text
+        try:
+            return answer.status, kind(json.loads(text))
+        except ValueError:
+            return answer.status, text
+
+
+def kind(value):
+    """Lists and objects are compared by their type; those of variables as they are."""
+    if isinstance(value, dict) and "Items" in value:
+        return value["Items"]
+    return type(value).__name__
+
+
+def compare(server, one, other, boss):
+    tokens = {"none": None, "empty": "", "unknown": UNKNOWN, "garbage": "garbage", "dotted": "a.b.c", "boss": boss}
+    found, same = [], 0
+    for name in TOKENS:
+        if name == "boss" and not boss:
+            continue
+        for path in PATHS:
+            a, b = [t.answer(t.token if name == "own" else tokens[name], path) for t in (one, other)]
+            if b[0] == 429:  # drover limits requests without a valid token
+                b = case.until(lambda: (lambda found: found[0] != 429 and found)(other.answer(tokens[name], path)), case.LEAST_S, "an answer other than 429")
+            if a == b:
+                same += 1
+            elif path not in DIFFER or b[0] == 200:
+                found.append("%s %s:\n  %s\n  %s" % (name, path, str(a)[:300], str(b)[:300]))
+    print("    %d of %d answers are the same" % (same, same + len(found)))
+    case.equal(found, [], "answers that differ, the original client's first:\n" + "\n".join(found))
+
+
+def put_variables(server, *jobs):
+    for job in jobs:
+        for path in ("nomad/jobs/" + job, "nomad/jobs/%s/g/t" % job):
+            server.do("/v1/var/" + path, {"Path": path, "Items": {"k": "v"}})
+    for path in ("nomad/jobs/other", "app"):
+        server.do("/v1/var/" + path, {"Path": path, "Items": {"k": "v"}})
+
+
+def tasks(server, original, node):
+    return Task(server, "original", "theirs", original.dir + "/data"), Task(server, "n1", "ours", node.data)
+
+
+def wait_nodes(server):
+    case.until(lambda: len([n for n in server.ask("/v1/nodes") if n["Status"] == "ready"]) == 2, 60, "two nodes")
+
+
+def test_a_cluster_with_acls():
+    with Server(more=ACL) as server:
+        server.token = server.do("/v1/acl/bootstrap")["SecretID"]
+        with Original(server, client="}\n" + ACL.rstrip("}\n")) as original, node_of(server, more=ACL) as node:
+            wait_nodes(server)
+            one, other = tasks(server, original, node)
+            put_variables(server, "theirs", "ours")
+            compare(server, one, other, server.token)
+            server.do("/v1/acl/policy/reads", {"Name": "reads", "Rules": 'namespace "default" { policy = "read" }\nnode { policy = "read" }',
+                                               "JobACL": {"Namespace": "default", "JobID": "theirs"}})
+            server.do("/v1/acl/policy/reads2", {"Name": "reads2", "Rules": 'namespace "default" { policy = "read" }\nnode { policy = "read" }',
+                                                "JobACL": {"Namespace": "default", "JobID": "ours"}})
+            for task in (one, other):
+                case.until(lambda task=task: task.answer(task.token, "/v1/client/stats")[0] == 200, 120, "the new policy")
+            compare(server, one, other, server.token)
+            for job in ("theirs", "ours"):
+                server.purge(job)
+
+
+def test_a_cluster_without_acls():
+    with Server() as server, Original(server) as original, node_of(server) as node:
+        wait_nodes(server)
+        one, other = tasks(server, original, node)
+        put_variables(server, "theirs", "ours")
+        compare(server, one, other, None)
+        for job in ("theirs", "ours"):
+            server.purge(job)
+
+
+case.run(globals())
