@@ -20,7 +20,7 @@ static const char *const steps[] = {
 	[EXE_STEP_CGROUP] = "enter the task's cgroup",
 	[EXE_STEP_CLONE] = "make the task's process",
 	[EXE_STEP_USER] = "become the task's user",
-	[EXE_STEP_SECRETS] = "write the task's secrets",
+	[EXE_STEP_SECRETS] = "write the task's secrets, tokens and templates",
 	[EXE_STEP_COMMAND] = "run the command",
 	[EXE_STEP_DROP] = "drop the executor's privileges",
 	[EXE_STEP_CWD] = "enter the working directory",
@@ -62,7 +62,12 @@ run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t deta
 	} else if (step == EXE_STEP_SECRETS && error == ENOSPC) {
 		(void)snprintf(buf, size,
 		    "%s: they do not fit: a task has 1 MiB and 1024 files for its secrets, unless "
-		    "secrets in its resources block sets another size",
+		    "secrets in its resources block sets another size; or the disk is full",
+		    what);
+	} else if (step == EXE_STEP_SECRETS && error == EPERM) {
+		(void)snprintf(buf, size,
+		    "%s: a template can have another owner than the task's user (uid, gid) only "
+		    "if that user is root",
 		    what);
 	} else if (step == EXE_STEP_MOUNT) {
 		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1,
