@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/id.h"
 #include "executor/exe_start.h"
@@ -67,6 +68,7 @@ write_file(int dir, const char *name, const struct spec_file *file, const char *
 		r = -errno;
 	if (r == 0 && fchmod(fd, file->mode) < 0)
 		r = -errno;
+	CRASH_POINT(EXE_TASK_BEFORE_RENAME);
 	if (r == 0)
 		return move_to(dir, fresh, name);
 	(void)unlinkat(dir, fresh, 0);

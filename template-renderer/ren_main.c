@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "common/crash.h"
 #include "template-renderer/ren.h"
 #include "template-renderer/ren_filter.h"
 
@@ -26,6 +27,7 @@ answer_rendered(void *state, const struct worker *w, struct worker_result *res)
 {
 	struct err none = { 0 }, e = { 0 };
 
+	CRASH_POINT(REN_AFTER_RENDER);
 	(void)proc_answer(&template_renderer, w->type, w->serial, 0,
 	    &(struct ren_render_rep){ .rendered = res->flag }, res->fd, &none, &e);
 }
@@ -35,6 +37,7 @@ handle_request(void *state, const struct ipc_packet *p, void *rep, int *ret_fd, 
 {
 	if (p->type != REN_RENDER_REQ)
 		return -EPROTO;
+	CRASH_POINT(REN_BEFORE_RENDER);
 	return worker_start(&workers, p, RENDER_TIMEOUT_MS, p->fds, 1, ren_render, p->msg,
 	    answer_rendered, "render the template", e);
 }

@@ -20,11 +20,13 @@ page = crash.Page()
 POINTS = [p for p in crash.POINTS if p not in crash.ROWS]
 died = {}
 # How many passes of a point are tested: all turns of the supervisor during one start and stop; the others are passed only a few times.
-PASSES = {"SUP": 24, "DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "FILE": 3, "FET": 2, "CSI": 4, "HB": 1}
+PASSES = {"SUP": 24, "DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "FILE": 3, "FET": 2, "REN": 4, "CSI": 4, "HB": 1}
 # Points that only a plugin or a volume passes.
 OF_PLUGINS = ("MNT_AFTER_PLUGIN_MOUNT", "MNT_AFTER_PLUGIN_UNMOUNT", "FILE_AFTER_PLUGIN_REMOVE", "CSI_AFTER_OPEN")
 # Points that only an artifact passes.
 OF_ARTIFACTS = ("FILE_AFTER_COPY", "FILE_AFTER_PLACE", "FET_BEFORE_GET", "FET_AFTER_GET")
+# Points that only a template passes, or a file of a task.
+OF_TEMPLATES = ("REN_BEFORE_RENDER", "REN_AFTER_RENDER", "EXE_TASK_BEFORE_RENAME")
 OF_VOLUMES = ("FILE_AFTER_VOLUME_DIR", "MNT_AFTER_PROOF", "FILE_AFTER_VOLUME_REMOVE", "CSI_BEFORE_CALL", "CSI_AFTER_CALL")
 
 
@@ -88,7 +90,7 @@ def each_pass(point, cycle):
 
 def test_crashes_while_a_job_starts_and_stops():
     with crash.Node(env=page.env) as node:
-        for point in [p for p in POINTS if p not in OF_PLUGINS + OF_VOLUMES + OF_ARTIFACTS]:
+        for point in [p for p in POINTS if p not in OF_PLUGINS + OF_VOLUMES + OF_ARTIFACTS + OF_TEMPLATES]:
             for driver in ("raw_exec", "exec"):
                 def cycle():
                     run_once(node, crash.job("job", 2, driver), 2)
@@ -117,6 +119,45 @@ def test_crashes_while_artifacts_are_fetched_and_placed():
             settle(node)
             crash.wait_nothing_left(node)
         for point in OF_ARTIFACTS:
+            each_pass(point, cycle)
+        for point in ("SUP_BEFORE_COMMIT", "SUP_AFTER_COMMIT", "SUP_AFTER_SEND", "SUP_BETWEEN_SENDS"):
+            for skip in range(0, 24, 2):
+                die_at(point, skip, cycle)
+
+
+def test_crashes_while_templates_are_rendered_and_replaced():
+    """No task sees a part of a file, and each gets the last value."""
+    check = 'check() { read sum <local/v; [ "$(tail -n +2 local/v | md5sum)" = "$sum  -" ] || { echo half >$NOMAD_ALLOC_DIR/data/half; exit 9; }; ' \
+            'echo $sum >local/.new; mv local/.new $NOMAD_ALLOC_DIR/data/seen; }; trap check HUP; while :; do check; sleep 0.1; done'
+    text = "{{ with nomadVar \"nomad/jobs/shown\" }}{{ .sum }}\n{{ .text }}{{ end }}"
+    shown = {"EmbeddedTmpl": text, "DestPath": "local/v", "ChangeMode": "signal", "ChangeSignal": "SIGHUP", "Splay": 0, "Wait": {"Min": 0, "Max": 0}}
+    with crash.Node(env=page.env) as node:
+        def put(value):
+            body = (value * 20000)[:60000]
+            items = {"text": body, "sum": hashlib.md5(body.encode()).hexdigest()}
+
+            def written():
+                node.revive()
+                return node.request("PUT", "/v1/var/nomad/jobs/shown", {"Path": "nomad/jobs/shown", "Items": items}).status == 200
+            case.until(written, 20, "the variable to be written")
+            return items["sum"]
+
+        def seen(wanted):
+            def so():
+                node.revive()
+                return [a for a in node.allocs("shown") if crash.alloc_data(node, a["ID"], "seen") == [wanted]]
+            case.until(so, 30, "the task to see " + wanted)
+            case.equal([a for a in node.allocs("shown") if crash.alloc_data(node, a["ID"], "half")], [], "allocs that saw a part of a file")
+
+        def cycle():
+            first = put("first ")
+            node.register(crash.job("shown", driver="exec", then=check, Templates=[shown]))
+            seen(first)
+            seen(put("second "))
+            node.purge("shown")
+            settle(node)
+            crash.wait_nothing_left(node)
+        for point in OF_TEMPLATES:
             each_pass(point, cycle)
         for point in ("SUP_BEFORE_COMMIT", "SUP_AFTER_COMMIT", "SUP_AFTER_SEND", "SUP_BETWEEN_SENDS"):
             for skip in range(0, 24, 2):
