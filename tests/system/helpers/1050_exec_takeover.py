@@ -67,7 +67,7 @@ def test_invalid_task_specs_are_refused():
                      good + exe.spec_entry(5, "relative"), good + exe.spec_entry(6, "name"), good + exe.spec_entry(7, "data"),
                      good + exe.spec_entry(6, "../../x") + exe.spec_entry(7, "d"), good + exe.spec_entry(6, ".new") + exe.spec_entry(7, "d"),
                      good + exe.spec_entry(1, b"a\0b"), good + b"\x02\0\0\0\xff\xff\xff\xff", good + exe.spec_entry(4, "dest"),
-                     good + exe.spec_entry(2, "x") * 4096, good + exe.spec_entry(2, "x" * (1 << 20))):
+                     good + exe.spec_entry(2, "x") * 4096, good + exe.spec_entry(2, "x" * (32 << 20))):
             fails(r, exe.EXE_STEP_SPEC, spec)
         normal(r)
 

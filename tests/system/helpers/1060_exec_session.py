@@ -350,7 +350,7 @@ def test_a_file_is_written_into_the_tasks_local_directory():
                 end(r, run)
         case.equal(os.path.exists(outside), False, "a file outside")
         run = sleeper(r)
-        for name in ("local/../x", "local/", "../local/x", "local/.x", "local//x"):
+        for name in ("local/../x", "local/", "../local/x", "local//x"):
             case.raises(exe.Error, r.replace, run, {name: b"x"})
         end(r, run)
 

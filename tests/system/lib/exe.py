@@ -108,7 +108,7 @@ def spec(command, args=(), env=(), cwd=None, secrets=()):
     entries = [(1, command)] * (command is not None) + [(2, a) for a in args] + [(3, e) for e in env]
     entries += [(5, cwd)] if cwd is not None else []
     for name, data in dict(secrets).items():
-        entries += [(6, name), (7, data)]
+        entries += [(6, "600 -1 -1 " + (name if name.startswith("local/") else "secrets/" + name)), (7, data)]
     return b"".join(spec_entry(tag, text) for tag, text in entries)
 
 
@@ -144,6 +144,9 @@ class Connection:
             before_hello()
         self.greet()
         self.pidfd = self.hello.fds[0] if self.hello.fds else -1
+        # A connection that is closed before it is read loses what was sent on it.
+        if self.hello["state"] == 2:
+            self.api, = self.recv_any().fds
 
     def greet(self):
         self.hello = self.recv()

@@ -207,7 +207,7 @@ def test_invalid_memfds_of_task_specs_are_refused():
         fcntl.fcntl(some, helper.F_ADD_SEALS, 0x2 | 0x4)  # not sealed against writing
         ours, theirs = socket.socketpair()
         for what, fd in (("unsealed", unsealed), ("half sealed", some), ("a socket", ours.fileno()), ("empty", helper.memfd_sealed(b"")),
-                         ("too large", helper.memfd_sealed(exe.spec("true") + exe.spec_entry(2, "x" * (1 << 20)))),
+                         ("too large", helper.memfd_sealed(exe.spec("true") + exe.spec_entry(2, "x" * (32 << 20)))),
                          ("/dev/zero", os.open("/dev/zero", os.O_RDWR)), ("/proc/self/mem", os.open("/proc/self/mem", os.O_RDWR))):
             run, req = r.request()
             r.ipc.call("EXEC_TASK_START_REQ", runs.start_record(req), [fd])
