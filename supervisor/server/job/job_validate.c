@@ -474,6 +474,7 @@ warn_group(const struct task_group *group, struct problems *p)
 		if (!json_says_nothing(task->scaling_policies))
 			model_problem(p, "scaling has no effect yet: only resources are used");
 		services_warn_local(task->services.v, task->services.n, p);
+		task_templates_warn(task, p);
 		p->place = here.up;
 	}
 }

@@ -39,5 +39,14 @@ def test_a_wait_block_replaces_the_agents_wait_within_its_bounds():
     node.wait_said(alloc, b"12")
 
 
+def test_attributes_without_effect_are_named():
+    made = job("grace", {"EmbeddedTmpl": "x", "DestPath": "local/x", "VaultGrace": HOURS},
+               {"EmbeddedTmpl": "x", "DestPath": "local/y", "ChangeScript": {"Command": "/bin/true", "RunOnFirstRender": True}})
+    said = node.do("POST", "/v1/validate/job", made)["Warnings"]
+    case.contains(said, 'task "t": template "local/x": vault_grace has no effect')
+    case.contains(said, 'task "t": template "local/y": run_on_first_render has no effect yet')
+    case.equal(len(said.splitlines()), 2, said)
+
+
 with api.Node(agent.config_args(SETTINGS)) as node:
     case.run(globals())

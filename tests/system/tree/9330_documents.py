@@ -64,6 +64,13 @@ def test_each_kind_of_line_in_the_journal_is_documented():
     case.equal([[row[0], row[1].strip("`")] for row in table("/docs/journal.md", "kind")], [list(k) for k in kinds])
 
 
+def test_each_function_of_templates_is_documented_once():
+    with open(ROOT + "/template/tpl_functions.def", encoding="utf-8") as f:
+        functions = re.findall(r'^TPL_FUNCTION\("(\w+)"', f.read(), re.M)
+    documented = [name for row in table("/docs/templates.md", "functions") for name in re.findall(r"`(\w+)`", row[0])]
+    case.equal(sorted(documented), sorted(functions))
+
+
 def files_of_the_tree():
     for directory, below, names in os.walk(ROOT):
         below[:] = [d for d in below if d != ".git" and not d.startswith("build")]
