@@ -54,13 +54,20 @@ template_of(const struct rendered *one)
 
 /* --- the state --- */
 
-void
-template_free_output(struct rendered *one)
+static void
+free_output(struct rendered *one)
 {
 	if (one->output)
 		explicit_bzero(one->output, one->len);
 	free(one->output);
 	one->output = NULL;
+}
+
+void
+template_release_output(struct rendered *one)
+{
+	if (!template_of(one)->once)
+		free_output(one);
 }
 
 static void
@@ -75,7 +82,7 @@ free_all(struct task_runner *tr)
 		struct rendered *one = &all->v[i];
 
 		task_template_render_stop(one);
-		template_free_output(one);
+		free_output(one);
 		template_env_free(one);
 		json_decref(one->needs);
 		free(one->text);
@@ -120,8 +127,7 @@ need_all(struct task_runner *tr)
 static bool
 needs(const struct rendered *one, const char *need)
 {
-	return !(template_of(one)->once && one->rendered[0]) &&
-	       template_needs_have(one->needs, need);
+	return !(template_of(one)->once && one->output) && template_needs_have(one->needs, need);
 }
 
 static bool
@@ -258,7 +264,7 @@ follow_change(struct rendered *one)
 	if (one->of->tr->phase != TASK_RUNNING)
 		return;
 	if (strcmp(one->rendered, one->written) == 0)
-		template_free_output(one);
+		template_release_output(one);
 	template_change_begin(one->of);
 }
 
@@ -268,7 +274,7 @@ template_was_rendered(struct rendered *one, char **output, size_t len)
 	struct task_templates *all = one->of;
 	struct err e = { 0 };
 
-	template_free_output(one);
+	free_output(one);
 	one->output = steal_ptr(output);
 	one->len = len;
 	(void)SHA256Data((const uint8_t *)one->output, len, one->rendered);
@@ -353,7 +359,7 @@ were_added(struct task_runner *tr)
 
 		memcpy(one->written, one->rendered, sizeof one->written);
 		memcpy(one->applied, one->rendered, sizeof one->applied);
-		template_free_output(one);
+		template_release_output(one);
 	}
 	if (all)
 		alloc_save_soon(tr->ar);

@@ -97,7 +97,8 @@ const struct task_template *template_of(const struct rendered *one);
 void template_was_rendered(struct rendered *one, char **output, size_t len);
 /* Fails the task, after the present callback. */
 void template_failed(struct rendered *one, const char *sentence);
-void template_free_output(struct rendered *one);
+/* The task has its output, which is needed again only if it is not rendered again. */
+void template_release_output(struct rendered *one);
 
 /* template_render.c */
 

@@ -317,7 +317,7 @@ on_written(struct sup *sup, void *arg, int r, const struct err *e)
 		one->giving = false;
 		memcpy(one->written, one->given, sizeof one->written);
 		if (strcmp(one->written, one->rendered) == 0)
-			template_free_output(one);
+			template_release_output(one);
 		one->applying = template_of(one)->change_mode != TEMPLATE_NOOP;
 		if (!one->applying)
 			was_applied(one);

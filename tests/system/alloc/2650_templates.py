@@ -153,6 +153,9 @@ def test_a_template_that_is_rendered_once():
     alloc = node.wait_running("once")[0]
     put("nomad/jobs/once", x="2")
     node.wait_said(alloc, b"12")
+    # A restarted task has the same file again.
+    node.do("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {})
+    case.until(lambda: node.logs(alloc).count(b"12") == 2, 30, "the restarted task to have both files")
 
 
 def test_services_come_and_go():
