@@ -43,7 +43,7 @@ LIBS_template     := -lunistring -lpcre2-8 -lyaml -lmd
 LIBS_template-renderer = -ljansson $(LIBS_template) -lm
 LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lhogweed -lnettle -lgmp -lpcre2-8 -lmd -lm
 LIBS_hcl          := -lmpfr -lunistring -lpcre2-8 -lyaml -lmd -lcrypt
-LIBS_cli          := -lcap -ljansson $(LIBS_hcl) -lm
+LIBS_cli          := -lcap -ljansson $(LIBS_hcl) $(LIBS_template) -lm
 LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr -ljansson
 
 PROCESSES := launcher supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper job-parser fetcher template-renderer holder cli

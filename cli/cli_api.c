@@ -13,6 +13,7 @@
 #include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_screen.h"
+#include "cli/cli_template.h"
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
@@ -251,6 +252,8 @@ cli_json_print(const json_t *value, struct err *e)
 
 	if (!value)
 		return 0;
+	if (cli_template_used())
+		return cli_template_print(value, e);
 	text = json_text(value, JSON_INDENT(4));
 	return !text || puts(text) < 0 ? err_say(e, -EIO, "print the answer") : 0;
 }

@@ -81,9 +81,6 @@ set_flag(const struct cli_flag *f, char *value, struct err *e)
 static int
 refuse_flag(const char *name, int len, struct err *e)
 {
-	if (len == 1 && *name == 't')
-		return err_say(e, -EINVAL,
-		    "templates (-t) are not supported: use -json, and a program such as jq");
 	return err_say(e, -EINVAL, "unknown flag -%.*s (add -help to see the flags)", len, name);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/cli_print.h"
 #include "cli/cli_screen.h"
 #include "cli/cli_verbs.h"
+#include "cli/cli_template.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 
@@ -22,7 +23,7 @@ static struct cli cli = { .timeout_ms = CLI_TIMEOUT_MS, .id_len = 8 };
 
 static struct {
 	bool no_color;
-	const char *token;
+	const char *token, *template;
 } options;
 
 #define NO_TLS "requests go to a unix socket, without TLS"
@@ -33,6 +34,8 @@ const struct cli_flag cli_common_flags[] = {
 	{ "namespace", CLI_FLAG_STRING, &cli.namespace, "NAMESPACE",
 	    "the namespace; * or none: all, and \"default\" for a new job" },
 	{ "no-color", CLI_FLAG_BOOL, &options.no_color, NULL, "no colours, as with NO_COLOR" },
+	{ "t", CLI_FLAG_STRING, &options.template, "TEMPLATE",
+	    "print the API's answer with a template of Go's text/template" },
 	{ "timeout", CLI_FLAG_DURATION, &cli.timeout_ms, "TIME", "timeout of one request (60s)" },
 	{ "token", CLI_FLAG_STRING, &options.token, "TOKEN",
 	    "the ACL token, as with DROVER_TOKEN" },
@@ -108,6 +111,10 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 		return refuse_line(v, &e);
 	if (cli.verbose)
 		cli.id_len = 128;
+	if (options.template) {
+		cli.json = true;
+		cli_template_use(options.template);
+	}
 	if (options.no_color)
 		(void)setenv("NO_COLOR", "1", 1);
 	if (options.token)

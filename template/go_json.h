@@ -10,6 +10,9 @@ struct go_value go_read_json(struct go_call *c, struct go_value text);
 /* The same, but NULL in *ret_why after success, and else the sentence. */
 struct go_value go_try_json(struct arena *a, struct go_value text, const char **ret_why);
 
+/* The same, but numbers without a fraction are integers. */
+struct go_value go_try_json_integers(struct arena *a, struct go_value text, const char **ret_why);
+
 enum go_json_flags { GO_JSON_ESCAPE_HTML = 1, GO_JSON_INDENT = 2 };
 
 /* Appends the value. Returns NULL, or the sentence about a value that has no JSON. */

@@ -12,6 +12,7 @@ struct reading {
 	size_t len;
 	struct go_value result;
 	const char *why;
+	bool integers;
 };
 
 static void *
@@ -40,7 +41,10 @@ make_number(void *reading, const char *s, size_t len)
 {
 	struct reading *r = reading;
 	double f;
+	int64_t i;
 
+	if (r->integers && go_parse_int(s, len, 10, &i) == 0)
+		return box(r, go_int(i));
 	if (go_parse_float(r->arena, s, len, &f) < 0) {
 		r->why = arena_printf(r->arena,
 		    "json: cannot unmarshal number %.*s into Go value of type float64", (int)len,
@@ -151,16 +155,31 @@ read_text(void *reading)
 	r->result = *(struct go_value *)json_read(r->arena, r->s, r->len, &maker, r);
 }
 
-struct go_value
-go_try_json(struct arena *a, struct go_value text, const char **ret_why)
+static struct go_value
+try_json(struct arena *a, struct go_value text, bool integers, const char **ret_why)
 {
-	struct reading r = { .arena = a, .s = arena_strndup(a, text.s, text.len), .len = text.len };
+	struct reading r = { .arena = a,
+		.s = arena_strndup(a, text.s, text.len),
+		.len = text.len,
+		.integers = integers };
 	bool ok = arena_try(a, read_text, &r);
 
 	if (!ok && !r.why)
 		arena_leave(a); /* after a limit was exceeded */
 	*ret_why = r.why;
 	return r.result;
+}
+
+struct go_value
+go_try_json(struct arena *a, struct go_value text, const char **ret_why)
+{
+	return try_json(a, text, false, ret_why);
+}
+
+struct go_value
+go_try_json_integers(struct arena *a, struct go_value text, const char **ret_why)
+{
+	return try_json(a, text, true, ret_why);
 }
 
 struct go_value

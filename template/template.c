@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "template/go_json.h"
 #include "template/tpl_parse.h"
 #include "template/tpl_run.h"
 
@@ -85,9 +86,14 @@ static void
 execute(void *run)
 {
 	struct tpl_run *r = run;
+	struct go_value dot = go_nothing;
 
+	if (r->data->dot)
+		dot = go_try_json_integers(r->arena, go_text(r->data->dot), &r->problem);
+	if (r->problem)
+		arena_leave(r->arena);
 	r->scratch = go_map(r->arena, &go_type_dict);
-	tpl_execute(r, tpl_find_tree(r->text, "", 0), go_nothing);
+	tpl_execute(r, tpl_find_tree(r->text, "", 0), dot);
 }
 
 /* The sentence without the values of variables. */

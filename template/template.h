@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * template.h: renders the templates of jobs: Go's text/template with the functions that Nomad's
- * client permits (github.com/hashicorp/consul-template). Runs in: template-renderer.
+ * client permits (github.com/hashicorp/consul-template). Runs in: template-renderer, cli.
  *
  * A template is parsed once and rendered as often as its data changes. What it asks for, variables
  * and services, comes from callbacks, which answer at once; what they do not know yet is listed,
@@ -98,6 +98,9 @@ struct template_data {
 	enum template_answer (*file)(void *arg, const struct template_query *q, const char **ret,
 	    size_t *ret_len, const char **ret_problem);
 	int64_t now_ns; /* the time that timestamp() shows, since 1970 */
+	/* JSON of the value that the template begins with, "."; NULL: nothing. Numbers without a
+	 * fraction are int64, if they fit. */
+	const char *dot;
 };
 
 /* name: as events show it, such as nomad.var.block(nomad/jobs/web@default.global). */

@@ -49,7 +49,7 @@ def rooms():
     law["hcl"] = {"common", "proto", "lang"}
     law["template"] = {"common", "proto", "lang"}
     law["jobspec"] = {"common", "proto", "hcl", "lang"}
-    law["cli"].add("config")
+    law["cli"] |= {"config", "template"}
     for name in ("cli", "job-parser"):
         law[name] |= {"hcl", "jobspec"}
     law["template-renderer"].add("template")

@@ -65,9 +65,10 @@ def test_flags_of_lists_are_refused_for_one_object():
         case.contains(drover(*words, code=1), "are for lists")
 
 
-def test_templates_are_refused_with_what_to_use_instead():
-    for words in (("job", "status"), ("node", "status", "-self"), ("agent-info",)):
-        case.contains(drover(*words, "-t", "{{.ID}}", code=1), "use -json")
+def test_answers_are_printed_with_a_template():
+    case.equal(sorted(drover("job", "status", "-t", "{{ range . }}{{ .ID }} {{ end }}").split()), sorted(j["ID"] for j in node.ask("/v1/jobs")))
+    case.equal(drover("node", "status", "-self", "-t", "{{ .Status }}"), "ready\n")
+    case.contains(drover("job", "status", "-t", "{{.ID}}", code=1), "can't evaluate field ID")
 
 
 def test_an_instance_list_without_a_match():

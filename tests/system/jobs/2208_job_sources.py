@@ -93,8 +93,13 @@ def test_the_command_shows_the_source():
     case.equal(json.loads(node.drover("job", "inspect", "-json", "source").out)["ID"], "source")
     for words, part in ((("-hcl", "-json"), "exclude each other"), (("-with-vars",), "-with-vars needs -hcl"),
                         (("-version", "9"), "has no version 9"), (("-hcl", "-version", "9"), "has no version 9"),
-                        (("-t", "{{.}}"), "templates (-t) are not supported")):
+                        (("-t", "{{ .Job.ID"), "-t: parse: "), (("-t", "{{ .ID.x.y }}"), "-t: execute: "),
+                        (("-t", "{{ key \"x\" }}"), "-t: kv.block(x) cannot be used here"), (("-t", "{{ env \"PATH\" }}"), "env")):
         case.contains(node.drover("job", "inspect", *words, "source", code=1).err, part)
+    for text, said in (("{{ .ID }} {{ .JobModifyIndex }} {{ .Priority }}", "source %d 50\n" % node.ask("/v1/job/source")["JobModifyIndex"]),
+                       ("{{ range .TaskGroups }}{{ .Name }}{{ end }}", "g\n")):
+        case.equal(node.drover("job", "inspect", "-json", "-t", text, "source").out, said)
+    case.equal(node.drover("node", "status", "-t", "{{ range . }}{{ .Status }}{{ end }}").out, "ready\n")
 
 
 def test_reverts_scalings_and_stops_keep_the_source():
