@@ -28,6 +28,7 @@ def test_the_whole_life_alone():
         case.equal(mounted(place, "read"), ["nfsvers=3,soft,noatime,ro"], "of a reader")
         case.equal(mounted(place, "options"), ["nfsvers=3,nodev,noexec,rsize=65536"], "of the request")
         case.equal(set(mounted(place, "snapshot")), {"nfsvers=3,retrans=3"}, "the parameters of a snapshot")
+        case.equal(mounted(place, "delete snapshot"), ["timeo=78"], "the secrets of the request")
         case.equal(set(mounted(place, "delete")), {"nfsvers=3,soft,timeo=77"}, "the volumes' secrets")
 
 

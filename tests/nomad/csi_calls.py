@@ -135,6 +135,6 @@ def unexplained(rows, known):
     """Returns the rows that no difference of explained() covers."""
     def covers(entry, row):
         step, method, what = row[0], row[1].split("/")[-1], re.sub(r"\[\d+\]", "", row[2])
-        return entry[0] in ("all", step) and entry[1] in ("all", method) and (
+        return entry[0] in ("all", step) and entry[1] in ("all", method, row[1]) and (
             entry[2].strip("`") == "all" or what.startswith(entry[2].strip("`")))
     return [row for row in rows if not any(covers(entry, row) for entry in known)]

@@ -31,8 +31,8 @@ class Alone:
     def __init__(self, node):
         self.node = node
 
-    def request(self, method, path, body=None):
-        return self.node.do(method, path, body)
+    def request(self, method, path, body=None, headers=None):
+        return self.node.do(method, path, body, headers)
 
     def text(self, path):
         return self.node.request("GET", path).text
@@ -44,8 +44,8 @@ class Cluster:
     def __init__(self, server):
         self.server = server
 
-    def request(self, method, path, body=None):
-        return self.server.request(method, path, body)
+    def request(self, method, path, body=None, headers=None):
+        return self.server.request(method, path, body, headers)
 
     def text(self, path):
         try:
@@ -327,7 +327,8 @@ def clone(p):
 
 
 def delete_snapshot(p):
-    p.do("/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s" % (p.plugin, urllib.parse.quote(p.snapshot)), method="DELETE")
+    p.what.request("DELETE", "/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s" % (p.plugin, urllib.parse.quote(p.snapshot)), headers={
+        "X-Nomad-CSI-Secrets": ",".join("%s=%s" % item for item in p.driver.snapshot_secrets.items())})
 
 
 def listing(p):

@@ -19,6 +19,7 @@ class HostPath:
     first_volume = {"Parameters": {"kind": "slow", "colour": "blue"}, "MountOptions": {"FSType": "ext4", "MountFlags": ["noatime"]}}
     options = {"FSType": "ext4", "MountFlags": ["nodev", "noexec"]}  # mount options of a claim
     snapshot = {"depth": "full"}  # parameters of snapshots
+    snapshot_secrets = secrets  # for their removal; no commas
     lacks = ()  # steps that need what the driver cannot do
 
     def __init__(self, *options):

@@ -207,6 +207,7 @@ class Nfs:
     first_volume = {"MountOptions": {"MountFlags": ["nfsvers=3", "soft", "noatime"]}}
     options = {"MountFlags": ["nfsvers=3", "nodev", "noexec", "rsize=65536"]}
     snapshot = {"mountOptions": "nfsvers=3,retrans=3"}
+    snapshot_secrets = {"mountOptions": "timeo=78"}
     lacks = ("list snapshots", "list", "list all", "block", "expand block", "stop block")
 
     calls = staticmethod(read_calls)

@@ -141,11 +141,11 @@ class Server:
         self.stop()
         shutil.rmtree(self.dir, ignore_errors=True)
 
-    def request(self, method, path, body=None):
+    def request(self, method, path, body=None, headers=None):
         """Returns the JSON of an answer; AssertionError with the text of an error."""
         data = None if body is None else json.dumps(body).encode()
         asked = urllib.request.Request("http://%s:%d%s" % (self.ip, self.ports[0], path), data, method=method,
-                                       headers={"X-Nomad-Token": self.token} if self.token else {})
+                                       headers={**({"X-Nomad-Token": self.token} if self.token else {}), **(headers or {})})
         try:
             with urllib.request.urlopen(asked, timeout=60) as answer:
                 return json.loads(answer.read() or b"null")

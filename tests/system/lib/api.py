@@ -79,11 +79,11 @@ class Node(agent.Agent):
         passed = kind is SystemExit and value.code == 0
         return super().__exit__(None if passed else kind, value, tb)
 
-    def request(self, method, path, body=None, timeout=case.LEAST_S):
+    def request(self, method, path, body=None, timeout=case.LEAST_S, headers=None):
         c = Connection(self, timeout)
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-            c.request(method, path, data, {"X-Nomad-Token": self.token} if self.token else {})
+            c.request(method, path, data, {**({"X-Nomad-Token": self.token} if self.token else {}), **(headers or {})})
             return Answer(c.getresponse())
         finally:
             c.close()
@@ -94,9 +94,9 @@ class Node(agent.Agent):
         case.equal(answer.status, 200, path + ": " + answer.text)
         return answer.json
 
-    def do(self, method, path, body=None):
+    def do(self, method, path, body=None, headers=None):
         """Returns the JSON (or None) of a change that must succeed."""
-        answer = self.request(method, path, body)
+        answer = self.request(method, path, body, headers=headers)
         case.equal(answer.status, 200, "%s %s: %s" % (method, path, answer.text))
         return answer.json if answer.body else None
 
