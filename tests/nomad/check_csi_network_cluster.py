@@ -57,6 +57,16 @@ class Bed:
             return False
         case.until(healthy, 90, "the plugin to be healthy on %d nodes" % count)
 
+    def kill_drivers(self):
+        """Kills the processes of the driver. Waits until each client has called the next one."""
+        def calls():
+            return [network_volumes.count_calls("%s.%s" % (self.log, node)) for node in NODES]
+        for pid in self.storage.drivers():
+            os.kill(pid, signal.SIGKILL)
+        before = calls()
+        case.until(lambda: all(b < now for b, now in zip(before, calls())), 120, "calls to new processes of the driver")
+        self.wait_plugin()
+
     def create(self, name, **more):
         self.server.do("/v1/volume/csi/%s/create" % name, self.storage.volume(name, **more))
 
@@ -281,6 +291,7 @@ def test_a_writer_moves_between_nodes():
         heartbeat = one.agents[lost].kill("heartbeat", signal.SIGSTOP)
         try:
             case.until(lambda: one.server.ask(one.node(lost))["Status"] == "down", 90, lost + " to be down")
+            case.until(lambda: one.server.ask("/v1/allocation/" + first["ID"])["DesiredStatus"] != "run", 90, "the writer to be given up")
             second, = one.wait_running("writer", 1)
             case.equal(second["NodeName"] != lost, True)
             one.wait_data(second, *seen, first, second)
@@ -305,10 +316,7 @@ def test_the_driver_ends_and_is_upgraded_while_volumes_are_in_use():
             one.wait_data(alloc, *writers)
         seen = [(w, len(one.said(w))) for w in writers if w["NodeName"] in OURS]  # the original client leaves what has ended mounted
         tasks = [processes_of(w["ID"])[:1] for w, _ in seen]
-        for pid in one.storage.drivers():
-            os.kill(pid, signal.SIGKILL)
-        case.until(lambda: len(one.storage.drivers()) == len(NODES), 90, "new processes of the driver")
-        one.wait_plugin()
+        one.kill_drivers()  # the original client leaves mounted what it is to unmount meanwhile
         if not driver.MOUNTS_END:
             case.equal([processes_of(w["ID"])[:1] for w, _ in seen], tasks, "processes of tasks")
         for alloc, lines in seen if driver.MOUNTS_END else ():

@@ -185,18 +185,20 @@ class Storage:
 
 
 def read_calls(text):
-    """Returns the calls in a part of the driver's log, as csi_calls.py needs them. What ends first is taken for what began first."""
-    found, open_calls = [], []
+    """Returns the calls in a part of the driver's log, as csi_calls.py needs them. Of calls at the same time, what is logged first is taken for
+    that of the call that began first."""
+    found, asked, answered = [], [], []
     for what, said in re.findall(r"(?:\] |^)(GRPC call|GRPC request|GRPC error|GRPC response|mount): (.*)$", text, re.M):
         if what == "mount":
             found.append(json.loads(said))
         elif what == "GRPC call":
             found.append({"Method": said, "Request": {}, "Error": ""})
-            open_calls.append(found[-1])
-        elif what == "GRPC request" and open_calls:
-            open_calls[-1]["Request"] = json.loads(said)
-        elif open_calls:
-            open_calls.pop(0)["Error"] = said if what == "GRPC error" else ""
+            asked.append(found[-1])
+            answered.append(found[-1])
+        elif what == "GRPC request" and asked:
+            asked.pop(0)["Request"] = json.loads(said)
+        elif answered:
+            answered.pop(0)["Error"] = said if what == "GRPC error" else ""
     return found
 
 
