@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec.h: writes and reads a task spec (proto/task_spec.h). Runs in: supervisor (writes), executor
- * (reads). */
+/* spec.h: writes and reads a task spec (proto/task_spec.h). Runs in: supervisor, executor (reads).
+ */
 #ifndef DROVER_COMMON_SPEC_H
 #define DROVER_COMMON_SPEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/task_spec.h"
@@ -20,13 +21,18 @@ struct spec_file {
 	const char *path;
 };
 
+/* Zeros are an empty one. */
 struct spec_writer {
-	char *buf;
+	char *buf; /* what is not in the memfd yet */
 	size_t len, size, n;
-	int failed; /* -E2BIG if an entry does not fit; spec_finish() returns it */
+	size_t in_memfd; /* bytes; 0: there is no memfd */
+	int memfd;
+	bool no_files; /* spec_add_file() adds nothing */
+	int failed;    /* -E2BIG if an entry does not fit; spec_finish() returns it */
 };
 
-/* In spec_writer.c. Appends one entry. */
+/* In spec_writer.c. Appends one entry. A long text is written into the memfd at once, because
+ * another copy of it would cost as much memory again. */
 void spec_add(struct spec_writer *w, enum spec_tag tag, const char *text, size_t len);
 void spec_add_str(struct spec_writer *w, enum spec_tag tag, const char *text);
 /* Appends a file. */
@@ -35,6 +41,8 @@ void spec_add_file(
 /* Makes a sealed memfd of all entries. Returns a descriptor that the caller closes, or -errno;
  * frees the buffer in either case. */
 int spec_finish(struct spec_writer *w);
+/* Frees one that is not to be finished. */
+void spec_writer_done(struct spec_writer *w);
 
 /*
  * In task_spec.c. Reads the next entry of a spec; *at starts as 0. Returns 1 for an entry, 0 at the

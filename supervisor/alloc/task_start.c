@@ -39,7 +39,7 @@ struct start {
 static void
 start_free(struct start *s)
 {
-	free(s->spec.buf);
+	spec_writer_done(&s->spec);
 	task_env_done(&s->env);
 	free(s);
 }
@@ -346,6 +346,7 @@ task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, str
 	if (!driver)
 		return e->code;
 	/* The session does not need the spec of the task, which is freed with s. */
+	s->spec.no_files = true;
 	r = fill_request(tr, driver, s, e);
 	if (env)
 		fill_env(&s->env, spec);

@@ -20,7 +20,7 @@ static const struct {
 	{ SPEC_ARG, "", 0 },
 	{ SPEC_ARG, "abc", 3 },
 	{ SPEC_ENV, "A=b", 3 },
-	{ SPEC_FILE, "token", 5 },
+	{ SPEC_FILE, "644 -1 0 local/a/b", 18 },
 	{ SPEC_FILE_DATA, "a\0b\0\0", 5 },
 	{ SPEC_CWD, "/", 1 },
 };
@@ -164,6 +164,60 @@ START_TEST(no_writer_goes_beyond_the_limit)
 END_TEST
 
 static void
+check_next(
+    const void *map, size_t size, size_t *at, enum spec_tag tag, const char *text, size_t len)
+{
+	struct spec_entry entry;
+
+	ck_assert_int_eq(spec_next(map, size, at, &entry), 1);
+	ck_assert_uint_eq(entry.tag, tag);
+	ck_assert_uint_eq(entry.len, len);
+	ck_assert(memcmp(entry.text, text, len) == 0 && entry.text[len] == '\0');
+}
+
+/* Two long files between short entries, at each padding. */
+START_TEST(a_long_text_is_not_copied)
+{
+	const size_t len = (1 << 20) + (size_t)_i;
+	const struct spec_file file = { .mode = 0640, .uid = 1, .gid = -1, .path = "alloc/x" };
+	cleanup_free char *data = malloc(len);
+	struct spec_writer w = { 0 };
+	cleanup_close int fd = -1;
+	const void *map;
+	size_t size, at = 0;
+
+	memset(data, 'd', len);
+	spec_add_str(&w, SPEC_COMMAND, "true");
+	spec_add_file(&w, &file, data, len);
+	spec_add_file(&w, &file, data, len);
+	spec_add_str(&w, SPEC_ARG, "last");
+	ck_assert_uint_lt(w.size, 1000);
+	fd = spec_finish(&w);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fd_memfd_map(fd, SPEC_BYTES_MAX, &map, &size), 0);
+	check_next(map, size, &at, SPEC_COMMAND, "true", 4);
+	for (int i = 0; i < 2; i++) {
+		check_next(map, size, &at, SPEC_FILE, "640 1 -1 alloc/x", 16);
+		check_next(map, size, &at, SPEC_FILE_DATA, data, len);
+	}
+	check_next(map, size, &at, SPEC_ARG, "last", 4);
+	ck_assert_uint_eq(at, size);
+	(void)munmap((void *)(uintptr_t)map, size);
+}
+END_TEST
+
+START_TEST(a_writer_without_files)
+{
+	const struct spec_file file = { .path = "local/x" };
+	struct spec_writer w = { .no_files = true };
+
+	spec_add_file(&w, &file, "x", 1);
+	ck_assert_uint_eq(w.len, 0);
+	spec_writer_done(&w);
+}
+END_TEST
+
+static void
 add(TCase *tc)
 {
 	tcase_add_test(tc, what_was_written_is_read);
@@ -171,6 +225,8 @@ add(TCase *tc)
 	tcase_add_test(tc, each_bit_turned);
 	tcase_add_loop_test(tc, single_entries, 0, (int)ELEMENTSOF(raw));
 	tcase_add_test(tc, no_writer_goes_beyond_the_limit);
+	tcase_add_loop_test(tc, a_long_text_is_not_copied, 0, 4);
+	tcase_add_test(tc, a_writer_without_files);
 }
 
 int
