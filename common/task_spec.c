@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_spec.c: parses the task spec of a start. Runs in: executor. */
+/* task_spec.c: parses the task spec of a start. Runs in: executor, supervisor (the names of files).
+ */
 #include "common/spec.h"
 
 #include <errno.h>

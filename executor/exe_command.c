@@ -142,7 +142,7 @@ exe_command_run(struct exe *x)
 	int r = prepare(x, dir, &step);
 
 	if (r < 0) {
-		exe_child_report(x, step, -r);
+		exe_child_report(x, x->record.detail << 8 | step, -r);
 		_exit(127);
 	}
 	CRASH_POINT(EXE_TASK_BEFORE_EXEC);

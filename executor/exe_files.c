@@ -21,28 +21,18 @@
 /* Clients that wait while there is no supervisor; connect(2) of further ones blocks. */
 #define API_BACKLOG 64
 
-/* If the task made a directory under a needed name, it is renamed to a random name. */
-static void
-put_aside(int dir, const char *name)
-{
-	char aside[ID_HEX_SIZE];
-	struct id id = id_random();
-
-	id_to_hex(&id, aside);
-	(void)renameat(dir, name, dir, aside);
-}
-
-/* Moves a new file to its name. An object that the task made under that name is put aside, also a
- * directory. */
+/* Moves a new file to its name, where it replaces anything that the task made there; a directory
+ * gets a random name. */
 static int
 move_to(int dir, const char *fresh, const char *name)
 {
-	int r = 0;
+	struct id id = id_random();
+	char aside[ID_HEX_SIZE];
+	int r = renameat(dir, fresh, dir, name) < 0 ? -errno : 0;
 
-	if (renameat(dir, fresh, dir, name) < 0) {
-		put_aside(dir, name);
+	id_to_hex(&id, aside);
+	if (r == -EISDIR && renameat(dir, name, dir, aside) == 0)
 		r = renameat(dir, fresh, dir, name) < 0 ? -errno : 0;
-	}
 	if (r < 0)
 		(void)unlinkat(dir, fresh, 0);
 	return r;
@@ -118,6 +108,7 @@ exe_files_write(struct exe *x)
 {
 	struct spec_entry entry;
 	struct spec_file file = { 0 };
+	uint32_t number = 0;
 	size_t at = 0;
 	int r = 0;
 
@@ -129,9 +120,11 @@ exe_files_write(struct exe *x)
 			r = spec_file_parse(entry.text, &file);
 		if (entry.tag != SPEC_FILE_DATA)
 			continue;
+		number++;
 		dir = open_dir(x, &name);
 		r = dir < 0 ? dir : write_file(dir, name, &file, entry.text, entry.len);
 	}
+	x->record.detail = r < 0 ? number : 0;
 	return r;
 }
 

@@ -38,7 +38,8 @@ int exe_dirs_give(struct exe *x);
 int exe_secrets_mount(struct exe *x);
 
 /* exe_files.c: in the child, as the task's user, in the directory with `secrets` and `local`:
- * writes the spec's files, each by rename. Returns 0 or -errno. */
+ * writes the spec's files, each by rename. Returns 0 or -errno; then the record's detail is the
+ * number of the file. */
 int exe_files_write(struct exe *x);
 /* Binds x->api to `secrets/api.sock` and listens. If that fails, the task starts without it. */
 void exe_files_listen(struct exe *x);
@@ -59,9 +60,10 @@ int exe_pipe_make(struct exe *x, int fd, int *ret_above);
 /* Makes the pipes of the logs, and the socket of the API. */
 int exe_pipes_make(struct exe *x);
 int exe_task_start(struct exe *x);
-/* In the child: reports the failed step and its error. The values of all calls are added up, so an
- * error of EXE_STEP_COMMAND, which was reported before the execve, has step 0. */
-void exe_child_report(struct exe *x, enum exe_step step, int error);
+/* In the child: reports the failed step, as `detail << 8 | enum exe_step`, and its error. The
+ * values of all calls are added up, so an error of EXE_STEP_COMMAND, which was reported before the
+ * execve, has step 0. */
+void exe_child_report(struct exe *x, uint32_t step, int error);
 
 /* exe_command.c: the task's child after its drop: files, terminal, program. */
 void exe_command_run(struct exe *x) __attribute__((noreturn));

@@ -98,7 +98,7 @@ clean_state(struct exe *x)
 }
 
 void
-exe_child_report(struct exe *x, enum exe_step step, int error)
+exe_child_report(struct exe *x, uint32_t step, int error)
 {
 	(void)eventfd_write(x->child_report, (uint64_t)step << 32 | (uint32_t)error);
 }
@@ -192,7 +192,7 @@ read_report(struct exe *x)
 	/* A child that ended without a report was killed. */
 	if (report == 0)
 		report = (uint64_t)EXE_STEP_CLONE << 32 | ECHILD;
-	(void)exe_failed(x, (enum exe_step)(report >> 32), (int)(uint32_t)report, 0);
+	(void)exe_failed(x, (uint8_t)(report >> 32), (int)report, (uint32_t)(report >> 40));
 	return -ECHILD;
 }
 

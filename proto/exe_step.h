@@ -14,8 +14,9 @@ enum exe_step {
 	EXE_STEP_NAMESPACE = 5, /* template, proc, dev */
 	EXE_STEP_CGROUP = 6,
 	EXE_STEP_CLONE = 7,
-	EXE_STEP_USER = 8, /* the task's drop of privileges */
-	EXE_STEP_SECRETS = 9,
+	EXE_STEP_USER = 8,     /* the task's drop of privileges */
+	EXE_STEP_SECRETS = 9,  /* detail: number of the spec's file, from 1; 0: the secrets' mount,
+				  or an executor that does not tell */
 	EXE_STEP_COMMAND = 10, /* execve, or the search for the binary */
 	EXE_STEP_DROP = 11,    /* the executor's drop of privileges */
 	EXE_STEP_CWD = 12,

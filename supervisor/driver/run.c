@@ -58,7 +58,7 @@ struct run {
 	uint64_t exe_lease_dev, exe_lease_ino;
 	bool following; /* run_follow() was called, and the run has not been found yet */
 	struct dirty row;
-	int fd;
+	int fd, spec;            /* spec: that of the start, while RUN_STARTING; -1: none */
 	struct task_socket *api; /* NULL: none, or the executor is not connected */
 	struct run_watch watch;
 	struct sup_timer later, overdue;
@@ -102,6 +102,7 @@ run_free(struct run *r)
 	runs->n -= !r->leftover;
 	disconnect(r);
 	sup_timer_cancel(&r->overdue);
+	close_p(&r->spec);
 	turn_forget_deferred(r->sup, &r->send);
 	turn_forget_write(r->sup, &r->row);
 	child_call_cancel(r->sup, r->call);
@@ -138,6 +139,8 @@ static void
 set_state(struct run *r, enum run_state state)
 {
 	r->state = state;
+	if (state != RUN_STARTING)
+		close_p(&r->spec);
 	turn_write(r->sup, &r->row);
 }
 
@@ -150,9 +153,12 @@ run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char
 	struct run *r = mem_new(struct run);
 	struct runs *runs = sup->runs;
 
-	*r = (struct run){
-		.sup = sup, .id = *id, .alloc = *alloc, .fd = -1, .task = mem_strdup(task)
-	};
+	*r = (struct run){ .sup = sup,
+		.id = *id,
+		.alloc = *alloc,
+		.fd = -1,
+		.spec = -1,
+		.task = mem_strdup(task) };
 	r->row.write = write_row;
 	r->row.point = CRASH_ROW_RUN;
 	r->row.written = on_written;
@@ -243,7 +249,7 @@ report_failed_step(struct run *r, uint32_t step, int error, uint32_t detail)
 {
 	char sentence[512];
 
-	run_text_failure(sentence, sizeof sentence, step, error, detail);
+	run_text_failure(sentence, sizeof sentence, step, error, detail, r->spec);
 	report_failure(r, sentence, fault_of(error));
 }
 
@@ -521,6 +527,7 @@ run_start(struct sup *sup, const struct id *alloc, const char *task,
 	r->arg = arg;
 	set_state(r, RUN_STARTING);
 	req->start.run = r->id;
+	r->spec = fcntl(spec_fd, F_DUPFD_CLOEXEC, 0);
 	r->call = exec_call_task_start(sup, req, spec_fd, on_start_reply, r);
 	return r;
 }

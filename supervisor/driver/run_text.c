@@ -3,10 +3,15 @@
 #include "supervisor/driver/run_text.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/mem.h"
+#include "common/spec.h"
 #include "proto/alloc_group.h"
 #include "proto/executor.h"
 
@@ -20,7 +25,6 @@ static const char *const steps[] = {
 	[EXE_STEP_CGROUP] = "enter the task's cgroup",
 	[EXE_STEP_CLONE] = "make the task's process",
 	[EXE_STEP_USER] = "become the task's user",
-	[EXE_STEP_SECRETS] = "write the task's secrets, tokens and templates",
 	[EXE_STEP_COMMAND] = "run the command",
 	[EXE_STEP_DROP] = "drop the executor's privileges",
 	[EXE_STEP_CWD] = "enter the working directory",
@@ -40,8 +44,47 @@ static const char *const proofs[] = {
 	[EXE_PROOF_NODE] = "another block device is there, or none",
 };
 
+/* Returns the path of file `number` of a spec, for free(), or NULL. */
+static char *
+find_file(int spec, uint32_t number)
+{
+	const void *map = NULL;
+	struct spec_entry entry;
+	struct spec_file file;
+	size_t at = 0, size = 0;
+	char *path = NULL;
+
+	if (spec < 0 || number == 0 || fd_memfd_map(spec, SPEC_BYTES_MAX, &map, &size) < 0)
+		return NULL;
+	while (number > 0 && spec_next(map, size, &at, &entry) == 1)
+		number -= entry.tag == SPEC_FILE;
+	if (number == 0 && spec_file_parse(entry.text, &file) == 0)
+		path = mem_strdup(file.path);
+	(void)munmap((void *)(uintptr_t)map, size);
+	return path;
+}
+
+/* Says why a file of the task cannot be written; path: NULL if it is not known. */
+static void
+describe_file(char *buf, size_t size, const char *path, int error)
+{
+	const char *why = strerrordesc_np(error);
+	bool secret = !path || strncmp(path, "secrets/", 8) == 0;
+	const char *hint = "";
+
+	if (error == ENOSPC && secret)
+		hint = ": a task has 1 MiB and 1024 files for its secrets, unless secrets in its "
+		       "resources block sets another size";
+	else if (error == EPERM)
+		hint = ": a template can have another owner than the task's user (uid, gid) only "
+		       "if that user is root";
+	(void)snprintf(buf, size, "write %s%.300s%s: %s%s",
+	    path ? "\"" : "the task's secrets, tokens and templates", path ? path : "",
+	    path ? "\"" : "", why ? why : "unknown error", hint);
+}
+
 void
-run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t detail)
+run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t detail, int spec)
 {
 	const char *what = step < ELEMENTSOF(steps) ? steps[step] : "start the task";
 	const char *why = strerrordesc_np(error);
@@ -59,16 +102,10 @@ run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t deta
 		    "namespace does not map the groups of allocations (gids %u to %u): map them, "
 		    "or run the task as root or with the exec driver",
 		    what, ALLOC_GROUP_FIRST, ALLOC_GROUP_LAST);
-	} else if (step == EXE_STEP_SECRETS && error == ENOSPC) {
-		(void)snprintf(buf, size,
-		    "%s: they do not fit: a task has 1 MiB and 1024 files for its secrets, unless "
-		    "secrets in its resources block sets another size; or the disk is full",
-		    what);
-	} else if (step == EXE_STEP_SECRETS && error == EPERM) {
-		(void)snprintf(buf, size,
-		    "%s: a template can have another owner than the task's user (uid, gid) only "
-		    "if that user is root",
-		    what);
+	} else if (step == EXE_STEP_SECRETS) {
+		cleanup_free char *path = find_file(spec, detail);
+
+		describe_file(buf, size, path, error);
 	} else if (step == EXE_STEP_MOUNT) {
 		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1,
 		    why ? why : "unknown error");

@@ -4,6 +4,7 @@
 #include "supervisor/driver/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -34,6 +35,7 @@ struct session {
 	void *arg;
 	uint64_t call;
 	bool tty;
+	int spec;               /* what the session was asked for, until it has begun; or -1 */
 	int sock, fds[STREAMS]; /* -1: not open yet, or closed */
 	sd_event_source *sock_source, *sources[STREAMS], *soon;
 	struct sup_timer late;
@@ -295,6 +297,7 @@ on_hello(struct session *s, int fds[STREAMS], size_t n)
 		return;
 	}
 	s->begun = true;
+	close_p(&s->spec);
 	s->close_reported[ERR] = s->tty;
 	sup_timer_cancel(&s->late);
 	set_size(s);
@@ -309,7 +312,7 @@ on_state(struct session *s, const struct exe_hello *h)
 
 	if (h->state != EXE_FAILED)
 		return;
-	run_text_failure(sentence, sizeof sentence, h->step, h->error, h->detail);
+	run_text_failure(sentence, sizeof sentence, h->step, h->error, h->detail, s->spec);
 	/* The exit codes of a shell: 127 for no such command, 126 for one that cannot be run. */
 	if (h->step == EXE_STEP_COMMAND)
 		s->exit_code = h->error == ENOENT ? 127 : 126;
@@ -389,6 +392,7 @@ session_new(struct sup *sup, const struct exec_session_start_req *req, int spec_
 		.wake = wake,
 		.arg = arg,
 		.tty = req->tty,
+		.spec = fcntl(spec_fd, F_DUPFD_CLOEXEC, 0),
 		.sock = -1,
 		.fds = { -1, -1, -1 } };
 	s->call = exec_call_session_start(sup, req, spec_fd, on_start_reply, s);
@@ -404,6 +408,7 @@ session_free(struct session *s)
 	disconnect(s);
 	for (int i = 0; i < STREAMS; i++)
 		close_stream(s, i);
+	close_p(&s->spec);
 	s->soon = sd_event_source_disable_unref(s->soon);
 	s->sup->n_sessions--;
 	free(s->in);

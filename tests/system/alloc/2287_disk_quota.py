@@ -110,6 +110,18 @@ def refused_by_the_file_system(kind, code):
         case.until(lambda: quota.usage(node.data, number) == (0, 0), 60, "its project to have no files")
 
 
+def test_a_template_that_does_not_fit_is_named():
+    """12 MiB of output on a disk of 10 MiB; the file has no part of it."""
+    text = "{{ range loop 3000 }}" + 4096 * "x" + "{{ end }}"
+    with started("ext4") as node:
+        node.register(api.job("large", driver="exec", LogConfig=LOGS, group=group(SizeMB=10), Templates=[{"EmbeddedTmpl": text, "DestPath": "local/v"}]))
+        said = 'write "local/v": Disk quota exceeded'
+        case.until(lambda: node.allocs("large") and any(said in e["DisplayMessage"] for e in node.allocs("large")[0]["TaskStates"]["t"]["Events"]),
+                   60, "the event")
+        case.equal(os.listdir("%s/alloc/%s/t/local" % (node.data, node.allocs("large")[0]["ID"])), [], "files")
+        node.purge("large")
+
+
 def test_ext4_refuses_writes_beyond_the_limit():
     refused_by_the_file_system("ext4", "EDQUOT")
 

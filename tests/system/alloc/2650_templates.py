@@ -113,11 +113,34 @@ def test_a_wrong_template_fails_its_task():
             ("{{ file \"secrets/x\" }}", {}, "it is neither in the task's local/ nor in"),
             ("{{ plugin \"x\" }}", {}, "plugin"))):
         case.contains(failed("wrong-%d" % i, [template(data, "local/v", **more)]), said)
-    # The file system says no.
-    node.register(job("owner", [template("x", "local/v", Uid=1)], driver="exec"))
-    case.until(lambda: node.allocs("owner") and "Driver Failure" in [kind for kind, _ in events("owner")], 30, "a failure")
-    case.contains(dict(events("owner"))["Driver Failure"], "only if that user is root")
-    node.purge("owner")
+
+
+LARGE = "{{ range loop 1100 }}" + 1024 * "x" + "{{ end }}"
+
+
+def test_a_file_that_cannot_be_written_is_named():
+    first = template("x", "local/first")
+    for i, (one, said) in enumerate((
+            (template("x", "local/v", Uid=1), "write \"local/v\": Operation not permitted: a template can have another owner than the task's user (uid, gid) "
+             "only if that user is root"),
+            (template(LARGE, "secrets/v"), "write \"secrets/v\": No space left on device: a task has 1 MiB and 1024 files for its secrets"),
+            (template("x", "local/first/x"), "write \"local/first/x\": Not a directory"))):
+        name = "unwritable-%d" % i
+        node.register(job(name, [first, one], driver="exec"))
+        case.until(lambda name=name: node.allocs(name) and "Driver Failure" in [kind for kind, _ in events(name)], 30, "a failure")
+        case.contains(dict(events(name))["Driver Failure"], said)
+        node.purge(name)
+
+
+def test_a_changed_file_that_does_not_fit_is_named_and_the_old_one_stays():
+    put("nomad/jobs/grows", x="1")
+    text = "{{ with nomadVar \"nomad/jobs/grows\" }}{{ if eq .x.Value \"1\" }}small{{ else }}" + LARGE + "{{ end }}{{ end }}"
+    node.register(job("grows", [template(text, "secrets/v", ChangeMode="noop", Splay=0, Wait={"Min": 0, "Max": 0})], SHOW.replace("local", "secrets"), driver="exec"))
+    alloc = node.wait_running("grows")[0]
+    node.wait_said(alloc, b"small.")
+    put("nomad/jobs/grows", x="2")
+    said = "write \"secrets/v\": No space left on device"
+    case.until(lambda: any(said in text for _, text in events("grows")), 30, "the event about a file that does not fit")
 
 
 def test_at_most_three_needs_are_named():

@@ -102,13 +102,15 @@ def read_record(places, run):
 
 
 def spec(command, args=(), env=(), cwd=None, secrets=()):
-    """Returns the task spec: bytes for the sealed memfd. env: {name: value} or ["NAME=value"]; secrets: {name: bytes}."""
+    """Returns the task spec: bytes for the sealed memfd. env: {name: value} or ["NAME=value"]; secrets: {name: bytes}; a name may also be
+    all of "MODE UID GID PATH"."""
     if isinstance(env, dict):
         env = ["%s=%s" % pair for pair in env.items()]
     entries = [(1, command)] * (command is not None) + [(2, a) for a in args] + [(3, e) for e in env]
     entries += [(5, cwd)] if cwd is not None else []
     for name, data in dict(secrets).items():
-        entries += [(6, "600 -1 -1 " + (name if name.startswith("local/") else "secrets/" + name)), (7, data)]
+        path = name if name.startswith("local/") else "secrets/" + name
+        entries += [(6, name if " " in name else "600 -1 -1 " + path), (7, data)]
     return b"".join(spec_entry(tag, text) for tag, text in entries)
 
 
