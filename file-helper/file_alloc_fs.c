@@ -28,6 +28,7 @@ struct walk {
 	mode_t mode;             /* of the last */
 	char name[NAME_MAX + 1]; /* name of the last one in its directory */
 	bool in_task;            /* fds[1] is the directory of a task, not the shared one */
+	const char *own;         /* path whose first part is the only task's; NULL: all are */
 	char rest[2 * PATH_MAX];
 };
 
@@ -51,6 +52,16 @@ follow_link(struct walk *w, int link_fd, const char *rest)
 	return 0;
 }
 
+/* Returns whether a name in the alloc's directory is the directory of another task. */
+static bool
+is_foreign(const struct walk *w, const char *name)
+{
+	size_t len = strlen(name);
+
+	return w->n == 1 && w->own && strcmp(name, "alloc") != 0 &&
+	       (strncmp(w->own, name, len) != 0 || w->own[len] != '/');
+}
+
 /* Resolves one component. Returns 1 if it is a link; then w->rest is the new path. */
 static int
 step(struct walk *w, const char *name, const char *rest)
@@ -64,6 +75,8 @@ step(struct walk *w, const char *name, const char *rest)
 		return 0;
 	if (strcmp(name, "..") == 0)
 		return w->n == 1 ? -EXDEV : close(w->fds[--w->n]);
+	if (is_foreign(w, name))
+		return -EXDEV;
 	if (w->n == 2 && w->in_task &&
 	    (strcmp(name, "secrets") == 0 || strcmp(name, "private") == 0))
 		return -EACCES;
@@ -167,9 +180,12 @@ work(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	struct walk w = { .fds = { fd }, .n = 1, .mode = S_IFDIR };
 	const struct file_alloc_fs_req *req = arg;
-	int r = walk_path(&w, req->path);
+	bool own = req->op == FILE_OP_OPEN_OWN;
+	int r;
 
-	if (r >= 0 && req->op == FILE_OP_OPEN)
+	w.own = own ? req->path : NULL;
+	r = walk_path(&w, req->path);
+	if (r >= 0 && (own || req->op == FILE_OP_OPEN))
 		r = open_file(&w);
 	else if (r >= 0)
 		r = list(r, req->op == FILE_OP_LIST);

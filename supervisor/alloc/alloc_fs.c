@@ -295,6 +295,12 @@ read_list(struct alloc_fs_ask *ask, int memfd)
 
 /* --- requests --- */
 
+static bool
+opens_file(const struct alloc_fs_ask *ask)
+{
+	return ask->op == FILE_OP_OPEN || ask->op == FILE_OP_OPEN_OWN;
+}
+
 static void begin_ask(struct sup *sup, struct alloc_fs_ask *ask);
 
 static void
@@ -378,10 +384,10 @@ on_answer(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	cleanup_close int taken = fd;
 	struct rpc_file *file;
 
-	if (r >= 0 && ask->op != FILE_OP_OPEN)
+	if (r >= 0 && !opens_file(ask))
 		r = read_list(ask, taken);
 	if (r < 0 || ask->op != FILE_OP_STAT) {
-		if (ask->op != FILE_OP_OPEN)
+		if (!opens_file(ask))
 			close_p(&taken);
 		end_ask(sup, ask, r, r < 0 ? -1 : steal_fd(&taken));
 		return;

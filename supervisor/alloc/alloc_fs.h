@@ -16,7 +16,7 @@ void alloc_fs_free(struct sup *sup);
 
 /*
  * The end of a request, exactly once, never from within alloc_fs_ask(). r is 0, and then for
- *   FILE_OP_OPEN  fd is the file, for the callback to close (else -1)
+ *   FILE_OP_OPEN, FILE_OP_OPEN_OWN  fd is the file, for the callback to close (else -1)
  *   FILE_OP_LIST  files are sorted by name; they live until the callback returns
  *   FILE_OP_STAT  files has one, with its content type
  * or negative with *e, a sentence for the user.

@@ -63,7 +63,9 @@ on_opened(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_re
 	struct err why = { 0 };
 	size_t len = 0;
 
-	if (r < 0)
+	if (r == -EXDEV)
+		(void)err_say(&why, r, "a link of the task leads out of its directories");
+	else if (r < 0)
 		(void)err_say(
 		    &why, r == -ENOENT || alloc_fs_is_refusal(r) ? r : -EAGAIN, "%s", e->msg);
 	else
@@ -111,7 +113,7 @@ task_file_read(struct task_runner *tr, const char *path, task_file_read_cb *cb, 
 		    "it is neither in the task's local/ nor in the shared directory alloc/");
 	else if (r >= 0)
 		f->ask = alloc_fs_ask(
-		    f->sup, &tr->ar->sa->id, FILE_OP_OPEN, clean, on_opened, f, &f->error);
+		    f->sup, &tr->ar->sa->id, FILE_OP_OPEN_OWN, clean, on_opened, f, &f->error);
 	if (f->error.code == -EBUSY)
 		f->error.code = -EAGAIN;
 	if (f->error.code < 0)

@@ -20,8 +20,9 @@ typedef void task_file_read_cb(
     struct sup *sup, void *arg, int r, const char *text, size_t len, const struct err *e);
 
 /*
- * Reads a file through file-helper, which follows no link out of the alloc. path is that of
- * task_path_make(), so a task reads in local/ and in the alloc's shared directory. Never NULL.
+ * Reads a file through file-helper, which follows no link of the task into what is not the task's.
+ * path is that of task_path_make(), so a task reads in local/ and in the alloc's shared directory.
+ * Never NULL.
  */
 struct task_file_read *task_file_read(
     struct task_runner *tr, const char *path, task_file_read_cb *cb, void *arg);

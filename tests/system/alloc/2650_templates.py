@@ -143,6 +143,25 @@ def test_a_changed_file_that_does_not_fit_is_named_and_the_old_one_stays():
     case.until(lambda: any(said in text for _, text in events("grows")), 30, "the event about a file that does not fit")
 
 
+def test_no_template_reads_another_tasks_file_by_a_link():
+    """The task b made a link into a's directory, and then wants its template to show the file."""
+    link = "ln -s ../../a/local/secret local/l; ln -s ../a/local/secret $NOMAD_ALLOC_DIR/l; mkfifo local/fifo; "
+    put("nomad/jobs/reads", x="1")
+    text = "{{ with nomadVar \"nomad/jobs/reads\" }}{{ if ne .x.Value \"1\" }}{{ file .x.Value }}{{ end }}{{ end }}"
+    for path, said in (("local/l", "a link of the task leads out of its directories"), ("../alloc/l", "a link of the task leads out of its directories"),
+                       ("local/fifo", "is neither a file nor a directory")):
+        put("nomad/jobs/reads", x="1")
+        node.register(api.job("reads", tasks=None, group={"Tasks": [
+            api.task("a", "/bin/sh", ["-c", "echo sesame >local/secret; " + WAIT], driver="exec"),
+            api.task("t", "/bin/sh", ["-c", link + "echo made; " + WAIT], driver="exec",
+                     Templates=[template(text, "local/v", ChangeMode="noop", Splay=0, Wait={"Min": 0, "Max": 0})])]}))
+        alloc = node.wait_running("reads")[0]
+        node.wait_said(alloc, b"made")
+        put("nomad/jobs/reads", x=path)
+        case.until(lambda said=said: any(said in text for _, text in events("reads")), 30, "the event about " + path)
+        node.purge("reads")
+
+
 def test_at_most_three_needs_are_named():
     names = "".join("{{ with nomadVar \"more/%d\" }}{{ .x }}{{ end }}" % i for i in range(5))
     node.register(job("more", [template(names, "local/v")], "cat local/v; "))

@@ -114,6 +114,27 @@ def test_links_that_leave_the_alloc_are_refused():
         refused(h, errno.EXDEV, "alloc/logs", "FILE_OP_LIST")
 
 
+def test_a_task_does_not_read_another_tasks_files_by_its_links():
+    """For a template of web: in web/ and alloc/, but not in db/ or we/, by whatever link."""
+    with started() as (h, top, places):
+        os.mkdir(top + "/we")
+        for path in ("web/local/f", "db/local/f", "alloc/f", "we/f"):
+            write(top + "/" + path, path.encode())
+        for name, target in (("own", "f"), ("shared", "../../alloc/f"), ("other", "../../db/local/f"), ("short", "../../we/f"), ("top", "../.."),
+                             ("secret", "../secrets/key")):
+            os.symlink(target, top + "/web/local/" + name)
+        os.symlink("../web/local/f", top + "/alloc/back")
+        own = lambda path: os.fdopen(ask(h, "FILE_OP_OPEN_OWN", path), "rb").read()
+        for path, want in (("web/local/own", "web/local/f"), ("web/local/shared", "alloc/f"), ("alloc/f", "alloc/f"), ("web/local/top/alloc/f", "alloc/f")):
+            case.equal(own(path), want.encode(), path)
+        for path in ("web/local/other", "web/local/short", "web/local/top/db/local/f", "alloc/back", "web/../db/local/f", "web/local/../../we/f"):
+            refused(h, errno.EXDEV, path, "FILE_OP_OPEN_OWN")
+        refused(h, errno.EACCES, "web/local/secret", "FILE_OP_OPEN_OWN")
+        refused(h, errno.EISDIR, "web/local", "FILE_OP_OPEN_OWN")
+        os.mkfifo(top + "/web/local/fifo")
+        refused(h, errno.EOPNOTSUPP, "web/local/fifo", "FILE_OP_OPEN_OWN")
+
+
 def test_secrets_and_private_directories_are_refused():
     with started() as (h, top, places):
         write(top + "/web/private/key", b"secret")
