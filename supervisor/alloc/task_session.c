@@ -30,9 +30,9 @@ begin_session(struct task_runner *tr, enum exec_session_kind kind, bool tty,
 	int r;
 
 	r = task_start_again(tr, spec, kind == EXEC_SESSION_COMMAND, &req.start, e);
-	fd = spec_finish(spec);
-	if (r >= 0 && fd < 0)
-		r = err_set(e, fd, "make a session of task %s", tr->task->name);
+	if (r >= 0)
+		r = fd = task_start_spec(tr, spec, e);
+	spec_writer_done(spec);
 	if (r < 0)
 		return NULL;
 	req.kind = kind;

@@ -312,6 +312,18 @@ find_driver(const struct task_runner *tr, struct err *e)
 }
 
 int
+task_start_spec(const struct task_runner *tr, struct spec_writer *spec, struct err *e)
+{
+	int fd = spec_finish(spec);
+
+	if (fd == -E2BIG)
+		return err_say(e, fd,
+		    "task %s has more than %d variables, arguments and files, or %d MiB of them",
+		    tr->task->name, SPEC_ENTRIES_MAX, SPEC_BYTES_MAX >> 20);
+	return fd < 0 ? err_set(e, fd, "make the request for task %s", tr->task->name) : fd;
+}
+
+int
 task_start(struct task_runner *tr, const struct run_events *ev, struct run **ret, struct err *e)
 {
 	cleanup_with(start_free) struct start *s = mem_new(struct start);
@@ -324,13 +336,9 @@ task_start(struct task_runner *tr, const struct run_events *ev, struct run **ret
 	if (r < 0)
 		return r;
 	fill_env(&s->env, &s->spec);
-	fd = spec_finish(&s->spec);
-	if (fd == -E2BIG)
-		return err_say(e, fd,
-		    "task %s has more than %d variables, arguments and files, or %d bytes of them",
-		    tr->task->name, SPEC_ENTRIES_MAX, SPEC_BYTES_MAX);
+	fd = task_start_spec(tr, &s->spec, e);
 	if (fd < 0)
-		return err_set(e, fd, "make the start of task %s", tr->task->name);
+		return fd;
 	*ret = run_start(tr->ar->sup, &tr->ar->sa->id, tr->task->name, &s->req, fd, ev, tr);
 	return 0;
 }

@@ -24,6 +24,10 @@ int task_start(
 int task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env,
     struct exec_start *ret, struct err *e);
 
+/* Finishes the spec of a start or a session, as spec_finish(). Returns its descriptor, or -errno
+ * with *e. */
+int task_start_spec(const struct task_runner *tr, struct spec_writer *spec, struct err *e);
+
 /* The environment of a start of the task. Returns 0, with *ret for task_env_done(), or -errno with
  * *e. */
 int task_start_env(const struct task_runner *tr, const struct driver_ops *driver,

@@ -143,9 +143,21 @@ def test_a_changed_file_that_does_not_fit_is_named_and_the_old_one_stays():
     case.until(lambda: any(said in text for _, text in events("grows")), 30, "the event about a file that does not fit")
 
 
+def test_files_of_16_mib():
+    """All files of a start have at most 32 MiB."""
+    large = "{{ range loop 16000 }}" + 1023 * "x" + "\n{{ end }}"
+    node.register(job("large", [template(large, "local/v"), template(large, "alloc/v")], "wc -c <local/v; tail -c 1 alloc/v | wc -l; ", driver="exec"))
+    node.wait_said(node.wait_running("large")[0], b"16384000\n1\n")
+    node.purge("large")
+    said = "task t has more than 4096 variables, arguments and files, or 32 MiB of them"
+    node.register(job("too-large", [template(large, "local/%d" % i) for i in range(3)], driver="exec"))
+    case.until(lambda: node.allocs("too-large") and said in " ".join(text for _, text in events("too-large")), 30, "the event")
+    node.purge("too-large")
+
+
 def test_no_template_reads_another_tasks_file_by_a_link():
     """The task b made a link into a's directory, and then wants its template to show the file."""
-    link = "ln -s ../../a/local/secret local/l; ln -s ../a/local/secret $NOMAD_ALLOC_DIR/l; mkfifo local/fifo; "
+    link = "umask 077; printf mine >local/mine; ln -s mine local/own; ln -s ../../a/local/secret local/l; ln -s ../a/local/secret $NOMAD_ALLOC_DIR/l; mkfifo local/fifo; "
     put("nomad/jobs/reads", x="1")
     text = "{{ with nomadVar \"nomad/jobs/reads\" }}{{ if ne .x.Value \"1\" }}{{ file .x.Value }}{{ end }}{{ end }}"
     for path, said in (("local/l", "a link of the task leads out of its directories"), ("../alloc/l", "a link of the task leads out of its directories"),
@@ -157,6 +169,9 @@ def test_no_template_reads_another_tasks_file_by_a_link():
                      Templates=[template(text, "local/v", ChangeMode="noop", Splay=0, Wait={"Min": 0, "Max": 0})])]}))
         alloc = node.wait_running("reads")[0]
         node.wait_said(alloc, b"made")
+        put("nomad/jobs/reads", x="local/own")
+        shown = "%s/alloc/%s/t/local/v" % (node.data, alloc["ID"])
+        case.until(lambda shown=shown: os.path.getsize(shown) == 4, 30, "a file of the task in its template")
         put("nomad/jobs/reads", x=path)
         case.until(lambda said=said: any(said in text for _, text in events("reads")), 30, "the event about " + path)
         node.purge("reads")
