@@ -96,7 +96,7 @@ class Node(agent.Agent):
 
     def do(self, method, path, body=None, headers=None):
         """Returns the JSON (or None) of a change that must succeed."""
-        answer = self.request(method, path, body, headers=headers)
+        answer = self.request(method, path, body, **({"headers": headers} if headers else {}))
         case.equal(answer.status, 200, "%s %s: %s" % (method, path, answer.text))
         return answer.json if answer.body else None
 
