@@ -89,7 +89,7 @@ def crash_in_helper(r, page, point):
 def crash_in_executor(r, page, point, driver):
     page.arm(point)
     stays = point not in ("EXE_BEFORE_EXIT_RECORD", "EXE_AFTER_EXIT_RECORD")
-    run = r.start("sleep" if stays else "true", ["1000"] if stays else [], driver=driver)
+    run = r.start("sleep" if stays else "true", ["1000"] if stays else [], driver=driver, secrets={"token": b"x"})
     case.until(lambda: not page.armed(), 10, point)
     if point.startswith("EXE_TASK") or point == "EXE_AFTER_TASK_CLONE":  # only the child died, so the executor reports a failed start
         record = r.ended(run)
