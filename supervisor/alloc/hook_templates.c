@@ -263,7 +263,7 @@ follow_change(struct rendered *one)
 {
 	if (one->of->tr->phase != TASK_RUNNING)
 		return;
-	if (strcmp(one->rendered, one->written) == 0)
+	if (!one->giving && strcmp(one->rendered, one->written) == 0)
 		template_release_output(one);
 	template_change_begin(one->of);
 }

@@ -24,6 +24,7 @@
 #include "supervisor/driver/signal_name.h"
 
 #define WRITE_AGAIN_USEC 2000000
+#define ITEMS_AT_ONCE    16
 
 enum step { STEP_WRITING, STEP_FAILED_WRITE, STEP_SPLAY, STEP_SCRIPTS };
 
@@ -32,6 +33,7 @@ struct template_change {
 	enum step step;
 	struct task_files *files; /* of STEP_WRITING */
 	struct sup_timer timer;   /* of the other steps */
+	struct sup_timer more;    /* the script has printed more */
 	struct session *session;  /* of STEP_SCRIPTS */
 	size_t script;            /* the template whose script runs */
 };
@@ -49,6 +51,9 @@ template_change_stop(struct task_templates *all)
 	task_files_forget(c->files);
 	session_free(c->session);
 	sup_timer_cancel(&c->timer);
+	sup_timer_cancel(&c->more);
+	for (size_t i = 0; i < all->n; i++)
+		all->v[i].giving = all->v[i].applying = false;
 	free(c);
 }
 
@@ -172,6 +177,7 @@ script_ended(struct template_change *c)
 
 	session_free(session);
 	sup_timer_cancel(&c->timer);
+	sup_timer_cancel(&c->more);
 	(void)snprintf(text, sizeof text, "Exit code: %d", code);
 	if (code != 0) {
 		script_failed(c, text);
@@ -187,20 +193,26 @@ static void
 on_session(void *arg)
 {
 	struct template_change *c = arg;
-	enum session_item item;
+	enum session_item item = SESSION_NOTHING;
 	struct err e;
 	char out[4096];
 	size_t len;
 
-	do
+	/* A script can print faster than this reads: other work comes in between. */
+	for (unsigned i = 0; i < ITEMS_AT_ONCE; i++) {
 		item = session_next(c->session, out, sizeof out, &len);
-	while (item != SESSION_NOTHING && item != SESSION_EXITED && item != SESSION_FAILED);
-	if (item == SESSION_EXITED) {
+		if (item == SESSION_NOTHING || item == SESSION_EXITED || item == SESSION_FAILED)
+			break;
+	}
+	if (item != SESSION_NOTHING && item != SESSION_EXITED && item != SESSION_FAILED) {
+		sup_timer_set(c->all->tr->ar->sup, &c->more, CLOCK_MONOTONIC, 0, on_session, c);
+	} else if (item == SESSION_EXITED) {
 		script_ended(c);
 	} else if (item == SESSION_FAILED) {
 		e = *session_error(c->session);
 		session_free(steal_ptr(&c->session));
 		sup_timer_cancel(&c->timer);
+		sup_timer_cancel(&c->more);
 		script_failed(c, e.msg);
 	}
 }
@@ -211,6 +223,7 @@ on_script_late(void *arg)
 	struct template_change *c = arg;
 
 	session_free(steal_ptr(&c->session));
+	sup_timer_cancel(&c->more);
 	script_failed(c, "it did not end within its timeout");
 }
 
