@@ -130,13 +130,14 @@ on_rendered(struct sup *sup, void *arg, int r, const void *rep, int fd, const st
 
 /* --- the request --- */
 
-/* The environment without what templates have added to it: else they would follow themselves. */
+/* The environment, and attributes and metadata of the node by their names in ${…}, without what
+ * templates have added to it: else they would follow themselves. */
 static json_t *
 make_env(struct task_templates *all, struct err *e)
 {
 	const struct driver_ops *driver = driver_find(str(all->tr->task->driver));
 	struct task_env env = { 0 };
-	json_t *o = json_object();
+	json_t *o = json_object(), *all_values;
 	int r;
 
 	if (!driver) {
@@ -149,6 +150,9 @@ make_env(struct task_templates *all, struct err *e)
 	all->hides_env = false;
 	if (r < 0)
 		return o;
+	all_values = task_env_values(&env);
+	(void)json_object_update(o, json_object_get(all_values, "node"));
+	json_decref(all_values);
 	for (size_t i = 0; i < env.vars.n; i++)
 		(void)json_object_set_new(
 		    o, env.vars.v[i].key, json_string(str(env.vars.v[i].value)));

@@ -49,6 +49,11 @@ def test_variables_of_an_output_are_in_the_environment():
          "echo \"$A|$D|$E\"; ", "b c|${NOMAD_TASK_NAME}|.\n")
 
 
+def test_env_knows_the_node():
+    runs("env-node", [template("{{ env \"node.unique.name\" }} {{ env \"node.datacenter\" }} {{ env \"attr.kernel.name\" }} {{ env \"node.region\" }}\n", "local/v")],
+         "cat local/v; ", "%s dc1 linux global\n" % os.uname().nodename)
+
+
 def put(path, **items):
     node.do("PUT", "/v1/var/" + path, {"Path": path, "Items": items})
 
