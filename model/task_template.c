@@ -52,7 +52,7 @@ MODEL_TYPE(template_wait, template_wait_fields, .name = "wait", .validate = vali
 int
 task_template_mode(const struct task_template *t)
 {
-	const char *perms = *str(t->perms) ? t->perms : PERMS_DEFAULT;
+	const char *perms = str(t->perms)[strspn(str(t->perms), "0")] ? t->perms : PERMS_DEFAULT;
 	size_t len = strlen(perms);
 	long mode = strtol(perms, NULL, 8);
 

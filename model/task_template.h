@@ -60,7 +60,8 @@ void task_template_complete(struct task_template *t);
 void task_templates_validate(const struct task *task, struct problems *p);
 /* Adds a warning for each attribute that has no effect. */
 void task_templates_warn(const struct task *task, struct problems *p);
-/* Returns the mode of the file; -EINVAL if perms is no octal number of up to 0777. */
+/* Returns the mode of the file, the default one for 0; -EINVAL if perms is no octal number of up to
+ * 0777. */
 int task_template_mode(const struct task_template *t);
 
 #endif

@@ -35,13 +35,13 @@ def runs(name, templates, script, said, **more):
 
 
 def test_files_are_there_before_the_start():
-    where = ("local/a/b.conf", "secrets/x/y", "${NOMAD_ALLOC_DIR}/shared.txt", "local/.hidden")
-    files = [template("{{ env \"NOMAD_TASK_NAME\" }} %d" % i, dest, Perms=("0640", "0600", "", "444")[i]) for i, dest in enumerate(where)]
+    where = ("local/a/b.conf", "secrets/x/y", "${NOMAD_ALLOC_DIR}/shared.txt", "local/.hidden", "local/zero")
+    files = [template("{{ env \"NOMAD_TASK_NAME\" }} %d" % i, dest, Perms=("0640", "0600", "", "444", "0000")[i]) for i, dest in enumerate(where)]
     for driver in ("exec", "raw_exec"):
         user = {} if driver == "exec" else {"User": "nobody"}
         runs("where-" + driver, files,
-             "cd $NOMAD_TASK_DIR/..; for f in local/a/b.conf secrets/x/y $NOMAD_ALLOC_DIR/shared.txt local/.hidden; do stat -c %a:%U $f; cat $f; echo; done; ",
-             "".join("%s:nobody\nt %d\n" % (mode, i) for i, mode in enumerate(("640", "600", "644", "444"))), driver=driver, **user)
+             "cd $NOMAD_TASK_DIR/..; for f in local/a/b.conf secrets/x/y $NOMAD_ALLOC_DIR/shared.txt local/.hidden local/zero; do stat -c %a:%U $f; cat $f; echo; done; ",
+             "".join("%s:nobody\nt %d\n" % (mode, i) for i, mode in enumerate(("640", "600", "644", "444", "644"))), driver=driver, **user)
 
 
 def test_variables_of_an_output_are_in_the_environment():
