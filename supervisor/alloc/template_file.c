@@ -10,6 +10,19 @@
 #include "model/env_file.h"
 #include "supervisor/alloc/alloc_state.h"
 
+/* A file that a template makes replaces what the task has made, but none of these. */
+static const char *const directories[] = { "", "local", "secrets", "tmp", "alloc", "alloc/data",
+	"alloc/logs", "alloc/tmp" };
+
+static bool
+is_directory(const char *path)
+{
+	for (size_t i = 0; i < ELEMENTSOF(directories); i++)
+		if (str_eq(path, directories[i]))
+			return true;
+	return false;
+}
+
 int
 template_file_make(
     const struct rendered *one, char path[TASK_PATH_SIZE], struct task_file *ret, struct err *e)
@@ -28,6 +41,9 @@ template_file_make(
 	if (task_path_begins(path, tr->task->name, &rest) &&
 	    !task_path_begins(path, "alloc", &rest))
 		memmove(path, rest, strlen(rest) + 1);
+	if (is_directory(path))
+		return err_say(
+		    e, -EINVAL, "the destination of template %.200s is a directory", t->dest_path);
 	*ret = (struct task_file){ .at = { .mode = (unsigned)task_template_mode(t),
 				       .uid = t->uid == MODEL_UNSET ? -1 : t->uid,
 				       .gid = t->gid == MODEL_UNSET ? -1 : t->gid,

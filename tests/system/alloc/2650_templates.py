@@ -120,6 +120,15 @@ def test_a_wrong_template_fails_its_task():
         case.contains(failed("wrong-%d" % i, [template(data, "local/v", **more)]), said)
 
 
+def test_a_template_does_not_replace_a_directory_of_the_task():
+    for i, dest in enumerate(("local", "secrets/", "local/..", "${NOMAD_ALLOC_DIR}", "alloc/logs")):
+        name = "directory-%d" % i
+        node.register(job(name, [template("x", dest)], group={"RestartPolicy": {"Attempts": 0, "Mode": "fail"},
+                                                              "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}))
+        node.wait_allocs(name, [(0, "run", "failed")])
+        case.contains(events(name), ("Failed Validation", "the destination of template %s is a directory" % dest))
+
+
 LARGE = "{{ range loop 1100 }}" + 1024 * "x" + "{{ end }}"
 
 
