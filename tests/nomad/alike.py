@@ -96,6 +96,20 @@ class Pair:
         found = {n: self.server.allocs("%s-%s" % (name, n)) for n in (OURS, THEIRS)}
         return {n: self.server.ask("/v1/allocation/" + a[0]["ID"]) for n, a in found.items()} if all(found.values()) else None
 
+    def put(self, name, node, **items):
+        """Changes the variable of a job that both nodes have."""
+        path = "nomad/jobs/%s-%s" % (name, node)
+        self.server.do("/v1/var/" + path, {"Path": path, "Items": items})
+
+    def said(self, alloc, name="t"):
+        """Returns what a task has written."""
+        url = "http://127.0.0.1:%d/v1/client/fs/logs/%s?task=%s&type=stdout&plain=true" % (self.server.ports[0], alloc["ID"], name)
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                return answer.read().decode()
+        except OSError:
+            return ""
+
     def until(self, name, condition, what):
         """Waits until both allocs satisfy the condition. Returns them."""
         def so():
@@ -147,15 +161,7 @@ class Pair:
     def wait_said(self, name):
         """Waits until both tasks have written that they are ready."""
         for alloc in self.until(name, running, "run").values():
-            url = "http://127.0.0.1:%d/v1/client/fs/logs/%s?task=t&type=stdout&plain=true" % (self.server.ports[0], alloc["ID"])
-
-            def said(at=url):
-                try:
-                    with urllib.request.urlopen(at, timeout=60) as answer:
-                        return b"on\n" in answer.read()
-                except OSError:
-                    return False
-            case.until(said, 60, "the task of %s to write that it is ready" % name)
+            case.until(lambda a=alloc: "on\n" in self.said(a), 60, "the task of %s to write that it is ready" % name)
 
     def stop(self, name, query=""):
         for node in (OURS, THEIRS):
