@@ -12,7 +12,8 @@ struct worker_texts {
 	size_t first_len, second_len;
 };
 
-/* What the worker may use: it is ended when it needs more. */
+/* The limits of a worker. The kernel ends a worker that needs more time, and refuses it more
+ * memory; longer texts are an error of the request. */
 struct worker_limits {
 	size_t memory_bytes;
 	unsigned cpu_seconds;

@@ -13,7 +13,7 @@
 DEFINE_CLEANUP(struct hcl *, hcl_free);
 DEFINE_CLEANUP(json_t *, json_decref);
 
-/* Of one configuration: task_config_limits and the JSON. */
+/* The memory for one configuration is that of task_config_limits, and more for the JSON. */
 static const struct worker_limits limits = {
 	.memory_bytes = (size_t)160 << 20, .cpu_seconds = 2, .texts_bytes = PAR_TEXT_MAX
 };

@@ -11,7 +11,7 @@
 
 DEFINE_CLEANUP(struct hcl *, hcl_free);
 
-/* Of one job file: hcl_job_limits and the JSON, with a margin. */
+/* The memory for one job file is that of hcl_job_limits, and more for the JSON. */
 static const struct worker_limits limits = {
 	.memory_bytes = (size_t)384 << 20, .cpu_seconds = 5, .texts_bytes = PAR_TEXT_MAX
 };

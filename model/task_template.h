@@ -13,7 +13,7 @@ enum template_change_mode {
 	TEMPLATE_SCRIPT
 };
 
-/* What runs inside the task after a change. */
+/* The command that is run inside the task after a template's output has changed. */
 struct template_script {
 	char *command;
 	struct strings args;

@@ -29,7 +29,8 @@ struct artifact_record {
 	char *task, *hash;
 };
 
-/* An output of a task's templates, in their order, that the task was told of; "": none. */
+/* The digest of a template's output whose change_mode was applied, "": of none. A task has one for
+ * each of its templates, in their order. */
 struct template_record {
 	char *task, *digest;
 };

@@ -3,8 +3,8 @@
  * hook_templates.c: the templates of each task, from its first start to its end: waits for them
  * before a start, adds their files to it, and tells what is missing. Runs in: supervisor.
  *
- * state.db has a digest of each output that the task was told of, so that a restarted agent changes
- * nothing unless a value has changed meanwhile.
+ * state.db has a digest of each output whose change_mode was applied, so that a restarted agent
+ * changes nothing unless a value has changed meanwhile.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -193,7 +193,7 @@ missing_sentence(const struct task_templates *all)
 	return t.text;
 }
 
-/* Tells it once more when something else is missing. */
+/* Appends the event, and another one whenever the set of missing values has changed. */
 static void
 tell_missing(void *arg)
 {
@@ -223,7 +223,8 @@ task_templates_why(const struct task_runner *tr, struct causes *c)
 		causes_add(c, 0, tr->task->name, "Its templates are being rendered.");
 		return true;
 	}
-	causes_add(c, 0, tr->task->name, "It waits for what its templates show. %s.", missing);
+	causes_add(
+	    c, 0, tr->task->name, "It waits for values that its templates need. %s.", missing);
 	names = find_missing(all);
 	for (size_t i = 0; i < names.n && i < NAMED_MAX; i++) {
 		const char *problem = template_values_problem(all->values, names.v[i]);
@@ -348,7 +349,7 @@ add_files(struct task_runner *tr, struct spec_writer *spec, struct err *e)
 	return r;
 }
 
-/* The task has what was rendered, and nobody needs to tell it. */
+/* The start wrote all outputs, so change_mode does not apply to them. */
 static void
 were_added(struct task_runner *tr)
 {
@@ -365,7 +366,7 @@ were_added(struct task_runner *tr)
 		alloc_save_soon(tr->ar);
 }
 
-/* A task that the last supervisor started has its files: what they show is followed from here. */
+/* The last supervisor started this task, which has its files. Their values are watched again. */
 static void
 follow(struct task_runner *tr)
 {

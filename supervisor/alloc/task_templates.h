@@ -65,8 +65,8 @@ struct rendered {
 	size_t len;
 	struct string_map env; /* of a template with env = true */
 
-	/* Digests of outputs, "": of the last rendering; in the task's file; and what the task was
-	 * told of by change_mode, which is kept in state.db. */
+	/* Digests of outputs ("": none): of the last rendering, of the task's file, and of the last
+	 * one whose change_mode was applied, which state.db has too. */
 	char rendered[SHA256_DIGEST_STRING_LENGTH], written[SHA256_DIGEST_STRING_LENGTH],
 	    applied[SHA256_DIGEST_STRING_LENGTH];
 	bool giving; /* its file is being written: */

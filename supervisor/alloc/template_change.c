@@ -121,7 +121,8 @@ is_applying(const struct task_templates *all, enum template_change_mode mode)
 	return false;
 }
 
-/* A restart wins: the next start has all files. */
+/* If one template wants a restart, there is no signal and no script: the next start has all files.
+ */
 static void
 apply(void *arg)
 {
@@ -188,7 +189,7 @@ script_ended(struct template_change *c)
 	run_scripts(c);
 }
 
-/* What the script prints is not kept. */
+/* Reads the output of the script, and throws it away. */
 static void
 on_session(void *arg)
 {
@@ -311,7 +312,7 @@ fail_writing(struct template_change *c, const struct err *e)
 	    c->all->tr->ar->sup, &c->timer, CLOCK_MONOTONIC, WRITE_AGAIN_USEC, write_again, c);
 }
 
-/* What was rendered while the files were written is the next change. */
+/* The files are written. An output that was rendered meanwhile is given to the task afterwards. */
 static void
 on_written(struct sup *sup, void *arg, int r, const struct err *e)
 {

@@ -33,7 +33,8 @@ static void request(struct rendered *one);
 
 /* --- the answer --- */
 
-/* The first line of an answer; the output follows it. NULL: it is not valid. */
+/* Returns the first line of an answer, and in *ret_at where the output begins; NULL: the answer is
+ * not valid. */
 static json_t *
 read_head(const char *map, size_t len, size_t *ret_at)
 {

@@ -14,7 +14,7 @@
 #include "supervisor/alloc/task_file_read.h"
 #include "supervisor/source/source.h"
 
-/* Files are looked at again: one that is missing soon, another one seldom. */
+/* How often a file is read again: often while it is missing, otherwise seldom. */
 #define FILE_SOON_USEC   1000000
 #define FILE_SELDOM_USEC 10000000
 

@@ -14,8 +14,8 @@
 struct task_runner;
 struct template_values;
 
-/* changed() is called when a value has come or has changed, or when it is not known for another
- * reason than before; never from within a call below. need is its name, such as
+/* changed() is called when a value has come or has changed, or when the reason why it is not known
+ * has changed; never from within a call below. need is its name, such as
  * nomad.var.block(nomad/jobs/web@default.global). */
 struct template_values *template_values_new(
     struct task_runner *tr, void (*changed)(struct task_runner *tr, const char *need));

@@ -24,7 +24,8 @@
 
 struct waiter;
 
-/* What clients share: those of the control socket, and apart from them those of all tasks. */
+/* Resources that clients share. The clients of the control socket have one struct, and the clients
+ * of all tasks' sockets another, so that tasks cannot use up those of operators. */
 struct api_share {
 	struct http_clients clients;
 	struct filter_budget filters; /* of the filters of all requests */

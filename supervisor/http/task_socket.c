@@ -18,8 +18,9 @@
 #define FULL       (ALL_MAX * 7 / 8)
 #define AGAIN_USEC 200000 /* until a socket that waits for a connection to end is tried again */
 
-/* What libmicrohttpd gets as the address of a connection's peer. The kernel gives no address of
- * this family, so no client can have such a one. */
+/* The address that libmicrohttpd is told for each connection of a task's socket, so that a request
+ * leads back to its socket. The kernel never gives a peer an address of this family, so no other
+ * client can have one. */
 struct task_address {
 	sa_family_t family; /* AF_UNSPEC */
 	struct task_socket *socket;

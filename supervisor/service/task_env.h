@@ -6,7 +6,7 @@
 #include "supervisor/driver/env_expand.h"
 #include "supervisor/table/alloc_table.h"
 
-/* What higher layers add, in this order. */
+/* Layers above this one that add variables, in the order in which they are asked. */
 enum task_env_layer {
 	TASK_ENV_IDENTITY, /* the task's tokens */
 	TASK_ENV_TEMPLATES,

@@ -44,7 +44,8 @@ struct source_token {
 typedef void sign_cb(struct sup *sup, void *arg, int r, const struct source_token *tokens, size_t n,
     const struct err *e);
 
-/* What a task's template asks for (proto/template_need.h). Texts are copied. */
+/* A variable, a service, or a list of them that a task's template uses (proto/template_need.h).
+ * watch() copies the texts. */
 enum source_query_kind { SOURCE_VARIABLE, SOURCE_VARIABLES, SOURCE_SERVICE, SOURCE_SERVICES };
 struct source_query {
 	enum source_query_kind kind;

@@ -50,7 +50,8 @@ with socket.socket(socket.AF_UNIX) as s:
     said = s.makefile().read()
 sys.exit("mount.nfs: " + said if said else 0)
 """
-# What each request for a volume has. The secret is for what the driver mounts when it deletes the volume.
+# The members that every request for a volume has. When the driver deletes a volume, it mounts the export once more, with the options
+# in this secret.
 VOLUME = {"Parameters": {"server": "127.0.0.1", "share": "/"}, "MountOptions": {"MountFlags": ["nfsvers=3", "soft"]},
           "Secrets": {"mountOptions": "nfsvers=3,soft,timeo=77"}}
 GENERIC = {"ro", "rw", "nodev", "noexec", "nosuid", "noatime", "sync"}

@@ -253,7 +253,7 @@ def test_killed_processes():
     put("nomad/jobs/kill", x="2")
     os.kill(renderer, signal.SIGKILL)
     node.wait_said(alloc, b"2.")
-    # Nothing changes: a restarted agent does not signal.
+    # The variable is the same before and after the restart of the agent, so the task gets no signal.
     node.replace_supervisor()
     put("nomad/jobs/kill", x="3")
     node.wait_said(alloc, b"3.")
