@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/config_map.h"
 #include "common/code.h"
+#include "common/id.h"
 #include "common/ipc_protobuf.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -118,6 +119,17 @@ raise_nofile(void)
 	if (setrlimit(RLIMIT_NOFILE, &rl) < 0)
 		log_warn(
 		    "raise the limit of open files to %llu: %m", (unsigned long long)rl.rlim_max);
+}
+
+/* random() spreads retries and restarts of many agents over time. */
+static void
+seed_random(void)
+{
+	struct id id = id_random();
+	unsigned seed;
+
+	memcpy(&seed, &id, sizeof seed);
+	srandom(seed);
 }
 
 static int
@@ -254,6 +266,7 @@ run(void *state, const struct proc_args *args)
 	sup.args = *args;
 	journal_open();
 	raise_nofile();
+	seed_random();
 	sup.config = config_map(FD_CONFIG, &e);
 	if (!sup.config || begin_loop(&e) < 0) {
 		log_error("%s", e.msg);
