@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_state.h"
@@ -23,8 +24,10 @@
 #include "supervisor/driver/session.h"
 #include "supervisor/driver/signal_name.h"
 
-#define WRITE_AGAIN_USEC 2000000
-#define ITEMS_AT_ONCE    16
+/* Before another try; after a failure twice as long each time. */
+#define AGAIN_USEC     1000000
+#define AGAIN_MAX_USEC 60000000
+#define ITEMS_AT_ONCE  16
 
 enum step { STEP_WRITING, STEP_FAILED_WRITE, STEP_SPLAY, STEP_SCRIPTS };
 
@@ -33,6 +36,8 @@ struct template_change {
 	enum step step;
 	struct task_files *files; /* of STEP_WRITING */
 	struct sup_timer timer;   /* of the other steps */
+	uint64_t wait_usec;       /* before the last try to write */
+	uint64_t apply_at_ms;     /* the end of the splay, on clock_ms(); 0: it has not begun */
 	struct sup_timer more;    /* the script has printed more */
 	struct session *session;  /* of STEP_SCRIPTS */
 	size_t script;            /* the template whose script runs */
@@ -40,6 +45,14 @@ struct template_change {
 
 static void begin_writing(struct template_change *c);
 static void run_scripts(struct template_change *c);
+
+static void
+end_session(struct template_change *c)
+{
+	session_free(steal_ptr(&c->session));
+	sup_timer_cancel(&c->timer);
+	sup_timer_cancel(&c->more);
+}
 
 void
 template_change_stop(struct task_templates *all)
@@ -49,9 +62,7 @@ template_change_stop(struct task_templates *all)
 	if (!c)
 		return;
 	task_files_forget(c->files);
-	session_free(c->session);
-	sup_timer_cancel(&c->timer);
-	sup_timer_cancel(&c->more);
+	end_session(c);
 	for (size_t i = 0; i < all->n; i++)
 		all->v[i].giving = all->v[i].applying = false;
 	free(c);
@@ -129,6 +140,10 @@ apply(void *arg)
 	struct template_change *c = arg;
 	struct task_templates *all = c->all;
 
+	if (all->tr->phase != TASK_RUNNING) { /* the next start has the files */
+		template_change_stop(all);
+		return;
+	}
 	if (is_applying(all, TEMPLATE_RESTART) && task_runner_can_restart(all->tr)) {
 		for (size_t i = 0; i < all->n; i++)
 			all->v[i].applying = false;
@@ -211,9 +226,7 @@ on_session(void *arg)
 		script_ended(c);
 	} else if (item == SESSION_FAILED) {
 		e = *session_error(c->session);
-		session_free(steal_ptr(&c->session));
-		sup_timer_cancel(&c->timer);
-		sup_timer_cancel(&c->more);
+		end_session(c);
 		script_failed(c, e.msg);
 	}
 }
@@ -223,9 +236,21 @@ on_script_late(void *arg)
 {
 	struct template_change *c = arg;
 
-	session_free(steal_ptr(&c->session));
-	sup_timer_cancel(&c->more);
+	end_session(c);
 	script_failed(c, "it did not end within its timeout");
+}
+
+/* There are too many sessions, or the task's configuration is still being evaluated. */
+static bool
+is_for_now(const struct err *e)
+{
+	return e->code == -EBUSY || e->code == -EAGAIN;
+}
+
+static void
+script_again(void *arg)
+{
+	run_scripts(arg);
 }
 
 static void
@@ -240,11 +265,14 @@ begin_script(struct template_change *c)
 	for (size_t i = 0; i < s->args.n; i++)
 		command[i + 1] = s->args.v[i];
 	c->session = task_exec(all->tr, command, s->args.n + 1, false, on_session, c, &e);
-	if (!c->session)
-		script_failed(c, e.msg);
-	else
+	if (c->session)
 		sup_timer_set(all->tr->ar->sup, &c->timer, CLOCK_MONOTONIC,
 		    (uint64_t)(s->timeout / 1000), on_script_late, c);
+	else if (is_for_now(&e))
+		sup_timer_set(
+		    all->tr->ar->sup, &c->timer, CLOCK_MONOTONIC, AGAIN_USEC, script_again, c);
+	else
+		script_failed(c, e.msg);
 }
 
 /* One after the other. */
@@ -255,7 +283,8 @@ run_scripts(struct template_change *c)
 
 	for (; c->script < all->n; c->script++)
 		if (all->v[c->script].applying &&
-		    template_of(&all->v[c->script])->change_mode == TEMPLATE_SCRIPT) {
+		    template_of(&all->v[c->script])->change_mode == TEMPLATE_SCRIPT &&
+		    template_of(&all->v[c->script])->change_script) {
 			begin_script(c);
 			return;
 		}
@@ -266,14 +295,14 @@ run_scripts(struct template_change *c)
 
 /* A random part of the longest splay, so that not all tasks of a cluster restart at once. */
 static uint64_t
-find_splay_usec(const struct task_templates *all)
+find_splay_ms(const struct task_templates *all)
 {
 	int64_t max = 0;
 
 	for (size_t i = 0; i < all->n; i++)
 		if (all->v[i].applying && template_of(&all->v[i])->splay > max)
 			max = template_of(&all->v[i])->splay;
-	return max > 0 ? (uint64_t)random() % (uint64_t)(max / 1000 + 1) : 0;
+	return max > 0 ? (uint64_t)random() % (uint64_t)(max / NS_PER_MS + 1) : 0;
 }
 
 static void
@@ -288,8 +317,10 @@ begin_splay(struct template_change *c)
 		return;
 	}
 	c->step = STEP_SPLAY;
-	sup_timer_set(
-	    c->all->tr->ar->sup, &c->timer, CLOCK_MONOTONIC, find_splay_usec(c->all), apply, c);
+	if (c->apply_at_ms == 0)
+		c->apply_at_ms = clock_ms() + find_splay_ms(c->all);
+	sup_timer_set_at(
+	    c->all->tr->ar->sup, &c->timer, CLOCK_MONOTONIC, c->apply_at_ms * 1000, apply, c);
 }
 
 static void
@@ -303,13 +334,16 @@ fail_writing(struct template_change *c, const struct err *e)
 {
 	char text[ERR_MSG_SIZE + 64];
 
-	if (c->step != STEP_FAILED_WRITE) {
+	if (c->step != STEP_FAILED_WRITE && !is_for_now(e)) {
 		(void)snprintf(text, sizeof text, "a new file could not be written: %s", e->msg);
 		task_runner_tell(c->all->tr, EVENT_TEMPLATE, text, false);
+		c->step = STEP_FAILED_WRITE;
 	}
-	c->step = STEP_FAILED_WRITE;
+	c->wait_usec = is_for_now(e) ? AGAIN_USEC : 2 * c->wait_usec;
+	if (c->wait_usec > AGAIN_MAX_USEC)
+		c->wait_usec = AGAIN_MAX_USEC;
 	sup_timer_set(
-	    c->all->tr->ar->sup, &c->timer, CLOCK_MONOTONIC, WRITE_AGAIN_USEC, write_again, c);
+	    c->all->tr->ar->sup, &c->timer, CLOCK_MONOTONIC, c->wait_usec, write_again, c);
 }
 
 /* The files are written. An output that was rendered meanwhile is given to the task afterwards. */
@@ -357,10 +391,14 @@ begin_writing(struct template_change *c)
 			continue;
 		(void)template_file_make(one, paths[n], &files[n], &e);
 		memcpy(one->given, one->rendered, sizeof one->given);
+		/* From now on the file may have either output. The request is sent after this
+		 * turn's commit, so a restarted agent knows that it does not know. */
+		one->written[0] = one->applied[0] = '\0';
+		alloc_save_soon(all->tr->ar);
 		n++;
 	}
 	if (e.code == 0 && n == 0) {
-		end_change(c);
+		begin_splay(c);
 		return;
 	}
 	if (e.code == 0)
@@ -372,9 +410,15 @@ begin_writing(struct template_change *c)
 void
 template_change_begin(struct task_templates *all)
 {
-	if (all->change || all->done || all->tr->phase != TASK_RUNNING || !any_changed(all))
+	if (all->done || all->tr->phase != TASK_RUNNING || !any_changed(all))
 		return;
-	all->change = mem_new(struct template_change);
-	*all->change = (struct template_change){ .all = all };
+	if (!all->change) {
+		all->change = mem_new(struct template_change);
+		*all->change = (struct template_change){ .all = all, .wait_usec = AGAIN_USEC };
+	} else if (all->change->step == STEP_SPLAY) {
+		sup_timer_cancel(&all->change->timer);
+	} else {
+		return; /* end_change() comes back */
+	}
 	begin_writing(all->change);
 }
