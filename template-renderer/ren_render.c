@@ -20,7 +20,7 @@ static const struct worker_limits limits = {
 	.memory_bytes = (size_t)384 << 20, .cpu_seconds = 5, .texts_bytes = REN_TEXT_MAX
 };
 
-/* Texts that are no UTF-8 cannot be in JSON; a need with one has no value. */
+/* Returns NULL for a need with a text that is no UTF-8, which JSON cannot have. */
 static json_t *
 describe_need(const struct template_need *n)
 {
@@ -29,22 +29,28 @@ describe_need(const struct template_need *n)
 	    n->missing, "kind", (int)q->kind, "name", q->name, "namespace", q->ns, "region",
 	    q->region, "tag", q->tag);
 
-	if (o && q->key) {
-		(void)json_object_set_new(o, "key", json_string(q->key));
-		(void)json_object_set_new(o, "count", json_integer(q->count));
-	}
-	return o;
+	if (!o || !q->key)
+		return o;
+	if (json_object_set_new(o, "key", json_string(q->key)) == 0 &&
+	    json_object_set_new(o, "count", json_integer(q->count)) == 0)
+		return o;
+	json_decref(o);
+	return NULL;
 }
 
+/* *ret_wrong: a need cannot be described. */
 static json_t *
-describe_needs(const struct template_result *r)
+describe_needs(const struct template_result *r, bool *ret_wrong)
 {
 	json_t *all = json_array(), *one;
 
+	*ret_wrong = false;
 	for (size_t i = 0; i < r->n_needs; i++) {
 		one = describe_need(&r->needs[i]);
 		if (one)
 			(void)json_array_append_new(all, one);
+		else
+			*ret_wrong = true;
 	}
 	return all;
 }
@@ -92,15 +98,19 @@ render(struct ren_values *v, const struct worker_texts *texts, struct worker_res
 	cleanup_with(template_free) struct template *t =
 	    template_parse(texts->second, texts->second_len, &options, &problem);
 	const struct template_result *r;
+	json_t *needs;
+	bool wrong;
 
 	if (!t)
 		return answer_problem(json_array(), problem, ret, e);
 	r = template_render(t, &v->data);
-	if (r->problem)
-		return answer_problem(describe_needs(r), r->problem, ret, e);
+	needs = describe_needs(r, &wrong);
+	if (r->problem || wrong)
+		return answer_problem(needs,
+		    r->problem ? r->problem : "it asks for a name that is not UTF-8", ret, e);
 	ret->flag = r->n_missing == 0;
-	return answer(json_pack("{s:o}", "needs", describe_needs(r)), r->output,
-	    ret->flag ? r->len : 0, ret, e);
+	return answer(
+	    json_pack("{s:o}", "needs", needs), r->output, ret->flag ? r->len : 0, ret, e);
 }
 
 int

@@ -14,10 +14,12 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_record.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/causes.h"
+#include "supervisor/alloc/task_config.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/alloc/task_templates.h"
@@ -26,7 +28,8 @@
 #include "supervisor/service/task_env.h"
 
 #define BLOCKED_USEC 3000000 /* until the first event about what is missing, and between two */
-#define NAMED_MAX    3       /* needs that such an event names */
+#define SHOWN_SIZE   256
+#define NAMED_MAX    3 /* needs that such an event names */
 
 /* The state of a task. */
 struct templates_state {
@@ -178,15 +181,24 @@ find_missing(const struct task_templates *all)
 	return names;
 }
 
+/* Writes a name for people: its author chose it. */
+static const char *
+shown(const char *name, char buf[SHOWN_SIZE])
+{
+	(void)utf8_sanitize(buf, SHOWN_SIZE, name, strlen(name));
+	return buf;
+}
+
 /* Returns "Missing: a, b, c, and 2 more", or NULL if nothing is missing. */
 static char *
 missing_sentence(const struct task_templates *all)
 {
 	struct strings names = find_missing(all);
+	char name[SHOWN_SIZE];
 	struct text t = { 0 };
 
 	for (size_t i = 0; i < names.n && i < NAMED_MAX; i++)
-		text_printf(&t, "%s%s", i == 0 ? "Missing: " : ", ", names.v[i]);
+		text_printf(&t, "%s%s", i == 0 ? "Missing: " : ", ", shown(names.v[i], name));
 	if (names.n > NAMED_MAX)
 		text_printf(&t, ", and %zu more", names.n - NAMED_MAX);
 	strings_done(&names);
@@ -215,6 +227,7 @@ task_templates_why(const struct task_runner *tr, struct causes *c)
 {
 	const struct task_templates *all = task_templates_of(tr);
 	cleanup_free char *missing = all && all->done ? missing_sentence(all) : NULL;
+	char name[SHOWN_SIZE];
 	struct strings names;
 
 	if (!all || !all->done)
@@ -230,7 +243,8 @@ task_templates_why(const struct task_runner *tr, struct causes *c)
 		const char *problem = template_values_problem(all->values, names.v[i]);
 
 		if (problem)
-			causes_add(c, 0, tr->task->name, "%s: %s", names.v[i], problem);
+			causes_add(
+			    c, 0, tr->task->name, "%s: %s", shown(names.v[i], name), problem);
 	}
 	strings_done(&names);
 	return true;
@@ -264,7 +278,7 @@ follow_change(struct rendered *one)
 {
 	if (one->of->tr->phase != TASK_RUNNING)
 		return;
-	if (!one->giving && strcmp(one->rendered, one->written) == 0)
+	if (strcmp(one->rendered, one->written) == 0)
 		template_release_output(one);
 	template_change_begin(one->of);
 }
@@ -284,6 +298,9 @@ template_was_rendered(struct rendered *one, char **output, size_t len)
 		return;
 	}
 	template_values_sweep(all->values, is_used);
+	/* Sessions of a task that runs use its configuration, which may show these variables. */
+	if (template_of(one)->env && all->tr->phase == TASK_RUNNING)
+		task_config_prepare(all->tr, NULL);
 	if (all->done && is_ready(all))
 		end_wait(all);
 	else if (!all->done)
@@ -366,6 +383,13 @@ were_added(struct task_runner *tr)
 		alloc_save_soon(tr->ar);
 }
 
+/* Returns whether a template that is rendered once was rendered by the last supervisor. */
+static bool
+is_over(const struct rendered *one)
+{
+	return template_of(one)->once && one->applied[0];
+}
+
 /* The last supervisor started this task, which has its files. Their values are watched again. */
 static void
 follow(struct task_runner *tr)
@@ -373,7 +397,7 @@ follow(struct task_runner *tr)
 	struct task_templates *all = need_all(tr);
 
 	for (size_t i = 0; all && i < all->n; i++)
-		if (!all->v[i].rendered[0])
+		if (!all->v[i].rendered[0] && !is_over(&all->v[i]))
 			task_template_render(&all->v[i]);
 	if (all)
 		template_change_begin(all);
@@ -389,6 +413,19 @@ stop_change(struct task_runner *tr)
 	template_change_stop(all);
 	if (tr->phase == TASK_DEAD)
 		free_all(tr);
+}
+
+/* Servers replace an alloc whose templates change. If one sends other templates for a running task
+ * nevertheless, the task's next start has them. */
+static void
+check_updated(struct alloc_runner *ar)
+{
+	for (unsigned k = 0; k < ar->n_tasks; k++) {
+		const struct task_templates *all = task_templates_of(&ar->tasks[k]);
+
+		if (all && all->n != ar->tasks[k].task->templates.n)
+			free_all(&ar->tasks[k]);
+	}
 }
 
 /* --- the environment --- */
@@ -457,6 +494,6 @@ free_state(struct alloc_runner *ar)
 }
 
 ALLOC_HOOK(templates, "templates", 0, .start = provide_env, .init = init_kept, .save = save_applied,
-    .shutdown = free_state, .task.state_size = sizeof(struct templates_state),
-    .task.fill = add_files, .task.filled = were_added, .task.runs = follow,
-    .task.ends = stop_change);
+    .shutdown = free_state, .update = check_updated,
+    .task.state_size = sizeof(struct templates_state), .task.fill = add_files,
+    .task.filled = were_added, .task.runs = follow, .task.ends = stop_change);

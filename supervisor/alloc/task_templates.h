@@ -55,7 +55,6 @@ struct rendered {
 	struct task_file_read *reading;
 	struct queued *request; /* NULL: none is in progress */
 	unsigned lost;          /* requests in a row that template-renderer did not survive */
-	bool due;               /* it is to be rendered once more */
 	uint64_t count;         /* template_values_count() of the last request */
 	json_t *needs;          /* of the last rendering; NULL: there was none */
 	struct sup_timer wait;

@@ -7,6 +7,7 @@
  * or changes leads to another rendering. An answer is as foreign as the template is.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include "common/utf8.h"
 #include "proto/ipc_records.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_file_read.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/alloc/task_templates.h"
@@ -27,11 +29,40 @@
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/env_expand.h"
 
-#define LOST_MAX 3
+#define LOST_MAX      3       /* renderings in a row that did not end by themselves */
+#define AGAIN_USEC    1000000 /* before another try */
+#define NEEDS_MAX     512     /* of one template */
+#define NEED_TEXT_MAX 512     /* bytes of each text of a need */
 
 static void request(struct rendered *one);
+static void on_wait_end(void *arg);
+
+/* After an error that another try may not meet. */
+static void
+try_again(struct rendered *one)
+{
+	sup_timer_set(
+	    one->of->tr->ar->sup, &one->wait, CLOCK_MONOTONIC, AGAIN_USEC, on_wait_end, one);
+}
 
 /* --- the answer --- */
+
+/* Each need is followed, at servers too, and events name it. */
+static bool
+are_needs(const json_t *needs)
+{
+	json_t *need, *value;
+	const char *key;
+	size_t i;
+
+	if (!json_is_array(needs) || json_array_size(needs) > NEEDS_MAX)
+		return false;
+	json_array_foreach (needs, i, need)
+		json_object_foreach (need, key, value)
+			if (json_string_length(value) > NEED_TEXT_MAX)
+				return false;
+	return true;
+}
 
 /* Returns the first line of an answer, and in *ret_at where the output begins; NULL: the answer is
  * not valid. */
@@ -45,7 +76,7 @@ read_head(const char *map, size_t len, size_t *ret_at)
 		return NULL;
 	*ret_at = (size_t)(end - map) + 1;
 	head = json_loadb(map, (size_t)(end - map), JSON_REJECT_DUPLICATES, NULL);
-	if (json_is_array(json_object_get(head, "needs")))
+	if (are_needs(json_object_get(head, "needs")))
 		return head;
 	json_decref(head);
 	return NULL;
@@ -59,9 +90,11 @@ take_result(struct rendered *one, bool rendered, const char *map, size_t len)
 	const char *problem = json_string_value(json_object_get(head, "problem"));
 	cleanup_free char *output = NULL;
 	char sentence[ERR_MSG_SIZE];
+	bool newer;
 
 	if (!head) {
-		template_failed(one, "template-renderer sent an answer that is not valid");
+		template_failed(one, "template-renderer sent an answer that is not valid, or that "
+				     "asks for more than 512 values");
 		return;
 	}
 	json_decref(one->needs);
@@ -71,10 +104,14 @@ take_result(struct rendered *one, bool rendered, const char *map, size_t len)
 		template_failed(one, sentence);
 	} else {
 		template_values_follow(one->of->values, one->needs);
-		/* Another template may have asked for the same, and had it meanwhile. */
-		if (template_values_newer(one->of->values, one->needs, one->count)) {
+		/* A value may have come or changed since the request. An output is used
+		 * nevertheless: values can change faster than they are rendered. */
+		newer = template_values_newer(one->of->values, one->needs, one->count);
+		if (newer && !rendered)
 			task_template_render(one);
-		} else if (rendered) {
+		else if (newer && !template_of(one)->once)
+			task_template_render_later(one);
+		if (rendered) {
 			output = mem_alloc(len - at + 1);
 			memcpy(output, map + at, len - at);
 			output[len - at] = '\0';
@@ -84,14 +121,16 @@ take_result(struct rendered *one, bool rendered, const char *map, size_t len)
 	json_decref(head);
 }
 
-/* A template that needs too much will do so again; a process that died may not. */
+/* A template that needs too much memory or processor time will do so again. A process that died or
+ * was late may not, and a machine without room for a process has some later. */
 static void
 handle_error(struct rendered *one, int r, const struct err *e)
 {
+	bool late = r == -ECONNRESET || r == -ETIMEDOUT;
 	struct err why = { 0 };
 
-	if (r == -ECONNRESET && ++one->lost < LOST_MAX) {
-		request(one);
+	if (r != -EIO && r != -EINVAL && r != -EFBIG && !(late && ++one->lost >= LOST_MAX)) {
+		try_again(one);
 		return;
 	}
 	queue_explain(QUEUE_RENDER, r, "it", e, &why);
@@ -114,11 +153,6 @@ on_rendered(struct sup *sup, void *arg, int r, const void *rep, int fd, const st
 		return;
 	}
 	one->lost = 0;
-	if (one->due) {
-		one->due = false;
-		request(one);
-		return;
-	}
 	r = fd_memfd_map(result, REN_RESULT_MAX, &map, &len);
 	if (r < 0) {
 		template_failed(one, "template-renderer sent an answer that is not valid");
@@ -197,11 +231,23 @@ send_request(struct rendered *one, struct err *e)
 		return err_say(e, -EINVAL,
 		    "it and the values that it asks for have more than %d bytes", REN_TEXT_MAX);
 	fd = queue_texts(values, values_len, text, text_len);
+	explicit_bzero(values, values_len); /* variables, which are secret */
 	if (fd < 0)
 		return err_set(e, fd, "pass a template to template-renderer");
 	one->count = template_values_count(one->of->values);
 	one->request = queue_ask(one->of->tr->ar->sup, QUEUE_RENDER, &req, fd, on_rendered, one);
 	return 0;
+}
+
+/* A task that runs after a restart of the agent has its file: it goes on without the source. */
+static void
+tell_kept(struct rendered *one, const char *why)
+{
+	char text[ERR_MSG_SIZE + 256];
+
+	(void)snprintf(text, sizeof text, "%.200s is not rendered again: its source: %s",
+	    str(template_of(one)->dest_path), why);
+	task_runner_tell(one->of->tr, EVENT_TEMPLATE, text, false);
 }
 
 static void
@@ -210,6 +256,14 @@ on_text(struct sup *sup, void *arg, int r, const char *text, size_t len, const s
 	struct rendered *one = arg;
 
 	one->reading = NULL;
+	if (r == -EAGAIN) {
+		try_again(one);
+		return;
+	}
+	if (r < 0 && one->of->tr->phase == TASK_RUNNING) {
+		tell_kept(one, e->msg);
+		return;
+	}
 	if (r < 0) {
 		template_failed(one, e->msg);
 		return;
@@ -228,13 +282,14 @@ request(struct rendered *one)
 	struct err e = { 0 };
 	int r = 0;
 
-	if (*str(t->source_path) && !one->text) {
+	if (*str(t->source_path) && !one->text)
 		one->reading = task_file_read(one->of->tr, t->source_path, on_text, one);
-	} else {
+	else
 		r = send_request(one, &e);
-	}
-	if (r < 0)
+	if (r == -EINVAL || r == -E2BIG)
 		template_failed(one, e.msg);
+	else if (r < 0)
+		try_again(one);
 }
 
 /* --- when --- */
@@ -244,9 +299,7 @@ task_template_render(struct rendered *one)
 {
 	sup_timer_cancel(&one->wait);
 	one->waits_since_ms = 0;
-	if (one->request || one->reading)
-		one->due = one->request != NULL;
-	else
+	if (!one->request && !one->reading) /* else take_result() sees what is newer */
 		request(one);
 }
 

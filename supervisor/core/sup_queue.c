@@ -218,6 +218,7 @@ queue_texts(const char *first, size_t first_len, const char *second, size_t seco
 	text_append(&both, first, first_len);
 	text_append(&both, second, second_len);
 	fd = fd_memfd_sealed("texts", both.text, both.len);
+	explicit_bzero(both.text, both.len); /* it may have secrets */
 	text_done(&both);
 	return fd;
 }

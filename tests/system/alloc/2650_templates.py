@@ -266,6 +266,54 @@ def test_killed_processes():
     case.equal(node.allocs("kill")[0]["TaskStates"]["t"]["Restarts"], 0, "restarts")
 
 
+def test_a_restarted_agent_repeats_what_it_does_not_know():
+    # The agent dies between the new file and the signal, and then the value is the old one again.
+    splay = {"Wait": {"Min": 0, "Max": 0}, "Splay": 600 * 10**9, "ChangeMode": "signal", "ChangeSignal": "SIGHUP"}
+    put("nomad/jobs/doubt", x="1")
+    node.register(job("doubt", [template(VARIABLE % "doubt", "local/v", **splay)], "while :; do cmp -s local/v old || { cat local/v; echo .; cp local/v old; }; sleep 0.1; done; "))
+    alloc = node.wait_running("doubt")[0]
+    node.wait_said(alloc, b"1.")
+    put("nomad/jobs/doubt", x="2")
+    node.wait_said(alloc, b"1.\n2.")
+    put("nomad/jobs/doubt", x="1")
+    node.wait_said(alloc, b"1.\n2.\n1.")
+    put("nomad/jobs/doubt", x="2")
+    node.wait_said(alloc, b"1.\n2.\n1.\n2.")
+    os.kill(node.wait_process("supervisor"), signal.SIGKILL)
+    case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, 30, "the agent")
+    put("nomad/jobs/doubt", x="1")
+    node.wait_said(alloc, b"1.\n2.\n1.\n2.\n1.")
+    node.purge("doubt")
+
+
+def test_a_template_that_is_rendered_once_is_not_after_a_restart_of_the_agent():
+    put("nomad/jobs/kept", x="1")
+    quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0}
+    node.register(job("kept", [template(VARIABLE % "kept", "local/v", Once=True, **quick), template(VARIABLE % "kept", "local/w", ChangeMode="noop", **quick)],
+                      "while [ $(cat local/w) != 3 ]; do sleep 0.1; done; cat local/v local/w; "))
+    alloc = node.wait_running("kept")[0]
+    put("nomad/jobs/kept", x="2")
+    node.replace_supervisor()
+    put("nomad/jobs/kept", x="3")
+    node.wait_said(alloc, b"13")
+    case.equal(task_of("kept")["Restarts"], 0, "restarts")
+
+
+def test_a_script_that_prints_without_end_stops_nothing_else():
+    put("nomad/jobs/loud", x="1")
+    script = {"Command": "/bin/sh", "Args": ["-c", "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done"], "Timeout": 2 * 10**9}
+    node.register(job("loud", [template(VARIABLE % "loud", "local/v", ChangeMode="script", ChangeScript=script, Splay=0, Wait={"Min": 0, "Max": 0})]))
+    node.wait_running("loud")
+    put("nomad/jobs/loud", x="2")
+    case.until(lambda: any("did not end within its timeout" in text for _, text in events("loud")), 30, "the end of the script")
+
+
+def test_names_that_are_no_text_fail_a_template():
+    case.contains(failed("bytes", [template("{{ file (base64Decode \"/w==\") }}", "local/v")]), "it asks for a name that is not UTF-8")
+    many = "{{ range loop 600 }}{{ with nomadVar (print \"many/\" .) }}{{ end }}{{ end }}"
+    case.contains(failed("many", [template(many, "local/v")]), "asks for more than 512 values")
+
+
 def traces(marks):
     """Returns where one of the marks can be read: in files of the agent, its log, its API, or arguments of its processes."""
     found = []
