@@ -4,7 +4,7 @@
  * rules. Runs in: a worker of the fetcher.
  *
  * Other users can read the arguments of a process, but not its environment: user and password are
- * not in a url, but in a header that the environment configures.
+ * not in the url, but in variables, out of which a helper answers git.
  */
 #include "fetcher/fet_git.h"
 
@@ -120,13 +120,31 @@ take_part(CURLU *url, CURLUPart part, unsigned flags)
 	return copy;
 }
 
+/* Git asks for user and password when the server demands them, for the server of this url only:
+ * neither one to which that redirects nor one of a submodule gets them. */
+static void
+offer_password(struct git *g, CURLU *of, const char *user, const char *password)
+{
+	cleanup_with(curl_url_cleanup) CURLU *url = mem_need(curl_url_dup(of));
+	cleanup_free char *server = NULL, *key = NULL;
+
+	(void)curl_url_set(url, CURLUPART_PATH, NULL, 0);
+	server = take_part(url, CURLUPART_URL, 0);
+	server[strlen(server) - 1] = '\0'; /* its slash */
+	key = mem_printf("credential.%s.helper", server);
+	configure(g, key,
+	    "!f() { printf 'username=%s\\npassword=%s\\n' \"$ARTIFACT_USER\" "
+	    "\"$ARTIFACT_PASSWORD\"; }; f");
+	put(g, mem_printf("ARTIFACT_USER=%s", user));
+	put(g, mem_printf("ARTIFACT_PASSWORD=%s", password));
+}
+
 /* For ssh, the user stays in the url. */
 static int
 split_url(struct git *g, const char *text)
 {
 	cleanup_with(curl_url_cleanup) CURLU *url = mem_need(curl_url());
-	cleanup_free char *scheme = NULL, *user = NULL, *password = NULL, *pair = NULL,
-			  *header = NULL;
+	cleanup_free char *scheme = NULL, *user = NULL, *password = NULL;
 	const unsigned flags = CURLU_NON_SUPPORT_SCHEME;
 
 	if (curl_url_set(url, CURLUPART_URL, text, flags) != CURLUE_OK)
@@ -137,14 +155,8 @@ split_url(struct git *g, const char *text)
 	(void)curl_url_set(url, CURLUPART_PASSWORD, NULL, flags);
 	if (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) {
 		(void)curl_url_set(url, CURLUPART_USER, NULL, flags);
-		pair = mem_printf("%s:%s", user, password);
-		if (*user || *password) {
-			cleanup_free char *code = mem_alloc(BASE64_SIZE(strlen(pair)));
-
-			(void)base64_encode(pair, strlen(pair), code);
-			header = mem_printf("Authorization: Basic %s", code);
-			configure(g, "http.extraHeader", header);
-		}
+		if (*user || *password)
+			offer_password(g, url, user, password);
 	}
 	g->url = take_part(url, CURLUPART_URL, 0);
 	return 0;
@@ -407,6 +419,10 @@ clone_source(struct git *g, struct fet_source *s)
 	unsigned long commits = depth ? strtoul(depth, NULL, 10) : 0;
 	int r;
 
+	/* Git would show them, in arguments and in the repository's files. */
+	if (s->query.n > 0)
+		return err_say(g->e, -EINVAL,
+		    "the url of a repository has no parameters but ref, depth and sshkey");
 	if (ref && !*ref)
 		free_p(&ref);
 	if (ref && (r = check_ref(g, ref)) < 0)

@@ -177,15 +177,32 @@ artifact_dest_make(const struct task_runner *tr, const struct task_artifact *a,
 
 /* --- names --- */
 
+/* Whether the len bytes at host are not "host" or "host:port", but, as far as people can tell, the
+ * beginning of a user and password that have one of / ? # in them. */
+static bool
+is_cut_password(const char *host, size_t len)
+{
+	const char *colon = memchr(host, ':', len);
+
+	if (!colon || *host == '[')
+		return false;
+	len -= (size_t)(colon + 1 - host);
+	return len == 0 || strspn(colon + 1, "0123456789") < len;
+}
+
 char *
 artifact_shown(const struct task_artifact *a)
 {
 	const char *source = str(a->source), *scheme = strstr(source, "://");
 	size_t len = strcspn(source, "?#");
-	const char *host = scheme && (size_t)(scheme - source) < len ? scheme + 3 : source;
+	bool has_host = scheme && (size_t)(scheme - source) < len;
+	const char *host = has_host ? scheme + 3 : source;
 	const char *slash = memchr(host, '/', len - (size_t)(host - source));
-	const char *at = memrchr(host, '@', (size_t)((slash ? slash : source + len) - host));
+	const char *end = slash ? slash : source + len;
+	const char *at = memrchr(host, '@', (size_t)(end - host));
 
+	if (!at && has_host && is_cut_password(host, (size_t)(end - host)))
+		return mem_printf("%.*s…", (int)(host - source), source);
 	if (!at || (host == source && !memchr(host, ':', (size_t)(at - host))))
 		return mem_strndup(source, len);
 	return mem_printf(

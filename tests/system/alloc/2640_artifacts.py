@@ -4,7 +4,6 @@ import gzip
 import io
 import os
 import signal
-import subprocess
 import tarfile
 import threading
 
@@ -285,17 +284,7 @@ job "hcl" {
 
 
 def test_a_repository():
-    """Its files, for a client that needs no more than a web server."""
-    base = case.directory()
-    env = {"PATH": "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "HOME": base}
-    for words in (["init", "-q", "-b", "main", "."], ["add", "a.txt"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"],
-                  ["update-server-info"]):
-        case.write(base + "/a.txt", "of git\n")
-        subprocess.run(["git", *words], cwd=base, env=env, check=True)
-    for at, _, files in os.walk(base + "/.git"):
-        for name in files:
-            with open(at + "/" + name, "rb") as f:
-                server.files["/r.git" + (at + "/" + name)[len(base + "/.git"):]] = f.read()
+    server.files.update({"/r.git" + path: data for path, data in web.repository("of git\n").items()})
     runs("git", [{"GetterSource": "git::" + server.url + "/r.git", "RelativeDest": "local/r", "GetterOptions": {"ref": "main"}}], "cat local/r/a.txt;",
          b"of git\n")
     node.purge("git")

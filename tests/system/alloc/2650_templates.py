@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Templates of a whole agent: where their files are, what they show, and what follows when that changes."""
-import base64
 import os
 import signal
 
-from lib import api, case
+from lib import api, case, traces
 
 WAIT = "exec sleep 1000"
 
@@ -314,33 +313,6 @@ def test_names_that_are_no_text_fail_a_template():
     case.contains(failed("many", [template(many, "local/v")]), "asks for more than 512 values")
 
 
-def traces(marks):
-    """Returns where one of the marks can be read: in files of the agent, its log, its API, or arguments of its processes."""
-    found = []
-
-    def look(where, data):
-        found.extend("%s has %r" % (where, m) for mark in marks for m in (mark, base64.b64encode(mark), mark.hex().encode()) if m in data)
-
-    for top, _, names in os.walk(node.data):
-        for name in names:
-            try:
-                with open(os.path.join(top, name), "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)) as f:
-                    look(os.path.join(top, name), f.read())
-            except OSError:  # sockets and links
-                pass
-    with open(node.log_path, "rb") as f:
-        look("the log", f.read())
-    for path in ("/v1/allocations", "/v1/jobs", "/v1/vars", "/v1/agent/self", "/v1/metrics", *("/v1/allocation/" + a["ID"] for a in node.allocs("hidden"))):
-        look(path, node.request("GET", path).body)
-    for alloc in node.allocs("hidden"):
-        for words in (("alloc", "status", "-verbose"), ("alloc", "why")):
-            look(" ".join(words), node.drover(*words, alloc["ID"]).out.encode())
-    for pid in node.processes().values():
-        with open("/proc/%d/cmdline" % pid, "rb") as f:
-            look("arguments", f.read())
-    return found
-
-
 def test_what_is_rendered_is_nowhere_else():
     marks = [b"Zq7paW0rd9KxTz", b"MIIxZ3kQ8vNfirst"]
     put("nomad/jobs/hidden", x=marks[0].decode())
@@ -349,17 +321,17 @@ def test_what_is_rendered_is_nowhere_else():
     node.register(job("hidden", body, "[ -n \"$X\" ] && wc -c <secrets/v; ", driver="exec"))
     alloc = node.wait_running("hidden")[0]
     node.wait_said(alloc, b"14")
-    case.equal(traces(marks), [], "while it runs")
+    case.equal(traces.find(node, marks, "hidden"), [], "while it runs")
     node.replace_supervisor()
     put("nomad/jobs/hidden", x=marks[1].decode())
     node.wait_said(alloc, b"16")
-    case.equal(traces(marks), [], "after a change")
+    case.equal(traces.find(node, marks, "hidden"), [], "after a change")
     # An error shows what a template made of values, but not the values.
     put("nomad/jobs/hidden", x=marks[0].decode() + "x")
     wrong = template("{{ with nomadVar \"nomad/jobs/hidden\" }}{{ .x | parseInt }}{{ end }}", "secrets/v", Splay=0)
     node.register(job("hidden", [wrong], driver="exec", group={"ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}))
     case.until(lambda: any(a["ClientStatus"] == "failed" for a in node.allocs("hidden")), 30, "the failure")
-    case.equal(traces(marks), [], "after an error")
+    case.equal(traces.find(node, marks, "hidden"), [], "after an error")
 
 
 def test_an_idle_renderer_ends():

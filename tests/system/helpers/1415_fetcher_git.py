@@ -31,6 +31,17 @@ def commit(name, text):
     return git("rev-parse", "HEAD")
 
 
+def make_submodule(name, url):
+    """Makes the repository NAME.git, whose directory sub is at the url."""
+    made = base + "/" + name
+    git("clone", "-q", root + "/repo.git", made)
+    case.write(made + "/.gitmodules", '[submodule "sub"]\n\tpath = sub\n\turl = %s\n' % url)
+    git("add", ".gitmodules", cwd=made)
+    git("update-index", "--add", "--cacheinfo", "160000," + commits[2] + ",sub", cwd=made)
+    git("commit", "-q", "-m", "sub", cwd=made)
+    git("clone", "-q", "--bare", made, root + "/%s.git" % name)
+
+
 def backend(h):
     """Answers as git's own server does: by CGI."""
     path, _, query = h.path.partition("?")
@@ -140,6 +151,24 @@ def test_a_repository_behind_a_password_that_nobody_sees():
     f.helper.wait()
     with helper.Helper("fetcher", f.places):
         case.until(lambda: not [line for line in arguments() if line.startswith((b"git", b"/usr/lib/git-core"))], 20, "git to end with the fetcher, or by the next one")
+
+
+def test_a_submodule_elsewhere_does_not_get_the_password():
+    seen = []
+
+    def record(h):
+        seen.append(h.headers.get("Authorization"))
+        h.reply(b"", 401, [("WWW-Authenticate", "Basic realm=x")])
+    with again(), web.Server({}) as elsewhere:
+        elsewhere.http.RequestHandlerClass = type("Elsewhere", (web.Handler,), {"do_GET": record})
+        make_submodule("far", elsewhere.url + "/sub.git")
+        source = "git::%s/private/%%s.git" % server.url.replace("//", "//me:%s@" % PASSWORD)
+        case.contains(get(source % "far"), "git failed with code")
+        case.equal(set(seen), {None}, "what the other server got")
+        # One beside it does.
+        make_submodule("near", server.url + "/private/repo.git")
+        tree = get(source % "near")
+        case.equal(tree.get("sub/a.txt") if isinstance(tree, dict) else tree, b"3")
 
 
 def line_of(pid):
@@ -298,13 +327,8 @@ git("init", "-q", "--bare", "-b", "main", root + "/big.git", cwd=base)
 os.chmod(base, 0o755)
 with Server() as server:
     try:
-        for name, where in (("super", server.url + "/repo.git"), ("local", "file:///etc")):
-            git("clone", "-q", root + "/repo.git", base + "/" + name)
-            case.write(base + "/" + name + "/.gitmodules", '[submodule "sub"]\n\tpath = sub\n\turl = %s\n' % where)
-            git("add", ".gitmodules", cwd=base + "/" + name)
-            git("update-index", "--add", "--cacheinfo", "160000," + commits[2] + ",sub", cwd=base + "/" + name)
-            git("commit", "-q", "-m", "sub", cwd=base + "/" + name)
-            git("clone", "-q", "--bare", base + "/" + name, root + "/%s.git" % name)
+        make_submodule("super", server.url + "/repo.git")
+        make_submodule("local", "file:///etc")
         git("clone", "-q", root + "/repo.git", base + "/evil")
         os.makedirs(base + "/evil/hooks")
         case.write(base + "/evil/.gitattributes", "* filter=x\n")

@@ -7,7 +7,11 @@
 A path's value is its body, or a function of the handler, which answers.
 """
 import http.server
+import os
+import subprocess
 import threading
+
+from . import case
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -63,3 +67,18 @@ class Server:
 
     def count(self, path):
         return sum(p == path for p, _ in self.requests)
+
+
+def repository(text):
+    """Returns the files of a repository whose a.txt has this text, for a client that needs no more than a web server: {path: contents}."""
+    base, found = case.directory(), {}
+    env = {"PATH": "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "HOME": base}
+    case.write(base + "/a.txt", text)
+    for words in (["init", "-q", "-b", "main", "."], ["add", "a.txt"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"],
+                  ["update-server-info"]):
+        subprocess.run(["git", *words], cwd=base, env=env, check=True)
+    for at, _, names in os.walk(base + "/.git"):
+        for name in names:
+            with open(os.path.join(at, name), "rb") as f:
+                found[os.path.join(at, name)[len(base + "/.git"):]] = f.read()
+    return found
