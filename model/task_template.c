@@ -63,7 +63,7 @@ task_template_mode(const struct task_template *t)
 static const struct field task_template_fields[] = {
 	F_STRING(source_path, "SourcePath"),
 	F_STRING(dest_path, "DestPath"),
-	F_STRING(embedded, "EmbeddedTmpl"),
+	F_STRING(embedded, "EmbeddedTmpl", .flags = FIELD_LONG),
 	F_ENUM(change_mode, "ChangeMode", template_change_names, .flags = FIELD_HAS_DEFAULT,
 	    .number = TEMPLATE_RESTART),
 	F_STRING(change_signal, "ChangeSignal"),

@@ -30,7 +30,8 @@ count_text(const struct field *f, const char *text, struct parts *p)
 	if (f->flags & FIELD_BYTES)
 		return;
 	p->bytes += strlen(str(text));
-	note(&p->text, f->name, strlen(str(text)));
+	if (!(f->flags & FIELD_LONG))
+		note(&p->text, f->name, strlen(str(text)));
 }
 
 static void

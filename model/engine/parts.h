@@ -16,7 +16,7 @@ struct parts {
 	size_t n;         /* elements of all lists at any depth */
 	size_t bytes;     /* bytes of all texts that are members or elements */
 	struct part list; /* the list with the most elements among those compared in pairs */
-	struct part text; /* the longest text that is a member, in bytes */
+	struct part text; /* the longest text that is a member without FIELD_LONG, in bytes */
 };
 
 /*

@@ -52,6 +52,7 @@ enum field_flags {
 	FIELD_SEALED = 1 << 12,  /* a secret: left out by MODEL_ROW; strings are overwritten when
 				    freed */
 	FIELD_AS_TEXT = 1 << 13, /* a duration that is a text in JSON, "" for 0 */
+	FIELD_LONG = 1 << 14, /* a text that is not copied for elements of other lists: parts.h */
 };
 
 struct field {

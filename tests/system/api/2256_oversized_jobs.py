@@ -116,7 +116,8 @@ def test_too_many_elements_of_all_allocations():
 def test_jobs_just_below_the_limits_are_registered():
     """Just below the limits; and as many allocations of a small job as before."""
     for job in (made(count=1000, Constraints=many(LIST - 30, **ANY)), made(count=10000),
-                made(Networks=[{"DynamicPorts": [{"Label": "p%d" % i} for i in range(LIST)]}])):
+                made(Networks=[{"DynamicPorts": [{"Label": "p%d" % i} for i in range(LIST)]}]),
+                made(Task={"Templates": [{"DestPath": "local/long", "EmbeddedTmpl": "x" * 100000}]})):
         node.register(job)
         node.do("DELETE", "/v1/job/big?purge=true")
 
