@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fet_http.c: one transfer by http or https. The server is not trusted. Runs in: a worker of the
- * fetcher. */
+/* fet_http.c: transfers by http or https. The server is not trusted: what is for it, such as
+ * headers, is not sent to another one to which it redirects. Runs in: a worker of the fetcher. */
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "common/fd.h"
 #include "common/mem.h"
 #include "fetcher/fet.h"
+#include "fetcher/fet_redirect.h"
 
 #define REDIRECTS_MAX 10 /* as many as Go's client follows */
 #define CONNECT_MS    30000L
@@ -23,6 +24,7 @@
 
 struct transfer {
 	struct fet *f;
+	const struct fet_http *http;
 	CURL *curl;
 	int file_fd;
 	uint64_t limit, written, head;
@@ -42,7 +44,18 @@ status_of(CURL *curl)
 	return status;
 }
 
-/* Bodies of answers other than 2xx end the transfer. */
+static size_t
+on_head(char *data, size_t size, size_t n, void *arg)
+{
+	struct transfer *t = arg;
+
+	t->head += size * n;
+	t->head_too_large = t->head > HEAD_MAX;
+	return t->head_too_large ? 0 : size * n;
+}
+
+/* The body of a redirect counts as a part of its head; those of other answers than 2xx end the
+ * transfer. */
 static size_t
 on_body(char *data, size_t size, size_t n, void *arg)
 {
@@ -50,6 +63,8 @@ on_body(char *data, size_t size, size_t n, void *arg)
 	size_t len = size * n;
 	int r;
 
+	if (status_of(t->curl) / 100 == 3)
+		return on_head(data, size, n, arg);
 	if (status_of(t->curl) / 100 != 2)
 		return 0;
 	if (len > t->limit - t->written) {
@@ -63,16 +78,6 @@ on_body(char *data, size_t size, size_t n, void *arg)
 	}
 	t->written += len;
 	return len;
-}
-
-static size_t
-on_head(char *data, size_t size, size_t n, void *arg)
-{
-	struct transfer *t = arg;
-
-	t->head += size * n;
-	t->head_too_large = t->head > HEAD_MAX;
-	return t->head_too_large ? 0 : size * n;
 }
 
 static int
@@ -114,21 +119,19 @@ headers_of(const struct fet *f, const struct fet_http *http)
 }
 
 static void
-set_options(CURL *curl, struct transfer *t, const struct fet_http *http, long timeout_ms)
+set_limits(CURL *curl, const struct transfer *t)
 {
-	static const char protocols[] = "http,https";
-
-	(void)curl_easy_setopt(curl, CURLOPT_URL, http->url);
-	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, protocols);
-	(void)curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
-	(void)curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-	(void)curl_easy_setopt(curl, CURLOPT_MAXREDIRS, (long)REDIRECTS_MAX);
 	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
 	(void)curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	(void)curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, STALL_S);
 	(void)curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->limit);
+}
+
+static void
+set_options(CURL *curl, struct transfer *t)
+{
+	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(curl, CURLOPT_USERAGENT, "drover/" DROVER_VERSION);
 	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
 	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
@@ -141,11 +144,46 @@ set_options(CURL *curl, struct transfer *t, const struct fet_http *http, long ti
 		(void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
 		(void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
-	if (!http->sign)
+	set_limits(curl, t);
+}
+
+/* User and password of the url also go to where the server redirects to itself. */
+static void
+set_user_of_url(CURL *curl, const char *text)
+{
+	CURLU *url = mem_need(curl_url());
+	char *user = NULL, *password = NULL;
+
+	if (curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK) {
+		(void)curl_url_get(url, CURLUPART_USER, &user, CURLU_URLDECODE);
+		(void)curl_url_get(url, CURLUPART_PASSWORD, &password, CURLU_URLDECODE);
+	}
+	(void)curl_easy_setopt(curl, CURLOPT_USERNAME, user);
+	(void)curl_easy_setopt(curl, CURLOPT_PASSWORD, password);
+	curl_free(user);
+	curl_free(password);
+	curl_url_cleanup(url);
+}
+
+static void
+set_secrets(CURL *curl, const struct fet_http *http, struct curl_slist *headers)
+{
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	if (!http->sign) {
+		set_user_of_url(curl, http->url);
 		return;
+	}
 	(void)curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, http->sign);
 	(void)curl_easy_setopt(curl, CURLOPT_USERNAME, http->user);
 	(void)curl_easy_setopt(curl, CURLOPT_PASSWORD, http->password);
+}
+
+static void
+drop_secrets(CURL *curl)
+{
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, NULL);
+	(void)curl_easy_setopt(curl, CURLOPT_USERNAME, NULL);
+	(void)curl_easy_setopt(curl, CURLOPT_PASSWORD, NULL);
 }
 
 /* libcurl's sentences have names of hosts and numbers, but no url. */
@@ -178,23 +216,65 @@ explain(const struct transfer *t, CURLcode code, const char *text, struct err *e
 	return err_say(e, -EREMOTEIO, "%s", text);
 }
 
+/* Returns the url to which the server redirects, or NULL. libcurl owns it. */
+static const char *
+redirect_of(CURL *curl)
+{
+	char *url = NULL;
+
+	if (status_of(curl) / 100 == 3)
+		(void)curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &url);
+	return url;
+}
+
+/* Follows redirects, but none of a signed request to another server, which would refuse it. */
+static CURLcode
+perform(struct transfer *t, struct curl_slist *headers, uint64_t until_ms)
+{
+	cleanup_free char *url = mem_strdup(t->http->url);
+	CURLcode code;
+	bool same = true;
+
+	set_secrets(t->curl, t->http, headers);
+	for (unsigned n = 0; n <= REDIRECTS_MAX; n++) {
+		const char *next;
+		uint64_t now = clock_ms();
+
+		if (now >= until_ms)
+			return CURLE_OPERATION_TIMEDOUT;
+		(void)curl_easy_setopt(t->curl, CURLOPT_URL, url);
+		(void)curl_easy_setopt(t->curl, CURLOPT_TIMEOUT_MS, (long)(until_ms - now));
+		code = curl_easy_perform(t->curl);
+		next = code == CURLE_OK ? redirect_of(t->curl) : NULL;
+		if (!next)
+			return code;
+		same = same && fet_is_same_server(t->http->url, next);
+		if (!same && t->http->sign)
+			return code;
+		if (!same)
+			drop_secrets(t->curl);
+		free(url);
+		url = mem_strdup(next);
+	}
+	return CURLE_TOO_MANY_REDIRECTS;
+}
+
 /* -EAGAIN: another try may succeed. */
 static int
-try_once(struct fet *f, const struct fet_http *http, int file_fd, uint64_t limit, long timeout_ms,
+try_once(struct fet *f, const struct fet_http *http, int file_fd, uint64_t limit, uint64_t until_ms,
     struct err *e)
 {
 	cleanup_with(curl_easy_cleanup) CURL *curl = mem_need(curl_easy_init());
 	cleanup_with(curl_slist_free_all) struct curl_slist *headers = headers_of(f, http);
-	struct transfer t = { .f = f, .curl = curl, .file_fd = file_fd, .limit = limit };
+	struct transfer t = { f, http, curl, file_fd, .limit = limit };
 	char text[CURL_ERROR_SIZE] = "";
 	CURLcode code;
 
 	if (ftruncate(file_fd, 0) < 0 || lseek(file_fd, 0, SEEK_SET) < 0)
 		return err_set(e, -errno, "empty the file");
-	set_options(curl, &t, http, timeout_ms);
-	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	set_options(curl, &t);
 	(void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, text);
-	code = curl_easy_perform(curl);
+	code = perform(&t, headers, until_ms);
 	if (code != CURLE_OK || status_of(curl) / 100 != 2)
 		return explain(&t, code, *text ? text : curl_easy_strerror(code), e);
 	return 0;
@@ -207,13 +287,10 @@ fet_http_get(struct fet *f, const struct fet_http *http, int file_fd, uint64_t l
 	int r = -EAGAIN;
 
 	for (unsigned i = 0; i < TRIES && r == -EAGAIN; i++) {
-		uint64_t now;
-
 		if (i > 0)
 			(void)nanosleep(&(struct timespec){ .tv_nsec = i * PAUSE_NS }, NULL);
-		now = clock_ms();
-		if (now < until_ms)
-			r = try_once(f, http, file_fd, limit, (long)(until_ms - now), e);
+		if (i == 0 || clock_ms() < until_ms)
+			r = try_once(f, http, file_fd, limit, until_ms, e);
 	}
 	return r;
 }

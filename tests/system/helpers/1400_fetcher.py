@@ -61,6 +61,32 @@ def test_redirects_are_followed_to_http_only():
         case.contains(f.get(server.url + path), "redirects to something other than http")
 
 
+def test_a_redirect_to_another_server_has_no_secrets():
+    seen = []
+
+    def record(h):
+        seen.append((h.headers.get("Authorization"), h.headers.get("X-Token"), h.headers.get("X-Amz-Security-Token")))
+        h.reply(BODY)
+    keys = {"aws_access_key_id": "AKIDEXAMPLE", "aws_access_key_secret": "secret", "aws_access_token": "token"}
+    with web.Server({"/b": record}) as other:
+        server.files.update({"/to_other": redirect(other.url + "/b"), "/to_self": redirect(server.url + "/moved_on"), "/moved_on": redirect("/record"),
+                             "/record": record, "/and_back": redirect(other.url + "/back"), "/bucket/x": redirect(other.url + "/b")})
+        other.files["/back"] = redirect(server.url + "/record")
+        url = server.url.replace("//", "//me:secret@")
+        for path, wanted in (("/to_self", ("Basic bWU6c2VjcmV0", "abc", None)), ("/to_other", (None, None, None)), ("/and_back", (None, None, None))):
+            case.equal(f.get(url + path, headers={"X-Token": "abc"}), {path[1:]: BODY}, path)
+            case.equal(seen.pop(), wanted, path)
+        case.equal(f.get("s3::" + server.url + "/bucket/x", options=keys), "the server answered with status 302")
+        case.equal(seen, [])
+
+
+def test_the_body_of_a_redirect_does_not_matter():
+    server.files["/long"] = lambda h: h.reply(b"x" * 100000, 302, [("Location", "/a.txt")])
+    server.files["/endless"] = lambda h: h.reply(b"x" * (2 << 20), 302, [("Location", "/a.txt")])
+    case.equal(f.get(server.url + "/long"), {"long": BODY})
+    case.equal(f.get(server.url + "/endless"), "the server sends more than 1048576 bytes of headers")
+
+
 def test_a_server_that_is_busy_is_asked_again():
     case.equal(f.get(server.url + "/flaky"), {"flaky": BODY})
 
