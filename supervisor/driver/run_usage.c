@@ -122,14 +122,25 @@ add_pid(struct run_sample *s, pid_t pid)
 		s->pids[s->n_pids++] = one;
 }
 
-static void
-read_pids(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+/* Returns the list of the run's processes. The caller frees it; NULL if there is none. */
+static char *
+read_procs(const struct usage_roots *roots, const char *run)
 {
-	cleanup_free char *text = read_file(roots->v2, run, true, "cgroup.procs");
 	const char *const v1[] = { roots->memory, roots->pids, roots->cpu };
+	char *text = read_file(roots->v2, run, true, "cgroup.procs");
 
 	for (size_t i = 0; !text && i < ELEMENTSOF(v1); i++)
 		text = read_file(v1[i], run, false, "cgroup.procs");
+	return text;
+}
+
+/* Does nothing if the sample has the processes. */
+static void
+read_pids(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+{
+	cleanup_free char *text = ret->has_pids ? NULL : read_procs(roots, run);
+
+	ret->has_pids = true;
 	if (!text)
 		return;
 	ret->pids = mem_zeroed(RUN_USAGE_PIDS, sizeof *ret->pids);
@@ -143,19 +154,12 @@ read_pids(const struct usage_roots *roots, const char *run, struct run_sample *r
 			add_pid(ret, (pid_t)pid);
 		at = end + strspn(end, "\n");
 	}
-}
-
-/* Adds the name of a figure. Mapped files have a figure without a name: older commands would show
- * the others in wrong columns. */
-static void
-add_measured(struct memory_stats *m, const char *name, bool is_measured)
-{
-	if (is_measured)
-		strings_add(&m->measured, name);
+	/* Most runs have few processes, and the sample is kept. */
+	ret->pids = mem_resize(ret->pids, ret->n_pids + 1, sizeof *ret->pids);
 }
 
 static bool
-read_memory_v1(const struct usage_roots *roots, const char *run, struct memory_stats *ret)
+read_memory_v1(const struct usage_roots *roots, const char *run, struct run_memory *ret)
 {
 	const char *root = roots->memory;
 	cleanup_free char *stat = read_file(root, run, false, "memory.stat");
@@ -166,23 +170,22 @@ read_memory_v1(const struct usage_roots *roots, const char *run, struct memory_s
 	ret->cache = usage_number(stat, "total_cache ");
 	ret->swap = usage_number(stat, "total_swap ");
 	ret->mapped_file = usage_number(stat, "total_mapped_file ");
-	add_measured(ret, "RSS", true);
-	add_measured(ret, "Cache", true);
-	add_measured(ret, "Swap", strstr(stat, "total_swap ") != NULL);
-	add_measured(
-	    ret, "Usage", read_number(root, run, false, "memory.usage_in_bytes", &ret->usage));
-	add_measured(ret, "Max Usage",
-	    read_number(root, run, false, "memory.max_usage_in_bytes", &ret->max_usage));
-	add_measured(ret, "Kernel Usage",
-	    read_number(root, run, false, "memory.kmem.usage_in_bytes", &ret->kernel_usage));
-	add_measured(ret, "Kernel Max Usage",
-	    read_number(
-		root, run, false, "memory.kmem.max_usage_in_bytes", &ret->kernel_max_usage));
+	ret->measured |= RUN_RSS | RUN_CACHE;
+	if (strstr(stat, "total_swap "))
+		ret->measured |= RUN_SWAP;
+	if (read_number(root, run, false, "memory.usage_in_bytes", &ret->usage))
+		ret->measured |= RUN_USAGE_NOW;
+	if (read_number(root, run, false, "memory.max_usage_in_bytes", &ret->max_usage))
+		ret->measured |= RUN_USAGE_MAX;
+	if (read_number(root, run, false, "memory.kmem.usage_in_bytes", &ret->kernel_usage))
+		ret->measured |= RUN_KERNEL;
+	if (read_number(root, run, false, "memory.kmem.max_usage_in_bytes", &ret->kernel_max_usage))
+		ret->measured |= RUN_KERNEL_MAX;
 	return true;
 }
 
 static bool
-read_memory_v2(const struct usage_roots *roots, const char *run, struct memory_stats *ret)
+read_memory_v2(const struct usage_roots *roots, const char *run, struct run_memory *ret)
 {
 	const char *root = roots->v2;
 	cleanup_free char *stat = read_file(root, run, true, "memory.stat");
@@ -193,23 +196,46 @@ read_memory_v2(const struct usage_roots *roots, const char *run, struct memory_s
 	ret->cache = usage_number(stat, "file ");
 	ret->mapped_file = usage_number(stat, "file_mapped ");
 	ret->kernel_usage = usage_number(stat, "kernel ");
-	add_measured(ret, "RSS", true);
-	add_measured(ret, "Cache", true);
-	add_measured(ret, "Swap", read_number(root, run, true, "memory.swap.current", &ret->swap));
-	add_measured(ret, "Usage", read_number(root, run, true, "memory.current", &ret->usage));
-	add_measured(
-	    ret, "Max Usage", read_number(root, run, true, "memory.peak", &ret->max_usage));
-	add_measured(ret, "Kernel Usage", strstr(stat, "\nkernel ") != NULL);
+	ret->measured |= RUN_RSS | RUN_CACHE;
+	if (read_number(root, run, true, "memory.swap.current", &ret->swap))
+		ret->measured |= RUN_SWAP;
+	if (read_number(root, run, true, "memory.current", &ret->usage))
+		ret->measured |= RUN_USAGE_NOW;
+	if (read_number(root, run, true, "memory.peak", &ret->max_usage))
+		ret->measured |= RUN_USAGE_MAX;
+	if (strstr(stat, "\nkernel "))
+		ret->measured |= RUN_KERNEL;
 	return true;
+}
+
+/* Mapped files have a figure without a name: older commands would show the others in wrong columns.
+ */
+void
+run_memory_show(const struct run_memory *m, struct memory_stats *ret)
+{
+	static const char *const names[] = { "RSS", "Cache", "Swap", "Usage", "Max Usage",
+		"Kernel Usage", "Kernel Max Usage" };
+
+	ret->rss = m->rss;
+	ret->cache = m->cache;
+	ret->swap = m->swap;
+	ret->mapped_file = m->mapped_file;
+	ret->usage = m->usage;
+	ret->max_usage = m->max_usage;
+	ret->kernel_usage = m->kernel_usage;
+	ret->kernel_max_usage = m->kernel_max_usage;
+	for (unsigned i = 0; i < ELEMENTSOF(names); i++)
+		if (m->measured & (1u << i))
+			strings_add(&ret->measured, names[i]);
 }
 
 /* Adds up the memory of the processes, if there is no memory controller. */
 static void
-sum_memory(const struct run_sample *s, struct memory_stats *ret)
+sum_memory(const struct run_sample *s, struct run_memory *ret)
 {
 	for (size_t i = 0; i < s->n_pids; i++)
 		ret->rss += s->pids[i].rss;
-	add_measured(ret, "RSS", true);
+	ret->measured |= RUN_RSS;
 }
 
 /* v1 counts each charge that hit the limit, v2 each one that still failed after reclaim. */
@@ -274,21 +300,27 @@ read_throttled(const struct usage_roots *roots, const char *run, struct run_samp
 }
 
 void
-run_sample_read(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+run_sample_read(
+    const struct usage_roots *roots, const char *run, bool with_pids, struct run_sample *ret)
 {
 	ret->at_ns = clock_boot_ns();
-	read_pids(roots, run, ret);
-	if (!read_memory_v1(roots, run, &ret->memory) && !read_memory_v2(roots, run, &ret->memory))
+	if (with_pids)
+		read_pids(roots, run, ret);
+	if (!read_memory_v1(roots, run, &ret->memory) &&
+	    !read_memory_v2(roots, run, &ret->memory)) {
+		read_pids(roots, run, ret);
 		sum_memory(ret, &ret->memory);
-	if (!read_cpu_v1(roots, run, &ret->cpu) && !read_cpu_v2(roots, run, &ret->cpu))
+	}
+	if (!read_cpu_v1(roots, run, &ret->cpu) && !read_cpu_v2(roots, run, &ret->cpu)) {
+		read_pids(roots, run, ret);
 		sum_cpu(ret, &ret->cpu);
+	}
 	read_throttled(roots, run, ret);
 }
 
 void
 run_sample_done(struct run_sample *s)
 {
-	memory_stats_done(&s->memory);
 	free(s->pids);
 	*s = (struct run_sample){ 0 };
 }
@@ -333,7 +365,7 @@ run_usage_limit_unreached(struct sup *sup, const struct id *run)
 }
 
 bool
-run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run)
+run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run, bool with_pids)
 {
 	char name[ID_HEX_SIZE];
 
@@ -347,9 +379,12 @@ run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run)
 		run_sample_done(&u->before);
 		u->before = u->last;
 		u->last = (struct run_sample){ 0 };
-		run_sample_read(find_roots(sup), name, &u->last);
+		run_sample_read(find_roots(sup), name, with_pids, &u->last);
+	} else if (with_pids && !u->last.has_pids) {
+		id_to_hex(run, name);
+		read_pids(find_roots(sup), name, &u->last);
 	}
-	return usage_is_pair(u->before.at_ns, u->last.at_ns);
+	return usage_is_pair(u->before.at_ns, u->last.at_ns) && (!with_pids || u->before.has_pids);
 }
 
 static double
@@ -378,7 +413,7 @@ show_run(const struct run_usage *u, int64_t span_ns, double core_mhz, struct res
 
 	ret->memory_stats = memory_stats_new();
 	ret->cpu_stats = cpu_stats_new();
-	memory_stats_copy(&s->memory, ret->memory_stats);
+	run_memory_show(&s->memory, ret->memory_stats);
 	show_cpu(&u->before.cpu, &s->cpu, span_ns, core_mhz, ret->cpu_stats);
 	if (!s->has_throttled)
 		return;
@@ -411,8 +446,8 @@ show_pid(const struct run_usage *u, const struct pid_sample *pid, int64_t span_n
 	(void)snprintf(name, sizeof name, "%d", pid->pid);
 	usage = map_put(resource_usage, &ret->pids, name);
 	usage->memory_stats = memory_stats_new();
-	usage->memory_stats->rss = pid->rss;
-	add_measured(usage->memory_stats, "RSS", true);
+	run_memory_show(
+	    &(struct run_memory){ .rss = pid->rss, .measured = RUN_RSS }, usage->memory_stats);
 	usage->cpu_stats = cpu_stats_new();
 	show_cpu(cpu_before(&u->before, pid), &pid->cpu, span_ns, core_mhz, usage->cpu_stats);
 }

@@ -26,12 +26,28 @@ struct pid_sample {
 	uint64_t rss;
 };
 
+/* The figures of struct memory_stats, in bytes, and a bit for each one that was measured. */
+enum run_measured {
+	RUN_RSS = 1,
+	RUN_CACHE = 2,
+	RUN_SWAP = 4,
+	RUN_USAGE_NOW = 8,
+	RUN_USAGE_MAX = 16,
+	RUN_KERNEL = 32,
+	RUN_KERNEL_MAX = 64,
+};
+
+struct run_memory {
+	uint64_t rss, cache, swap, mapped_file, usage, max_usage, kernel_usage, kernel_max_usage;
+	unsigned measured; /* enum run_measured */
+};
+
 struct run_sample {
 	int64_t at_ns; /* clock_boot_ns(); 0: none */
 	struct cpu_times cpu;
-	bool has_throttled;
+	bool has_throttled, has_pids;
 	uint64_t throttled_periods, throttled_ns;
-	struct memory_stats memory;
+	struct run_memory memory;
 	struct pid_sample *pids;
 	size_t n_pids;
 };
@@ -45,9 +61,9 @@ struct run_usage {
 /* Ignores NULL. */
 void run_usage_free(struct run_usage *u);
 /* Samples the run, unless the last sample is less than 100 ms old; samples of another run are
- * dropped. Returns true if there are two samples less than 10 s apart; if not, call again a moment
- * later. */
-bool run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run);
+ * dropped. with_pids: also each of its processes, of which there may be RUN_USAGE_PIDS. Returns
+ * true if there are two samples less than 10 s apart; if not, call again a moment later. */
+bool run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run, bool with_pids);
 /* Fills in the figures of the last sample; the processors' figures cover the time between the two
  * samples. */
 void run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret);
@@ -65,8 +81,12 @@ struct usage_roots {
 /* Finds the hierarchies in a table such as /proc/self/mounts. parent is the agent's cgroup. */
 int usage_roots_find(const char *mounts, const char *parent, struct usage_roots *ret);
 bool run_limit_unreached(const struct usage_roots *roots, const char *run);
-/* A figure that is not available stays zero and is not in `measured`. */
-void run_sample_read(const struct usage_roots *roots, const char *run, struct run_sample *ret);
+/* A figure that is not available stays zero and is not in `measured`. The processes are also
+ * sampled if a controller is missing, because their figures are added up then. */
+void run_sample_read(
+    const struct usage_roots *roots, const char *run, bool with_pids, struct run_sample *ret);
+/* Converts the figures to those of the API. */
+void run_memory_show(const struct run_memory *m, struct memory_stats *ret);
 void run_sample_done(struct run_sample *s);
 /* Parses the contents of /proc/<pid>/stat. Returns 0 or -EBADMSG. */
 int run_pid_parse(const char *stat, struct pid_sample *ret);
