@@ -133,6 +133,9 @@ extern const struct config_attr config_artifact_attrs[];
 extern const struct config_attr config_template_attrs[];
 void config_check_template(const struct agent_config *config, struct config_sink *sink);
 
+/* In config_telemetry.c: telemetry { }. */
+extern const struct config_attr config_telemetry_attrs[];
+
 /* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
 

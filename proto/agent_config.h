@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "proto/artifact_config.h"
+#include "proto/telemetry_config.h"
 #include "proto/template_config.h"
 
 #define CONFIG_NAME_SIZE    128
@@ -142,6 +143,7 @@ struct agent_config {
 	char reserved_ports[CONFIG_PATH_SIZE]; /* ports that jobs cannot get on any address */
 	uint64_t min_dynamic_port, max_dynamic_port;
 	struct config_artifact artifact;
+	struct config_telemetry telemetry;
 	char reserved_cores[CONFIG_NAME_SIZE];   /* "0-3,8": cores that jobs cannot get */
 	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all cores that are not reserved */
 	bool dev;

@@ -31,6 +31,7 @@ LAYERS = (
     ("alloc",),
     ("acl",),
     ("source",),  # source_api.h: what a source adds to the API
+    ("metrics",),
     ("api",),
     ("server", "cluster"),
 )

@@ -669,9 +669,31 @@ START_TEST(templates_are_limited)
 }
 END_TEST
 
+START_TEST(telemetry_says_what_is_published)
+{
+	parse_well("");
+	ck_assert(!config.telemetry.allocs && !config.telemetry.node);
+	ck_assert(config.telemetry.prometheus && config.telemetry.filter_default);
+	parse_well("telemetry { publish_allocation_metrics = true publish_node_metrics = true "
+		   "prometheus_metrics = false filter_default = false }");
+	ck_assert(config.telemetry.allocs && config.telemetry.node);
+	ck_assert(!config.telemetry.prometheus && !config.telemetry.filter_default);
+	parse_well("telemetry { prefix_filter = [\"+nomad.\", \"-nomad.client.host\"] "
+		   "allowed_metadata_keys_in_metrics = [\"team\"] }");
+	ck_assert_uint_eq(config.telemetry.n_filters, 2);
+	ck_assert(config.telemetry.filters[0].allow && !config.telemetry.filters[1].allow);
+	ck_assert_str_eq(config.telemetry.filters[1].prefix, "nomad.client.host");
+	ck_assert_str_eq(config.telemetry.meta_keys[0], "team");
+	ck_assert_int_lt(parse("telemetry { prefix_filter = [\"nomad.\"] }"), 0);
+	ck_assert_int_eq(parse("telemetry { datadog_address = \"a:1\" }"), 0);
+	ck_assert_ptr_nonnull(strstr(warnings, "DogStatsD"));
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
+	tcase_add_test(tc, telemetry_says_what_is_published);
 	tcase_add_test(tc, all_errors_are_reported_with_their_lines);
 	tcase_add_test(tc, the_number_of_reported_problems_is_bounded);
 	tcase_add_test(tc, defaults);

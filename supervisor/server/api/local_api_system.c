@@ -287,7 +287,6 @@ static const struct api_absent absent[] = {
 	{ "/v1/evaluations/count", "counting evaluations is not supported: list them" },
 	{ "/v1/job/*/stable", "a version becomes stable when its deployment succeeds" },
 	{ "/v1/jobs/statuses", "job statuses are not supported yet: list the jobs" },
-	{ "/v1/metrics*", "metrics are not supported yet" },
 	{ "/v1/node/pool*", "there are no node pools: this is the only node" },
 	{ "/v1/node/*/evaluate", "this is the only node: evaluate jobs instead" },
 	{ "/v1/node/*/purge", "this is the only node: it cannot be purged" },

@@ -287,7 +287,7 @@ def test_paths_that_drover_does_not_implement_say_so():
             ("GET", "/v1/node/pools", "no node pools"), ("GET", "/v1/node/pool/default", "no node pools"),
             ("PUT", "/v1/node/%s/purge" % me, "only node"), ("GET", "/v1/scaling/policies", "scaling policies"),
             ("GET", "/v1/quotas", "no quotas"), ("GET", "/v1/sentinel/policies", "no policies"),
-            ("GET", "/v1/metrics", "metrics are not"), ("POST", "/v1/search/fuzzy", "only prefixes"),
+            ("POST", "/v1/search/fuzzy", "only prefixes"),
             ("GET", "/v1/client/allocation/%s/pause" % alloc, "schedules of tasks"), ("POST", "/v1/job/web/stable", "becomes stable"),
             ("PUT", "/v1/volume/host/create", "configuration")):
         answer = node.request(method, path, {} if method != "GET" else None)

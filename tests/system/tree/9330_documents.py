@@ -5,6 +5,7 @@ exist too."""
 import glob
 import os
 import re
+import subprocess
 
 from lib import ROOT, case
 
@@ -69,6 +70,11 @@ def test_each_function_of_templates_is_documented_once():
         functions = re.findall(r'^TPL_FUNCTION\("(\w+)"', f.read(), re.M)
     documented = [name for row in table("/docs/templates.md", "functions") for name in re.findall(r"`(\w+)`", row[0])]
     case.equal(sorted(documented), sorted(functions))
+
+
+def test_each_metric_is_documented():
+    made = subprocess.run([ROOT + "/tools/metrics-doc"], stderr=subprocess.PIPE, text=True, check=False)
+    case.equal((made.returncode, made.stderr), (0, ""))
 
 
 def files_of_the_tree():

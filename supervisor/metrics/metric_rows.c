@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+/* metric_rows.c: the rows of metrics with their labels. Runs in: supervisor. */
+#include "supervisor/metrics/metric_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/number.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/driver/run.h"
+#include "supervisor/driver/run_usage.h"
+#include "supervisor/node/host_usage.h"
+#include "supervisor/node/node_state.h"
+#include "supervisor/table/alloc_table.h"
+
+#define MIB (1024.0 * 1024)
+
+/* --- counting --- */
+
+static void
+count_status(struct metric_counts *c, const struct sup_alloc *sa)
+{
+	const char *waits_for;
+
+	switch (sa->a.client_status) {
+	case CLIENT_PENDING:
+		waits_for = alloc_hooks_waits_for(sa->runner);
+		if (waits_for && strcmp(waits_for, alloc_hook_previous.name) == 0)
+			c->blocked++;
+		else
+			c->pending++;
+		break;
+	case CLIENT_RUNNING:
+		c->running++;
+		break;
+	case CLIENT_COMPLETE:
+	case CLIENT_FAILED:
+		c->terminal++;
+		break;
+	default:
+		break;
+	}
+}
+
+static double
+cpu_of(const struct sup_alloc *sa, const struct task *task)
+{
+	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
+
+	return (double)(own ? own->cpu_shares : task->resources->cpu);
+}
+
+static void
+count_resources(struct metric_counts *c, const struct sup_alloc *sa)
+{
+	for (size_t i = 0; i < sa->group->tasks.n; i++) {
+		const struct task *task = &sa->group->tasks.v[i];
+		const struct alloc_memory m = alloc_task_memory(&sa->a, task);
+
+		c->cpu += (int64_t)cpu_of(sa, task);
+		c->memory_mb = number_add(c->memory_mb, m.memory_mb);
+		c->memory_max_mb = number_add(
+		    c->memory_max_mb, m.memory_max_mb > 0 ? m.memory_max_mb : m.memory_mb);
+	}
+	c->disk_mb = number_add(c->disk_mb, group_disk_mb(sa->group));
+}
+
+static void
+add_refs(struct scrape *s, const struct sup_alloc *sa)
+{
+	const unsigned n = sa->runner->n_tasks;
+
+	while (s->n_refs + n > s->refs_size) {
+		s->refs_size = s->refs_size ? 2 * s->refs_size : 64;
+		s->refs = mem_resize(s->refs, s->refs_size, sizeof *s->refs);
+	}
+	for (unsigned i = 0; i < n; i++)
+		s->refs[s->n_refs++] = (struct metric_ref){ .alloc = sa->id, .index = i };
+}
+
+static void
+count_allocs(struct scrape *s)
+{
+	alloc_foreach(s->sup, sa)
+	{
+		if (!sa->runner)
+			continue;
+		count_status(&s->counts, sa);
+		if (!alloc_client_terminal(&sa->a))
+			count_resources(&s->counts, sa);
+		for (size_t i = 0; i < sa->a.task_states.n; i++)
+			s->counts.tasks[sa->a.task_states.v[i].value.state]++;
+		add_refs(s, sa);
+	}
+}
+
+/* The percentages of the cores cover the time since the last sample, which may be the last scrape.
+ */
+static void
+sample_host(struct scrape *s)
+{
+	const struct node_cpu *cpu = &node_get(s->sup)->node_resources.cpu;
+
+	if (cpu->total_cpu_cores > 0)
+		s->core_mhz = (double)cpu->cpu_shares / (double)cpu->total_cpu_cores;
+	host_stats_init(&s->host);
+	(void)host_usage_sample(s->sup);
+	host_usage_fill(s->sup, s->core_mhz, &s->host);
+}
+
+void
+metric_rows_begin(struct scrape *s)
+{
+	if (s->sup->config->telemetry.use_node_name)
+		(void)snprintf(
+		    s->host_name, sizeof s->host_name, "%s", str(node_get(s->sup)->name));
+	else if (gethostname(s->host_name, sizeof s->host_name - 1) < 0)
+		s->host_name[0] = '\0';
+	sample_host(s);
+	count_allocs(s);
+}
+
+void
+metric_rows_end(struct scrape *s)
+{
+	host_stats_done(&s->host);
+	free_p(&s->refs);
+}
+
+/* --- labels --- */
+
+static void
+add_label(struct metric_labels *l, const char *name, const char *value)
+{
+	if (l->n == METRIC_LABELS_MAX)
+		return;
+	l->v[l->n].name = name;
+	l->v[l->n++].value = str(value);
+}
+
+static void
+label_host(struct scrape *s, struct metric_labels *l)
+{
+	if (!s->sup->config->telemetry.disable_hostname)
+		add_label(l, "host", s->host_name);
+}
+
+static void
+label_node(struct scrape *s, struct metric_labels *l)
+{
+	const struct node *node = node_get(s->sup);
+
+	add_label(l, "node_id", node->id);
+	add_label(l, "datacenter", *str(node->datacenter) ? node->datacenter : "dc1");
+	add_label(l, "node_class", *str(node->node_class) ? node->node_class : "none");
+	add_label(l, "node_pool", *str(node->node_pool) ? node->node_pool : "default");
+	add_label(l, "node_status", node_status_names[node->status]);
+	add_label(
+	    l, "node_scheduling_eligibility", node_eligibility_names[node->scheduling_eligibility]);
+	label_host(s, l);
+}
+
+/* A child is named after its parent: "batch/dispatch-1700000000-ab", "cron/periodic-1700000000". */
+static void
+label_child(const struct job *job, struct metric_labels *l)
+{
+	static const char *const kinds[][2] = { { "/dispatch-", "dispatch_id" },
+		{ "/periodic-", "periodic_id" } };
+
+	if (!*str(job->parent_id))
+		return;
+	add_label(l, "parent_id", job->parent_id);
+	for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+		const char *at = strstr(str(job->name), kinds[i][0]);
+
+		if (at)
+			add_label(l, kinds[i][1], at + strlen(kinds[i][0]));
+	}
+}
+
+static bool
+has_label(const struct metric_labels *l, const char *name)
+{
+	for (unsigned i = 0; i < l->n; i++)
+		if (strcmp(l->v[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Makes a label's name of a key of metadata. Returns NULL if there is no space left. */
+static const char *
+make_name(struct metric_labels *l, const char *key)
+{
+	char *name = l->names + l->names_used;
+	const size_t len = strlen(key);
+
+	if (len + 2 > sizeof l->names - l->names_used)
+		return NULL;
+	l->names_used += len + 2;
+	/* A digit may not be first. */
+	(void)snprintf(name, len + 2, "%s%s", key[0] >= '0' && key[0] <= '9' ? "_" : "", key);
+	for (char *at = name; *at; at++)
+		if (!(*at >= '0' && *at <= '9') && !((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z'))
+			*at = '_';
+	return name;
+}
+
+static bool
+meta_is_wanted(const struct config_telemetry *t, const char *key)
+{
+	for (uint32_t i = 0; i < t->n_meta_keys; i++)
+		if (strcmp(t->meta_keys[i], key) == 0)
+			return true;
+	return t->n_meta_keys == 0 && *key;
+}
+
+/* The other labels come before metadata with the same name; a task's metadata before its group's.
+ */
+static void
+label_meta(struct scrape *s, const struct task_runner *tr, struct metric_labels *l)
+{
+	const struct config_telemetry *t = &s->sup->config->telemetry;
+	const struct string_map *const maps[] = { &tr->task->meta, &tr->ar->sa->group->meta,
+		&tr->ar->sa->job->job.meta };
+
+	for (size_t m = 0; t->alloc_meta && m < ELEMENTSOF(maps); m++) {
+		for (size_t i = 0; i < maps[m]->n; i++) {
+			const char *name = meta_is_wanted(t, str(maps[m]->v[i].key))
+					       ? make_name(l, maps[m]->v[i].key)
+					       : NULL;
+
+			if (name && !has_label(l, name) && strcmp(name, "le") != 0)
+				add_label(l, name, maps[m]->v[i].value);
+		}
+	}
+}
+
+static void
+label_task(struct scrape *s, const struct task_runner *tr, struct metric_labels *l)
+{
+	const struct sup_alloc *sa = tr->ar->sa;
+
+	add_label(l, "job", sa->job->job.name);
+	add_label(l, "task_group", sa->a.task_group);
+	add_label(l, "alloc_id", sa->a.id);
+	add_label(l, "task", tr->task->name);
+	add_label(l, "namespace", sa->a.namespace);
+	label_child(&sa->job->job, l);
+	label_host(s, l);
+	label_meta(s, tr, l);
+}
+
+/* --- rows --- */
+
+static struct task_runner *
+find_task(struct scrape *s, const struct metric_ref *ref)
+{
+	const struct sup_alloc *sa = alloc_find(s->sup, &ref->alloc);
+
+	if (!sa || !sa->runner || ref->index >= sa->runner->n_tasks)
+		return NULL;
+	return &sa->runner->tasks[ref->index];
+}
+
+/* Samples the task, once in a scrape. Returns false if there is nothing to sample. */
+static bool
+sample_task(struct scrape *s, struct metric_ref *ref, struct task_runner *tr)
+{
+	if (!tr->run)
+		return false;
+	if (!ref->sampled) {
+		if (!tr->usage)
+			tr->usage = mem_new(struct run_usage);
+		(void)run_usage_sample(s->sup, tr->usage, run_id(tr->run), false);
+		ref->sampled = true;
+	}
+	return tr->usage && id_equal(&tr->usage->run, run_id(tr->run));
+}
+
+static const void *
+row_of_task(struct scrape *s, struct metric_ref *ref, bool usage, struct metric_labels *l)
+{
+	static struct metric_task row; /* valid until the next row, as its labels */
+	struct task_runner *tr = find_task(s, ref);
+
+	if (!tr || (usage && !sample_task(s, ref, tr)))
+		return NULL;
+	row = (struct metric_task){ .tr = tr,
+		.state = map_get(task_state, &tr->ar->sa->a.task_states, tr->task->name),
+		.sample = usage ? &tr->usage->last : NULL,
+		.before = usage ? &tr->usage->before : NULL };
+	label_task(s, tr, l);
+	return &row;
+}
+
+size_t
+metric_rows_count(const struct scrape *s, enum metric_rows rows)
+{
+	switch (rows) {
+	case ROWS_CORE:
+		return s->host.cpu.n;
+	case ROWS_DISK:
+		return s->host.disk_stats.n;
+	case ROWS_TASK:
+	case ROWS_USAGE:
+		return s->n_refs;
+	default:
+		return 1;
+	}
+}
+
+const void *
+metric_row(struct scrape *s, enum metric_rows rows, size_t i, struct metric_labels *ret_labels)
+{
+	ret_labels->n = 0;
+	ret_labels->names_used = 0;
+	if (rows == ROWS_TASK || rows == ROWS_USAGE)
+		return row_of_task(s, &s->refs[i], rows == ROWS_USAGE, ret_labels);
+	if (rows == ROWS_AGENT)
+		return s;
+	label_node(s, ret_labels);
+	if (rows == ROWS_CORE) {
+		/* Nomad names cores "cpu0" as well. */
+		add_label(ret_labels, "cpu", s->host.cpu.v[i].cpu);
+		return &s->host.cpu.v[i];
+	}
+	if (rows == ROWS_DISK) {
+		add_label(ret_labels, "disk", s->host.disk_stats.v[i].device);
+		return &s->host.disk_stats.v[i];
+	}
+	return s;
+}
+
+/* --- values --- */
+
+double
+metric_unallocated_cpu(const struct scrape *s)
+{
+	const struct node *n = node_get(s->sup);
+
+	return (double)(n->node_resources.cpu.cpu_shares - n->reserved_resources.cpu.cpu_shares -
+			s->counts.cpu);
+}
+
+double
+metric_unallocated_disk(const struct scrape *s)
+{
+	const struct node *n = node_get(s->sup);
+
+	return (double)(n->node_resources.disk.disk_mb - n->reserved_resources.disk.disk_mb -
+			s->counts.disk_mb);
+}
+
+double
+metric_unallocated_memory(const struct scrape *s)
+{
+	const struct node *n = node_get(s->sup);
+
+	return (double)(n->node_resources.memory.memory_mb -
+			n->reserved_resources.memory.memory_mb - s->counts.memory_mb);
+}
+
+double
+metric_task_cpu(const struct metric_task *t)
+{
+	return cpu_of(t->tr->ar->sa, t->tr->task);
+}
+
+struct alloc_memory
+metric_task_memory(const struct metric_task *t)
+{
+	return alloc_task_memory(&t->tr->ar->sa->a, t->tr->task);
+}
+
+double
+metric_task_starts(const struct metric_task *t)
+{
+	return t->state && t->state->started_at > 0 ? (double)t->state->restarts + 1 : 0;
+}
+
+double
+metric_positive(double v)
+{
+	return v > 0 ? v : NAN;
+}
+
+double
+metric_mib(int64_t mib)
+{
+	return mib > 0 ? (double)mib * MIB : NAN;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metric_rows.h: the rows of metrics with their labels: the node, its cores and disks, the tasks.
+ * Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_METRICS_METRIC_ROWS_H
+#define DROVER_SUPERVISOR_METRICS_METRIC_ROWS_H
+
+#include "model/alloc_resources.h"
+#include "supervisor/metrics/scrape.h"
+
+struct run_sample;
+struct task_runner;
+
+#define METRIC_LABELS_MAX 24
+
+struct metric_labels {
+	unsigned n;
+	char names[1024]; /* of metadata */
+	size_t names_used;
+	struct {
+		const char *name, *value; /* valid until the next row */
+	} v[METRIC_LABELS_MAX];
+};
+
+/* A task, while its row is printed. */
+struct metric_task {
+	const struct task_runner *tr;
+	const struct task_state *state;           /* NULL: it has none yet */
+	const struct run_sample *sample, *before; /* ROWS_USAGE only */
+};
+
+/* Begins a scrape: counts the allocs, samples the machine. */
+void metric_rows_begin(struct scrape *s);
+void metric_rows_end(struct scrape *s);
+/* Returns how many rows there are, including some that have gone since. */
+size_t metric_rows_count(const struct scrape *s, enum metric_rows rows);
+/* Returns the i-th row, valid until the next turn, and its labels; NULL if it is gone. */
+const void *metric_row(
+    struct scrape *s, enum metric_rows rows, size_t i, struct metric_labels *ret_labels);
+
+/* For expressions of metric_families.def. */
+double metric_unallocated_cpu(const struct scrape *s);
+double metric_unallocated_disk(const struct scrape *s);
+double metric_unallocated_memory(const struct scrape *s);
+double metric_task_cpu(const struct metric_task *t); /* MHz */
+struct alloc_memory metric_task_memory(const struct metric_task *t);
+double metric_task_starts(const struct metric_task *t);
+/* A value that Nomad leaves out if it is 0. */
+double metric_positive(double v);
+double metric_mib(int64_t mib);
+
+#endif

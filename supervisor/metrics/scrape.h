@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scrape.h: one reading of all metrics, as text. It is made piece by piece, so that the work loop
+ * goes on between two pieces, and it holds no pointers between them: tasks are found again by the
+ * ids of their allocs. Runs in: supervisor.
+ */
+#ifndef DROVER_SUPERVISOR_METRICS_SCRAPE_H
+#define DROVER_SUPERVISOR_METRICS_SCRAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "common/id.h"
+#include "model/engine/text.h"
+#include "model/stats.h"
+#include "model/task_state.h"
+#include "supervisor/core/sup.h"
+#include "supervisor/metrics/metric_table.h"
+
+enum metric_format {
+	METRIC_JSON,        /* the answer of Nomad's /v1/metrics */
+	METRIC_PROMETHEUS,  /* version 0.0.4 */
+	METRIC_OPENMETRICS, /* version 1.0.0 */
+};
+
+/* What the allocs of this node are and use together; counted once for a scrape. */
+struct metric_counts {
+	uint64_t blocked, pending, running, terminal;
+	uint64_t tasks[TASK_STATE_DEAD + 1];
+	int64_t cpu, memory_mb, memory_max_mb, disk_mb;
+};
+
+/* A task that had a runner when the scrape began. */
+struct metric_ref {
+	struct id alloc;
+	unsigned index; /* in the group */
+	bool sampled;   /* by this scrape */
+};
+
+struct scrape {
+	struct sup *sup;
+	enum metric_format format;
+	struct metric_counts counts;
+	struct host_stats host;
+	double core_mhz;
+	int64_t age_s;       /* since the agent was started */
+	char host_name[129]; /* the label "host" of Nomad's names */
+	struct metric_ref *refs;
+	size_t n_refs, refs_size;
+	/* The place of the next piece. */
+	enum metric_kind section; /* JSON has a list for each kind */
+	const struct metric_family *family;
+	size_t row;
+	bool begun, in_family, ended; /* in_family: its heading was written */
+	bool comma;                   /* JSON: an object comes before the next one */
+	struct text out;              /* not read yet, from `at` */
+	size_t at;
+};
+
+/* The caller frees it. */
+struct scrape *scrape_new(struct sup *sup, enum metric_format format);
+void scrape_free(struct scrape *s); /* ignores NULL */
+/* Fills buf with the next piece. Returns its length; -1 at the end. */
+ssize_t scrape_read(struct scrape *s, char *buf, size_t max);
+
+#endif

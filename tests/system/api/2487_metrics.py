@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""/v1/metrics in its formats: what they say is what the API says elsewhere, and a reader of each format finds nothing wrong."""
+import urllib.parse
+
+from lib import api, case, exposition
+
+OPEN = {"Accept": "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;q=0.5,*/*;q=0.1"}
+
+
+def scrape(headers=None, **query):
+    answer = node.request("GET", "/v1/metrics" + ("?" + urllib.parse.urlencode(query) if query else ""), headers=headers)
+    case.equal(answer.status, 200, answer.text)
+    return answer
+
+
+def families():
+    return exposition.parse(scrape(format="prometheus").text)
+
+
+def test_the_format_is_negotiated():
+    for query, headers, wanted in (
+            ({}, {}, "application/json"), ({}, {"Accept": "*/*"}, "application/json"), ({"format": "json"}, OPEN, "application/json"),
+            ({"format": "prometheus"}, {}, "text/plain; version=0.0.4; charset=utf-8"),
+            ({}, {"Accept": "text/plain;version=0.0.4"}, "text/plain; version=0.0.4; charset=utf-8"),
+            ({}, OPEN, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+            ({"format": "prometheus"}, OPEN, "application/openmetrics-text; version=1.0.0; charset=utf-8")):
+        case.equal(scrape(headers, **query).headers["Content-Type"], wanted, "%s %s" % (query, headers))
+    node.refused(400, 'unknown format "xml"', "GET", "/v1/metrics?format=xml")
+
+
+def test_all_formats_have_the_same_metrics():
+    """Each name of the JSON is one of the text, with underscores for its dots, and the same labels."""
+    case.until(lambda: "nomad_client_allocs_cpu_total_percent" in families(), 20, "a second sample of the task")
+    found = scrape().json
+    case.equal(found["Points"], [])
+    assert found["Timestamp"].endswith(" +0000 UTC"), found["Timestamp"]
+    text, opened = families(), exposition.parse(scrape(OPEN).text, openmetrics=True)
+    for name, of in (("Gauges", ("gauge", "untyped")), ("Counters", ("counter", "untyped")), ("Samples", ("histogram",))):
+        for one in found[name]:
+            family = text[one["Name"].replace(".", "_")]
+            assert family.kind in of, "%s is a %s" % (family.name, family.kind)
+            assert [s for s in family.samples if s[1] == one["Labels"]], one
+            assert one["Name"].replace(".", "_") in opened, one["Name"]
+    names = {one["Name"].replace(".", "_") for part in ("Gauges", "Counters", "Samples") for one in found[part]}
+    case.equal(set(text) ^ names, set(), "metrics in one format only")
+    case.equal(set(opened) ^ names, set(), "metrics in one format only")
+
+
+def test_the_node_has_the_labels_of_nomad():
+    me = node.ask("/v1/nodes")[0]
+    name, labels, value = families()["nomad_client_tasks_running"].samples[0]
+    case.equal({k: v for k, v in labels.items() if k != "host"},
+               {"node_id": me["ID"], "datacenter": "dc1", "node_class": "none", "node_pool": "default", "node_status": "ready",
+                "node_scheduling_eligibility": "eligible"})
+
+
+def test_the_numbers_of_the_node_are_those_of_the_api():
+    usage, found = node.ask("/v1/client/stats"), families()
+    case.equal(found["nomad_client_host_memory_total"].one(), usage["Memory"]["Total"])
+    case.equal(sorted(labels["cpu"] for _, labels, _ in found["nomad_client_host_cpu_idle"].samples), sorted(c["CPU"] for c in usage["CPU"]))
+    for disk in usage["DiskStats"]:
+        case.equal(found["nomad_client_host_disk_size"].value(disk=disk["Device"]), disk["Size"])
+    me = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])
+    for name, member, kind in (("cpu", "CpuShares", "Cpu"), ("memory", "MemoryMB", "Memory"), ("disk", "DiskMB", "Disk")):
+        case.equal(found["nomad_client_allocated_" + name].one() + found["nomad_client_unallocated_" + name].one(),
+                   me["NodeResources"][kind][member] - me["ReservedResources"][kind][member], name)
+    case.equal(found["drover_allocs_on_node"].one(), len(node.ask("/v1/allocations")))
+
+
+def test_the_counts_of_allocations_and_tasks():
+    found, allocs = families(), node.ask("/v1/allocations")
+    case.equal(found["nomad_client_allocations_running"].one(), sum(a["ClientStatus"] == "running" for a in allocs))
+    case.equal(found["nomad_client_allocations_terminal"].one(), sum(a["ClientStatus"] in ("complete", "failed") for a in allocs))
+    states = [t["State"] for a in allocs for t in (a["TaskStates"] or {}).values()]
+    for state in ("pending", "running", "dead"):
+        case.equal(found["nomad_client_tasks_" + state].one(), states.count(state), state)
+
+
+def test_the_numbers_of_a_task_are_those_of_its_usage():
+    """Both read the same sample, if one request follows the other at once."""
+    alloc = node.allocs("web")[0]
+
+    def same():
+        usage = node.ask("/v1/client/allocation/%s/stats" % alloc["ID"])["Tasks"]["t"]["ResourceUsage"]
+        found, names = families(), {"alloc_id": alloc["ID"], "task": "t"}
+        pairs = [(found["nomad_client_allocs_memory_" + name].values(**names), usage["MemoryStats"][member], member in measured)
+                 for measured in [[m.replace(" ", "") for m in usage["MemoryStats"]["Measured"]]]
+                 for name, member in (("rss", "RSS"), ("cache", "Cache"), ("swap", "Swap"), ("usage", "Usage"), ("max_usage", "MaxUsage"),
+                                      ("kernel_usage", "KernelUsage"), ("kernel_max_usage", "KernelMaxUsage"))
+                 if "nomad_client_allocs_memory_" + name in found]
+        pairs += [(found["nomad_client_allocs_cpu_" + name].values(**names), usage["CpuStats"][member], True)
+                  for name, member in (("total_percent", "Percent"), ("user", "UserMode"), ("system", "SystemMode"), ("total_ticks", "TotalTicks"),
+                                       ("throttled_periods", "ThrottledPeriods"))]
+        return all(have == ([wanted] if measured else []) or measured and len(have) == 1 and abs(have[0] - wanted) < 1e-9
+                   for have, wanted, measured in pairs)
+    case.until(same, 20, "the same numbers in both")
+
+
+def test_a_task_has_the_labels_of_nomad():
+    alloc = node.allocs("web")[0]
+    _, labels, value = [s for s in families()["nomad_client_allocs_running"].samples if s[1]["alloc_id"] == alloc["ID"]][0]
+    case.equal({k: v for k, v in labels.items() if k != "host"},
+               {"job": "web", "task_group": "g", "task": "t", "namespace": "default", "alloc_id": alloc["ID"]})
+    case.equal(value, 1)
+
+
+def test_restarts_and_failures_of_a_task():
+    made = api.job("fails", "/bin/false", [])
+    made["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 2, "Interval": 10**12, "Delay": 10**6, "Mode": "fail"}
+    node.register(made)
+    node.wait_allocs("fails", [(0, "run", "failed")])
+    found = families()
+    case.equal((found["nomad_client_allocs_restart"].value(job="fails"), found["nomad_client_allocs_running"].value(job="fails"),
+                found["nomad_client_allocs_failed"].value(job="fails")), (2, 3, 1))
+
+
+def test_names_that_must_be_escaped():
+    made = api.job('quo"te\\é', "/bin/sleep", ["1000"])
+    node.register(made)
+    job = urllib.parse.quote('quo"te\\é', safe="")
+    case.until(lambda: node.ask("/v1/job/%s/allocations" % job)[0]["ClientStatus"] == "running", 20, "the alloc to run")
+    case.equal(families()["nomad_client_allocs_running"].value(job='quo"te\\é'), 1)
+    found = [c for c in scrape().json["Counters"] if c["Labels"].get("job") == 'quo"te\\é' and c["Name"] == "nomad.client.allocs.running"]
+    case.equal([(c["Count"], c["Sum"]) for c in found], [(1, 1)])
+
+
+def test_too_many_readers_are_refused():
+    """A reader that does not read holds memory, so only some may read at a time."""
+    node.register(api.job("many", count=150))
+    node.wait_running("many", 150)
+    readers = [api.Connection(node, 20) for _ in range(4)]
+    for c in readers:
+        c.request("GET", "/v1/metrics")
+    case.until(lambda: node.request("GET", "/v1/metrics").status == 503, 20, "a fifth reader to be refused")
+    for c in readers:
+        assert len(c.getresponse().read()) > 100000
+        c.close()
+    case.equal(scrape().status, 200)
+
+
+def test_metadata_becomes_labels():
+    made = api.job("meta", Meta={"zone": "task", "8-b": "x", "job": "lost"})
+    made["Job"]["Meta"] = {"zone": "job", "team": 'a"b'}
+    node.register(made)
+    node.wait_running("meta")
+    labels = [found for _, found, _ in families()["nomad_client_allocs_running"].samples if found["job"] == "meta"][0]
+    case.equal({k: labels.get(k) for k in ("zone", "team", "_8_b", "job")}, {"zone": "task", "team": 'a"b', "_8_b": "x", "job": "meta"})
+
+
+with api.Node() as node:
+    node.register(api.job("web"))
+    node.wait_running("web")
+    case.run(globals())

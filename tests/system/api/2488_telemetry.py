@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The telemetry block of the configuration decides what /v1/metrics has."""
+from lib import agent, api, case, exposition
+
+
+def families(node):
+    answer = node.request("GET", "/v1/metrics?format=prometheus")
+    case.equal(answer.status, 200, answer.text)
+    return exposition.parse(answer.text)
+
+
+def parts(found):
+    """Returns which parts of the metrics there are."""
+    return {part for part in ("nomad_client_host_", "nomad_client_allocs_", "nomad_client_tasks_", "drover_")
+            if any(name.startswith(part) for name in found)}
+
+
+def with_telemetry(text):
+    node = api.Node(args=agent.config_args("telemetry { %s }\n" % text))
+    node.register(api.job("web", Meta={"team": "a", "zone": "b"}))
+    node.wait_running("web")
+    return node
+
+
+def test_what_is_published():
+    with with_telemetry("publish_node_metrics = false publish_allocation_metrics = false") as node:
+        case.equal(parts(families(node)), {"nomad_client_tasks_", "drover_"})
+
+
+def test_the_longest_prefix_decides():
+    with with_telemetry('prefix_filter = ["-nomad.client", "+nomad.client.tasks", "-drover", "-nomad.client.tasks.dead"]') as node:
+        case.equal(set(families(node)), {"nomad_client_tasks_pending", "nomad_client_tasks_running"})
+    with with_telemetry('filter_default = false prefix_filter = ["+nomad.client.host"]') as node:
+        case.equal(parts(families(node)), {"nomad_client_host_"})
+
+
+def test_labels():
+    with with_telemetry('disable_hostname = true include_alloc_metadata_in_metrics = true allowed_metadata_keys_in_metrics = ["zone"]') as node:
+        labels = families(node)["nomad_client_allocs_running"].samples[0][1]
+        case.equal((labels.get("host"), labels.get("team"), labels.get("zone")), (None, None, "b"))
+    with with_telemetry('use_node_name = true } name = "n7" client {') as node:
+        case.equal(families(node)["nomad_client_tasks_running"].samples[0][1]["host"], "n7")
+
+
+def test_prometheus_can_be_disabled():
+    with with_telemetry("prometheus_metrics = false") as node:
+        node.refused(415, "Prometheus is not enabled", "GET", "/v1/metrics?format=prometheus")
+        case.equal(len(node.ask("/v1/metrics")["Gauges"]) > 5, True)
+
+
+case.run(globals())
