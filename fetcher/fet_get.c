@@ -59,6 +59,8 @@ download(
 	if (fd < 0)
 		return err_set(e, -errno, "make the file");
 	r = fet_http_get(f, http, fd, limit, e);
+	if (r < 0)
+		(void)unlink(path);
 	return r < 0 ? r : steal_fd(&fd);
 }
 
@@ -118,19 +120,14 @@ find_checksum(struct fet *f, const struct fet_source *s, struct checksum *ret, s
 
 /* Returns a descriptor, or -errno. */
 static int
-download_source(struct fet *f, struct fet_source *s, const char *path, struct err *e)
+download_source(struct fet *f, const struct fet_source *s, const char *path, struct err *e)
 {
-	const bool bucket = strcmp(s->getter, "s3") == 0;
-	struct fet_s3 s3 = { 0 };
-	int r = bucket ? fet_s3_read(s, &s3, e) : 0;
-	cleanup_free char *url = fet_source_url(s);
-	const struct fet_http http = { url, s3.sign, s3.user, s3.password, s3.token,
-		bucket ? f->spec.s3_ms : f->spec.http_ms };
+	cleanup_free char *url = s->s3 ? fet_s3_url(s->s3, s->s3->key) : fet_source_url(s);
+	struct fet_http http = { .url = url, .timeout_ms = f->spec.http_ms };
 
-	if (r == 0)
-		r = download(f, &http, path, f->spec.max_bytes, e);
-	fet_s3_done(&s3);
-	return r;
+	if (s->s3)
+		http = fet_s3_request(s->s3, url, f->spec.s3_ms);
+	return download(f, &http, path, f->spec.max_bytes, e);
 }
 
 /* Fetches the file of the source to path, and verifies it. Returns a descriptor, or -errno. */
@@ -264,6 +261,42 @@ get_repository(struct fet *f, struct fet_source *s, struct err *e)
 	return r < 0 || !s->subdir ? r : take_part(f, s->subdir, e);
 }
 
+/* Fetches all objects below the name that is the source's. */
+static int
+get_objects(struct fet *f, const struct fet_source *s, struct err *e)
+{
+	int r;
+
+	if (s->checksum)
+		return err_say(e, -EINVAL, "a directory of a bucket has no checksum");
+	r = fet_s3_get_dir(f, s->s3, s->subdir ? "all" : "out", e);
+	return r < 0 || !s->subdir ? r : take_part(f, s->subdir, e);
+}
+
+/* An object, or all that are below its name if there is none. Who may only read objects, and not
+ * list them, gets status 403 for one that does not exist. */
+static int
+get_bucket(struct fet *f, struct fet_source *s, struct err *e)
+{
+	const bool any = strcmp(f->spec.mode, "any") == 0;
+	struct err why = { 0 };
+	int r;
+
+	if (strcmp(f->spec.mode, "dir") == 0 || (any && (s->subdir || !*fet_source_name(s))))
+		return get_objects(f, s, e);
+	if (!*fet_source_name(s))
+		return err_say(
+		    e, -EINVAL, "mode \"file\": the source names no object, but a directory");
+	r = get_plain(f, s, &why);
+	if (any && !s->checksum && (r == -ENOENT || r == -EACCES)) {
+		(void)rmdir("out");
+		r = get_objects(f, s, e);
+	}
+	if (r == -ENOENT || r == -EACCES || why.code == r)
+		*e = why;
+	return r;
+}
+
 static int
 get_source(struct fet *f, struct fet_source *s, struct err *e)
 {
@@ -271,6 +304,8 @@ get_source(struct fet *f, struct fet_source *s, struct err *e)
 
 	if (strcmp(s->getter, "git") == 0)
 		return get_repository(f, s, e);
+	if (s->s3 && !kind)
+		return get_bucket(f, s, e);
 	return kind ? get_archive(f, s, kind, e) : get_plain(f, s, e);
 }
 
@@ -278,10 +313,16 @@ static int
 get(struct fet *f, struct err *e)
 {
 	struct fet_source source;
+	struct fet_s3 s3 = { 0 };
 	int r = fet_source_read(&f->spec, &source, e);
 
+	if (r == 0 && strcmp(source.getter, "s3") == 0) {
+		r = fet_s3_read(&source, &s3, e);
+		source.s3 = &s3;
+	}
 	if (r == 0)
 		r = get_source(f, &source, e);
+	fet_s3_done(&s3);
 	fet_source_done(&source);
 	return r;
 }

@@ -32,7 +32,6 @@ struct transfer {
 	int error; /* of writing the file */
 };
 
-DEFINE_CLEANUP(CURL *, curl_easy_cleanup);
 DEFINE_CLEANUP(struct curl_slist *, curl_slist_free_all);
 
 static long
@@ -85,8 +84,8 @@ on_progress(void *arg, curl_off_t total, curl_off_t now, curl_off_t up, curl_off
 {
 	struct transfer *t = arg;
 
-	t->f->told->total = total > 0 ? (uint64_t)total : 0;
-	t->f->told->bytes = now > 0 ? (uint64_t)now : 0;
+	t->f->told->total = total > 0 && t->f->files == 0 ? (uint64_t)total : 0;
+	t->f->told->bytes = t->f->bytes + (now > 0 ? (uint64_t)now : 0);
 	return 0;
 }
 
@@ -186,6 +185,15 @@ drop_secrets(CURL *curl)
 	(void)curl_easy_setopt(curl, CURLOPT_PASSWORD, NULL);
 }
 
+static int
+code_of_status(long status)
+{
+	return status == 404                    ? -ENOENT
+	       : status == 401 || status == 403 ? -EACCES
+	       : status >= 500 || status == 429 ? -EAGAIN
+						: -EREMOTEIO;
+}
+
 /* libcurl's sentences have names of hosts and numbers, but no url. */
 static int
 explain(const struct transfer *t, CURLcode code, const char *text, struct err *e)
@@ -208,8 +216,8 @@ explain(const struct transfer *t, CURLcode code, const char *text, struct err *e
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return err_say(e, -ETIMEDOUT, "the server did not send it in time: %s", text);
 	if (status >= 300 || (status > 0 && status < 200))
-		return err_say(e, status >= 500 || status == 429 ? -EAGAIN : -EREMOTEIO,
-		    "the server answered with status %ld", status);
+		return err_say(
+		    e, code_of_status(status), "the server answered with status %ld", status);
 	if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
 	    code == CURLE_COULDNT_CONNECT || code == CURLE_SEND_ERROR)
 		return err_say(e, -EAGAIN, "%s", text);
@@ -264,14 +272,19 @@ static int
 try_once(struct fet *f, const struct fet_http *http, int file_fd, uint64_t limit, uint64_t until_ms,
     struct err *e)
 {
-	cleanup_with(curl_easy_cleanup) CURL *curl = mem_need(curl_easy_init());
+	static CURL *curl; /* for all transfers of the worker: it has the connections */
 	cleanup_with(curl_slist_free_all) struct curl_slist *headers = headers_of(f, http);
-	struct transfer t = { f, http, curl, file_fd, .limit = limit };
+	struct transfer t = { f, http, .file_fd = file_fd, .limit = limit };
 	char text[CURL_ERROR_SIZE] = "";
 	CURLcode code;
 
 	if (ftruncate(file_fd, 0) < 0 || lseek(file_fd, 0, SEEK_SET) < 0)
 		return err_set(e, -errno, "empty the file");
+	if (curl)
+		curl_easy_reset(curl);
+	else
+		curl = mem_need(curl_easy_init());
+	t.curl = curl;
 	set_options(curl, &t);
 	(void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, text);
 	code = perform(&t, headers, until_ms);

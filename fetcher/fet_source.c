@@ -41,6 +41,15 @@ decode_part(const char *text, size_t len)
 	return decode(part);
 }
 
+static bool
+has_control(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	return false;
+}
+
 static int
 read_query(struct fet_source *s, const char *query, struct err *e)
 {
@@ -50,6 +59,9 @@ read_query(struct fet_source *s, const char *query, struct err *e)
 		cleanup_free char *value =
 		    name < len ? decode_part(query + name + 1, len - name - 1) : mem_strdup("");
 
+		if (has_control(key) || has_control(value))
+			return err_say(
+			    e, -EINVAL, "a parameter of the source has a control character");
 		if (*key)
 			string_map_set(&s->query, key, value);
 		if (s->query.n > PARAMETERS_MAX)

@@ -8,6 +8,8 @@
 #include "fetcher/fet.h"
 #include "model/engine/containers.h"
 
+struct fet_s3;
+
 struct fet_source {
 	char *getter;            /* "http", "https", "git" or "s3" */
 	char *scheme;            /* of the url */
@@ -16,9 +18,10 @@ struct fet_source {
 	char *subdir;            /* the part of a directory that is wanted, or NULL */
 	struct string_map query; /* of the url, decoded, with the options of the artifact */
 	/* Out of the query: */
-	char *archive;  /* NULL: as the name says */
-	char *checksum; /* or NULL */
-	char *filename; /* or NULL */
+	char *archive;           /* NULL: as the name says */
+	char *checksum;          /* or NULL */
+	char *filename;          /* or NULL */
+	const struct fet_s3 *s3; /* of the getter s3, set by fet_get.c */
 };
 
 /* Returns 0, or -EINVAL with *e. The caller calls fet_source_done(). */
