@@ -236,11 +236,21 @@ tell_postrun_failures(struct alloc_runner *ar)
 	alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
 }
 
+static struct histogram setup_times;
+
+const struct histogram *
+alloc_setup_times(void)
+{
+	return &setup_times;
+}
+
 /* The only place that writes the phase. */
 static void
 enter_phase(struct alloc_runner *ar, enum alloc_phase next)
 {
 	ar->phase = next;
+	if (next == ALLOC_RUNNING && ar->made_ns)
+		histogram_add(&setup_times, (clock_boot_ns() - ar->made_ns) / 1000);
 	changed_mark(ar->sup, CHANGED_ALLOC_PHASE);
 	alloc_hooks_begin(ar);
 	if (next == ALLOC_ABANDONED && alloc_hooks_failed(ar)) {
@@ -353,6 +363,7 @@ alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored)
 	ar->step.run = on_step;
 	ar->save.run = on_save;
 	ar->restored = restored;
+	ar->made_ns = restored ? 0 : clock_boot_ns();
 	ar->news = true;
 	ar->stopping = alloc_server_terminal(&sa->a);
 	sa->runner = ar;

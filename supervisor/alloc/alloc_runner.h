@@ -7,6 +7,7 @@
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_RUNNER_H
 
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/core/histogram.h"
 
 /* Makes sa->runner. restored: the alloc ran when the last supervisor ended. */
 void alloc_runner_new(struct sup *sup, struct sup_alloc *sa, bool restored);
@@ -17,5 +18,8 @@ void alloc_runner_update(struct alloc_runner *ar);
 void alloc_runner_destroy(struct alloc_runner *ar);
 /* A run of this alloc was reaped and its row was deleted: a start may have waited for that. */
 void alloc_runner_run_gone(struct sup *sup, const struct id *alloc);
+
+/* For the metrics: how long the preruns of allocs took that succeeded. */
+const struct histogram *alloc_setup_times(void);
 
 #endif

@@ -33,6 +33,7 @@ struct task_runner {
 	struct run *run; /* NULL: the task has no process, and none is being started */
 	struct sup_timer timer;
 	int64_t delay_ns;     /* of phase DELAYING or BACKOFF */
+	unsigned oom_kills;   /* since the runner was made */
 	unsigned lost_starts; /* starts in a row that failed because a helper died */
 	bool gate_open;
 	bool killed;                /* it is to end and not to start again */
@@ -77,6 +78,7 @@ struct alloc_runner {
 	bool ends_at_once;       /* its tasks end without a shutdown_delay */
 	const char *stop_reason; /* for its description and event Killing; NULL: the default */
 	bool news;               /* the source is to be notified of a change */
+	uint64_t made_ns;        /* CLOCK_BOOTTIME; 0: it was restored */
 	unsigned n_tasks;
 	struct task_runner tasks[]; /* in the group's order */
 };

@@ -208,6 +208,7 @@ task_runner_tell_terminated(struct task_runner *tr, const struct run_end *end)
 			   run_usage_limit_unreached(tr->ar->sup, run_id(tr->run));
 	char reason[200];
 
+	tr->oom_kills += (end->flags & EXE_END_OOM) != 0;
 	if (!why) {
 		say_reason(tr, end, oom_outside, reason, sizeof reason);
 		why = *reason ? reason : NULL;

@@ -74,10 +74,12 @@ choose_format(const struct api_req *req, enum metric_format *ret, struct err *e)
 
 /* Answers with an error and returns true if the request is refused. */
 static bool
-refuse_request(const struct sup *sup, struct api_req *req, enum metric_format format)
+refuse_request(struct sup *sup, struct api_req *req, enum metric_format format)
 {
+	const bool has_rights = api_backend(sup)->permits && api_permits(req, ACL_AGENT_READ, "");
+
 	/* A task must not see the tasks of others. */
-	if (api_task(req) && !api_permits(req, ACL_AGENT_READ, ""))
+	if (api_task(req) && !has_rights)
 		api_reply_error(req, 403, "Permission denied");
 	else if (format != METRIC_JSON && !sup->config->telemetry.prometheus)
 		api_reply_error(req, 415,

@@ -54,6 +54,7 @@ struct child {
 	uint32_t serial, generation, pid;
 	uint32_t losses; /* how often it ended without being let go; the last time: */
 	int64_t lost_ns;
+	struct child_counts counts;
 };
 
 struct children {
@@ -133,6 +134,7 @@ call_fail(struct child *ch, struct call *c, int code, const char *why)
 {
 	struct err e = { 0 };
 
+	ch->counts.failures++;
 	(void)err_say(
 	    &e, code, "%s: %s %s", ipc_msg_info(c->type)->name, ipc_peer_name(ch->peer), why);
 	call_end(ch->sup, c, code, NULL, -1, &e);
@@ -230,6 +232,8 @@ send_ready(struct child *ch)
 			return;
 		}
 		TAILQ_REMOVE(&ch->ready, c, link);
+		ch->counts.packets_out += r >= 0 && (c->cb || (c->flags & CALL_TELL));
+		ch->counts.bytes_out += c->len;
 		if (!c->cb) {
 			call_free(c);
 			continue;
@@ -359,6 +363,17 @@ end_with_memfd(struct child *ch, struct call *c, int fd)
 	return 0;
 }
 
+static void
+count_answer(struct child *ch, const struct call *c, bool failed)
+{
+	const uint64_t sent_usec = c->deadline_usec - c->timeout_usec;
+	uint64_t now;
+
+	(void)sd_event_now(ch->sup->event, CLOCK_MONOTONIC, &now);
+	ch->counts.failures += failed;
+	histogram_add(&ch->counts.round_trip, now > sent_usec ? now - sent_usec : 0);
+}
+
 /* Handles one packet of a helper. -EPROTO if it violates the protocol. */
 static int
 on_packet(struct child *ch, struct ipc_packet *p)
@@ -384,8 +399,11 @@ on_packet(struct child *ch, struct ipc_packet *p)
 		/* The late answer of a call that timed out or was cancelled is dropped. */
 		return !c && is_concurrent(ch) ? 0 : -EPROTO;
 	}
-	if (p->type == CSI_CALL_BIG_REP)
+	if (p->type == CSI_CALL_BIG_REP) {
+		count_answer(ch, c, false);
 		return end_with_memfd(ch, c, p->fds[0]);
+	}
+	count_answer(ch, c, p->type == IPC_ERROR_REP);
 	if (p->n_fds > 0)
 		fd = steal_fd(&p->fds[0]);
 	if (p->type == IPC_ERROR_REP) {
@@ -415,6 +433,7 @@ on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 	if (r == -EAGAIN)
 		return 0;
 	if (r > 0) {
+		ch->counts.packets_in++;
 		r = on_packet(ch, packet);
 		ipc_packet_done(packet);
 		if (r >= 0)
@@ -697,4 +716,27 @@ child_losses(struct sup *sup, enum ipc_peer to, int64_t *ret_last_ns)
 {
 	*ret_last_ns = sup->children->of[to].lost_ns;
 	return sup->children->of[to].losses;
+}
+
+static unsigned
+count_calls(const struct call_list *l)
+{
+	const struct call *c;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (c, l, link)
+		n++;
+	return n;
+}
+
+const struct child_counts *
+child_counts(const struct sup *sup, enum ipc_peer to, unsigned *ret_waiting, unsigned *ret_sent)
+{
+	const struct child *ch = &sup->children->of[to];
+
+	if (!ch->sup)
+		return NULL;
+	*ret_waiting = count_calls(&ch->staged) + count_calls(&ch->ready);
+	*ret_sent = count_calls(&ch->sent);
+	return &ch->counts;
 }

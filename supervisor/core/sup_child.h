@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/ipc.h"
+#include "supervisor/core/histogram.h"
 #include "supervisor/core/sup.h"
 
 /* Called exactly once at the end of a call, never from within child_call(). r is 0 with rep, or a
@@ -58,6 +59,16 @@ void child_let_go(struct sup *sup, enum ipc_peer who);
 /* Return how often the helper was started (0: never), and its process id, for the API. */
 uint32_t child_generation(struct sup *sup, enum ipc_peer to);
 uint32_t child_pid(struct sup *sup, enum ipc_peer to);
+/* For the metrics: what was sent to a helper and came from it. */
+struct child_counts {
+	uint64_t packets_in, packets_out, bytes_out;
+	uint64_t failures;           /* calls that ended with an error */
+	struct histogram round_trip; /* of answered calls, from sending to the answer */
+};
+/* Returns NULL if this is no helper. The calls that are not sent yet, and those that are
+ * unanswered. */
+const struct child_counts *child_counts(
+    const struct sup *sup, enum ipc_peer to, unsigned *ret_waiting, unsigned *ret_sent);
 /* Returns how often the helper ended without being let go, and the time (CLOCK_REALTIME) of the
  * last end. */
 uint32_t child_losses(struct sup *sup, enum ipc_peer to, int64_t *ret_last_ns);

@@ -30,6 +30,7 @@ struct turn {
 	char why[ERR_MSG_SIZE];
 	uint64_t stuck_since_ms;
 	struct sup_timer retry;
+	struct turn_counts counts;
 };
 
 void
@@ -132,10 +133,17 @@ turn_stuck_ms(struct sup *sup)
 	return sup->turn->stuck ? clock_ms() - sup->turn->stuck_since_ms : 0;
 }
 
+const struct turn_counts *
+turn_counts(const struct sup *sup)
+{
+	return &sup->turn->counts;
+}
+
 /* Writes all dirty rows and commits. The list is kept until the commit has succeeded. */
 static int
 write_and_commit(struct sup *sup, struct err *e)
 {
+	const uint64_t begun_ns = clock_boot_ns();
 	struct turn *t = sup->turn;
 	struct dirty *d;
 	int r;
@@ -153,9 +161,11 @@ write_and_commit(struct sup *sup, struct err *e)
 		if (CRASH_BUILD)
 			STAILQ_FOREACH (d, t->writes, link)
 				CRASH_AT(d->point + 1);
+		histogram_add(&t->counts.commits, (clock_boot_ns() - begun_ns) / 1000);
 		return 0;
 	}
 undo:
+	t->counts.failed_commits++;
 	store_rollback(sup->store);
 	return r;
 }
@@ -259,16 +269,30 @@ end_turn(struct sup *sup)
 	}
 }
 
+/* Waits for an event and handles it. *ret_begun_ns becomes the time when the wait ended. */
+static int
+wait_and_run(struct sd_event *event, uint64_t *ret_begun_ns)
+{
+	int r = sd_event_prepare(event);
+
+	if (r == 0)
+		r = sd_event_wait(event, UINT64_MAX);
+	*ret_begun_ns = clock_boot_ns();
+	return r > 0 ? sd_event_dispatch(event) : r;
+}
+
 int
 turn_loop(struct sup *sup)
 {
+	uint64_t begun_ns = clock_boot_ns();
 	int r;
 
 	while (!sup->exiting || has_work(sup->turn)) {
 		end_turn(sup);
+		histogram_add(&sup->turn->counts.turns, (clock_boot_ns() - begun_ns) / 1000);
 		if (sup->exiting && !sup->turn->stuck)
 			break;
-		r = sd_event_run(sup->event, UINT64_MAX);
+		r = wait_and_run(sup->event, &begun_ns);
 		for (int n = 0; r > 0 && n < EVENTS_PER_TURN; n++)
 			r = sd_event_run(sup->event, 0);
 		if (r < 0) {

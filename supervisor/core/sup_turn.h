@@ -14,6 +14,7 @@
 #include "common/crash.h"
 #include "common/err.h"
 #include "common/list.h"
+#include "supervisor/core/histogram.h"
 #include "supervisor/core/sup.h"
 
 /* Embedded in every object that has a row. write() inserts, updates or deletes the row with
@@ -56,6 +57,14 @@ void turn_forget_deferred(struct sup *sup, struct deferred *d);
 bool turn_is_stuck(struct sup *sup, const char **ret);
 /* Returns for how long it has been so, 0 if it is not. */
 uint64_t turn_stuck_ms(struct sup *sup);
+
+/* For the metrics. */
+struct turn_counts {
+	uint64_t failed_commits;
+	struct histogram turns;   /* the work of each, with its commit */
+	struct histogram commits; /* those that succeeded */
+};
+const struct turn_counts *turn_counts(const struct sup *sup);
 
 /* Runs turns until sup->exiting is set and nothing is queued. Returns the exit code of the process.
  */

@@ -13,6 +13,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/exe_record.h"
 #include "common/fd.h"
 #include "common/hash.h"
@@ -71,6 +72,7 @@ struct run {
 	int stop_signal;
 	uint64_t signals; /* to be sent: bit n - 1 is signal n */
 	uint64_t stop_timeout_ms;
+	uint64_t step_ns; /* CLOCK_BOOTTIME: since when it is in this step of its start; 0: not */
 };
 
 struct runs {
@@ -79,6 +81,7 @@ struct runs {
 	const struct run_socket_ops *sockets; /* NULL: nobody serves them */
 	unsigned n;                           /* that have a row */
 	unsigned n_following, n_followed;     /* the last supervisor's runs: to be found, found */
+	struct run_counts counts;
 };
 
 static void
@@ -339,6 +342,17 @@ renew_own_stop(struct run *r)
 	r->exe_lease_ino = st.st_ino;
 }
 
+/* Counts the step of the start that ends now; the next one begins. */
+static void
+end_step(struct run *r, struct histogram *h)
+{
+	const uint64_t now = clock_boot_ns();
+
+	if (r->step_ns)
+		histogram_add(h, (now - r->step_ns) / 1000);
+	r->step_ns = now;
+}
+
 static void
 on_hello(struct run *r, const struct exe_hello *h)
 {
@@ -355,6 +369,8 @@ on_hello(struct run *r, const struct exe_hello *h)
 		r->exe_lease_ino = h->lease_ino;
 		r->greeted = true;
 		renew_own_stop(r);
+		if (r->state == RUN_STARTING && r->step_ns)
+			end_step(r, &r->sup->runs->counts.setup);
 		if (r->state == RUN_STARTING)
 			set_state(r, RUN_STARTED);
 		if (r->ev)
@@ -508,12 +524,14 @@ on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, co
 	struct run *r = arg;
 
 	r->call = 0;
-	if (code >= 0)
+	if (code >= 0) {
+		end_step(r, &sup->runs->counts.request);
 		connect_run(r);
-	else if (code == -ECONNRESET || code == -ETIMEDOUT)
+	} else if (code == -ECONNRESET || code == -ETIMEDOUT)
 		report_failure(r, e->msg, RUN_FAULT_AGENT);
-	else
+	else {
 		report_failure(r, e->msg, fault_of(-code));
+	}
 }
 
 struct run *
@@ -526,6 +544,7 @@ run_start(struct sup *sup, const struct id *alloc, const char *task,
 	r->ev = ev;
 	r->arg = arg;
 	set_state(r, RUN_STARTING);
+	r->step_ns = clock_boot_ns();
 	req->start.run = r->id;
 	r->spec = fcntl(spec_fd, F_DUPFD_CLOEXEC, 0);
 	r->call = exec_call_task_start(sup, req, spec_fd, on_start_reply, r);
@@ -770,6 +789,12 @@ run_is_known(struct sup *sup, const struct id *id)
 	const struct run *r = find_by_id(sup, id);
 
 	return r && !r->leftover;
+}
+
+const struct run_counts *
+runs_counts(const struct sup *sup)
+{
+	return &sup->runs->counts;
 }
 
 unsigned

@@ -9,6 +9,7 @@
 #include "common/id.h"
 #include "proto/ipc_records.h"
 #include "proto/executor.h"
+#include "supervisor/core/histogram.h"
 #include "supervisor/core/sup.h"
 
 struct run;
@@ -107,5 +108,12 @@ bool run_is_of_other_boot(const struct run *r);
 bool run_is_known(struct sup *sup, const struct id *id);
 /* Returns the number of rows, including those of runs that wait for their reap. */
 unsigned runs_count(struct sup *sup);
+
+/* For the metrics: the durations of the steps of starts that succeeded. */
+struct run_counts {
+	struct histogram request; /* until exec-helper has made the executor, with the commit */
+	struct histogram setup;   /* from there until the executor reports that the task runs */
+};
+const struct run_counts *runs_counts(const struct sup *sup);
 
 #endif

@@ -6,12 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/duration.h"
 #include "common/mem.h"
 #include "common/number.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/core/store.h"
+#include "supervisor/driver/lease_page.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/node/host_usage.h"
@@ -71,6 +77,13 @@ count_resources(struct metric_counts *c, const struct sup_alloc *sa)
 }
 
 static void
+count_lease(struct metric_counts *c, uint64_t limit_ms)
+{
+	if (limit_ms > 0 && (c->lease_min_ms == 0 || limit_ms < c->lease_min_ms))
+		c->lease_min_ms = limit_ms;
+}
+
+static void
 add_refs(struct scrape *s, const struct sup_alloc *sa)
 {
 	const unsigned n = sa->runner->n_tasks;
@@ -91,8 +104,10 @@ count_allocs(struct scrape *s)
 		if (!sa->runner)
 			continue;
 		count_status(&s->counts, sa);
-		if (!alloc_client_terminal(&sa->a))
+		if (!alloc_client_terminal(&sa->a)) {
 			count_resources(&s->counts, sa);
+			count_lease(&s->counts, group_stop_after_ms(sa->group));
+		}
 		for (size_t i = 0; i < sa->a.task_states.n; i++)
 			s->counts.tasks[sa->a.task_states.v[i].value.state]++;
 		add_refs(s, sa);
@@ -113,6 +128,17 @@ sample_host(struct scrape *s)
 	host_usage_fill(s->sup, s->core_mhz, &s->host);
 }
 
+static double
+read_lease_age(const struct scrape *s)
+{
+	struct lease_page page;
+	uint64_t now = clock_boot_ns();
+
+	if (lease_page_read(s->sup, &page, NULL) < 0 || page.last_ok == 0 || page.last_ok > now)
+		return NAN;
+	return (double)(now - page.last_ok) / NS_PER_S;
+}
+
 void
 metric_rows_begin(struct scrape *s)
 {
@@ -123,19 +149,22 @@ metric_rows_begin(struct scrape *s)
 		s->host_name[0] = '\0';
 	sample_host(s);
 	count_allocs(s);
+	s->lease_age_s = read_lease_age(s);
+	metric_parts_take(s);
 }
 
 void
 metric_rows_end(struct scrape *s)
 {
 	host_stats_done(&s->host);
+	metric_parts_free(s);
 	free_p(&s->refs);
 }
 
 /* --- labels --- */
 
-static void
-add_label(struct metric_labels *l, const char *name, const char *value)
+void
+metric_label_add(struct metric_labels *l, const char *name, const char *value)
 {
 	if (l->n == METRIC_LABELS_MAX)
 		return;
@@ -147,7 +176,7 @@ static void
 label_host(struct scrape *s, struct metric_labels *l)
 {
 	if (!s->sup->config->telemetry.disable_hostname)
-		add_label(l, "host", s->host_name);
+		metric_label_add(l, "host", s->host_name);
 }
 
 static void
@@ -155,12 +184,12 @@ label_node(struct scrape *s, struct metric_labels *l)
 {
 	const struct node *node = node_get(s->sup);
 
-	add_label(l, "node_id", node->id);
-	add_label(l, "datacenter", *str(node->datacenter) ? node->datacenter : "dc1");
-	add_label(l, "node_class", *str(node->node_class) ? node->node_class : "none");
-	add_label(l, "node_pool", *str(node->node_pool) ? node->node_pool : "default");
-	add_label(l, "node_status", node_status_names[node->status]);
-	add_label(
+	metric_label_add(l, "node_id", node->id);
+	metric_label_add(l, "datacenter", *str(node->datacenter) ? node->datacenter : "dc1");
+	metric_label_add(l, "node_class", *str(node->node_class) ? node->node_class : "none");
+	metric_label_add(l, "node_pool", *str(node->node_pool) ? node->node_pool : "default");
+	metric_label_add(l, "node_status", node_status_names[node->status]);
+	metric_label_add(
 	    l, "node_scheduling_eligibility", node_eligibility_names[node->scheduling_eligibility]);
 	label_host(s, l);
 }
@@ -174,12 +203,12 @@ label_child(const struct job *job, struct metric_labels *l)
 
 	if (!*str(job->parent_id))
 		return;
-	add_label(l, "parent_id", job->parent_id);
+	metric_label_add(l, "parent_id", job->parent_id);
 	for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
 		const char *at = strstr(str(job->name), kinds[i][0]);
 
 		if (at)
-			add_label(l, kinds[i][1], at + strlen(kinds[i][0]));
+			metric_label_add(l, kinds[i][1], at + strlen(kinds[i][0]));
 	}
 }
 
@@ -235,7 +264,7 @@ label_meta(struct scrape *s, const struct task_runner *tr, struct metric_labels 
 					       : NULL;
 
 			if (name && !has_label(l, name) && strcmp(name, "le") != 0)
-				add_label(l, name, maps[m]->v[i].value);
+				metric_label_add(l, name, maps[m]->v[i].value);
 		}
 	}
 }
@@ -245,11 +274,11 @@ label_task(struct scrape *s, const struct task_runner *tr, struct metric_labels 
 {
 	const struct sup_alloc *sa = tr->ar->sa;
 
-	add_label(l, "job", sa->job->job.name);
-	add_label(l, "task_group", sa->a.task_group);
-	add_label(l, "alloc_id", sa->a.id);
-	add_label(l, "task", tr->task->name);
-	add_label(l, "namespace", sa->a.namespace);
+	metric_label_add(l, "job", sa->job->job.name);
+	metric_label_add(l, "task_group", sa->a.task_group);
+	metric_label_add(l, "alloc_id", sa->a.id);
+	metric_label_add(l, "task", tr->task->name);
+	metric_label_add(l, "namespace", sa->a.namespace);
 	label_child(&sa->job->job, l);
 	label_host(s, l);
 	label_meta(s, tr, l);
@@ -309,8 +338,12 @@ metric_rows_count(const struct scrape *s, enum metric_rows rows)
 	case ROWS_TASK:
 	case ROWS_USAGE:
 		return s->n_refs;
-	default:
+	case ROWS_AGENT:
+	case ROWS_NODE:
+	case ROWS_HOST:
 		return 1;
+	default:
+		return metric_parts_count(s, rows);
 	}
 }
 
@@ -323,14 +356,16 @@ metric_row(struct scrape *s, enum metric_rows rows, size_t i, struct metric_labe
 		return row_of_task(s, &s->refs[i], rows == ROWS_USAGE, ret_labels);
 	if (rows == ROWS_AGENT)
 		return s;
+	if (rows > ROWS_USAGE)
+		return metric_part(s, rows, i, ret_labels);
 	label_node(s, ret_labels);
 	if (rows == ROWS_CORE) {
 		/* Nomad names cores "cpu0" as well. */
-		add_label(ret_labels, "cpu", s->host.cpu.v[i].cpu);
+		metric_label_add(ret_labels, "cpu", s->host.cpu.v[i].cpu);
 		return &s->host.cpu.v[i];
 	}
 	if (rows == ROWS_DISK) {
-		add_label(ret_labels, "disk", s->host.disk_stats.v[i].device);
+		metric_label_add(ret_labels, "disk", s->host.disk_stats.v[i].device);
 		return &s->host.disk_stats.v[i];
 	}
 	return s;
@@ -393,4 +428,30 @@ double
 metric_mib(int64_t mib)
 {
 	return mib > 0 ? (double)mib * MIB : NAN;
+}
+
+double
+metric_start_time(const struct scrape *s)
+{
+	int64_t opened_ns;
+
+	(void)store_was_left(s->sup->store, &opened_ns);
+	return floor((double)opened_ns / NS_PER_S);
+}
+
+/* The log is truncated now and then, and grows again. */
+double
+metric_state_size(const struct scrape *s)
+{
+	static const char *const names[] = { "", "-wal" };
+	double size = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+		cleanup_free char *path =
+		    mem_printf("%s/state/state.db%s", s->sup->args.data_dir, names[i]);
+		struct stat st;
+
+		size += stat(path, &st) == 0 ? (double)st.st_size : 0;
+	}
+	return size;
 }

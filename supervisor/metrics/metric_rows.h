@@ -5,6 +5,7 @@
 #define DROVER_SUPERVISOR_METRICS_METRIC_ROWS_H
 
 #include "model/alloc_resources.h"
+#include "supervisor/metrics/metric_parts.h"
 #include "supervisor/metrics/scrape.h"
 
 struct run_sample;
@@ -28,6 +29,7 @@ struct metric_task {
 	const struct run_sample *sample, *before; /* ROWS_USAGE only */
 };
 
+void metric_label_add(struct metric_labels *l, const char *name, const char *value);
 /* Begins a scrape: counts the allocs, samples the machine. */
 void metric_rows_begin(struct scrape *s);
 void metric_rows_end(struct scrape *s);
@@ -38,6 +40,8 @@ const void *metric_row(
     struct scrape *s, enum metric_rows rows, size_t i, struct metric_labels *ret_labels);
 
 /* For expressions of metric_families.def. */
+double metric_start_time(const struct scrape *s);
+double metric_state_size(const struct scrape *s);
 double metric_unallocated_cpu(const struct scrape *s);
 double metric_unallocated_disk(const struct scrape *s);
 double metric_unallocated_memory(const struct scrape *s);

@@ -8,7 +8,13 @@
 #include <string.h>
 
 #include "common/duration.h"
+#include "supervisor/core/sup_child.h"
+#include "supervisor/core/sup_turn.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/source/source_api.h"
+#include "supervisor/volume/plugin_counts.h"
 #include "supervisor/metrics/metric_rows.h"
 #include "supervisor/table/alloc_table.h"
 
@@ -29,31 +35,44 @@ percent_between(const struct metric_task *t, uint64_t before, uint64_t now)
 	((row)->sample->memory.measured & (bit) ? (double)(row)->sample->memory.member : NAN)
 #define metric_throttled(row, v) ((row)->sample->has_throttled ? (double)(v) : NAN)
 
+#define metric_of_helper(row, v)      ((row)->counts ? (double)(v) : NAN)
+#define metric_amount(amount, member) ((amount).total > 0 ? (double)(amount).member : NAN)
+
 /* A function for each line. The line's number names it. */
 #define NAME_OF_LINE_(line)             value_##line
 #define NAME_OF_LINE(line)              NAME_OF_LINE_(line)
 #define METRIC_ROWS(name, type, labels) typedef type row_of_##name;
 #include "supervisor/metrics/metric_rows.def"
 #undef METRIC_ROWS
+
+#define TYPE_GAUGE         double
+#define TYPE_NOMAD_GAUGE   double
+#define TYPE_COUNTER       double
+#define TYPE_NOMAD_COUNTER double
+#define TYPE_HISTOGRAM     const struct histogram *
 #define METRIC(rows, kind, name, help, expression)                                                 \
-	static double NAME_OF_LINE(__LINE__)(const struct scrape *s, const void *row_)             \
+	static TYPE_##kind NAME_OF_LINE(__LINE__)(const struct scrape *s, const void *row_)        \
 	{                                                                                          \
 		const row_of_##rows *row = row_;                                                   \
                                                                                                    \
 		(void)s, (void)row;                                                                \
-		return (double)(expression);                                                       \
+		return (TYPE_##kind)(expression);                                                  \
 	}
 #include "supervisor/metrics/metric_families.def"
 #undef METRIC
 
-#define KIND_GAUGE         METRIC_GAUGE, false
-#define KIND_NOMAD_GAUGE   METRIC_GAUGE, true
-#define KIND_COUNTER       METRIC_COUNTER, false
-#define KIND_NOMAD_COUNTER METRIC_COUNTER, true
+#define KIND_GAUGE         .kind = METRIC_GAUGE, .value
+#define KIND_NOMAD_GAUGE   .kind = METRIC_GAUGE, .untyped = true, .value
+#define KIND_COUNTER       .kind = METRIC_COUNTER, .value
+#define KIND_NOMAD_COUNTER .kind = METRIC_COUNTER, .untyped = true, .value
+#define KIND_HISTOGRAM     .kind = METRIC_HISTOGRAM, .histogram
 
 const struct metric_family metric_families[] = {
-#define METRIC(rows, kind, name, help, expression)                                                 \
-	{ name, KIND_##kind, ROWS_##rows, help, NAME_OF_LINE(__LINE__), NULL },
+#define METRIC(rows_, kind_, name_, help_, expression)                                             \
+	{ .name = (name_),                                                                         \
+		.rows = ROWS_##rows_,                                                              \
+		.help = (help_),                                                                   \
+		KIND_##kind_ = NAME_OF_LINE(__LINE__) },
 #include "supervisor/metrics/metric_families.def"
 #undef METRIC
 	{ 0 }

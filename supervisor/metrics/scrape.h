@@ -29,6 +29,7 @@ struct metric_counts {
 	uint64_t blocked, pending, running, terminal;
 	uint64_t tasks[TASK_STATE_DEAD + 1];
 	int64_t cpu, memory_mb, memory_max_mb, disk_mb;
+	uint64_t lease_min_ms; /* the shortest stop_after_client_disconnect; 0: none */
 };
 
 /* A task that had a runner when the scrape began. */
@@ -48,6 +49,9 @@ struct scrape {
 	char host_name[129]; /* the label "host" of Nomad's names */
 	struct metric_ref *refs;
 	size_t n_refs, refs_size;
+	double lease_age_s;         /* NAN: not known */
+	struct metric_parts *parts; /* metric_parts.h: what was copied when it began */
+	size_t n_mounts;
 	/* The place of the next piece. */
 	enum metric_kind section; /* JSON has a list for each kind */
 	const struct metric_family *family;

@@ -4,9 +4,19 @@
 #ifndef DROVER_SUPERVISOR_SOURCE_SOURCE_API_H
 #define DROVER_SUPERVISOR_SOURCE_SOURCE_API_H
 
+#include "supervisor/core/histogram.h"
 #include "supervisor/http/api.h"
 #include "supervisor/http/api_backend.h"
 #include "supervisor/source/source.h"
+
+/* For the metrics: the link to the servers. */
+struct source_link {
+	uint64_t calls, failed_calls; /* of this node to servers, with blocking queries */
+	uint64_t bytes_out, bytes_in; /* of their bodies, before TLS */
+	uint64_t connections;         /* how often a server came into use */
+	uint64_t failed_beats;
+	struct histogram beats; /* of heartbeats that a server has answered: their round trip */
+};
 
 struct source_api {
 	/* Callbacks of the engine for each request. */
@@ -30,6 +40,8 @@ struct source_api {
 	/* Returns how many seconds this machine's clock is ahead of the servers' (negative:
 	 * behind); 0 if that is not known. NULL if the source has no servers. */
 	int64_t (*clock_ahead_s)(const struct sup *sup);
+	/* NULL if the source has no servers. */
+	const struct source_link *(*link)(const struct sup *sup);
 };
 
 #endif

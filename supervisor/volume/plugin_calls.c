@@ -19,6 +19,7 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/volume/csi_error.h"
+#include "supervisor/volume/plugin_counts.h"
 #include "supervisor/volume/plugin_hold.h"
 #include "supervisor/volume/plugin_retry.h"
 #include "supervisor/volume/plugin_inst.h"
@@ -52,6 +53,7 @@ struct plugin_call {
 	uint64_t since_usec;   /* when the wait for an instance began */
 	uint64_t pending_usec; /* when the plugin first said that it is busy with the volume */
 	uint64_t sent_usec;    /* of the first try */
+	uint64_t try_usec;     /* of the last try */
 	struct sup_timer retry;
 	int64_t retry_ns; /* CLOCK_REALTIME of the next try, while the timer is set */
 	uint64_t call;
@@ -344,6 +346,7 @@ on_answer(struct sup *sup, void *arg, int r, const void *msg, int fd, const stru
 	uint64_t usec = 0;
 
 	pc->call = 0;
+	plugin_count_add(sup, pc->id, pc->which, rep, now_usec(sup) - pc->try_usec);
 	if (rep) {
 		o = csi_outcome_of(pc->which, rep);
 		if (rep->origin == CSI_CALL_REP__ORIGIN__LOST)
@@ -374,8 +377,9 @@ send_call(struct plugin_call *pc)
 	req->timeout_ms = pc->timeout_ms;
 	str_set(&pc->refusal, NULL);
 	pc->tries++;
+	pc->try_usec = now_usec(pc->sup);
 	if (pc->sent_usec == 0)
-		pc->sent_usec = now_usec(pc->sup);
+		pc->sent_usec = pc->try_usec;
 	pc->call = csi_call_call(pc->sup, req, on_answer, pc);
 	csi_call_req__free_unpacked(req, NULL);
 }

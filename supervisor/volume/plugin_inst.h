@@ -33,9 +33,11 @@ struct plugins {
 	LIST_HEAD(, plugin) instances;
 	LIST_HEAD(, plugin_call) calls;
 	LIST_HEAD(, plugin_hold) holds;
-	struct sup_timer check; /* set while calls wait for an instance */
-	uint64_t check_usec;    /* when it fires */
-	uint64_t channel_no;    /* of the last channel */
+	struct sup_timer check;       /* set while calls wait for an instance */
+	uint64_t check_usec;          /* when it fires */
+	uint64_t channel_no;          /* of the last channel */
+	struct plugin_count **counts; /* plugin_counts.h */
+	size_t n_counts;
 };
 
 /* plugin_calls.c: */

@@ -11,6 +11,7 @@
 #include "supervisor/core/changed.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/plugin_calls.h"
+#include "supervisor/volume/plugin_counts.h"
 #include "supervisor/volume/plugin_hold.h"
 #include "supervisor/volume/plugin_inst.h"
 
@@ -29,6 +30,7 @@ plugins_free(struct sup *sup)
 		plugin_call_cancel(LIST_FIRST(&sup->plugins->calls));
 	sup_timer_cancel(&sup->plugins->check);
 	plugin_holds_free(sup);
+	plugin_counts_free(sup);
 	free_p(&sup->plugins);
 }
 

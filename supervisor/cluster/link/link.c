@@ -38,6 +38,7 @@ hand_over(struct sup *sup, link_cb *cb, void *arg, const ProtobufCBinaryData *bo
 	int r;
 
 	if (fd < 0) {
+		link_of(sup)->counts.bytes_in += body->len;
 		cb(sup, arg, 0, body->data, body->len, NULL);
 		return;
 	}
@@ -47,6 +48,7 @@ hand_over(struct sup *sup, link_cb *cb, void *arg, const ProtobufCBinaryData *bo
 		cb(sup, arg, r, NULL, 0, &e);
 		return;
 	}
+	link_of(sup)->counts.bytes_in += len;
 	cb(sup, arg, 0, map, len, NULL);
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);
@@ -60,6 +62,7 @@ on_call_end(struct sup *sup, void *arg, int r, const void *msg, int fd, const st
 	cleanup_close int body_fd = fd;
 	struct err remote = { 0 };
 
+	link_of(sup)->counts.failed_calls += r < 0;
 	if (r == 0 && rep->error[0])
 		r = err_say(&remote, -EREMOTEIO, "%s", rep->error);
 	if (r == 0)
@@ -77,6 +80,8 @@ link_call(struct sup *sup, const char *method, const void *body, size_t len, uns
 	bool big = len > INLINE_MAX;
 	int fd = -1;
 
+	link_of(sup)->counts.calls++;
+	link_of(sup)->counts.bytes_out += len;
 	w->cb = cb;
 	w->arg = arg;
 	req.method = (char *)(uintptr_t)method;
@@ -114,8 +119,18 @@ answer_beat(struct sup *sup, uint8_t **ret_data, size_t *ret_len)
 	size_t len = 0;
 
 	link_of(sup)->events->beat(sup, &body, &len);
+	link_of(sup)->beat_ns = clock_boot_ns();
 	*ret_data = (uint8_t *)(uintptr_t)body;
 	*ret_len = len <= LINK_BEAT_MAX ? len : 0;
+}
+
+static void
+count_beat(struct link *l, int code)
+{
+	l->counts.failed_beats += code < 0;
+	if (code >= 0 && l->beat_ns)
+		histogram_add(&l->counts.beats, (clock_boot_ns() - l->beat_ns) / 1000);
+	l->beat_ns = 0;
 }
 
 static void
@@ -125,6 +140,7 @@ on_beat_done(struct sup *sup, const HbBeatDoneEv *ev, int fd)
 	cleanup_close int body_fd = fd;
 	struct err e = { 0 };
 
+	count_beat(link_of(sup), ev->code);
 	if (ev->code >= 0) {
 		hand_over(sup, done, NULL, &ev->body, body_fd);
 		return;
@@ -141,6 +157,7 @@ set_server(struct sup *sup, const char *server, const char *why)
 	if (strcmp(l->server, server) == 0 && server[0])
 		return;
 	l->joined |= server[0] != '\0';
+	l->counts.connections += server[0] != '\0';
 	if (l->server[0] && !server[0])
 		l->lost_ns = clock_real_ns();
 	(void)snprintf(l->server, sizeof l->server, "%s", server);
@@ -231,4 +248,10 @@ link_lost_since(const struct sup *sup, const char **ret_why)
 {
 	*ret_why = link_of(sup)->why;
 	return link_of(sup)->server[0] ? 0 : link_of(sup)->lost_ns;
+}
+
+const struct source_link *
+link_counts(const struct sup *sup)
+{
+	return &link_of(sup)->counts;
 }

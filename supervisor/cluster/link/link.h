@@ -13,7 +13,7 @@
 #include "common/err.h"
 #include "supervisor/acl/acl_rules.h"
 #include "supervisor/core/sup.h"
-#include "supervisor/source/source.h"
+#include "supervisor/source/source_api.h"
 
 /* Limits in bytes. */
 #define LINK_BODY_MAX   (64u << 20) /* largest body of a call and its answer */
@@ -137,6 +137,7 @@ void link_stream_close(struct sup *sup, uint64_t stream);
 /* Return the current server ("": none), and the i-th known server (NULL after the last). */
 const char *link_server(const struct sup *sup);
 const char *link_server_known(const struct sup *sup, size_t i);
+const struct source_link *link_counts(const struct sup *sup);
 /* Returns the time (CLOCK_REALTIME) since when no server is reachable, with the reason ("": not
  * known yet); 0 if a server is in use. */
 int64_t link_lost_since(const struct sup *sup, const char **ret_why);

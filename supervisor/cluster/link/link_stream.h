@@ -21,6 +21,8 @@ struct link {
 	bool joined;     /* a server was in use since this process started */
 	int64_t lost_ns; /* CLOCK_REALTIME since when no server is reachable, and the last reason */
 	char why[ERR_MSG_SIZE];
+	struct source_link counts;
+	uint64_t beat_ns; /* CLOCK_BOOTTIME of the last beat that was sent; 0: it has ended */
 
 	/* link_stream.c */
 	const struct link_method *methods;

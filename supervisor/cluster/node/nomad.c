@@ -148,6 +148,7 @@ static const struct source_api nomad_api = {
 	.server_known = link_server_known,
 	.server_lost_since = link_lost_since,
 	.clock_ahead_s = nomad_clock_ahead_s,
+	.link = link_counts,
 };
 
 struct source *

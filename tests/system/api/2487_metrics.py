@@ -115,6 +115,57 @@ def test_restarts_and_failures_of_a_task():
                 found["nomad_client_allocs_failed"].value(job="fails")), (2, 3, 1))
 
 
+def test_processes_and_calls_to_them():
+    found, own = families(), node.ask("/v1/agent/self")["stats"]["processes"]
+    case.equal({s[1]["process"] for s in found["drover_process_up"].samples}, {"supervisor", *own})
+    for name, text in own.items():
+        pid, start = [int(word.strip(",")) for word in text.split() if word.strip(",").isdigit()]
+        case.equal((found["drover_process_up"].value(process=name), found["drover_process_starts_total"].value(process=name)), (pid > 0, start), name)
+        if pid > 0:
+            case.equal(found["drover_process_memory_bytes"].value(process=name) > 100000, True, name)
+    calls = [v for name, labels, v in found["drover_ipc_round_trip_seconds"].samples if name.endswith("_count") and labels["process"] == "exec-helper"]
+    case.equal(calls[0] > 0 and found["drover_ipc_packets_out_total"].value(process="exec-helper") >= calls[0], True, "calls to exec-helper")
+    case.equal(found["drover_ipc_failed_calls_total"].value(process="exec-helper"), 0)
+
+
+def test_a_lost_helper_is_counted():
+    before = families()["drover_process_losses_total"].value(process="file-helper")
+    node.kill("file-helper")
+    case.until(lambda: families()["drover_process_losses_total"].value(process="file-helper") == before + 1, 20, "the loss")
+    case.until(lambda: families()["drover_process_up"].value(process="file-helper") == 1, 20, "a new file-helper")
+
+
+def test_commits_and_starts():
+    def count(name, **labels):
+        return sum(v for n, found, v in families()[name].samples if n.endswith("_count") and all(found.get(k) == w for k, w in labels.items()))
+    before = {step: count("drover_start_step_seconds", step=step) for step in ("hooks", "request", "setup")}
+    commits, turns = count("drover_state_commit_seconds"), count("drover_agent_turn_seconds")
+    node.register(api.job("counted"))
+    node.wait_running("counted")
+    for step, n in before.items():
+        case.equal(count("drover_start_step_seconds", step=step), n + 1, step)
+    case.equal(count("drover_state_commit_seconds") > commits and count("drover_agent_turn_seconds") > turns, True, "commits and turns")
+    case.equal(families()["drover_state_failed_commits_total"].one(), 0)
+
+
+def test_the_lease_and_its_margin():
+    found = families()
+    case.equal(0 <= found["drover_lease_age_seconds"].one() < 60, True, "age of the lease")
+    case.equal("drover_lease_margin_seconds" in found, False)
+    node.register(api.job("leased", group={"StopAfterClientDisconnect": 3600 * 10**9}))
+    node.wait_running("leased")
+    found = families()
+    case.equal(round(found["drover_lease_margin_seconds"].one() + found["drover_lease_age_seconds"].one()), 3600)
+
+
+def test_the_ledger():
+    found = families()
+    running = sum(t["State"] == "running" for a in node.ask("/v1/allocations") for t in (a["TaskStates"] or {}).values())
+    case.equal(found["drover_ledger_runs"].one() >= running, True, "rows of runs")
+    case.equal(found["drover_state_size_bytes"].one() > 10000, True, "size of state.db")
+    case.equal((found["drover_state_stuck"].one(), found["drover_ledger_mounts"].one()), (0, 0))
+
+
 def test_names_that_must_be_escaped():
     made = api.job('quo"te\\é', "/bin/sleep", ["1000"])
     node.register(made)
