@@ -7,8 +7,10 @@
 #include <strings.h>
 
 #include "common/cap_name.h"
+#include "common/cleanup.h"
 #include "common/privs.h"
 #include "config/config_reader.h"
+#include "proto/ipc_records.h"
 
 /* --- options --- */
 
@@ -49,7 +51,7 @@ warn_option(struct config_reader *c, const struct hcl_node *node)
 {
 	config_warn(c, node->key_at, node->key,
 	    "has no effect: the options are driver.allowlist, driver.denylist, "
-	    "user.denylist and user.checked_drivers");
+	    "user.denylist, user.checked_drivers and logs.destination");
 	return 0;
 }
 
@@ -83,11 +85,29 @@ read_checked_drivers(struct config_reader *c, const struct hcl_node *node)
 	return 0;
 }
 
+static int
+read_logs_destination(struct config_reader *c, const struct hcl_node *node)
+{
+	static const char *const names[] = {
+		[LOG_STORE_FILES] = "files",
+		[LOG_STORE_JOURNALD] = "journald",
+		[LOG_STORE_BOTH] = "both",
+	};
+
+	for (uint32_t i = 0; i < ELEMENTSOF(names); i++)
+		if (node->kind == HCL_NODE_STRING && strcmp(node->text, names[i]) == 0) {
+			c->config->log_store = i;
+			return 0;
+		}
+	return config_wrong(c, node, node->key, "\"files\", \"journald\" or \"both\"");
+}
+
 const struct config_attr config_options_attrs[] = {
 	CALL("user.denylist", read_user_denylist),
 	CALL("user.checked_drivers", read_checked_drivers),
 	CALL("driver.allowlist", read_driver_list),
 	CALL("driver.denylist", read_driver_list),
+	CALL("logs.destination", read_logs_destination),
 	{ .fn = warn_option },
 };
 

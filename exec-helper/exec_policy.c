@@ -297,6 +297,10 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 	id_to_hex(&req->run, run->name);
 	setup->logs_disabled = req->logs_disabled;
 	setup->own_artifacts = req->own_artifacts;
+	setup->keep.log_store = req->log_store;
+	memcpy(setup->log_namespace, req->log_namespace, sizeof setup->log_namespace);
+	memcpy(setup->log_job, req->log_job, sizeof setup->log_job);
+	memcpy(setup->log_group, req->log_group, sizeof setup->log_group);
 	setup->keep.log_max_files = req->log_max_files;
 	setup->keep.log_max_bytes = req->log_max_bytes;
 	setup->secrets_mb = req->secrets_mb > 0 ? req->secrets_mb : 1;

@@ -14,6 +14,7 @@
 #define EXE_PEERS_MAX    4
 #define EXE_LOG_BUF_SIZE 8192
 #define EXE_SYNC_MS      10000
+#define EXE_DRAIN_READS  1024 /* of a pipe after the task's end */
 
 struct exe_spec {
 	const void *map;
@@ -27,6 +28,13 @@ struct exe_log {
 	int pipe, file; /* -1 */
 	uint32_t index, oldest;
 	uint64_t size, line; /* bytes of the file; those of an incomplete line at its end */
+};
+
+struct exe_journal {            /* exe_journal.h */
+	int fd;                 /* connected to the journal; -1 */
+	bool given_up;          /* it did not accept entries in time: do not wait for it */
+	bool ending;            /* the task has ended: incomplete lines are sent too */
+	uint64_t wait_until_ms; /* CLOCK_MONOTONIC; 0: nothing waits for the journal */
 };
 
 /* There is one per process. It is static, and members that are used together are adjacent, because
@@ -44,6 +52,7 @@ struct exe {
 	bool session, tty;
 	bool in_host_ns; /* the task shares the host's pid or ipc namespace */
 	struct exe_log logs[2];
+	struct exe_journal journal;
 	int peers[EXE_PEERS_MAX];
 
 	int child_report;    /* eventfd by which the task's child reports its progress */
@@ -60,7 +69,8 @@ struct exe {
 	bool record_lost;          /* the record could not be written: a peer must take EXITED */
 	int syncs[EXE_MOUNTS_MAX]; /* writable volumes */
 	struct exe_spec spec;
-	const struct exe_setup *setup; /* mapped; NULL after the set-up */
+	const struct exe_setup
+	    *setup; /* mapped; after the set-up NULL, or for exe_journal_begin() */
 	struct exe_keep keep;
 };
 
@@ -103,10 +113,13 @@ struct exe_request {
 /* exe_request.c: parses a message. Returns 0 or -EBADMSG. */
 int exe_request_parse(const void *buf, size_t len, struct exe_request *ret);
 
-/* exe_logs.c: copies the output pipes into rotating files. */
-/* Reads once. Returns 1 if something was read, 0 if there is nothing now, -EPIPE at the end; then
+/* exe_logs.c: copies the output pipes into rotating files, the journal, or both. */
+/* Reads once. Returns 1 if something was read, 0 if there is nothing now or the
+ * journal must take more first, -EPIPE at the end; then
  * the pipe is closed. */
 int exe_log_pump(struct exe *x, size_t i);
+/* Appends to the stream's files. On a full disk, output is dropped and the task continues. */
+void exe_log_write(struct exe *x, size_t i, const char *buf, size_t len);
 /* Returns how many of the len bytes go into a file that already has `size` of `max` bytes, the last
  * `line` of which are an incomplete line; 0: all go into the next file. A line of at most max bytes
  * is not split: the file that has its beginning gets its end too, beyond max. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exe_logs.c: copies the task's output from two pipes into rotating files <task>.stdout.<n> and
- * <task>.stderr.<n> in the executor's root. A file is made when there is something to write. Runs
- * in: executor, after its drop. */
+ * <task>.stderr.<n> in the executor's root, and to exe_journal.c. A file is made when there is
+ * something to write. Runs in: executor, after its drop. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "executor/exe.h"
+#include "executor/exe_journal.h"
 
 #define WHOLE_CHUNK_ROOM 32768
 
@@ -145,10 +145,9 @@ next_file(struct exe *x, size_t i)
 	return open_file(x, i);
 }
 
-/* On a full disk, output is dropped and the task continues; the next write is attempted as usual.
- */
-static void
-write_log(struct exe *x, size_t i, const char *buf, size_t len)
+/* After a failed write the next one is attempted as usual. */
+void
+exe_log_write(struct exe *x, size_t i, const char *buf, size_t len)
 {
 	struct exe_log *l = &x->logs[i];
 
@@ -186,9 +185,14 @@ exe_log_pump(struct exe *x, size_t i)
 
 	if (l->pipe < 0)
 		return -EPIPE;
+	if (exe_journal_waits(x))
+		return 0;
 	n = read(l->pipe, buffer, sizeof buffer);
 	if (n > 0) {
-		write_log(x, i, buffer, (size_t)n);
+		if (x->keep.log_store != LOG_STORE_JOURNALD)
+			exe_log_write(x, i, buffer, (size_t)n);
+		if (exe_journal_wanted(x))
+			exe_journal_write(x, i, buffer, (size_t)n);
 		return 1;
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -11,9 +11,8 @@
 #include "common/clock.h"
 #include "common/crash.h"
 #include "common/lease.h"
+#include "executor/exe_journal.h"
 #include "executor/exe_start.h"
-
-#define DRAIN_READS 1024
 
 int
 exe_failed(struct exe *x, enum exe_step step, int error, uint32_t detail)
@@ -55,8 +54,10 @@ static void
 drain_logs(struct exe *x)
 {
 	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
-		for (int n = 0; n < DRAIN_READS && exe_log_pump(x, i) == 1; n++)
+		for (int n = 0; n < EXE_DRAIN_READS && exe_log_pump(x, i) == 1; n++)
 			;
+	for (size_t i = 0; i < ELEMENTSOF(x->logs) && exe_journal_wanted(x); i++)
+		exe_journal_finish(x, i);
 }
 
 /* After a stop by the lease the volume may move to another node, so this node's page cache must be

@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "executor/exe_journal.h"
 #include "executor/exe_start.h"
 
 #define STACK_TRIM 65536
@@ -24,6 +25,7 @@ enum {
 	POLL_LISTEN,
 	POLL_LEASE,
 	POLL_EVENTS,
+	POLL_JOURNAL,
 	POLL_PEERS,
 	POLL_ALL = POLL_PEERS + EXE_PEERS_MAX
 };
@@ -85,7 +87,7 @@ static void
 on_timeout(struct exe *x)
 {
 	/* A turn waits at most an hour; a longer kill timeout continues in the next turn. */
-	if (clock_ms() < x->stop_at_ms)
+	if (x->stop_at_ms == 0 || clock_ms() < x->stop_at_ms)
 		return;
 	x->stop_at_ms = UINT64_MAX;
 	if (x->sync_pid > 0) {
@@ -100,14 +102,16 @@ on_timeout(struct exe *x)
 static int
 timeout_ms(const struct exe *x)
 {
-	uint64_t now;
+	uint64_t at = x->stop_at_ms == 0 ? UINT64_MAX : x->stop_at_ms, now;
 
-	if (x->stop_at_ms == 0 || x->stop_at_ms == UINT64_MAX)
+	if (exe_journal_waits(x) && x->journal.wait_until_ms < at)
+		at = x->journal.wait_until_ms;
+	if (at == UINT64_MAX)
 		return -1;
 	now = clock_ms();
-	if (x->stop_at_ms <= now)
+	if (at <= now)
 		return 0;
-	return x->stop_at_ms - now > 3600000 ? 3600000 : (int)(x->stop_at_ms - now);
+	return at - now > 3600000 ? 3600000 : (int)(at - now);
 }
 
 /* Handles the events of one turn. Returns their number. */
@@ -134,16 +138,20 @@ handle_events(struct exe *x, const struct pollfd *p)
 	/* kernfs reports POLLPRI if the file has changed since the last read; the loop reads it. */
 	if (p[POLL_EVENTS].revents & POLLPRI)
 		handled++;
+	if (p[POLL_JOURNAL].revents)
+		handled += exe_journal_retry(x);
 	return handled;
 }
 
 static int
 run_turn(struct exe *x)
 {
+	const bool wait = exe_journal_waits(x);
 	struct pollfd p[POLL_ALL] = {
 		[POLL_SIGNALS] = { .fd = x->signals, .events = POLLIN },
-		[POLL_STDOUT] = { .fd = x->logs[0].pipe, .events = POLLIN },
-		[POLL_STDERR] = { .fd = x->logs[1].pipe, .events = POLLIN },
+		[POLL_STDOUT] = { .fd = wait ? -1 : x->logs[0].pipe, .events = POLLIN },
+		[POLL_STDERR] = { .fd = wait ? -1 : x->logs[1].pipe, .events = POLLIN },
+		[POLL_JOURNAL] = { .fd = wait ? x->journal.fd : -1, .events = POLLOUT },
 		[POLL_LISTEN] = { .fd = x->listen, .events = POLLIN },
 		[POLL_LEASE] = { .fd = x->lease_timer, .events = POLLIN },
 		[POLL_EVENTS] = { .fd = x->gone ? x->events_fd : -1, .events = POLLPRI },
@@ -157,6 +165,8 @@ run_turn(struct exe *x)
 		return errno == EINTR ? 0 : -errno;
 	if (n == 0)
 		on_timeout(x);
+	if (wait && clock_ms() >= x->journal.wait_until_ms)
+		(void)exe_journal_retry(x);
 	return n > 0 && handle_events(x, p) == 0 ? -EDEADLK : 0;
 }
 
@@ -179,6 +189,7 @@ exe_serve(struct exe *x)
 		return 1;
 	}
 	x->lease_ms = x->keep.lease_ms;
+	exe_journal_begin(x);
 	exe_lease_arm(x);
 	if (x->session)
 		exe_peer_greet(x);

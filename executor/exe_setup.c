@@ -22,6 +22,7 @@ exe_setup_read(struct exe *x)
 	for (size_t i = 0; i < EXE_PEERS_MAX; i++)
 		x->peers[i] = -1;
 	x->listen = EXE_FD_LISTEN;
+	x->journal.fd = -1;
 	/* exec-helper made the memfd and sealed it. */
 	if (s == MAP_FAILED || s->magic != EXE_SETUP_MAGIC ||
 	    s->size != EXE_SETUP_SIZE(s->n_mounts))
@@ -43,8 +44,10 @@ exe_setup_read(struct exe *x)
 void
 exe_setup_done(struct exe *x)
 {
-	(void)munmap((void *)(uintptr_t)x->setup, sizeof *x->setup);
-	x->setup = NULL;
+	if (x->journal.fd < 0) {
+		(void)munmap((void *)(uintptr_t)x->setup, sizeof *x->setup);
+		x->setup = NULL;
+	}
 	(void)close(EXE_FD_SPEC);
 	(void)close(EXE_FD_SETUP);
 }

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/cgroup.h"
@@ -25,6 +26,7 @@
 #include "common/fd.h"
 #include "common/lease.h"
 #include "common/pid.h"
+#include "executor/exe_journal.h"
 #include "executor/exe_start.h"
 
 /* The task owns the pipe, because otherwise it could not open /dev/stdout. The pipe is made as
@@ -45,6 +47,22 @@ exe_pipe_make(struct exe *x, int fd, int *ret_above)
 	return 0;
 }
 
+/* The executor cannot reach the journal's socket from its chroot. Systemd keeps that socket while
+ * journald restarts, so the connection stays valid. Without a journal the output goes into files.
+ */
+static void
+connect_journal(struct exe *x)
+{
+	static const struct sockaddr_un to = { .sun_family = AF_UNIX,
+		.sun_path = "/run/systemd/journal/socket" };
+	cleanup_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&to, sizeof to) < 0)
+		x->keep.log_store = LOG_STORE_FILES;
+	else
+		x->journal.fd = steal_fd(&fd);
+}
+
 int
 exe_pipes_make(struct exe *x)
 {
@@ -54,6 +72,8 @@ exe_pipes_make(struct exe *x)
 	x->api = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	for (int i = 0; r == 0 && i < (int)ELEMENTSOF(x->logs) && !x->setup->logs_disabled; i++)
 		r = exe_pipe_make(x, STDOUT_FILENO + i, &x->logs[i].pipe);
+	if (r == 0 && exe_journal_wanted(x) && !x->setup->logs_disabled)
+		connect_journal(x);
 	return r < 0 ? exe_failed(x, EXE_STEP_PIPES, -r, 0) : 0;
 }
 

@@ -13,6 +13,7 @@
 
 const char *const restart_mode_names[] = { "", "fail", "delay" };
 const char *const lifecycle_hook_names[] = { "", "prestart", "poststart", "poststop" };
+const char *const log_destination_names[] = { "", "files", "journald", "both" };
 const char *const csi_plugin_kind_names[] = { "", "controller", "node", "monolith" };
 const char *const mount_propagation_names[] = { "", "private", "host-to-task", "bidirectional" };
 
@@ -112,6 +113,7 @@ static const struct field log_config_fields[] = {
 	F_INT_DEFAULT(max_files, "MaxFiles", 10),
 	F_INT_DEFAULT(max_file_size_mb, "MaxFileSizeMB", 10),
 	F_BOOL_DEFAULT(disabled, "Disabled", OPT_FALSE),
+	F_ENUM(destination, "Destination", log_destination_names, .flags = FIELD_OMIT_EMPTY),
 };
 
 static void

@@ -15,8 +15,7 @@ struct constraint {
 };
 
 struct restart_policy {
-	int64_t attempts;
-	int64_t interval, delay;
+	int64_t attempts, interval, delay;
 	enum restart_mode { RESTART_NONE, RESTART_FAIL, RESTART_DELAY } mode;
 	enum opt_bool render_templates;
 };
@@ -31,17 +30,18 @@ struct requested_device {
 #define MEMORY_NO_LIMIT (-1)
 
 struct resources {
-	int64_t cpu; /* MHz */
-	int64_t cores;
+	int64_t cpu /* MHz */, cores;
 	int64_t memory_mb, memory_max_mb, disk_mb, iops, secrets_mb;
 	MODEL_LIST(struct network_resource) networks;
 	MODEL_LIST(struct requested_device) devices;
 	json_t *numa;
 };
 
+enum log_destination { LOG_TO_NONE, LOG_TO_FILES, LOG_TO_JOURNALD, LOG_TO_BOTH };
 struct log_config {
 	int64_t max_files, max_file_size_mb;
 	enum opt_bool disabled;
+	enum log_destination destination;
 };
 
 struct lifecycle {
@@ -136,11 +136,11 @@ MODEL_DECLARE(task);
 extern const char *const restart_mode_names[RESTART_DELAY + 1];
 extern const char *const lifecycle_hook_names[HOOK_POSTSTOP + 1];
 extern const char *const csi_plugin_kind_names[CSI_PLUGIN_MONOLITH + 1];
+extern const char *const log_destination_names[LOG_TO_BOTH + 1];
 extern const char *const mount_propagation_names[PROPAGATION_BIDIRECTIONAL + 1];
 
-/* Returns the task's identity of that name, or NULL. */
+/* Return the task's identity or action of that name, or NULL. */
 const struct workload_identity *identity_of(const struct task *task, const char *name);
-/* Returns the task's action of that name, or NULL. */
 const struct task_action *task_action_of(const struct task *task, const char *name);
 /* Returns whether more parts of this path are ".." than the names before them and `depth`. */
 bool path_leaves(const char *path, unsigned depth);

@@ -106,11 +106,9 @@ struct agent_config {
 	bool drain_on_shutdown, leave_on_interrupt, leave_on_terminate;
 	uint32_t drain_signals; /* what follows: bits of the signals that drain the node before the
 				   agent ends (leave.h) */
-	bool drain_force, drain_spares_system;
-	uint64_t drain_deadline_ms; /* 0: none */
-	bool disable_remote_exec;
-	bool tls_rpc; /* TLS on the connection to the servers */
-	bool tls_verify_server_hostname;
+	bool drain_force, drain_spares_system, disable_remote_exec, dev;
+	uint64_t drain_deadline_ms;               /* 0: none */
+	bool tls_rpc, tls_verify_server_hostname; /* TLS on the connection to the servers */
 	char tls_files[CONFIG_TLS_FILES][CONFIG_PATH_SIZE];
 	bool acl_enabled;    /* API requests to this node need a token that the servers know */
 	uint64_t acl_ttl_ms; /* how long a token is cached; default 30 s */
@@ -146,7 +144,7 @@ struct agent_config {
 	struct config_telemetry telemetry;
 	char reserved_cores[CONFIG_NAME_SIZE];   /* "0-3,8": cores that jobs cannot get */
 	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all cores that are not reserved */
-	bool dev;
+	uint32_t log_store; /* enum exec_log_store: of tasks whose job does not say it */
 };
 
 #endif

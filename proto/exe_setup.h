@@ -81,7 +81,7 @@ struct exe_user {
 struct exe_keep {
 	uid_t drover_uid, executor_uid;
 	gid_t executor_gid;
-	uint32_t kill_signal, log_max_files;
+	uint32_t kill_signal, log_max_files, log_store; /* log_store: enum exec_log_store */
 	uint64_t kill_timeout_ms, log_max_bytes, lease_ms;
 	char task[IPC_NAME_SIZE];
 };
@@ -98,6 +98,8 @@ struct exe_setup {
 	uint32_t session; /* enum exe_session */
 	uint32_t secrets_mb;
 	uint32_t tty;
+	/* Fields of the task's lines in the journal. */
+	char log_namespace[IPC_NAME_SIZE], log_job[IPC_NAME_SIZE], log_group[IPC_NAME_SIZE];
 	struct exe_keep keep;
 	struct exe_user user;
 	uint64_t caps; /* exec: all its capability sets; empty for a session in a host namespace */

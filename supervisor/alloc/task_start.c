@@ -65,6 +65,19 @@ bytes_of(int64_t mb)
 	return mb <= 0 ? 0 : (uint64_t)(mb < INT64_MAX / MIB ? mb : INT64_MAX / MIB) * MIB;
 }
 
+/* The fields of its lines in the journal. A name that is too long for a field is cut. */
+static void
+fill_log_store(const struct sup_alloc *sa, const struct agent_config *config,
+    const struct task *task, struct exec_start *req)
+{
+	req->log_store = task_log_store(config, task);
+	if (req->log_store == LOG_STORE_FILES)
+		return;
+	(void)snprintf(req->log_namespace, sizeof req->log_namespace, "%s", str(sa->a.namespace));
+	(void)snprintf(req->log_job, sizeof req->log_job, "%s", str(sa->a.job_id));
+	(void)snprintf(req->log_group, sizeof req->log_group, "%s", str(sa->a.task_group));
+}
+
 static void
 fill_resources(const struct sup_alloc *sa, const struct task *task, struct exec_start *req)
 {
@@ -287,6 +300,7 @@ fill_request(
 	if ((r = fill_names(tr, driver, &s->req.start, e)) < 0)
 		return r;
 	fill_resources(ar->sa, task, &s->req.start);
+	fill_log_store(ar->sa, ar->sup->config, task, &s->req.start);
 	fill_cores(ar->sa, task, &s->req.start);
 	fill_namespaces(ar->sup->config, driver, &s->req.start);
 	r = task_start_env(tr, driver, &s->env, e);

@@ -85,6 +85,19 @@ check_wish(
 	return 0;
 }
 
+/* A task whose output goes to the journal alone has files only while that accepts nothing. */
+static int
+say_journal(const struct sup_alloc *sa, const struct task *task, struct err *e)
+{
+	char id[ID_UUID_SIZE];
+
+	id_to_uuid(&sa->id, id);
+	return err_say(e, -ENOENT,
+	    "the logs of task \"%s\" are in the journal: journalctl DROVER_ALLOC_ID=%s "
+	    "DROVER_TASK=%s",
+	    task->name, id, task->name);
+}
+
 static int
 open_reader(struct sup *sup, const struct sup_alloc *sa, const struct fs_log_wish *wish,
     struct log_reader *ret, struct err *e)
@@ -107,6 +120,7 @@ int
 fs_log_open(struct sup *sup, const struct fs_log_wish *wish, struct fs_source **ret, struct err *e)
 {
 	const struct sup_alloc *sa = NULL;
+	const struct task *task;
 	struct log_source *ls;
 	int r = check_wish(sup, wish, &sa, e);
 
@@ -114,6 +128,11 @@ fs_log_open(struct sup *sup, const struct fs_log_wish *wish, struct fs_source **
 		return r;
 	ls = mem_new(struct log_source);
 	r = open_reader(sup, sa, wish, &ls->reader, e);
+	task = alloc_task(sa, wish->task);
+	if (r == 0 && ls->reader.empty && task_log_store(sup->config, task) == LOG_STORE_JOURNALD) {
+		log_reader_done(&ls->reader);
+		r = say_journal(sa, task, e);
+	}
 	if (r < 0) {
 		free(ls);
 		return r == -ENOENT ? 404 : r == -EACCES ? 403 : 500;

@@ -139,6 +139,7 @@ log_reader_open(struct log_reader *r, int dir_fd, const char *task, const char *
 		log_reader_done(r);
 		return err_set(e, res, "read the %s of task \"%s\"", type, task);
 	}
+	r->empty = files.n == 0;
 	seek_start(r, &files, from_end, offset);
 	return 0;
 }

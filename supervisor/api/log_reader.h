@@ -18,6 +18,7 @@ struct log_reader {
 	int dir_fd, fd;               /* fd is -1 between two files */
 	char prefix[LOG_PREFIX_SIZE]; /* "web.stdout." */
 	bool follow;
+	bool empty;           /* when it was opened there were no files */
 	uint64_t index, last; /* last: where reading ends if it does not follow */
 	off_t pos;
 	bool truncated;

@@ -263,3 +263,16 @@ alloc_task(const struct sup_alloc *sa, const char *name)
 {
 	return group_task(sa->group, name);
 }
+
+enum exec_log_store
+task_log_store(const struct agent_config *config, const struct task *task)
+{
+	static const enum exec_log_store stores[] = {
+		[LOG_TO_FILES] = LOG_STORE_FILES,
+		[LOG_TO_JOURNALD] = LOG_STORE_JOURNALD,
+		[LOG_TO_BOTH] = LOG_STORE_BOTH,
+	};
+	enum log_destination to = task->log_config ? task->log_config->destination : LOG_TO_NONE;
+
+	return to == LOG_TO_NONE ? (enum exec_log_store)config->log_store : stores[to];
+}

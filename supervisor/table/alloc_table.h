@@ -106,4 +106,7 @@ alloc_next(struct sup_alloc *sa)
 /* Finds the task of this name in the alloc's group; NULL if there is none. */
 const struct task *alloc_task(const struct sup_alloc *sa, const char *name);
 
+/* Returns where this task's output goes: as its job says, else as the configuration. */
+enum exec_log_store task_log_store(const struct agent_config *config, const struct task *task);
+
 #endif
