@@ -155,6 +155,30 @@ find_file(void *arg, const struct template_query *q, const char **ret, size_t *r
 	return TEMPLATE_THERE;
 }
 
+/* Memory of a worker is freed when it ends. */
+static void
+read_interfaces(struct ren_values *v)
+{
+	const json_t *list = json_object_get(v->json, "interfaces");
+	struct template_interface *all;
+	size_t n = json_array_size(list);
+
+	all = mem_zeroed(n + 1, sizeof *all);
+	for (size_t i = 0; i < n; i++) {
+		const json_t *from = json_array_get(list, i);
+
+		all[i] = (struct template_interface){ .name = text_of(from, "name"),
+			.address = text_of(from, "address"),
+			.hardware = text_of(from, "hardware"),
+			.flags = text_of(from, "flags"),
+			.index = (int)number_of(from, "index"),
+			.mtu = (int)number_of(from, "mtu"),
+			.is_default = json_is_true(json_object_get(from, "default")) };
+	}
+	v->data.interfaces = all;
+	v->data.n_interfaces = n;
+}
+
 int
 ren_values_read(struct ren_values *v, json_t *json, struct err *e)
 {
@@ -170,5 +194,6 @@ ren_values_read(struct ren_values *v, json_t *json, struct err *e)
 		    .services = find_services,
 		    .file = find_file,
 		    .now_ns = (int64_t)number_of(json, "now_ns") } };
+	read_interfaces(v);
 	return 0;
 }

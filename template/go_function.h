@@ -14,7 +14,8 @@ typedef struct go_value go_fn(struct go_call *c);
 /*
  * The parameters, a letter each: s string, i int, I int64, b bool, f float64, a interface{},
  * v reflect.Value, S []string, A []interface{}, D map[string]interface{}, k []*KeyPair, h
- * []*HealthService; "*" at the end: the last one may occur any number of times.
+ * []*HealthService, n sockaddr.IfAddrs, u uint; "*" at the end: the last one may occur any number
+ * of times.
  */
 struct go_function {
 	const char *name;

@@ -11,6 +11,7 @@ TYPE(int, "int", GO_INT);
 TYPE(int32, "int32", GO_INT);
 TYPE(int64, "int64", GO_INT);
 TYPE(uint8, "uint8", GO_UINT);
+TYPE(uint, "uint", GO_UINT);
 TYPE(uint64, "uint64", GO_UINT);
 TYPE(float64, "float64", GO_FLOAT);
 TYPE(string, "string", GO_STRING);

@@ -87,9 +87,9 @@ struct go_map {
 };
 
 extern const struct go_type go_type_bool, go_type_int, go_type_int32, go_type_int64, go_type_uint8,
-    go_type_uint64, go_type_float64, go_type_string, go_type_any, go_type_anys, go_type_strings,
-    go_type_ints, go_type_dict, go_type_any_map, go_type_string_map, go_type_anys_map,
-    go_type_port_map, go_type_chan, go_type_func, go_type_value;
+    go_type_uint64, go_type_float64, go_type_string, go_type_any, go_type_uint, go_type_if_addrs,
+    go_type_anys, go_type_strings, go_type_ints, go_type_dict, go_type_any_map, go_type_string_map,
+    go_type_anys_map, go_type_port_map, go_type_chan, go_type_func, go_type_value;
 
 static inline enum go_kind
 go_kind(struct go_value v)

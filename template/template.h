@@ -81,6 +81,15 @@ struct template_query {
  * All callbacks are optional. One that is NULL knows nothing (TEMPLATE_UNKNOWN). What they return
  * stays valid until the next call.
  */
+/* One address of a network interface of the machine. */
+struct template_interface {
+	const char *name, *address; /* eth0, 10.0.0.5/24 */
+	const char *hardware;       /* 02:00:00:00:00:01, or "" */
+	const char *flags;          /* as Go's package net shows them: up|broadcast|running; or 0 */
+	int index, mtu;
+	bool is_default; /* the default route goes through it */
+};
+
 struct template_data {
 	void *arg;
 	const char *ns; /* the task's namespace */
@@ -98,6 +107,8 @@ struct template_data {
 	enum template_answer (*file)(void *arg, const struct template_query *q, const char **ret,
 	    size_t *ret_len, const char **ret_problem);
 	int64_t now_ns; /* the time that timestamp() shows, since 1970 */
+	const struct template_interface *interfaces; /* by index */
+	size_t n_interfaces;
 	/* JSON of the value that the template begins with, "."; NULL: nothing. Numbers without a
 	 * fraction are int64, if they fit. */
 	const char *dot;

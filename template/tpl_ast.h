@@ -82,6 +82,7 @@ struct tpl_tree {
 };
 
 struct tpl_text {
+	const char *name; /* that error sentences show; NULL: "" */
 	const char *text;
 	size_t len;
 	const char *left, *right; /* delimiters */

@@ -25,6 +25,7 @@ place(struct tpl_run *run, const struct tpl_tree *tree, const struct tpl_node *n
 {
 	struct text context = { .arena = run->arena };
 	unsigned line = 1, column = node->at;
+	const char *name = run->text->name ? run->text->name : "";
 
 	for (uint32_t i = 0; i < node->at; i++)
 		if (run->text->text[i] == '\n') {
@@ -32,8 +33,11 @@ place(struct tpl_run *run, const struct tpl_tree *tree, const struct tpl_node *n
 			column = node->at - i - 1;
 		}
 	tpl_node_text(&context, node);
-	return arena_printf(run->arena, "template: :%u:%u: executing %s at <%s>: ", line, column,
-	    quoted(run, tree->name, tree->name_len), context.text ? context.text : "");
+	return arena_printf(run->arena, "template: %s:%u:%u: executing %s at <%s>: ", name, line,
+	    column,
+	    tree->name_len > 0 ? quoted(run, tree->name, tree->name_len)
+			       : quoted(run, name, strlen(name)),
+	    context.text ? context.text : "");
 }
 
 void

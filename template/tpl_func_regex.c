@@ -65,6 +65,14 @@ find(struct go_call *c, struct regex *r, struct go_value s, size_t from, const s
 	return found > 0;
 }
 
+bool
+tpl_regex_matches(struct go_call *c, struct go_value pattern, const char *s)
+{
+	const size_t *groups;
+
+	return find(c, compile(c, pattern), go_text(s), 0, &groups);
+}
+
 static struct go_value
 replace(
     struct go_call *c, struct go_value pattern, struct go_value s, struct go_value by, bool literal)

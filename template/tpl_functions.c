@@ -91,6 +91,10 @@ tpl_param_type(const struct go_function *f, size_t i)
 		return &go_type_key_pairs;
 	case 'h':
 		return &go_type_health_services;
+	case 'n':
+		return &go_type_if_addrs;
+	case 'u':
+		return &go_type_uint;
 	default:
 		return &go_type_any;
 	}

@@ -19,8 +19,8 @@ tpl_parse_fail(struct tpl_parser *p, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	p->problem = arena_printf(
-	    p->arena, "template: :%u: %s", p->line, arena_vprintf(p->arena, fmt, args));
+	p->problem = arena_printf(p->arena, "template: %s:%u: %s",
+	    p->text->name ? p->text->name : "", p->line, arena_vprintf(p->arena, fmt, args));
 	va_end(args);
 	arena_leave(p->arena);
 }

@@ -16,7 +16,9 @@ struct tpl_parser {
 	unsigned range_depth;
 	const char **vars; /* names that exist here */
 	size_t n_vars, vars_room;
-	const char *denied;  /* of struct template_options */
+	const char *denied; /* of struct template_options */
+	/* NULL: tpl_find_function() */
+	const struct go_function *(*find_function)(const char *name, size_t len);
 	const char *problem; /* the sentence, after arena_leave() */
 };
 

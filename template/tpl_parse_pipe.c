@@ -125,7 +125,8 @@ is_listed(const char *list, const char *name)
 static struct tpl_node *
 parse_function(struct tpl_parser *p, struct tpl_token t)
 {
-	const struct go_function *f = tpl_find_function(t.text, t.len);
+	const struct go_function *f =
+	    (p->find_function ? p->find_function : tpl_find_function)(t.text, t.len);
 	struct tpl_node *n;
 
 	if (!f)

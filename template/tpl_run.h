@@ -73,6 +73,9 @@ struct go_value tpl_eval_function(struct tpl_run *run, struct go_value dot,
 struct go_value tpl_eval_chain(struct tpl_run *run, struct go_value dot, const struct tpl_node *n,
     const struct tpl_node *args, const struct go_value *final);
 
+/* Whether the expression matches a part of the text; fails if it is wrong. */
+bool tpl_regex_matches(struct go_call *c, struct go_value pattern, const char *s);
+
 /* What a list or map has stored: a nil there is an interface without a value. */
 struct go_value tpl_stored(const struct go_type *elem, struct go_value v);
 

@@ -28,6 +28,7 @@
 #include "supervisor/core/sup_queue.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/env_expand.h"
+#include "supervisor/node/node_interfaces.h"
 
 #define LOST_MAX      3       /* renderings in a row that did not end by themselves */
 #define AGAIN_USEC    1000000 /* before another try */
@@ -195,33 +196,41 @@ make_env(struct task_templates *all, struct err *e)
 	return o;
 }
 
+/* Only sockaddr shows interfaces. A function's name cannot be computed. */
+static json_t *
+interfaces_for(const char *text, size_t len)
+{
+	return memmem(text, len, "sockaddr", strlen("sockaddr")) ? node_interfaces() : json_array();
+}
+
 static char *
-make_values(struct rendered *one, struct err *e)
+make_values(struct rendered *one, const char *text, size_t len, struct err *e)
 {
 	struct alloc_runner *ar = one->of->tr->ar;
 	const struct task_template *t = template_of(one);
-	json_t *values = json_pack("{s:s, s:I, s:s, s:s, s:s, s:b, s:o, s:o}", "namespace",
+	json_t *values = json_pack("{s:s, s:I, s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "namespace",
 	    *str(ar->sa->job->job.namespace) ? ar->sa->job->job.namespace : "default", "now_ns",
 	    (json_int_t)clock_real_ns(), "denied", ar->sup->config->template.denied,
 	    "left_delimiter", str(t->left_delim), "right_delimiter", str(t->right_delim),
 	    "error_on_missing_key", t->error_on_missing_key, "env", make_env(one->of, e), "known",
-	    template_values_known(one->of->values, one->needs));
-	char *text = json_dumps(values, JSON_COMPACT);
+	    template_values_known(one->of->values, one->needs), "interfaces",
+	    interfaces_for(text, len));
+	char *dumped = json_dumps(values, JSON_COMPACT);
 
 	json_decref(values);
-	if (!text && e->code == 0)
+	if (!dumped && e->code == 0)
 		(void)err_say(e, -EINVAL, "its delimiters are not UTF-8");
-	return text;
+	return dumped;
 }
 
 static int
 send_request(struct rendered *one, struct err *e)
 {
 	const struct task_template *t = template_of(one);
-	cleanup_free char *values = make_values(one, e);
 	const char *text = one->text ? one->text : str(t->embedded);
-	size_t values_len = values ? strlen(values) : 0;
 	size_t text_len = one->text ? one->text_len : strlen(text);
+	cleanup_free char *values = make_values(one, text, text_len, e);
+	size_t values_len = values ? strlen(values) : 0;
 	const struct ren_render_req req = { (uint32_t)values_len, (uint32_t)text_len };
 	int fd;
 

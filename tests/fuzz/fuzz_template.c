@@ -52,7 +52,14 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		.memory_bytes = 1 << 20, .output_bytes = 1 << 16, .steps = 20000, .depth = 60
 	};
 	const struct template_options options = { .limits = &limits };
+	static const struct template_interface interfaces[] = {
+		{ "lo", "127.0.0.1/8", "", "up|loopback|running", 1, 65536, false },
+		{ "eth0", "10.1.2.3/24", "02:00:00:00:00:01", "up|broadcast", 2, 1500, true },
+		{ "eth0", "fd00::1:0:0:5/64", "02:00:00:00:00:01", "up|broadcast", 2, 1500, true },
+	};
 	const struct template_data data = { .ns = "default",
+		.interfaces = interfaces,
+		.n_interfaces = 3,
 		.env = find_env,
 		.variable = find_variable,
 		.services = find_services,

@@ -17,6 +17,7 @@ struct test_data {
 	json_t *json;
 	struct template_variable variables[DATA_MAX], listed[DATA_MAX];
 	struct template_service services[DATA_MAX], chosen[DATA_MAX];
+	struct template_interface interfaces[DATA_MAX];
 	size_t n_variables, n_services;
 	const char *keys[DATA_MAX][DATA_MAX], *values[DATA_MAX][DATA_MAX],
 	    *tags[DATA_MAX][DATA_MAX];
@@ -162,6 +163,19 @@ data_load_service(struct test_data *d, json_t *from)
 	d->n_services++;
 }
 
+static inline void
+data_load_interface(struct test_data *d, json_t *from)
+{
+	d->interfaces[d->data.n_interfaces++] =
+	    (struct template_interface){ .name = data_text(from, "name"),
+		    .address = data_text(from, "address"),
+		    .hardware = data_text(from, "hardware"),
+		    .flags = data_text(from, "flags"),
+		    .index = (int)json_integer_value(json_object_get(from, "index")),
+		    .mtu = (int)json_integer_value(json_object_get(from, "mtu")),
+		    .is_default = json_is_true(json_object_get(from, "default")) };
+}
+
 /* Returns NULL if the file cannot be read. */
 static inline struct test_data *
 data_load(const char *path)
@@ -182,7 +196,10 @@ data_load(const char *path)
 		.variables = data_variables,
 		.services = data_services,
 		.file = data_file,
-		.now_ns = 1700000000000000000 };
+		.now_ns = 1700000000000000000,
+		.interfaces = d->interfaces };
+	json_array_foreach (json_object_get(d->json, "interfaces"), i, o)
+		data_load_interface(d, o);
 	return d;
 }
 

@@ -90,6 +90,7 @@ START_TEST(functions)
 {
 	ck_assert_uint_gt(check_all(FIXTURES "/template_functions.txt"), 2000);
 	ck_assert_uint_gt(check_all(FIXTURES "/template_sprig.txt"), 1000);
+	ck_assert_uint_gt(check_all(FIXTURES "/template_sockaddr.txt"), 100);
 }
 END_TEST
 

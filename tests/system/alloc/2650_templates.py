@@ -53,6 +53,12 @@ def test_env_knows_the_node():
          "cat local/v; ", "%s dc1 linux global\n" % os.uname().nodename)
 
 
+def test_sockaddr_knows_the_interfaces():
+    shown = '{{ sockaddr "GetAllInterfaces | include \\"name\\" \\"^lo$\\" | include \\"type\\" \\"ipv4\\" | %s" }}'
+    runs("interfaces", [template(shown % 'join \\"string\\" \\",\\"' + " " + shown % 'attr \\"flags\\"' + "\n", "local/v")],
+         "cat local/v; ", "127.0.0.1/8 up|loopback|running\n")
+
+
 def put(path, **items):
     node.do("PUT", "/v1/var/" + path, {"Path": path, "Items": items})
 
