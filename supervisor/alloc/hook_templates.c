@@ -88,6 +88,7 @@ free_all(struct task_runner *tr)
 		free_output(one);
 		template_env_free(one);
 		json_decref(one->needs);
+		free(one->path);
 		free(one->text);
 	}
 	template_values_free(all->values);
@@ -112,7 +113,7 @@ need_all(struct task_runner *tr)
 		return s->all;
 	all = s->all = mem_zeroed(1, sizeof *all + n * sizeof all->v[0]);
 	*all = (struct task_templates){ .tr = tr, .n = n };
-	all->values = template_values_new(tr, on_value);
+	all->values = template_values_new(tr, on_value, template_find_made);
 	for (size_t i = 0; i < n; i++) {
 		all->v[i] = (struct rendered){ .of = all, .index = i };
 		if (i < s->kept.n) {
@@ -298,6 +299,7 @@ template_was_rendered(struct rendered *one, char **output, size_t len)
 		return;
 	}
 	template_values_sweep(all->values, is_used);
+	template_values_made(all->values, one, template_made_value);
 	/* Sessions of a task that runs use its configuration, which may show these variables. */
 	if (template_of(one)->env && all->tr->phase == TASK_RUNNING)
 		task_config_prepare(all->tr, NULL);

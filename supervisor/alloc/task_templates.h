@@ -60,6 +60,7 @@ struct rendered {
 	struct sup_timer wait;
 	uint64_t waits_since_ms; /* 0: it does not wait */
 
+	char *path;   /* of its file, below the alloc's directory; NULL: nobody asked for it yet */
 	char *output; /* of the last rendering; NULL: it is not kept */
 	size_t len;
 	struct string_map env; /* of a template with env = true */
@@ -107,6 +108,17 @@ void task_template_render(struct rendered *one);
 void task_template_render_later(struct rendered *one);
 /* Cancels everything. */
 void task_template_render_stop(struct rendered *one);
+
+/* template_made.c */
+
+/* For template_values_new(). */
+const struct rendered *template_find_made(
+    struct task_runner *tr, const json_t *need, json_t **ret_value);
+/* Returns the first template whose file this one reads though it comes later, or is this one; or
+ * NULL. */
+const struct rendered *template_reads_later(const struct rendered *one);
+/* Returns the output, which is kept, as a file's value for template-renderer. */
+json_t *template_made_value(const struct rendered *maker);
 
 /* template_change.c */
 

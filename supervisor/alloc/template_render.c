@@ -91,6 +91,7 @@ take_result(struct rendered *one, bool rendered, const char *map, size_t len)
 	const char *problem = json_string_value(json_object_get(head, "problem"));
 	cleanup_free char *output = NULL;
 	char sentence[ERR_MSG_SIZE];
+	const struct rendered *later;
 	bool newer;
 
 	if (!head) {
@@ -102,6 +103,14 @@ take_result(struct rendered *one, bool rendered, const char *map, size_t len)
 	one->needs = json_incref(json_object_get(head, "needs"));
 	if (problem) {
 		(void)utf8_sanitize(sentence, sizeof sentence, problem, strlen(problem));
+		template_failed(one, sentence);
+	} else if ((later = template_reads_later(one))) {
+		(void)snprintf(sentence, sizeof sentence,
+		    "it reads %.200s, which %s writes: a template can read only the files of those "
+		    "before "
+		    "it",
+		    str(template_of(later)->dest_path),
+		    later == one ? "it" : "a later template of this task");
 		template_failed(one, sentence);
 	} else {
 		template_values_follow(one->of->values, one->needs);

@@ -27,6 +27,7 @@ struct value {
 	char *problem;  /* why it is not known */
 	struct source_watch *watch;
 	/* of a file */
+	const struct rendered *maker; /* the template that writes it; NULL: the task's own file */
 	char *path;
 	struct task_file_read *read;
 	struct sup_timer timer;
@@ -36,17 +37,18 @@ struct value {
 struct template_values {
 	struct task_runner *tr;
 	void (*changed)(struct task_runner *tr, const char *need);
+	template_find_made_fn *find_made;
 	TAILQ_HEAD(, value) all;
 	uint64_t count;
 };
 
 struct template_values *
-template_values_new(
-    struct task_runner *tr, void (*changed)(struct task_runner *tr, const char *need))
+template_values_new(struct task_runner *tr,
+    void (*changed)(struct task_runner *tr, const char *need), template_find_made_fn *find_made)
 {
 	struct template_values *v = mem_new(struct template_values);
 
-	*v = (struct template_values){ .tr = tr, .changed = changed };
+	*v = (struct template_values){ .tr = tr, .changed = changed, .find_made = find_made };
 	TAILQ_INIT(&v->all);
 	return v;
 }
@@ -213,6 +215,21 @@ watch(struct value *one, enum source_query_kind kind, const json_t *need)
 	    ar->sup->source, ar->sa, one->of->tr->task->name, &q, on_value, one);
 }
 
+/* Returns whether another template of this task makes the file. The caller of
+ * template_values_follow() looks whether values are newer than its own. */
+static bool
+take_made(struct value *one, const json_t *need)
+{
+	one->maker = one->of->find_made(one->of->tr, need, &one->json);
+	if (!one->maker)
+		return false;
+	if (one->json)
+		one->count = ++one->of->count;
+	else
+		str_set(&one->problem, "another template of this task, which waits too, writes it");
+	return true;
+}
+
 static void
 follow(struct template_values *v, const json_t *need)
 {
@@ -229,7 +246,9 @@ follow(struct template_values *v, const json_t *need)
 
 	*one = (struct value){ .of = v, .need = mem_strdup(template_need_name(need)) };
 	TAILQ_INSERT_TAIL(&v->all, one, link);
-	if (kind == TEMPLATE_NEED_FILE) {
+	if (kind == TEMPLATE_NEED_FILE && take_made(one, need)) {
+		return;
+	} else if (kind == TEMPLATE_NEED_FILE) {
 		one->path = mem_strdup(text_of(need, "name"));
 		one->wait_usec = FILE_SOON_USEC;
 		read_file(one);
@@ -246,6 +265,17 @@ template_values_follow(struct template_values *v, const json_t *needs)
 	for (size_t i = 0; i < json_array_size(needs); i++)
 		if (!find(v, template_need_name(json_array_get(needs, i))))
 			follow(v, json_array_get(needs, i));
+}
+
+void
+template_values_made(struct template_values *v, const struct rendered *maker,
+    json_t *(*value)(const struct rendered *maker))
+{
+	struct value *one;
+
+	TAILQ_FOREACH (one, &v->all, link)
+		if (one->maker == maker)
+			set_value(one, value(maker));
 }
 
 void

@@ -11,20 +11,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct rendered;
 struct task_runner;
 struct template_values;
 
+/* Returns the template of this task that makes the file which a need names, and its output as a
+ * value if it is known (else template_values_made() comes); NULL: none makes it. */
+typedef const struct rendered *template_find_made_fn(
+    struct task_runner *tr, const json_t *need, json_t **ret_value);
+
 /* changed() is called when a value has come or has changed, or when the reason why it is not known
- * has changed; never from within a call below. need is its name, such as
+ * has changed; never from within a call below but template_values_made(). need is its name, such as
  * nomad.var.block(nomad/jobs/web@default.global). */
-struct template_values *template_values_new(
-    struct task_runner *tr, void (*changed)(struct task_runner *tr, const char *need));
+struct template_values *template_values_new(struct task_runner *tr,
+    void (*changed)(struct task_runner *tr, const char *need), template_find_made_fn *find_made);
 /* Ignores NULL. */
 void template_values_free(struct template_values *v);
 
 /* Begins to follow what a rendering asked for: the list `needs` of an answer of template-renderer
  * (ren_render_req in proto/ipc_records.def). */
 void template_values_follow(struct template_values *v, const json_t *needs);
+/* Another template of the task was rendered: its output is the value of its file. */
+void template_values_made(struct template_values *v, const struct rendered *maker,
+    json_t *(*value)(const struct rendered *maker));
 /* Ends following everything that used() does not want. */
 void template_values_sweep(
     struct template_values *v, bool (*used)(const struct task_runner *tr, const char *need));

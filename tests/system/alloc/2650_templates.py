@@ -221,6 +221,45 @@ def test_sources_and_files():
     node.wait_said(node.wait_running("files")[0], b"hello|t")
 
 
+def test_a_template_reads_the_file_of_an_earlier_one():
+    quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0, "ChangeMode": "noop"}
+    inner = "<{{ with nomadVar \"nomad/jobs/reader\" }}{{ .x }}{{ end }}>"
+    node.register(job("reader", [template(inner, "secrets/inner", **quick), template("{{ file \"secrets/inner\" }}{{ file \"local/../secrets/inner\" }}\n", "local/v", **quick)],
+                      "while :; do cmp -s local/v old || { cat local/v; cp local/v old; }; sleep 0.1; done; "))
+    event = ("Template", "Missing: file(local/../secrets/inner), file(secrets/inner), nomad.var.block(nomad/jobs/reader@default.global)")
+    case.until(lambda: node.allocs("reader") and event in events("reader"), 30, "the event")
+    case.contains(node.drover("alloc", "why", node.allocs("reader")[0]["ID"]).out, "file(secrets/inner): another template of this task, which waits too, writes it")
+    put("nomad/jobs/reader", x="1")
+    alloc = node.wait_running("reader")[0]
+    node.wait_said(alloc, b"<1><1>\n")
+    put("nomad/jobs/reader", x="2")
+    node.wait_said(alloc, b"<2><2>\n")
+    node.replace_supervisor()
+    put("nomad/jobs/reader", x="3")
+    node.wait_said(alloc, b"<3><3>\n")
+    node.purge("reader")
+
+
+def test_a_template_that_begins_to_read_another_ones_file():
+    """The output of the other one is not kept, as the task has it."""
+    quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0, "ChangeMode": "noop"}
+    put("nomad/jobs/begins", x="1")
+    text = "{{ with nomadVar \"nomad/jobs/begins\" }}{{ if eq .x.Value \"2\" }}{{ file \"secrets/inner\" }}{{ end }}{{ .x }}.{{ end }}"
+    node.register(job("begins", [template("inner", "secrets/inner", **quick), template(text, "local/v", **quick)],
+                      "while :; do cmp -s local/v old || { cat local/v; cp local/v old; }; sleep 0.1; done; "))
+    alloc = node.wait_running("begins")[0]
+    node.wait_said(alloc, b"1.")
+    put("nomad/jobs/begins", x="2")
+    node.wait_said(alloc, b"1.inner2.")
+    node.purge("begins")
+
+
+def test_a_template_does_not_wait_for_a_later_one():
+    other = template("x", "local/other")
+    case.contains(failed("later", [template("{{ file \"local/other\" }}", "local/v"), other]), "local/v: it reads local/other, which a later template of this task writes")
+    case.contains(failed("itself", [other, template("{{ file \"local/./v\" }}", "local/v")]), "local/v: it reads local/v, which it writes")
+
+
 def test_a_template_that_is_rendered_once():
     put("nomad/jobs/once", x="1")
     quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0}
