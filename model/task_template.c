@@ -175,11 +175,5 @@ task_templates_warn(const struct task *task, struct problems *p)
 			    "template \"%.200s\": vault_grace has no effect, as with Nomad since "
 			    "0.11",
 			    str(t->dest_path));
-		if (t->change_script && t->change_script->run_on_first_render)
-			model_problem(p,
-			    "template \"%.200s\": run_on_first_render has no effect yet: the "
-			    "script "
-			    "runs when the output has changed",
-			    str(t->dest_path));
 	}
 }

@@ -368,7 +368,8 @@ add_files(struct task_runner *tr, struct spec_writer *spec, struct err *e)
 	return r;
 }
 
-/* The start wrote all outputs, so change_mode does not apply to them. */
+/* The start wrote all outputs, so change_mode does not apply to them, but for the first ones of
+ * run_on_first_render. */
 static void
 were_added(struct task_runner *tr)
 {
@@ -378,7 +379,8 @@ were_added(struct task_runner *tr)
 		struct rendered *one = &all->v[i];
 
 		memcpy(one->written, one->rendered, sizeof one->written);
-		memcpy(one->applied, one->rendered, sizeof one->applied);
+		if (!template_runs_first(one))
+			memcpy(one->applied, one->rendered, sizeof one->applied);
 		template_release_output(one);
 	}
 	if (all)
@@ -401,8 +403,10 @@ follow(struct task_runner *tr)
 	for (size_t i = 0; all && i < all->n; i++)
 		if (!all->v[i].rendered[0] && !is_over(&all->v[i]))
 			task_template_render(&all->v[i]);
-	if (all)
+	if (all) {
+		template_change_first(all);
 		template_change_begin(all);
+	}
 }
 
 static void

@@ -122,6 +122,10 @@ json_t *template_made_value(const struct rendered *maker);
 
 /* template_change.c */
 
+/* Whether the script of run_on_first_render is still to be run: its run is not saved as applied. */
+bool template_runs_first(const struct rendered *one);
+/* The task has started with its files: runs these scripts. No change is being applied. */
+void template_change_first(struct task_templates *all);
 /* Replaces the files of a running task whose output has changed, and applies change_mode. */
 void template_change_begin(struct task_templates *all);
 /* Cancels that. The task's next start has the new files. */

@@ -407,6 +407,33 @@ begin_writing(struct template_change *c)
 		fail_writing(c, &e);
 }
 
+bool
+template_runs_first(const struct rendered *one)
+{
+	const struct task_template *t = template_of(one);
+
+	return t->change_mode == TEMPLATE_SCRIPT && t->change_script &&
+	       t->change_script->run_on_first_render && !one->applied[0];
+}
+
+void
+template_change_first(struct task_templates *all)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < all->n; i++) {
+		/* A restarted agent does not know the file: it is written again first. */
+		all->v[i].applying = all->v[i].written[0] && template_runs_first(&all->v[i]);
+		any |= all->v[i].applying;
+	}
+	if (!any)
+		return;
+	all->change = mem_new(struct template_change);
+	*all->change =
+	    (struct template_change){ .all = all, .step = STEP_SCRIPTS, .wait_usec = AGAIN_USEC };
+	run_scripts(all->change);
+}
+
 void
 template_change_begin(struct task_templates *all)
 {

@@ -260,6 +260,27 @@ def test_a_template_does_not_wait_for_a_later_one():
     case.contains(failed("itself", [other, template("{{ file \"local/./v\" }}", "local/v")]), "local/v: it reads local/v, which it writes")
 
 
+def test_a_script_that_runs_after_the_first_start():
+    script = {"Command": "/bin/sh", "Args": ["-c", "echo \"$(cat local/v)\" >>local/ran"], "Timeout": 5 * 10**9, "RunOnFirstRender": True}
+    put("nomad/jobs/first", x="1")
+    node.register(job("first", [template(VARIABLE % "first", "local/v", ChangeMode="script", ChangeScript=script, Splay=0, Wait={"Min": 0, "Max": 0})],
+                      "touch local/ran; tail -f local/ran & trap 'exit 1' TERM; wait; ", group={"RestartPolicy": {"Attempts": 3, "Interval": 10**12, "Delay": 10**8, "Mode": "fail"}}))
+    alloc = node.wait_running("first")[0]
+    node.wait_said(alloc, b"1\n")
+    case.until(lambda: [kind for kind, _ in events("first")].count("Task hook message") == 1, 30, "the event")
+    node.replace_supervisor()
+    put("nomad/jobs/first", x="2")
+    node.wait_said(alloc, b"1\n2\n")
+    case.until(lambda: [kind for kind, _ in events("first")].count("Task hook message") == 2, 30, "the second event")
+    # The next start is not the first one.
+    node.do("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {})
+    case.until(lambda: task_of("first")["Restarts"] == 1 and task_of("first")["State"] == "running", 30, "the restart")
+    put("nomad/jobs/first", x="3")
+    case.until(lambda: node.logs(alloc).endswith(b"1\n2\n3\n"), 30, "the change after the restart")
+    case.equal(node.logs(alloc).count(b"2\n2\n"), 0, "a run at the second start")
+    node.purge("first")
+
+
 def test_a_template_that_is_rendered_once():
     put("nomad/jobs/once", x="1")
     quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0}
