@@ -172,7 +172,7 @@ def test_variables_of_env():
     case.equal(odd, [], "variables")
 
 
-LOOP = "while :; do cmp -s $NOMAD_TASK_DIR/v old || { cat $NOMAD_TASK_DIR/v; cp $NOMAD_TASK_DIR/v old; }; sleep 0.1; done"
+LOOP = "while :; do cp $NOMAD_TASK_DIR/v new; cmp -s new old || { cat new; mv new old; }; sleep 0.1; done"
 CHANGES = {
     "noop": ({"ChangeMode": "noop"}, LOOP),
     "file": ({"ChangeMode": "noop"}, "printf 'value 2\\n' > $NOMAD_TASK_DIR/mine; " + LOOP),

@@ -82,7 +82,7 @@ def test_the_change_modes():
     put("nomad/jobs/restart", x="1")
     put("nomad/jobs/script", x="1")
     put("nomad/jobs/noop", x="1")
-    script = {"Command": "/bin/sh", "Args": ["-c", "cp local/v local/copy"], "Timeout": 5000000000}
+    script = {"Command": "/bin/sh", "Args": ["-c", "cp local/v local/part; mv local/part local/copy"], "Timeout": 5000000000}
     node.register(job("signal", [template(VARIABLE % "signal", "local/v", ChangeMode="signal", ChangeSignal="SIGHUP", **quick)], SHOW))
     node.register(job("restart", [template(VARIABLE % "restart", "local/v", **quick)], "cat local/v; echo .; "))
     node.register(job("script", [template(VARIABLE % "script", "local/v", ChangeMode="script", ChangeScript=script, **quick)],
@@ -225,7 +225,7 @@ def test_a_template_reads_the_file_of_an_earlier_one():
     quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0, "ChangeMode": "noop"}
     inner = "<{{ with nomadVar \"nomad/jobs/reader\" }}{{ .x }}{{ end }}>"
     node.register(job("reader", [template(inner, "secrets/inner", **quick), template("{{ file \"secrets/inner\" }}{{ file \"local/../secrets/inner\" }}\n", "local/v", **quick)],
-                      "while :; do cmp -s local/v old || { cat local/v; cp local/v old; }; sleep 0.1; done; "))
+                      "while :; do cp local/v new; cmp -s new old || { cat new; mv new old; }; sleep 0.1; done; "))
     event = ("Template", "Missing: file(local/../secrets/inner), file(secrets/inner), nomad.var.block(nomad/jobs/reader@default.global)")
     case.until(lambda: node.allocs("reader") and event in events("reader"), 30, "the event")
     case.contains(node.drover("alloc", "why", node.allocs("reader")[0]["ID"]).out, "file(secrets/inner): another template of this task, which waits too, writes it")
@@ -246,7 +246,7 @@ def test_a_template_that_begins_to_read_another_ones_file():
     put("nomad/jobs/begins", x="1")
     text = "{{ with nomadVar \"nomad/jobs/begins\" }}{{ if eq .x.Value \"2\" }}{{ file \"secrets/inner\" }}{{ end }}{{ .x }}.{{ end }}"
     node.register(job("begins", [template("inner", "secrets/inner", **quick), template(text, "local/v", **quick)],
-                      "while :; do cmp -s local/v old || { cat local/v; cp local/v old; }; sleep 0.1; done; "))
+                      "while :; do cp local/v new; cmp -s new old || { cat new; mv new old; }; sleep 0.1; done; "))
     alloc = node.wait_running("begins")[0]
     node.wait_said(alloc, b"1.")
     put("nomad/jobs/begins", x="2")
@@ -297,7 +297,7 @@ def test_a_template_that_is_rendered_once():
 def test_services_come_and_go():
     quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0, "ChangeMode": "noop"}
     text = "{{ range nomadService \"web\" }}{{ .Name }} {{ .Port }} {{ .Tags }};{{ end }}{{ range nomadServices }}{{ if eq .Name \"web\" }}all {{ .Name }}{{ .Tags }}{{ end }}{{ end }}"
-    node.register(job("watcher", [template("<" + text + ">", "local/v", **quick)], "while :; do cmp -s local/v old || { cat local/v; cp local/v old; }; sleep 0.1; done; "))
+    node.register(job("watcher", [template("<" + text + ">", "local/v", **quick)], "while :; do cp local/v new; cmp -s new old || { cat new; mv new old; }; sleep 0.1; done; "))
     alloc = node.wait_running("watcher")[0]
     node.wait_said(alloc, b"<>")
     node.register(api.job("web", group={"Services": [{"Name": "web", "Provider": "nomad", "Tags": ["b", "a"], "PortLabel": "8080"}]}))
@@ -335,7 +335,7 @@ def test_a_restarted_agent_repeats_what_it_does_not_know():
     # The agent dies between the new file and the signal, and then the value is the old one again.
     splay = {"Wait": {"Min": 0, "Max": 0}, "Splay": 600 * 10**9, "ChangeMode": "signal", "ChangeSignal": "SIGHUP"}
     put("nomad/jobs/doubt", x="1")
-    node.register(job("doubt", [template(VARIABLE % "doubt", "local/v", **splay)], "while :; do cmp -s local/v old || { cat local/v; echo .; cp local/v old; }; sleep 0.1; done; "))
+    node.register(job("doubt", [template(VARIABLE % "doubt", "local/v", **splay)], "while :; do cp local/v new; cmp -s new old || { cat new; echo .; mv new old; }; sleep 0.1; done; "))
     alloc = node.wait_running("doubt")[0]
     node.wait_said(alloc, b"1.")
     put("nomad/jobs/doubt", x="2")
