@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * agent_config.h: the configuration as two records of fixed size: `config` for the unprivileged
+/* agent_config.h: the configuration as two records of fixed size: `config` for the unprivileged
  * processes, `policy` for exec-helper and mount-helper. The launcher's config child writes them
  * once into sealed memfds; the others map them. All processes are of one build, so the records need
- * no encoding. Strings are NUL-terminated; lists have a count. Runs in: every process.
- */
+ * no encoding. Strings are NUL-terminated; lists have a count. Runs in: every process. */
 #ifndef DROVER_PROTO_AGENT_CONFIG_H
 #define DROVER_PROTO_AGENT_CONFIG_H
 
