@@ -6,6 +6,7 @@
  * end; then the whole set is started again. */
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -246,8 +247,12 @@ reload(struct launcher *l)
 {
 	struct lau_config new;
 	struct err e = { 0 };
+	char state[64];
 
-	(void)notify_send("RELOADING=1");
+	/* With Type=notify-reload systemd ignores what seems older than its request: rounded up. */
+	(void)snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%llu",
+	    (unsigned long long)clock_ms() * 1000 + 999);
+	(void)notify_send(state);
 	if (lau_config_read(l, &new, &e) < 0) {
 		log_error("%s; the agent keeps its current configuration", e.msg);
 		(void)notify_send("READY=1");

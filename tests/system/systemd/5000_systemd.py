@@ -200,6 +200,22 @@ def test_two_agents_with_units_of_their_own():
             bed.power_off()
 
 
+def test_systemd_never_gives_up_the_agent():
+    """The default limit is five starts in ten seconds."""
+    with systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG, "etc/systemd/system/drover.service.d/test.conf": "[Service]\nRestartSec=10ms\n"}) as bed:
+        for unit in ("drover.service", "drover-tasks.service"):
+            case.equal(bed.show(unit, "StartLimitIntervalUSec"), "0", "limit of " + unit)
+        bed.run("systemctl", "start", "drover.service")
+        for _ in range(8):
+            before = bed.show("drover.service", "MainPID")
+            bed.run("kill", "-KILL", before)
+            case.until(lambda: bed.show("drover.service", "MainPID") not in ("0", before), 60, "a new launcher")
+        case.until(lambda: bed.show("drover.service", "ActiveState") == "active", 60, "the agent to be ready")
+        bed.run("systemctl", "stop", "drover.socket", "drover.service", "drover-tasks.service")
+        if not bed.is_machine:
+            bed.power_off()
+
+
 def test_a_drain_may_take_longer_than_the_units_timeout():
     """The supervisor asks systemd for more time as long as the drain lasts."""
     leave = 'leave_on_terminate = true\nclient { drain_on_shutdown { } }\n'
