@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exe_main.c: the executor: parent of one task. Runs in: executor. */
-#include <string.h>
 #include <unistd.h>
 
 #include "common/crash.h"
@@ -54,10 +53,8 @@ main(int argc, char **argv)
 {
 	struct exe *x = &executor;
 
-	if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
-		exe_sandbox_describe();
-		return 0;
-	}
+	if (argc != 2 || argv[1][0] == '-') /* exec-helper passes the run's id */
+		return exe_health_main(argc, argv);
 	crash_init();
 	CRASH_POINT(EXE_START);
 	if (start(x) < 0)

@@ -77,6 +77,9 @@ int exe_sandbox_join(struct exe *x);
 int exe_sandbox_task(struct exe *x);
 /* Prints the privileges that remain after exe_sandbox_drop(), for the table in PRIVSEP.md. */
 void exe_sandbox_describe(void);
+
+/* exe_health.c: what the binary does with arguments, never as root. Returns its exit code. */
+int exe_health_main(int argc, char **argv);
 /* The executor's own drop: chroot into the log directory, user, capabilities, filter. */
 int exe_sandbox_drop(struct exe *x);
 

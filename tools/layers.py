@@ -28,6 +28,7 @@ LAYERS = (
     ("driver",),
     ("volume",),
     ("service",),
+    ("health",),
     ("alloc",),
     ("acl",),
     ("source",),  # source_api.h: what a source adds to the API
@@ -37,7 +38,7 @@ LAYERS = (
 )
 # The rooms of the embedded server, lowest first; supervisor/server/ itself (local.c) puts them together.
 SERVER = ("base", "feed", "sign", "acl", "capacity", "job", "claim", "variable", "deploy", "place", "drive", "api")
-NOT_HTTP = ("node", "driver", "volume", "service", "alloc")
+NOT_HTTP = ("node", "driver", "volume", "service", "health", "alloc")
 
 
 def rooms():

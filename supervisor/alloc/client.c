@@ -18,6 +18,8 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_child.h"
 #include "supervisor/driver/run.h"
+#include "supervisor/health/probe.h"
+#include "supervisor/health/probe_tasks.h"
 #include "supervisor/volume/volumes.h"
 
 /* The order in which allocs stop. Plugins are last: without them no volume can be unmounted. */
@@ -90,6 +92,7 @@ client_free(struct sup *sup)
 	}
 	alloc_hooks_end(sup);
 	client_stop_no_more(sup);
+	health_free(sup);
 	free_p(&sup->client);
 }
 
@@ -172,8 +175,8 @@ on_work_changed(struct sup *sup, struct changed_watch *w)
 	for (enum wave wave = 0; wave < WAVES; wave++)
 		if (stop_wave(sup, wave) > 0)
 			return;
-	if ((!stop->spares_system && runs_count(sup) > 0) || child_busy(sup, IPC_MOUNT_HELPER) ||
-	    child_busy(sup, IPC_FILE_HELPER))
+	if ((!stop->spares_system && runs_count(sup) > probe_tasks_stuck(sup)) ||
+	    child_busy(sup, IPC_MOUNT_HELPER) || child_busy(sup, IPC_FILE_HELPER))
 		return;
 	client_stop_no_more(sup);
 	volumes_warn_left(sup);
@@ -204,6 +207,13 @@ unmounts_by_hook(const struct sup_alloc *sa)
 	return sa && sa->runner && sa->runner->phase < ALLOC_DONE;
 }
 
+static void
+on_run_gone(struct sup *sup, const struct id *alloc)
+{
+	alloc_runner_run_gone(sup, alloc);
+	probe_tasks_run_gone(sup, alloc);
+}
+
 int
 client_restore(struct sup *sup, struct err *e)
 {
@@ -212,8 +222,7 @@ client_restore(struct sup *sup, struct err *e)
 	sup->client = mem_new(struct client);
 	sup->client->work.fn = on_work_changed;
 	alloc_hooks_start(sup);
-	r = runs_load(sup, alloc_runner_run_gone, e);
-	if (r < 0)
+	if ((r = runs_load(sup, on_run_gone, e)) < 0 || (r = health_new(sup, e)) < 0)
 		return r;
 	alloc_foreach(sup, sa)
 	{
@@ -222,6 +231,7 @@ client_restore(struct sup *sup, struct err *e)
 		alloc_runner_new(sup, sa, true);
 	}
 	runs_reap_others(sup);
+	probe_tasks_remove_left(sup);
 	volumes_undo_left(sup, unmounts_by_hook);
 	leftovers_remove(sup);
 	return 0;

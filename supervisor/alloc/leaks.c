@@ -18,6 +18,7 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
+#include "supervisor/health/probe_tasks.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/volume/plugin_dirs.h"
@@ -58,7 +59,7 @@ alloc_explains(struct sup *sup, const char *name)
 {
 	struct id id;
 
-	return id_from_uuid(name, &id) && alloc_find(sup, &id);
+	return id_from_uuid(name, &id) && (alloc_find(sup, &id) || probe_task_is_known(sup, &id));
 }
 
 /* The socket's directory of a plugin's task is removed when the task ends, not with its alloc. */

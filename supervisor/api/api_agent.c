@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* api_agent.c: /v1/agent/self, health, leaks, host and servers. Runs in: supervisor. */
+/* api_agent.c: /v1/agent/self, leaks, host and servers. Runs in: supervisor. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,6 @@
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/core/sup_child.h"
-#include "supervisor/core/sup_turn.h"
 #include "supervisor/api/api_routes.h"
 
 static json_t *
@@ -112,24 +111,6 @@ api_get_self(struct sup *sup, struct api_req *req)
 
 	api_reply_json(req, json_pack("{s:o, s:{}, s:o}", "config", show_config(sup, node),
 				"member", "stats", stats));
-}
-
-void
-api_get_health(struct sup *sup, struct api_req *req)
-{
-	const char *why = NULL;
-	bool ok = !turn_is_stuck(sup, &why);
-	json_t *body = json_pack("{s:{s:b, s:s}}", "client", "ok", ok, "message", ok ? "ok" : why);
-	char *text;
-
-	if (ok) {
-		api_reply_json(req, body);
-		return;
-	}
-	text = mem_need(json_dumps(body, JSON_COMPACT));
-	json_decref(body);
-	api_reply_text(req, 500, "application/json", text, strlen(text));
-	free(text);
 }
 
 static void

@@ -43,6 +43,7 @@ struct client;
 struct leave;
 struct alloc_fs;
 struct alloc_gc;
+struct health;
 struct disk_watch;
 struct followers;
 struct monitor;
@@ -88,6 +89,8 @@ struct sup {
 	struct check_tls *check_tls;
 	void (*task_env_vars[2])(/* by enum task_env_layer */
 	    const struct sup_alloc *sa, const struct task *task, struct string_map *vars);
+	/* health/probe.h */
+	struct health *health;
 	/* alloc/: client.h, leave.h, alloc_fs.h, alloc_gc.h, hook_disk.c */
 	struct client *client;
 	struct leave *leave; /* NULL: no drain before the end */

@@ -25,6 +25,9 @@
 #define TRIES_MAX   3
 #define CHECK_USEC  1000000 /* interval of deadline checks while calls are unanswered */
 #define USEC_PER_MS 1000
+/* Of the HELLO that is sent to each new helper; a ping has one like other calls. */
+#define HELLO_SERIAL 0
+#define PING_MS      30000 /* a blocking helper may have a request before it */
 
 struct call {
 	TAILQ_ENTRY(call) link;
@@ -388,7 +391,7 @@ on_packet(struct child *ch, struct ipc_packet *p)
 		on_beat(ch, p);
 		return 0;
 	}
-	if (p->type == IPC_HELLO_REP)
+	if (p->type == IPC_HELLO_REP && p->serial == HELLO_SERIAL)
 		return on_hello_rep(ch, p->msg);
 	if (is_event(p->type))
 		return ch->event ? ch->event(ch->sup, p) : -EPROTO;
@@ -455,7 +458,7 @@ say_hello(struct child *ch)
 	struct err e = { 0 };
 
 	(void)IPC_TEXT_SET(hello.build, ch->sup->args.build);
-	if (ipc_send(ch->fd, IPC_SUPERVISOR, ch->peer, IPC_HELLO_REQ, 0, &hello, NULL, 0,
+	if (ipc_send(ch->fd, IPC_SUPERVISOR, ch->peer, IPC_HELLO_REQ, HELLO_SERIAL, &hello, NULL, 0,
 		MSG_DONTWAIT, &e) < 0)
 		log_warn("%s", e.msg);
 }
@@ -601,8 +604,8 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, in
 	struct call *c;
 	ssize_t len;
 
-	if (++ch->serial == 0) /* 0 is the serial number of HELLO */
-		ch->serial = 1;
+	if (++ch->serial == HELLO_SERIAL)
+		ch->serial++;
 	len = encode_call(ch, type, msg, packet, &fd, &e);
 	if (len == -EMSGSIZE) { /* the size depends on an operator's input, so this is no bug:
 				   send_ready() fails the call */
@@ -628,6 +631,15 @@ child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, in
 	TAILQ_INSERT_TAIL(&ch->staged, c, link);
 	turn_defer(sup, &ch->commit);
 	return (uint64_t)to << 32 | c->serial;
+}
+
+uint64_t
+child_ping(struct sup *sup, enum ipc_peer to, call_cb *cb, void *arg)
+{
+	struct ipc_hello_req hello;
+
+	(void)IPC_TEXT_SET(hello.build, sup->args.build);
+	return child_call(sup, to, IPC_HELLO_REQ, &hello, -1, PING_MS, CALL_REPEAT, cb, arg);
 }
 
 void

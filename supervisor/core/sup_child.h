@@ -32,6 +32,9 @@ void children_free(struct sup *sup);
  * is a bug of this process. */
 uint64_t child_call(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg, int fd,
     unsigned timeout_ms, unsigned flags, call_cb *cb, void *arg);
+/* Asks a helper for nothing but an answer, after the requests before it. A helper that is started
+ * on demand is started. */
+uint64_t child_ping(struct sup *sup, enum ipc_peer to, call_cb *cb, void *arg);
 /* The same for a message without answer, X_EV. */
 void child_tell(struct sup *sup, enum ipc_peer to, unsigned type, const void *msg);
 

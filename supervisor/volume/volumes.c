@@ -482,6 +482,17 @@ volume_path_is_known(struct sup *sup, const char *path)
 	return false;
 }
 
+void
+volume_published_each(const struct sup *sup, volume_published_cb *found, void *arg)
+{
+	const struct mount *m;
+
+	LIST_FOREACH (m, &sup->volumes->mounts, link)
+		if (m->step == MOUNT_PUBLISHED)
+			found(
+			    arg, m->rec.namespace, m->rec.volume_id, &m->state.place, m->rec.block);
+}
+
 int
 volume_unmounted_each(const struct sup *sup, void (*found)(void *arg, const char *path), void *arg)
 {

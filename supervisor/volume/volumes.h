@@ -114,7 +114,6 @@ void volume_retry_unmounts(struct sup *sup, const char *namespace, const char *i
  * the volume and the alloc. */
 int volume_refuse_mounted(
     struct sup *sup, const char *plugin, const char *external_id, struct err *e);
-
 /* Called when a volume of this alloc, by its alias in the group, is unmounted. Its row is deleted
  * in this turn, which is synced. There is one callback for all volumes. */
 typedef void volume_gone_cb(struct sup *sup, const struct id *alloc, const char *alias);
@@ -136,9 +135,12 @@ void volumes_plugin_answers(struct sup *sup, const char *plugin);
 void volumes_compare_soon(struct sup *sup);
 /* At the end of a drain: logs a warning for each mount that is left. */
 void volumes_warn_left(struct sup *sup);
-
 /* For leaks: returns true if a row explains this path below <data>/csi ("node/hp/staging/v/rw"). */
 bool volume_path_is_known(struct sup *sup, const char *path);
+/* Calls found() for each mount that is published; a volume may have several. */
+typedef void volume_published_cb(
+    void *arg, const char *namespace, const char *id, const struct volume_place *place, bool block);
+void volume_published_each(const struct sup *sup, volume_published_cb *found, void *arg);
 /* Calls found() with the path, below the data directory, of each published volume that is not
  * mounted any more, because someone else unmounted it. A block device may be no mount. Returns 0 or
  * -errno. */

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * probe.c: one probe, in phases: what all others need, then the processes of drover and of plugins,
+ * then tasks. Runs in: supervisor.
+ */
+#include "supervisor/health/probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/err.h"
+#include "common/mem.h"
+#include "supervisor/health/check_memory.h"
+#include "supervisor/health/probe_tasks.h"
+
+TAILQ_HEAD(probe_waiters, probe_waiter);
+TAILQ_HEAD(checks, check);
+
+struct health {
+	struct components components;
+	struct probe_waiters waiters;
+	struct checks checks;   /* that have not ended */
+	unsigned phase;         /* 0: there is no probe */
+	bool starting;          /* the checks of a phase are being added */
+	struct sup_timer start; /* the probe begins */
+	uint64_t begun_ms, took_ms, probes;
+	struct check_memory memory;
+};
+
+typedef void check_fn(struct sup *sup);
+static check_fn *const phase_1[] = { check_disk, check_clock, check_state, NULL };
+static check_fn *const phase_2[] = { check_helpers, check_plugins, check_volumes, NULL };
+static check_fn *const phase_3[] = { check_drivers, NULL };
+static check_fn *const *const phases[] = { NULL, phase_1, phase_2, phase_3 };
+
+static void
+end_probe(struct sup *sup)
+{
+	struct health *h = sup->health;
+	struct probe_waiters waiters = TAILQ_HEAD_INITIALIZER(waiters);
+	struct probe_waiter *w;
+
+	h->phase = 0;
+	h->probes++;
+	h->took_ms = clock_ms() - h->begun_ms;
+	components_sweep(&h->components);
+	TAILQ_CONCAT(&waiters, &h->waiters, link);
+	while ((w = TAILQ_FIRST(&waiters))) {
+		TAILQ_REMOVE(&waiters, w, link);
+		w->done(sup, w);
+	}
+}
+
+/* Begins phases as long as they have no check that takes time. */
+static void
+next_phase(struct sup *sup)
+{
+	struct health *h = sup->health;
+
+	if (h->starting)
+		return;
+	while (TAILQ_EMPTY(&h->checks)) {
+		if (++h->phase == ELEMENTSOF(phases)) {
+			end_probe(sup);
+			return;
+		}
+		h->starting = true;
+		for (check_fn *const *fn = phases[h->phase]; *fn; fn++)
+			(*fn)(sup);
+		h->starting = false;
+	}
+}
+
+static void
+begin_probe(void *arg)
+{
+	struct sup *sup = arg;
+	struct health *h = sup->health;
+
+	h->begun_ms = clock_ms();
+	components_begin(&h->components);
+	next_phase(sup);
+}
+
+void
+probe_join(struct sup *sup, struct probe_waiter *w)
+{
+	struct health *h = sup->health;
+
+	TAILQ_INSERT_TAIL(&h->waiters, w, link);
+	if (h->phase == 0 && !sup_timer_is_set(&h->start))
+		sup_timer_set(sup, &h->start, CLOCK_MONOTONIC, 0, begin_probe, sup);
+}
+
+void
+probe_leave(struct sup *sup, struct probe_waiter *w)
+{
+	TAILQ_REMOVE(&sup->health->waiters, w, link);
+}
+
+/* --- checks --- */
+
+static void
+leave_probe(struct check *c)
+{
+	TAILQ_REMOVE(&c->sup->health->checks, c, link);
+	sup_timer_cancel(&c->deadline);
+	free_p(&c->name);
+}
+
+static void
+on_late(void *arg)
+{
+	struct check *c = arg;
+
+	check_end(c, HEALTH_HUNG, "%s: not done after %u seconds", c->step, c->step_ms / 1000);
+	c->late(c);
+}
+
+void
+check_begin(struct check *c, struct sup *sup, const char *name, void (*late)(struct check *))
+{
+	*c = (struct check){
+		.sup = sup, .name = mem_strdup(name), .begun_ms = clock_ms(), .late = late
+	};
+	TAILQ_INSERT_TAIL(&sup->health->checks, c, link);
+}
+
+void
+check_step(struct check *c, const char *step, unsigned ms)
+{
+	if (!c->name)
+		return;
+	c->step = step;
+	c->step_ms = ms;
+	sup_timer_set(c->sup, &c->deadline, CLOCK_MONOTONIC, (uint64_t)ms * 1000, on_late, c);
+}
+
+static void
+report(struct sup *sup, const char *name, enum health_state state, uint64_t took_ms,
+    const char *fmt, va_list args)
+{
+	char sentence[ERR_MSG_SIZE] = "";
+
+	if (fmt)
+		(void)vsnprintf(sentence, sizeof sentence, fmt, args);
+	component_report(
+	    &sup->health->components, name, state, took_ms, sentence[0] ? sentence : NULL);
+}
+
+void
+check_end(struct check *c, enum health_state state, const char *fmt, ...)
+{
+	struct sup *sup = c->sup;
+	va_list args;
+
+	if (!c->name)
+		return;
+	va_start(args, fmt);
+	report(sup, c->name, state, clock_ms() - c->begun_ms, fmt, args);
+	va_end(args);
+	leave_probe(c);
+	next_phase(sup);
+}
+
+void
+check_cancel(struct check *c)
+{
+	if (c->name)
+		leave_probe(c);
+}
+
+void
+check_report(struct sup *sup, const char *name, enum health_state state, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	report(sup, name, state, 0, fmt, args);
+	va_end(args);
+}
+
+bool
+check_is_well(struct sup *sup, const char *name)
+{
+	const struct component *c = component_find(&sup->health->components, name);
+
+	return !c || !c->seen || c->state == HEALTH_OK || c->state == HEALTH_DEGRADED;
+}
+
+/* --- the whole --- */
+
+struct check_memory *
+check_memory(struct sup *sup)
+{
+	return &sup->health->memory;
+}
+
+const struct components *
+health_components(const struct sup *sup)
+{
+	return &sup->health->components;
+}
+
+uint64_t
+health_probes(const struct sup *sup, uint64_t *ret_took_ms)
+{
+	*ret_took_ms = sup->health->took_ms;
+	return sup->health->probes;
+}
+
+int
+health_new(struct sup *sup, struct err *e)
+{
+	struct health *h = mem_new(struct health);
+
+	*h = (struct health){ 0 };
+	TAILQ_INIT(&h->components);
+	TAILQ_INIT(&h->waiters);
+	TAILQ_INIT(&h->checks);
+	sup->health = h;
+	check_memory_begin(sup);
+	return probe_tasks_load(sup, e);
+}
+
+void
+health_free(struct sup *sup)
+{
+	struct health *h = sup->health;
+	struct check *c;
+
+	if (!h)
+		return;
+	sup_timer_cancel(&h->start);
+	h->starting = true; /* nothing follows */
+	while ((c = TAILQ_FIRST(&h->checks))) {
+		check_cancel(c);
+		c->late(c);
+	}
+	check_memory_end(sup);
+	probe_tasks_free(sup);
+	components_free(&h->components);
+	free_p(&sup->health);
+}

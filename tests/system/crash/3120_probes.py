@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 900
+# takes: 60
+"""Probes while processes die at each point that a probe passes: the next probe is good, and nothing is left. PROBES=N makes N of them."""
+import http.client
+import os
+
+from lib import case
+from lib.crash_walk import OF_3120, page
+from lib import api, crash
+
+PROBES = int(os.environ.get("PROBES", "0"))
+
+
+def probe(node):
+    """One probe, which a kill may cut short."""
+    try:
+        api.Node.request(node, "GET", "/v1/agent/health?deep=1")
+    except (OSError, http.client.HTTPException):
+        pass
+
+
+def is_well(node):
+    answer = api.Node.request(node, "GET", "/v1/agent/health?deep=1")
+    return answer.status == 200 and {c["state"] for c in answer.json["components"].values()} == {"ok"}
+
+
+def left(node):
+    return node.ask("/v1/agent/leaks") + [name for place in ("/alloc", "/logs") for name in os.listdir(node.data + place) if name[0] != "."]
+
+
+def wait_well(node):
+    def so():
+        node.revive()
+        try:
+            return is_well(node)
+        except (OSError, http.client.HTTPException):
+            return False
+    case.until(so, 60, "a good probe")
+
+
+def plan(passes):
+    """Returns (point, passes to skip): each point once, or as many as are wanted, evenly."""
+    points = [p for p in crash.POINTS if passes[p]]
+    if not PROBES:
+        return [(p, passes[p] // 2) for p in points]
+    return [(p, i % passes[p]) for i in range(PROBES // len(points) + 1) for p in points]
+
+
+def test_nothing_is_left():
+    died, rounds = set(), 0
+    with crash.Node(env=page.env) as node:
+        wait_well(node)
+        before = {p: page.passed(p) for p in crash.POINTS}
+        case.equal(is_well(node), True)
+        passes = {p: page.passed(p) - before[p] for p in crash.POINTS}
+        for point, skip in plan(passes):
+            page.arm(point, skip)
+            for _ in range(3):  # what happens between two messages differs from probe to probe
+                probe(node)
+                if not page.armed():
+                    died.add(point)
+                    break
+            page.disarm()
+            wait_well(node)
+            case.until(lambda: left(node) == [], 60, "%s after %d passes: the end of what is left: %s" % (point, skip, left(node)))
+            rounds += 1
+    print("    %d rounds, %d points" % (rounds, len(died)))
+    case.equal([p for p in OF_3120 if p not in died], [], "rows at which nobody died")
+    case.equal([p for p in ("EXEC_AFTER_CGROUP", "FILE_AFTER_ALLOC_DIR", "EXE_AFTER_EXEC") if p in crash.POINTS and p not in died], [], "points at which nobody died")
+
+
+case.run(globals())
