@@ -18,6 +18,7 @@ import time
 
 from measured import (N, PROGRAMS, TICK, Bench, all_processes, alone_mb, fresh_directory, job, missed, poll, pss_mb, row,
                       settle, start, stop, ticks)
+import bench_artifacts
 import bench_checks
 import bench_life
 import bench_link
@@ -268,7 +269,7 @@ def bench_volumes(n=100, call_ms=50):
 
 PARTS = {"begin": bench_begin, "rates": bench_rates, "running": bench_running, "lease": bench_lease,
          "idle": bench_idle, "csi": bench_csi, "volumes": bench_volumes, **bench_life.PARTS, **bench_many.PARTS, **bench_pending.PARTS, **bench_checks.PARTS, **bench_link.PARTS,
-         **bench_templates.PARTS}
+         **bench_templates.PARTS, **bench_artifacts.PARTS}
 
 
 def main():
