@@ -59,6 +59,7 @@ struct fet_http {
 	const char *user, *password; /* for that */
 	const char *token;           /* its session token, or NULL */
 	uint64_t timeout_ms;
+	bool is_elsewhere; /* the headers of the artifact are for another server */
 };
 int fet_http_get(
     struct fet *f, const struct fet_http *http, int file_fd, uint64_t limit, struct err *e);

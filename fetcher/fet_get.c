@@ -19,11 +19,13 @@
 #include "fetcher/fet.h"
 #include "fetcher/fet_checksum.h"
 #include "fetcher/fet_git.h"
+#include "fetcher/fet_redirect.h"
 #include "fetcher/fet_s3.h"
 #include "fetcher/fet_source.h"
 #include "fetcher/fet_unpack.h"
 
-#define LIST_MAX     (1u << 20)        /* bytes of a file with checksums */
+#define LIST_MAX     (1u << 20) /* bytes of a file with checksums */
+#define STARS_MAX    3
 #define MEMORY_BYTES ((rlim_t)1 << 30) /* of the worker, and of each program that it runs */
 
 /* No core dump either: it would have the url's secrets. */
@@ -83,7 +85,9 @@ get_list(struct fet *f, const struct fet_source *s, const char *text, struct che
     struct err *e)
 {
 	cleanup_free char *url = list_url(s, text), *list = NULL;
-	const struct fet_http http = { .url = url, .timeout_ms = f->spec.http_ms };
+	const struct fet_http http = { .url = url,
+		.timeout_ms = f->spec.http_ms,
+		.is_elsewhere = !fet_is_same_server(s->base, url) };
 	cleanup_close int fd = -1;
 	struct stat st;
 
@@ -197,6 +201,18 @@ get_plain(struct fet *f, struct fet_source *s, struct err *e)
 
 /* --- archives and repositories --- */
 
+/* What one name is compared with takes, at most, a number of steps with as many factors as its
+ * pattern has stars. */
+static bool
+has_many_stars(const char *pattern)
+{
+	unsigned n = 0;
+
+	for (; *pattern && n <= STARS_MAX; pattern++)
+		n = *pattern == '/' ? 0 : n + (*pattern == '*');
+	return n > STARS_MAX;
+}
+
 /* Makes the part of "all" that is wanted the artifact: a directory whose name may have wildcards,
  * and on whose way no link is. */
 static int
@@ -204,9 +220,14 @@ take_part(const struct fet *f, const char *subdir, struct err *e)
 {
 	cleanup_free char *pattern = mem_printf("all/%s", subdir);
 	cleanup_close int fd = -1;
-	glob_t found;
-	int r = glob(pattern, GLOB_NOSORT, NULL, &found);
+	glob_t found = { 0 };
+	int r;
 
+	if (has_many_stars(subdir))
+		return err_say(e, -EINVAL,
+		    "the subdirectory \"%.150s\" has more than %d stars in one name", subdir,
+		    STARS_MAX);
+	r = glob(pattern, GLOB_NOSORT, NULL, &found);
 	if (r == 0 && found.gl_pathc > 1)
 		r = err_say(
 		    e, -EINVAL, "the subdirectory \"%.150s\" fits several directories", subdir);

@@ -112,6 +112,8 @@ headers_of(const struct fet *f, const struct fet_http *http)
 			list = add_header(list, "x-amz-security-token", http->token);
 		return list;
 	}
+	if (http->is_elsewhere)
+		return NULL;
 	json_object_foreach ((json_t *)(uintptr_t)f->spec.headers, key, value)
 		list = add_header(list, key, json_string_value(value));
 	return list;

@@ -174,7 +174,8 @@ fet_s3_list_url(const struct fet_s3 *s3, const char *prefix, const char *token)
 struct fet_http
 fet_s3_request(const struct fet_s3 *s3, const char *url, uint64_t timeout_ms)
 {
-	return (struct fet_http){ url, s3->sign, s3->user, s3->password, s3->token, timeout_ms };
+	return (struct fet_http){ url, s3->sign, s3->user, s3->password, s3->token, timeout_ms,
+		.is_elsewhere = true };
 }
 
 /* --- the source --- */

@@ -18,6 +18,7 @@
 #include "common/mem.h"
 
 #define BLOCK_SIZE 65536
+#define DEPTH_MAX  128 /* file-helper copies no more levels */
 
 enum layout { LAYOUT_TAR, LAYOUT_ZIP, LAYOUT_ONE };
 
@@ -163,19 +164,38 @@ make_file(struct unpacking *u, int dir_fd, const char *name, struct archive_entr
 
 /* --- entries --- */
 
+static int
+count_entry(struct unpacking *u)
+{
+	if (u->entries-- > 0)
+		return 0;
+	u->entries = 0;
+	return err_say(u->e, -EFBIG, "the archive has more than the %llu entries that are allowed",
+	    (unsigned long long)u->f->spec.max_files);
+}
+
+/* Makes a directory that is only a part of an entry's name: it counts as an entry. */
+static int
+make_parent(struct unpacking *u, int dir_fd, const char *name)
+{
+	if (mkdirat(dir_fd, name, 0755) == 0)
+		return count_entry(u);
+	return errno == EEXIST ? 0 : err_set(u->e, -errno, "make the directory \"%.200s\"", name);
+}
+
 /* Opens the directory of path, and makes it; *ret_name is the last part. */
 static int
-open_parent(const struct unpacking *u, char *path, char **ret_name)
+open_parent(struct unpacking *u, char *path, char **ret_name)
 {
 	cleanup_close int at = fd_open_beneath(u->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
 	char *slash;
 
 	while (at >= 0 && (slash = strchr(path, '/'))) {
-		int next;
+		int next, r;
 
 		*slash = '\0';
-		if (mkdirat(at, path, 0755) < 0 && errno != EEXIST)
-			return err_set(u->e, -errno, "make the directory \"%.200s\"", path);
+		if ((r = make_parent(u, at, path)) < 0)
+			return r;
 		next = fd_open_beneath(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 		(void)close(at);
 		at = next;
@@ -193,6 +213,7 @@ static char *
 clean_path(const struct unpacking *u, const char *path)
 {
 	char *made = mem_alloc(strlen(path) + 1), *to = made;
+	unsigned depth = 0;
 
 	*made = '\0';
 	if (*path == '/') {
@@ -209,6 +230,13 @@ clean_path(const struct unpacking *u, const char *path)
 			return NULL;
 		}
 		if (len > 0 && (len != 1 || *path != '.')) {
+			if (++depth > DEPTH_MAX) {
+				(void)err_say(u->e, -EBADMSG,
+				    "the archive has more than %d levels of directories",
+				    DEPTH_MAX);
+				free(made);
+				return NULL;
+			}
 			to += to > made;
 			if (to > made)
 				to[-1] = '/';
@@ -327,10 +355,9 @@ each_entry(struct unpacking *u)
 				   : 0;
 		if (got != ARCHIVE_OK && got != ARCHIVE_WARN)
 			return damaged(u);
-		if (u->entries-- == 0)
-			return err_say(u->e, -EFBIG,
-			    "the archive has more than the %llu entries that are allowed",
-			    (unsigned long long)u->f->spec.max_files);
+		r = count_entry(u);
+		if (r < 0)
+			return r;
 		u->f->files++;
 		r = u->dir_fd < 0 ? make_single(u, entry) : make_entry(u, entry);
 	}

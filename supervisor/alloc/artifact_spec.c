@@ -133,15 +133,18 @@ artifact_timeout_ms(const struct task_runner *tr)
 
 /* --- the destination --- */
 
-/* Without a destination, an artifact is in local/, and with mode "file" has its own name there. */
+/* Without a destination, an artifact is in local/, and with mode "file" has its own name there,
+ * without the query, which may have a token. */
 static char *
 default_dest(const struct task_artifact *a)
 {
-	const char *source = str(a->source), *slash = strrchr(source, '/');
+	const char *source = str(a->source);
+	size_t len = strcspn(source, "?");
+	const char *slash = memrchr(source, '/', len), *name = slash ? slash + 1 : source;
 
 	if (!str_eq(a->mode, "file"))
 		return mem_strdup("local/");
-	return mem_printf("local/%s", slash ? slash + 1 : source);
+	return mem_printf("local/%.*s", (int)(source + len - name), name);
 }
 
 /* In the shared directory a task has no files of its own. */

@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "supervisor/alloc/alloc_hooks.h"
@@ -233,6 +234,16 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 	go_on(one->of);
 }
 
+/* A job whose servers are slow does not delay the artifacts of all others. */
+static uint64_t
+job_hash(const struct alloc_runner *ar)
+{
+	uint64_t hash =
+	    hash_string(str(ar->sa->a.namespace)) * 31 + hash_string(str(ar->sa->a.job_id));
+
+	return hash ? hash : 1;
+}
+
 static int
 begin_fetch(struct artifact *one, struct err *e)
 {
@@ -247,7 +258,8 @@ begin_fetch(struct artifact *one, struct err *e)
 		return spec_fd;
 	one->staging = req.staging = id_random();
 	one->state = FETCH_FETCHING;
-	one->request = queue_ask(one->of->tr->ar->sup, QUEUE_FETCH, &req, spec_fd, on_fetched, one);
+	one->request = queue_ask_for(one->of->tr->ar->sup, QUEUE_FETCH, job_hash(one->of->tr->ar),
+	    &req, spec_fd, on_fetched, one);
 	return 0;
 }
 

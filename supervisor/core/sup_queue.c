@@ -67,9 +67,10 @@ static const struct kind {
 };
 
 struct queued {
-	TAILQ_ENTRY(queued) link; /* in `waiting`, until it is sent */
+	TAILQ_ENTRY(queued) link; /* in `waiting`, and then in `sent` */
 	struct sup *sup;
 	enum queue queue;
+	uint64_t owner; /* 0: it has none */
 	void *req;
 	bool sent;
 	int fd;
@@ -86,7 +87,7 @@ struct idle {
 
 struct queues {
 	struct {
-		TAILQ_HEAD(, queued) waiting;
+		TAILQ_HEAD(, queued) waiting, sent;
 		unsigned n_sent;
 	} v[QUEUES];
 	struct idle idle[IPC_PEERS]; /* by enum ipc_peer */
@@ -98,6 +99,7 @@ queues_new(struct sup *sup)
 	sup->queues = mem_new(struct queues);
 	for (size_t i = 0; i < QUEUES; i++) {
 		TAILQ_INIT(&sup->queues->v[i].waiting);
+		TAILQ_INIT(&sup->queues->v[i].sent);
 		sup->queues->idle[kinds[i].peer].sup = sup;
 		sup->queues->idle[kinds[i].peer].peer = kinds[i].peer;
 	}
@@ -167,11 +169,37 @@ on_answer(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	call_cb *cb = q->cb;
 
 	arg = q->arg;
+	TAILQ_REMOVE(&sup->queues->v[queue].sent, q, link);
 	free_request(q);
 	sup->queues->v[queue].n_sent--;
 	send_next(sup, queue);
 	if (cb)
 		cb(sup, arg, r, rep, steal_fd(&result), e);
+}
+
+static bool
+has_share(const struct sup *sup, const struct queued *q)
+{
+	const unsigned at_once = kinds[q->queue].at_once, n = sup->queues->v[q->queue].n_sent;
+	const struct queued *sent;
+	unsigned own = 0;
+
+	if (!q->owner)
+		return true;
+	TAILQ_FOREACH (sent, &sup->queues->v[q->queue].sent, link)
+		own += sent->owner == q->owner;
+	return own < (at_once - (n - own) + 1) / 2;
+}
+
+static struct queued *
+first_with_share(const struct sup *sup, enum queue queue)
+{
+	struct queued *q;
+
+	TAILQ_FOREACH (q, &sup->queues->v[queue].waiting, link)
+		if (has_share(sup, q))
+			return q;
+	return NULL;
 }
 
 static void
@@ -181,9 +209,9 @@ send_next(struct sup *sup, enum queue queue)
 	struct idle *idle = &sup->queues->idle[kind->peer];
 	struct queued *q;
 
-	while (sup->queues->v[queue].n_sent < kind->at_once &&
-	       (q = TAILQ_FIRST(&sup->queues->v[queue].waiting))) {
+	while (sup->queues->v[queue].n_sent < kind->at_once && (q = first_with_share(sup, queue))) {
 		TAILQ_REMOVE(&sup->queues->v[queue].waiting, q, link);
+		TAILQ_INSERT_TAIL(&sup->queues->v[queue].sent, q, link);
 		q->sent = true;
 		sup->queues->v[queue].n_sent++;
 		(void)kind->send(sup, q->req, steal_fd(&q->fd), on_answer, q);
@@ -193,12 +221,14 @@ send_next(struct sup *sup, enum queue queue)
 }
 
 struct queued *
-queue_ask(struct sup *sup, enum queue queue, const void *req, int fd, call_cb *cb, void *arg)
+queue_ask_for(struct sup *sup, enum queue queue, uint64_t owner, const void *req, int fd,
+    call_cb *cb, void *arg)
 {
 	struct queued *q = mem_new(struct queued);
 
 	*q = (struct queued){ .sup = sup,
 		.queue = queue,
+		.owner = owner,
 		.req = mem_alloc(kinds[queue].size),
 		.fd = fd,
 		.cb = cb,
@@ -207,6 +237,12 @@ queue_ask(struct sup *sup, enum queue queue, const void *req, int fd, call_cb *c
 	TAILQ_INSERT_TAIL(&sup->queues->v[queue].waiting, q, link);
 	send_next(sup, queue);
 	return q;
+}
+
+struct queued *
+queue_ask(struct sup *sup, enum queue queue, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return queue_ask_for(sup, queue, 0, req, fd, cb, arg);
 }
 
 int

@@ -8,6 +8,8 @@
 #ifndef DROVER_SUPERVISOR_CORE_SUP_QUEUE_H
 #define DROVER_SUPERVISOR_CORE_SUP_QUEUE_H
 
+#include <stdint.h>
+
 #include "supervisor/core/sup_child.h"
 
 /* Each has its request in proto/ipc_records.def. */
@@ -30,6 +32,10 @@ void queues_free(struct sup *sup);
  * called after queue_forget(). The returned handle is invalid when the callback runs. */
 struct queued *queue_ask(
     struct sup *sup, enum queue queue, const void *req, int fd, call_cb *cb, void *arg);
+/* The same for one of many owners, such as a hash of a job (not 0): one may have, rounded up, half
+ * of the places that the others leave, so that the slow requests of one do not delay all others. */
+struct queued *queue_ask_for(struct sup *sup, enum queue queue, uint64_t owner, const void *req,
+    int fd, call_cb *cb, void *arg);
 /* A request that still waits is not sent. Ignores NULL. */
 void queue_forget(struct queued *q);
 /* True: the request was sent. */

@@ -102,6 +102,8 @@ def test_destinations():
     runs("dest", [artifact("/hello.txt", RelativeDest="local/name", GetterMode="file"), artifact("/other.txt", GetterMode="file")],
          "cat local/name local/other.txt;", HELLO + b"other\n")
     node.purge("dest")
+    runs("dest", [artifact("/hello.txt?token=a/b", GetterMode="file")], "ls local;", b"hello.txt\n")
+    node.purge("dest")
 
 
 def test_destinations_that_are_refused():
@@ -169,7 +171,7 @@ def test_the_restart_policy_decides_and_what_is_there_is_not_fetched_again():
     node.drover("alloc", "restart", pid["ID"])
     case.until(lambda: [kind for kind, _ in events("again")][-1] == "Started" and task_of("again")["Restarts"] == 2, 30, "a restart")
     node.replace_supervisor()
-    node.drover("alloc", "restart", pid["ID"])
+    case.until(lambda: node.request("PUT", "/v1/client/allocation/%s/restart" % pid["ID"], {}).status == 200, 30, "the task to be followed again")
     case.until(lambda: task_of("again")["Restarts"] == 3 and task_of("again")["State"] == "running", 30, "a restart")
     case.equal((server.count("/hello.txt") - before, server.count("/once")), (1, 2), "requests")
     node.purge("again")
@@ -205,6 +207,21 @@ def test_many_tasks_at_once():
         node.wait_said(alloc, b"3000000\n")
     case.equal(server.count("/large") - before, 40, "requests")
     node.purge("crowd")
+
+
+def test_slow_servers_of_one_job_do_not_delay_another():
+    go.clear()
+    before = server.count("/late")
+    node.register(job("slow", [artifact("/late") for _ in range(3)], group={"Count": 10}))
+    case.until(lambda: server.count("/late") - before == 8, 30, "the fetches of a job at once")
+    for name in ("quick", "other"):
+        runs(name, [artifact("/hello.txt")], "cat local/hello.txt;", HELLO)
+    case.equal(server.count("/late") - before, 8, "fetches of the slow job at once")
+    go.set()
+    node.wait_running("slow", 10, 60)
+    case.equal(server.count("/late") - before, 30, "all its fetches")
+    for name in ("quick", "other", "slow"):
+        node.purge(name)
 
 
 def test_a_task_that_is_stopped_ends_its_fetches():

@@ -80,6 +80,19 @@ def test_a_redirect_to_another_server_has_no_secrets():
         case.equal(seen, [])
 
 
+def test_a_list_of_checksums_elsewhere_is_fetched_without_headers():
+    seen = []
+
+    def list_of(h):
+        seen.append(h.headers.get("X-Token"))
+        h.reply(sums().encode())
+    with web.Server({"/sums": list_of}) as other:
+        server.files["/sums"] = list_of
+        for at, token in ((server, "abc"), (other, None)):
+            case.equal(f.get(server.url + "/a.txt", options={"checksum": "file:" + at.url + "/sums"}, headers={"X-Token": "abc"}), {"a.txt": BODY})
+            case.equal(seen.pop(), token)
+
+
 def test_the_body_of_a_redirect_does_not_matter():
     server.files["/long"] = lambda h: h.reply(b"x" * 100000, 302, [("Location", "/a.txt")])
     server.files["/endless"] = lambda h: h.reply(b"x" * (2 << 20), 302, [("Location", "/a.txt")])

@@ -184,6 +184,22 @@ def test_an_archive_of_too_many_entries():
     case.equal(len(get("x.tar", tar(*[file(str(i)) for i in range(10)]), max_files=10)), 10)
 
 
+def test_directories_that_are_only_parts_of_names_count():
+    deep = "/".join(["d"] * 100)
+    for i in range(2):
+        entries = [file("%d/%s/x" % (n, deep)) for n in range(10)]
+        case.equal(get("x.tar", tar(*entries), max_files=1010 + i), "the archive has more than the %d entries that are allowed" % (1010 + i))
+    case.equal(len(get("x.tar", tar(*entries), max_files=1020)), 1020)
+    case.contains(get("x.tar", tar(file("/".join(["d"] * 129)))), "more than 128 levels of directories")
+    case.contains(get("x.tar", tar(hard("h", "/".join(["d"] * 100000)))), "more than 128 levels of directories")
+
+
+def test_a_pattern_takes_no_long_time():
+    server.files["/x.tar"] = tar(*[directory("a" * 240 + "%d" % i) for i in range(20)])
+    case.contains(f.get(server.url + "/x.tar//" + "*a" * 30 + "b"), "more than 3 stars in one name")
+    case.contains(f.get(server.url + "/x.tar//*a*a*b"), "no subdirectory")
+
+
 def test_archives_that_are_damaged():
     whole = gzip.compress(PLAIN)
     for name, data in (("x.tgz", whole[:-20]), ("x.tgz", whole[:15]), ("x.tgz", b""), ("x.tgz", PLAIN), ("x.tgz", os.urandom(5000)),
