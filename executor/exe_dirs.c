@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_dirs.c: opens the directories of one task and gives them to its user. Runs in: executor, as
- * root. */
+/* exe_dirs.c: opens a task's directories and gives them to its user. Runs in: executor, as root. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +17,8 @@
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* The task's own directory and those in it belong to its user. /tmp has its usual mode, for
- * children of the task that change their user. The task's own is last: as soon as the user has it,
- * the others are the user's too, also if a start failed half way. */
+ * children of the task that change their user. The task's own is last: when the user has it, the
+ * others are the user's too, also if a start failed half way. */
 static const struct own_dir {
 	const char *name;
 	mode_t mode;
@@ -94,29 +93,28 @@ give(struct exe *x, const struct own_dir *d, bool was_given)
 	return (st.st_mode & 07777) != mode && fchmod(dir, mode) < 0 ? -errno : 0;
 }
 
-/* Gives what belongs to the executors' user to the task's: artifacts that file-helper put there,
- * which knows no task's user. Takes over dir_fd. */
+/* Gives artifacts, which file-helper leaves to the executors' user, to the task's, up to 256 levels
+ * deep. Other tasks may change the shared directory meanwhile. Takes over dir_fd. */
 static int
-give_artifacts(const struct exe *x, int dir_fd)
+give_artifacts(const struct exe *x, int dir_fd, unsigned depth)
 {
-	const struct exe_user *user = &x->setup->user;
 	cleanup_dir DIR *d = fdopendir(dir_fd);
-	struct dirent *entry;
-	struct stat st;
 	int r = d ? 0 : -errno;
 
-	while (r == 0 && (entry = readdir(d))) {
-		const char *name = entry->d_name;
+	for (struct dirent *at; r == 0 && (at = readdir(d));) {
+		cleanup_close int fd = openat(dir_fd, at->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
 
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
 			continue;
-		if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return -errno;
-		if (S_ISDIR(st.st_mode))
-			r = give_artifacts(x, openat(dir_fd, name, DIR_FLAGS));
-		if (r == 0 && st.st_uid == x->setup->keep.executor_uid &&
-		    fchownat(dir_fd, name, user->uid, user->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fd < 0 || fstat(fd, &st) < 0)
 			r = -errno;
+		else if (S_ISDIR(st.st_mode) && depth < 256)
+			r = give_artifacts(x, openat(fd, ".", DIR_FLAGS), depth + 1);
+		if (r == 0 && st.st_uid == x->setup->keep.executor_uid &&
+		    fchownat(fd, "", x->setup->user.uid, x->setup->user.gid, AT_EMPTY_PATH) < 0)
+			r = -errno;
+		r = r == -ENOENT ? 0 : r;
 	}
 	return r;
 }
@@ -131,8 +129,9 @@ exe_dirs_give(struct exe *x)
 	if (fstat(x->task_dir, &st) < 0)
 		return exe_failed(x, EXE_STEP_DIRS, errno, EXE_DIRS_NONE);
 	was_given = st.st_uid == x->setup->user.uid && st.st_uid != 0;
-	if (x->setup->own_artifacts && !was_given)
-		r = give_artifacts(x, openat(x->task_dir, ".", DIR_FLAGS));
+	if (x->setup->own_artifacts && !was_given &&
+	    (r = give_artifacts(x, openat(x->task_dir, ".", DIR_FLAGS), 0)) == 0)
+		r = give_artifacts(x, openat(x->task_dir, "../alloc", DIR_FLAGS), 0);
 	for (uint32_t i = 0; r == 0 && i < ELEMENTSOF(own_dirs); i++)
 		r = give(x, &own_dirs[i], was_given);
 	return r < 0 ? exe_failed(x, EXE_STEP_DIRS, -r, EXE_DIRS_NONE) : 0;

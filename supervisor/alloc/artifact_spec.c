@@ -147,21 +147,11 @@ default_dest(const struct task_artifact *a)
 	return mem_printf("local/%.*s", (int)(source + len - name), name);
 }
 
-/* In the shared directory a task has no files of its own. */
 static int
-check_shared(const struct task_artifact *a, struct err *e)
-{
-	return a->chown ? err_say(e, -EINVAL,
-			      "chown: the destination must be in the task's own directory")
-			: 0;
-}
-
-int
-artifact_dest_make(const struct task_runner *tr, const struct task_artifact *a,
-    char ret[TASK_PATH_SIZE], struct err *e)
+make_path(const struct task_runner *tr, const struct task_artifact *a, char ret[TASK_PATH_SIZE],
+    struct err *e)
 {
 	cleanup_free char *dest = *str(a->dest) ? mem_strdup(a->dest) : default_dest(a);
-	const char *rest, *below;
 	int r = task_path_make(tr, dest, ret, e);
 
 	if (r == -EXDEV)
@@ -169,10 +159,57 @@ artifact_dest_make(const struct task_runner *tr, const struct task_artifact *a,
 	if (r == -EPERM)
 		return err_say(
 		    e, -EINVAL, "the destination of an artifact must be in the task's directories");
+	return r;
+}
+
+static bool
+has_same_user(const struct task *a, const struct task *b)
+{
+	return str_eq(a->user, b->user) && (*str(a->user) || str_eq(a->driver, b->driver));
+}
+
+/* Whether the task has an artifact in the shared directory that becomes its user's. */
+static bool
+owns_shared(const struct task_runner *tr)
+{
+	char dest[TASK_PATH_SIZE];
+	const char *rest;
+
+	for (size_t i = 0; i < tr->task->artifacts.n; i++)
+		if (tr->task->artifacts.v[i].chown &&
+		    make_path(tr, &tr->task->artifacts.v[i], dest, NULL) == 0 &&
+		    !task_path_begins(dest, tr->task->name, &rest))
+			return true;
+	return false;
+}
+
+/* The executor of a task gives it all that waits for an owner in the shared directory. */
+static int
+check_shared(const struct task_runner *tr, const struct task_artifact *a, struct err *e)
+{
+	const struct alloc_runner *ar = tr->ar;
+
+	for (unsigned i = 0; a->chown && i < ar->n_tasks; i++)
+		if (!has_same_user(ar->tasks[i].task, tr->task) && owns_shared(&ar->tasks[i]))
+			return err_say(e, -EINVAL,
+			    "chown: task \"%.100s\" has artifacts with chown in the shared "
+			    "directory, "
+			    "too, and another user",
+			    ar->tasks[i].task->name);
+	return 0;
+}
+
+int
+artifact_dest_make(const struct task_runner *tr, const struct task_artifact *a,
+    char ret[TASK_PATH_SIZE], struct err *e)
+{
+	const char *rest, *below;
+	int r = make_path(tr, a, ret, e);
+
 	if (r < 0)
 		return r;
 	if (!task_path_begins(ret, tr->task->name, &rest))
-		return check_shared(a, e);
+		return check_shared(tr, a, e);
 	if (task_path_begins(rest, "secrets", &below) || task_path_begins(rest, "private", &below))
 		return err_say(e, -EINVAL, "no artifact can be in %.7s/", rest);
 	return 0;

@@ -141,9 +141,37 @@ def test_an_archive_and_owners():
             written = b"written\n" if chown or user == "root" else b""
             case.equal(node.logs(alloc), b"the tool runs\n%s:755\n%s:600\n%send\n" % (owner, owner, written), "%s %s %s" % (driver, user, chown))
             node.purge("tar")
-    node.register(job("tar", [artifact("/tool.tgz", Chown=True, RelativeDest="alloc/x")]))
-    case.contains(failure("tar"), "chown: the destination must be in the task's own directory")
-    node.purge("tar")
+
+
+def owners(driver, top):
+    """Returns a command that shows names, owners and modes of all below top."""
+    return "find %s -mindepth 1 -printf '%%P %%u:%%m\\n' | sort; " % top if driver == "raw_exec" else \
+        "for f in $(find %s -mindepth 1 | sort); do stat -c '%%n %%U:%%a' $f; done | sed 's,^%s/,,'; " % (top, top)
+
+
+def test_owners_in_the_shared_directory():
+    """Only what waits for an owner gets one: what other tasks made there stays theirs, and links are not followed."""
+    before = "cd $NOMAD_ALLOC_DIR; mkdir -p data/own; echo mine >data/own/f; ln -s /etc/hostname data/l; i=0; " \
+        "while [ $i -lt 300 ]; do mkdir d && cd d || exit 1; i=$((i+1)); done; echo deep >f"
+    for driver, user, mine in (("exec", "", "nobody"), ("raw_exec", "games", "games"), ("raw_exec", "root", "root")):
+        node.register(api.job("shared", tasks=None, group={"Tasks": [
+            api.task("before", "/bin/sh", ["-c", before], driver="raw_exec", User="mail", Lifecycle={"Hook": "prestart"}),
+            api.task("t", "/bin/sh", ["-c", "cd $NOMAD_ALLOC_DIR/data; " + owners(driver, ".") + "echo more >>x/data/a && echo written; " + WAIT], driver=driver, User=user,
+                     Artifacts=[artifact("/tool.tgz", Chown=True, RelativeDest="${NOMAD_ALLOC_DIR}/data/x"), artifact("/hello.txt", Chown=True, RelativeDest="../alloc/data"),
+                                artifact("/other.txt", RelativeDest="../alloc/data")])]}))
+        alloc = node.wait_running("shared")[0]
+        node.wait_said(alloc, b"written\n")
+        found = dict(line.rsplit(" ", 1) for line in node.logs(alloc).decode().split("\n") if ":" in line)
+        case.equal({k.replace("./", ""): v.split(":")[0] for k, v in found.items()}, {
+            "x": mine, "x/tool": mine, "x/data": mine, "x/data/a": mine, "hello.txt": mine, "other.txt": "UNKNOWN" if driver == "exec" else found["other.txt"].split(":")[0],
+            "own": "mail", "own/f": "mail", "l": "mail"}, driver + user)
+        case.equal(found["other.txt"].split(":")[0] in (mine, "mail"), False, "the owner of what has no chown")
+        node.purge("shared")
+    two = [api.task(name, "/bin/sh", ["-c", WAIT], driver="raw_exec", User=user, Artifacts=[artifact("/hello.txt", Chown=True, RelativeDest="../alloc/" + name)])
+           for name, user in (("t", "games"), ("u", "mail"))]
+    node.register(api.job("shared", tasks=None, group={"Tasks": two}))
+    case.contains(failure("shared"), 'chown: task "u" has artifacts with chown in the shared directory, too, and another user')
+    node.purge("shared")
 
 
 def test_an_artifact_that_cannot_be_fetched():
