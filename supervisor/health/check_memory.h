@@ -5,6 +5,7 @@
 
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
+#include "supervisor/health/clock_step.h"
 #include "supervisor/health/probe.h"
 
 LIST_HEAD(driver_checks, driver_check);
@@ -13,10 +14,7 @@ LIST_HEAD(probe_task_list, probe_task);
 
 struct check_memory {
 	/* check_node.c */
-	int64_t clock_offset_ns; /* CLOCK_REALTIME - CLOCK_BOOTTIME; it changes only if the clock is
-				    set */
-	int64_t clock_step_ns;   /* the last change, and when it was found */
-	int64_t clock_step_at_ns;
+	struct clock_step clock;
 	struct dirty row; /* that the check of state.db writes */
 	struct check row_check;
 	struct sup_timer row_poll;

@@ -7,21 +7,17 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/duration.h"
 #include "common/mem.h"
 #include "supervisor/core/store.h"
 #include "supervisor/health/check_memory.h"
 
-#define MIB              (1024.0 * 1024)
-#define LEAST_BYTES      (16u << 20) /* for the record, the logs and the secrets of a few tasks */
-#define LEAST_INODES     64
-#define SCARCE_PERCENT   2
-#define CLOCK_STEP_NS    NS_PER_S             /* smaller ones are adjustments */
-#define CLOCK_TOLD_NS    (10 * 60 * NS_PER_S) /* a step is reported for so long */
-#define CLOCK_EARLIEST_S 1735689600           /* 2025: before the first version of drover */
-#define STATE_MS         5000
-#define STATE_POLL_USEC  20000
-#define STATE_KEY        "health_check"
+#define MIB             (1024.0 * 1024)
+#define LEAST_BYTES     (16u << 20) /* for the record, the logs and the secrets of a few tasks */
+#define LEAST_INODES    64
+#define SCARCE_PERCENT  2
+#define STATE_MS        5000
+#define STATE_POLL_USEC 20000
+#define STATE_KEY       "health_check"
 
 /* --- the disk of the data directory --- */
 
@@ -67,35 +63,14 @@ check_disk(struct sup *sup)
 
 /* --- the clock --- */
 
-static int64_t
-clock_offset_ns(void)
-{
-	return clock_real_ns() - (int64_t)clock_boot_ns();
-}
-
 void
 check_clock(struct sup *sup)
 {
-	struct check_memory *m = check_memory(sup);
-	int64_t now = clock_real_ns(), offset = clock_offset_ns();
-	int64_t step = offset - m->clock_offset_ns;
+	char sentence[128] = "";
+	enum health_state state = clock_step_judge(&check_memory(sup)->clock, clock_real_ns(),
+	    (int64_t)clock_boot_ns(), sentence, sizeof sentence);
 
-	if (llabs(step) >= CLOCK_STEP_NS) {
-		m->clock_step_ns = step;
-		m->clock_step_at_ns = (int64_t)clock_boot_ns();
-		m->clock_offset_ns = offset;
-	}
-	if (now < CLOCK_EARLIEST_S * NS_PER_S)
-		check_report(sup, "clock", HEALTH_FAILED,
-		    "the machine's date is wrong: it is before 2025, so certificates and tokens "
-		    "are not valid");
-	else if (m->clock_step_ns && (int64_t)clock_boot_ns() - m->clock_step_at_ns < CLOCK_TOLD_NS)
-		check_report(sup, "clock", HEALTH_DEGRADED,
-		    "the machine's clock was set %s by %.0f seconds less than 10 minutes ago",
-		    m->clock_step_ns < 0 ? "back" : "forward",
-		    (double)llabs(m->clock_step_ns) / NS_PER_S);
-	else
-		check_report(sup, "clock", HEALTH_OK, NULL);
+	check_report(sup, "clock", state, "%s", sentence);
 }
 
 /* --- state.db: a row is written, synced and read back --- */
@@ -172,7 +147,7 @@ check_memory_begin(struct sup *sup)
 {
 	struct check_memory *m = check_memory(sup);
 
-	m->clock_offset_ns = clock_offset_ns();
+	clock_step_begin(&m->clock, clock_real_ns(), (int64_t)clock_boot_ns());
 	m->row = (struct dirty){
 		.write = write_row, .written = on_row_written, .point = CRASH_ROW_PROBE_VALUE
 	};
