@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "supervisor/acl/acl_rules.h"
 #include "supervisor/api/api_routes.h"
+#include "supervisor/core/sup_turn.h"
 #include "supervisor/metrics/scrape.h"
 
 #define SCRAPES_MAX   4 /* at a time: each holds the ids of all tasks */
@@ -22,8 +23,11 @@ static const char *const types[] = {
 
 struct metrics_answer {
 	struct api_stream base;
+	struct sup *sup;
 	struct scrape *scrape;
 	uint64_t begun_ms;
+	struct deferred next_turn;
+	bool waits; /* this turn has had its piece */
 };
 
 static unsigned n_scrapes;
@@ -36,7 +40,22 @@ next_piece(struct api_stream *st, char *buf, size_t max)
 	/* A client that reads slowly holds memory. */
 	if (clock_ms() - a->begun_ms > SCRAPE_MAX_MS)
 		return -1;
+	if (a->waits) {
+		turn_defer(a->sup, &a->next_turn);
+		return 0;
+	}
+	a->waits = true;
 	return scrape_read(a->scrape, buf, max);
+}
+
+/* Answers to other clients are sent at the end of a turn, so a turn makes one piece only. */
+static void
+on_next_turn(struct sup *sup, struct deferred *d)
+{
+	struct metrics_answer *a = container_of(d, struct metrics_answer, next_turn);
+
+	a->waits = false;
+	api_stream_wake(sup, &a->base);
 }
 
 static void
@@ -45,6 +64,7 @@ end_answer(struct api_stream *st)
 	struct metrics_answer *a = container_of(st, struct metrics_answer, base);
 
 	n_scrapes--;
+	turn_forget_deferred(a->sup, &a->next_turn);
 	scrape_free(a->scrape);
 	free(a);
 }
@@ -110,5 +130,7 @@ api_get_metrics(struct sup *sup, struct api_req *req)
 	a->base = (struct api_stream){ .next = next_piece, .done = end_answer, .beats = true };
 	a->scrape = scrape_new(sup, format);
 	a->begun_ms = clock_ms();
+	a->sup = sup;
+	a->next_turn.run = on_next_turn;
 	api_reply_stream(req, types[format], &a->base);
 }
