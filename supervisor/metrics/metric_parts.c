@@ -14,6 +14,7 @@
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/core/sup_child.h"
 #include "supervisor/driver/run.h"
+#include "supervisor/health/probe.h"
 #include "supervisor/metrics/metric_rows.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/volume/mount.h"
@@ -27,7 +28,8 @@ struct metric_parts {
 	const struct source_link *link; /* NULL: there are no servers */
 	struct metric_plugin *plugins;
 	struct metric_volume *volumes;
-	size_t n_processes, n_plugins, n_volumes, n_calls;
+	struct metric_probe *probes;
+	size_t n_processes, n_plugins, n_volumes, n_calls, n_probes;
 };
 
 /* --- processes --- */
@@ -138,6 +140,22 @@ take_volumes(struct scrape *s, struct metric_parts *p)
 	}
 }
 
+static void
+take_probes(struct scrape *s, struct metric_parts *p)
+{
+	const struct components *all = health_components(s->sup);
+	const struct component *c;
+
+	TAILQ_FOREACH (c, all, link) {
+		p->probes = mem_resize(p->probes, p->n_probes + 1, sizeof *p->probes);
+		p->probes[p->n_probes++] = (struct metric_probe){ .component = mem_strdup(c->name),
+			.state = c->state,
+			.since_ns = c->since_ns,
+			.checked_ns = c->checked_ns,
+			.took_ms = c->took_ms };
+	}
+}
+
 /* --- exported --- */
 
 void
@@ -153,6 +171,7 @@ metric_parts_take(struct scrape *s)
 	p->link = source->link ? source->link(s->sup) : NULL;
 	take_plugins(s, p);
 	take_volumes(s, p);
+	take_probes(s, p);
 	while (plugin_count_at(s->sup, p->n_calls))
 		p->n_calls++;
 }
@@ -171,6 +190,9 @@ metric_parts_free(struct scrape *s)
 		free(p->volumes[i].id);
 		free(p->volumes[i].plugin);
 	}
+	for (size_t i = 0; i < p->n_probes; i++)
+		free(p->probes[i].component);
+	free(p->probes);
 	free(p->plugins);
 	free(p->volumes);
 	free_p(&s->parts);
@@ -194,6 +216,8 @@ metric_parts_count(const struct scrape *s, enum metric_rows rows)
 		return p->n_calls;
 	case ROWS_VOLUME:
 		return p->n_volumes;
+	case ROWS_PROBE:
+		return p->n_probes;
 	default:
 		return 0;
 	}
@@ -245,6 +269,9 @@ metric_part(
 		return label_plugin(&p->plugins[i], ret_labels);
 	case ROWS_CALL:
 		return label_call(plugin_count_at(s->sup, i), ret_labels);
+	case ROWS_PROBE:
+		metric_label_add(ret_labels, "component", p->probes[i].component);
+		return &p->probes[i];
 	case ROWS_VOLUME:
 		return label_volume(&p->volumes[i], ret_labels);
 	default:

@@ -5,6 +5,7 @@
 #define DROVER_SUPERVISOR_METRICS_METRIC_PARTS_H
 
 #include "model/volume_here.h"
+#include "supervisor/health/component.h"
 #include "supervisor/metrics/scrape.h"
 
 struct child_counts;
@@ -37,6 +38,13 @@ struct metric_volume {
 	unsigned mounts, failing;
 	enum volume_condition condition;
 	struct volume_amount bytes, inodes; /* total 0: not known */
+};
+
+struct metric_probe {
+	char *component;
+	enum health_state state;
+	int64_t since_ns, checked_ns;
+	uint64_t took_ms;
 };
 
 void metric_parts_take(struct scrape *s);

@@ -110,7 +110,8 @@ count_allocs(struct scrape *s)
 		}
 		for (size_t i = 0; i < sa->a.task_states.n; i++)
 			s->counts.tasks[sa->a.task_states.v[i].value.state]++;
-		add_refs(s, sa);
+		if (s->sup->config->telemetry.allocs)
+			add_refs(s, sa);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/volume/plugin_counts.h"
+#include "supervisor/health/probe.h"
 #include "supervisor/metrics/metric_rows.h"
 #include "supervisor/table/alloc_table.h"
 

@@ -166,6 +166,18 @@ def test_the_ledger():
     case.equal((found["drover_state_stuck"].one(), found["drover_ledger_mounts"].one()), (0, 0))
 
 
+def test_components_of_a_probe():
+    """There are none before the first probe; then they are those of the page."""
+    case.equal("drover_probe_healthy" in families(), False)
+    page = node.request("GET", "/v1/agent/health?deep=1", timeout=120).json
+    found = families()
+    for name, component in page["components"].items():
+        if component["state"] != "unknown":
+            case.equal(found["drover_probe_healthy"].value(component=name), component["state"] in ("ok", "degraded"), name)
+            case.equal(found["drover_probe_degraded"].value(component=name), component["state"] == "degraded", name)
+    case.equal((found["drover_probe_probes_total"].one(), len(found["drover_probe_since_seconds"].samples)), (1, len(page["components"])))
+
+
 def test_names_that_must_be_escaped():
     made = api.job('quo"te\\é', "/bin/sleep", ["1000"])
     node.register(made)
