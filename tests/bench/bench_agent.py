@@ -23,6 +23,7 @@ import bench_checks
 import bench_life
 import bench_link
 import bench_many
+import bench_metrics
 import bench_pending
 import bench_probe
 import bench_templates
@@ -270,7 +271,7 @@ def bench_volumes(n=100, call_ms=50):
 
 PARTS = {"begin": bench_begin, "rates": bench_rates, "running": bench_running, "lease": bench_lease,
          "idle": bench_idle, "csi": bench_csi, "volumes": bench_volumes, **bench_life.PARTS, **bench_many.PARTS, **bench_pending.PARTS, **bench_checks.PARTS, **bench_link.PARTS,
-         **bench_templates.PARTS, **bench_artifacts.PARTS, **bench_probe.PARTS}
+         **bench_metrics.PARTS, **bench_templates.PARTS, **bench_artifacts.PARTS, **bench_probe.PARTS}
 
 
 def main():

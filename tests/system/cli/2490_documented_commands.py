@@ -94,7 +94,7 @@ RUNS = (
     ("job dispatch", "job dispatch -detach called"), ("job periodic force", "job periodic force -detach timed"),
     ("job scale", "job scale -detach web 2"), ("alloc stop", "alloc stop -detach {alloc}"),
     ("namespace list", "namespace list"), ("namespace apply", "namespace apply other"), ("namespace status", "namespace status other"),
-    ("namespace delete", "namespace delete other"), ("operator api", "operator api /v1/jobs"), ("operator root keyring list", "operator root keyring list"),
+    ("namespace delete", "namespace delete other"), ("operator api", "operator api /v1/jobs"), ("operator metrics", "operator metrics -format prometheus", (1, "operator metrics -format xml")), ("operator root keyring list", "operator root keyring list"),
     ("operator root keyring rotate", "operator root keyring rotate"), ("operator root keyring remove", (1, "operator root keyring remove none")),
     ("var put", "var put -force config/web color=blue", (1, "var put config/web color=red")), ("var get", "var get config/web", "var get -item color config/web"),
     ("var list", "var list", "var list config/"), ("var lock", "var lock config/web true"), ("var purge", "var purge config/web"),
@@ -110,7 +110,7 @@ RUNS = (
     ("job stop", "job stop web"), ("job start", "job start web"), ("job stop", "job stop -purge web"), ("system gc", "system gc"),
     ("agent", None), ("monitor", None), ("event stream", None))
 # Their output is not a page: JSON, files and logs keep their lines.
-AS_IT_IS = ("job inspect", "operator api", "alloc logs", "alloc exec", "action", "job action", "fmt", "job init", "volume init", "var init")
+AS_IT_IS = ("job inspect", "operator api", "operator metrics", "alloc logs", "alloc exec", "action", "job action", "fmt", "job init", "volume init", "var init")
 
 
 LISTED = re.findall(r"^  ([\w-]+(?: [\w-]+)*)  +\S", run_command(["help"]).out, re.M)

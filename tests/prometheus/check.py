@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Prometheus reads the metrics of an agent with 1,000 allocations, and the rules of contrib/prometheus fire. In namespaces of its own:
+tests/nomad/isolated.py runs it, for `make check-prometheus`.
+
+    tests/nomad/isolated.py tests/prometheus/check.py DIRECTORY [test_…]…
+
+DIRECTORY has the programs prometheus and promtool. Prometheus reads over TCP, so a proxy of this script passes its connections on to the control
+socket."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.parse
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+from lib import ROOT, agent, api, case  # noqa: E402
+
+PROGRAMS = sys.argv.pop(1)
+RULES = ROOT + "/contrib/prometheus/drover-alerts.yml"
+N = int(os.environ.get("PROMETHEUS_ALLOCS", "1000"))
+CONFIG = """global:
+  scrape_interval: 1s
+  evaluation_interval: 1s
+rule_files: ["%s"]
+scrape_configs:
+- job_name: drover
+  metrics_path: /v1/metrics
+  params: {format: [prometheus]}
+  static_configs:
+  - targets: ["127.0.0.1:%d"]
+"""
+
+
+def promtool(*words, data=None):
+    done = subprocess.run([PROGRAMS + "/promtool", *words], input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    case.equal((done.returncode, done.stdout.decode() if done.returncode else ""), (0, ""), "promtool " + " ".join(words))
+
+
+class Proxy:
+    """Passes TCP connections on to the control socket."""
+
+    def __init__(self, of):
+        self.of, self.listener = of, socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            agent = self.of.connect()
+            for a, b in ((client, agent), (agent, client)):
+                threading.Thread(target=self.copy, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def copy(a, b):
+        try:
+            while True:
+                data = a.recv(65536)
+                if not data:
+                    break
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+class Prometheus:
+    """A server on a free port."""
+
+    def __init__(self, target, rules=RULES):
+        base = case.directory()
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            self.address = "127.0.0.1:%d" % s.getsockname()[1]
+        with open(base + "/prometheus.yml", "w", encoding="ascii") as f:
+            f.write(CONFIG % (rules, target))
+        with open(base + "/log", "w", encoding="ascii") as log:
+            self.process = subprocess.Popen([PROGRAMS + "/prometheus", "--config.file=%s/prometheus.yml" % base, "--storage.tsdb.path=%s/data" % base,
+                                             "--web.listen-address=" + self.address], stdout=log, stderr=log)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def ask(self, path, **query):
+        with urllib.request.urlopen("http://%s/api/v1/%s?%s" % (self.address, path, urllib.parse.urlencode(query)), timeout=60) as answer:
+            return json.load(answer)["data"]
+
+    def query(self, expression):
+        """Returns the values, or [] while the server starts."""
+        try:
+            return [float(r["value"][1]) for r in self.ask("query", query=expression)["result"]]
+        except OSError:
+            return []
+
+    def firing(self):
+        return {a["labels"]["alertname"] for a in self.ask("alerts")["alerts"] if a["state"] == "firing"}
+
+
+def test_promtool_finds_nothing_wrong():
+    answer = node.request("GET", "/v1/metrics?format=prometheus")
+    promtool("check", "metrics", data=answer.body)
+
+
+def test_the_rules_are_valid_and_fire_for_a_failed_probe():
+    promtool("check", "rules", RULES)
+    promtool("test", "rules", os.path.dirname(RULES) + "/drover-alerts-test.yml")
+
+
+def test_the_rules_and_the_dashboard_use_metrics_that_exist():
+    with open(ROOT + "/docs/metrics.md", encoding="utf-8") as f:
+        known = set(re.findall(r"^\| `(\w+)` \|", f.read(), re.M))
+    for path in (RULES, os.path.dirname(RULES) + "/drover-dashboard.json"):
+        with open(path, encoding="utf-8") as f:
+            used = set(re.findall(r"\b(?:nomad|drover)_[a-z_]*[a-z]\b", f.read()))
+        used = {re.sub("_(bucket|sum|count)$", "", name) for name in used}
+        case.equal(used - known, set(), path)
+
+
+def test_prometheus_reads_an_agent_with_many_allocations():
+    node.register(api.job("many", count=N))
+    node.wait_running("many", N, seconds=900)
+    with Prometheus(Proxy(node).port) as prometheus:
+        case.until(lambda: prometheus.query("up") == [1.0], 60, "Prometheus to read the agent")
+        case.until(lambda: prometheus.query("sum(nomad_client_tasks_running)") == [float(N)], 60, "the tasks")
+        case.equal(prometheus.query("count(nomad_client_allocs_memory_rss)"), [float(N)])
+        case.equal(prometheus.query('count(drover_task_cpu_seconds_total{exported_job="many"})'), [float(N)])
+        case.equal(prometheus.query("scrape_duration_seconds > 10"), [], "duration of a scrape")
+        target = prometheus.ask("targets")["activeTargets"][0]
+        case.equal((target["health"], target["lastError"]), ("up", ""))
+        for _ in range(5):
+            pid = node.kill("file-helper")
+            node.wait_process("file-helper", pid)
+            case.until(lambda: prometheus.query("drover_process_up{process='file-helper'}") == [1.0], 30, "file-helper to be up again")
+        case.until(lambda: "DroverHelperRestarts" in prometheus.firing(), 60, "the alert")
+        pid = node.kill("heartbeat", signal.SIGSTOP)
+        case.equal(node.request("GET", "/v1/agent/health?deep=1", timeout=120).status, 503)
+        os.kill(pid, signal.SIGCONT)
+        case.until(lambda: "DroverProbeFailed" in prometheus.firing(), 60, "the alert for the failed probe")
+
+
+LARGE = "client { cpu_total_compute = 1000000 memory_total_mb = 1000000 }\n"
+with api.Node(agent.config_args(LARGE)) as node:
+    case.run(globals())
