@@ -24,9 +24,12 @@
  * not lost) do the same, but in -dev, or as drain_on_shutdown says (leave.h), it first drains the
  * node: it stops all tasks, with -dev removes all allocs, then exits 0. PROC_EXIT_GIVE_UP means
  * that a restart would end in the same way (for example with a newer state.db): the launcher exits
- * too, with that code. After any other end the launcher restarts all processes.
+ * too, with that code. SIGUSR1 and SIGUSR2 (blocked too) have the node land and retire
+ * (departure.h); PROC_EXIT_LEFT means that it has, and the launcher exits 0. After any other end
+ * the launcher restarts all processes.
  */
 #define PROC_EXIT_GIVE_UP 78
+#define PROC_EXIT_LEFT    79
 
 /* Sent by the launcher after it restarted helper (enum ipc_peer) as `generation`, with one
  * descriptor: the supervisor's new socket. */

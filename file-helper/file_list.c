@@ -120,5 +120,6 @@ file_on_root_list(struct file *f, const struct file_root_list_req *req,
 		return err_set(e, r, "list root %d", (int)req->root);
 	*ret_fd = fd_memfd_sealed("names", buf, size);
 	rep->count = list.count;
+	rep->removing = !list.with_trash;
 	return *ret_fd < 0 ? err_set(e, *ret_fd, "list root %d", (int)req->root) : 0;
 }

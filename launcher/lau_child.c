@@ -181,7 +181,8 @@ add_artifact_variables(struct words *w, const struct launcher *l)
 }
 
 /* Only the supervisor starts with SIGTERM and SIGINT blocked, so that a signal that comes before
- * its handler is installed is not lost (proc.h). */
+ * its handler is installed is not lost (proc.h). SIGUSR1 and SIGUSR2 are blocked in all processes:
+ * systemctl kill sends them to each. */
 static void
 set_signals(bool block_ends)
 {
@@ -190,6 +191,8 @@ set_signals(bool block_ends)
 	for (int signo = 1; signo <= SIGRTMAX; signo++)
 		(void)signal(signo, SIG_DFL);
 	(void)sigemptyset(&mask);
+	(void)sigaddset(&mask, SIGUSR1);
+	(void)sigaddset(&mask, SIGUSR2);
 	if (block_ends) {
 		(void)sigaddset(&mask, SIGTERM);
 		(void)sigaddset(&mask, SIGINT);

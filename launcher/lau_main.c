@@ -4,8 +4,9 @@
  * reads no message from any process. SIGTERM and SIGINT end the agent's processes and leave the
  * tasks running; with -dev, and as drain_on_shutdown says, they first drain the node. With -dev
  * everything outside the data directory is removed. A second signal ends the wait for the drain.
- * SIGHUP reloads the configuration. Exit codes: 0 ended by a signal; 1 could not start; 2 bad
- * arguments; 78 another start would end the same way (proc.h). */
+ * SIGHUP reloads the configuration. SIGUSR1 has the node land, SIGUSR2 retire (departure.h). Exit
+ * codes: 0 ended by a signal, or landed or retired; 1 could not start; 2 bad arguments; 78 another
+ * start would end the same way (proc.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -71,6 +72,8 @@ block_signals(void)
 	(void)sigaddset(&mask, SIGHUP);
 	(void)sigaddset(&mask, SIGINT);
 	(void)sigaddset(&mask, SIGTERM);
+	(void)sigaddset(&mask, SIGUSR1);
+	(void)sigaddset(&mask, SIGUSR2);
 	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
 	(void)signal(SIGCHLD, SIG_DFL); /* if SIGCHLD were ignored, exit statuses would be lost */
 	(void)signal(SIGPIPE, SIG_IGN); /* the reader of the log may exit before the agent */

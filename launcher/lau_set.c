@@ -104,6 +104,15 @@ start_helper(struct launcher *l, enum ipc_peer who)
 	log_debug("%s started, pid %d", lau_child_name(who), (int)c->pid);
 }
 
+/* The supervisor has the node land or retire, and remembers that if it dies. */
+static void
+pass_leave_signal(struct launcher *l, int signo)
+{
+	pid_t pid = l->children[IPC_SUPERVISOR].pid;
+
+	l->leave_signal = pid && kill(pid, signo) == 0 ? 0 : signo;
+}
+
 static void
 start_set(struct launcher *l)
 {
@@ -136,6 +145,8 @@ start_set(struct launcher *l)
 	l->kill_at_ms = 0;
 	if (l->stopping) /* it died during the drain */
 		(void)kill(sup->pid, l->drain_signal);
+	if (l->leave_signal)
+		pass_leave_signal(l, l->leave_signal);
 }
 
 static bool
@@ -179,11 +190,12 @@ on_supervisor_end(struct launcher *l, int status)
 {
 	struct lau_child *sup = &l->children[IPC_SUPERVISOR];
 	bool asked = sup->link < 0 && !l->killed;
-	bool finished = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	bool finished = code == 0;
 
-	if (WIFEXITED(status) && WEXITSTATUS(status) == PROC_EXIT_GIVE_UP) {
+	if (code == PROC_EXIT_GIVE_UP || code == PROC_EXIT_LEFT) {
 		l->done = true;
-		l->exit_code = PROC_EXIT_GIVE_UP;
+		l->exit_code = code == PROC_EXIT_LEFT ? 0 : code;
 	} else if (l->stopping) {
 		l->done =
 		    !l->drain_signal || finished || l->forced || ++l->drain_tries == DRAIN_TRIES;
@@ -199,7 +211,9 @@ static void
 on_child_end(struct launcher *l, enum ipc_peer who, int status)
 {
 	struct lau_child *c = &l->children[who];
-	bool expected = l->ending || l->stopping || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	bool expected = l->ending || l->stopping ||
+			(WIFEXITED(status) &&
+			    (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == PROC_EXIT_LEFT));
 
 	if (!expected && WIFSIGNALED(status))
 		log_warn("%s (pid %d) was killed by signal %d (%s)", lau_child_name(who),
@@ -304,6 +318,8 @@ on_signal(struct launcher *l)
 			reap_children(l);
 		else if (si.ssi_signo == SIGHUP)
 			hup = true;
+		else if (si.ssi_signo == SIGUSR1 || si.ssi_signo == SIGUSR2)
+			pass_leave_signal(l, (int)si.ssi_signo);
 		else
 			stop(l, (int)si.ssi_signo);
 	}

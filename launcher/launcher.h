@@ -77,6 +77,7 @@ struct launcher {
 	bool ending;      /* the supervisor has ended or was told to: nothing is started until all
 			     processes have ended */
 	bool stopping;    /* the agent ends: SIGTERM or SIGINT came, or the supervisor gave up */
+	int leave_signal; /* SIGUSR1 or SIGUSR2 that came while no supervisor ran; 0: none */
 	int drain_signal; /* when stopping: the signal that began a drain of the node; 0: none */
 	bool
 	    forced; /* a second signal came: the drain ends; with -dev remaining tasks are killed */

@@ -25,6 +25,7 @@
 #include "supervisor/alloc/alloc_fs.h"
 #include "supervisor/alloc/alloc_gc.h"
 #include "supervisor/alloc/client.h"
+#include "supervisor/alloc/departure.h"
 #include "supervisor/alloc/leave.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/lease_page.h"
@@ -70,10 +71,15 @@ static int
 on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
 	const struct client_stop all = { .why = "the agent was told to end", .done = on_drained };
+	const struct leave_plan plan = { .drain = leave_strategy(sup.config),
+		.message = "shutting down",
+		.why = "the agent drains its node before it ends",
+		.ends_unit = true,
+		.done = on_left };
 
 	(void)sd_notify(0, "STOPPING=1");
 	if (!sup.args.dev && (sup.config->drain_signals >> si->ssi_signo & 1)) {
-		leave_begin(&sup, on_left);
+		leave_begin(&sup, &plan);
 	} else if (sup.args.dev && !sup.draining) {
 		sup.draining = true; /* not a drain of the node, which an operator requests and
 					which outlives the agent */
@@ -81,6 +87,13 @@ on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *user
 	} else {
 		sup.exiting = true;
 	}
+	return 0;
+}
+
+static int
+on_leave_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	departure_signal(&sup, (int)si->ssi_signo);
 	return 0;
 }
 
@@ -132,10 +145,30 @@ seed_random(void)
 	srandom(seed);
 }
 
+/* The launcher starts this process with all of them blocked, so that none is lost. */
+static int
+take_signals(void)
+{
+	static const struct {
+		int signo;
+		sd_event_signal_handler_t handle;
+	} signals[] = { { SIGTERM, on_signal }, { SIGINT, on_signal }, { SIGUSR1, on_leave_signal },
+		{ SIGUSR2, on_leave_signal } };
+	sigset_t mask;
+	int r = 0;
+
+	(void)sigemptyset(&mask);
+	for (size_t i = 0; i < ELEMENTSOF(signals); i++)
+		(void)sigaddset(&mask, signals[i].signo);
+	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
+	for (size_t i = 0; i < ELEMENTSOF(signals) && r >= 0; i++)
+		r = sd_event_add_signal(sup.event, NULL, signals[i].signo, signals[i].handle, NULL);
+	return r;
+}
+
 static int
 begin_loop(struct err *e)
 {
-	sigset_t mask;
 	int r;
 
 	r = boot_id_read(sup.boot_id);
@@ -144,13 +177,7 @@ begin_loop(struct err *e)
 	r = sd_event_new(&sup.event);
 	if (r < 0)
 		return err_set(e, r, "make the work loop");
-	(void)sigemptyset(&mask);
-	(void)sigaddset(&mask, SIGTERM);
-	(void)sigaddset(&mask, SIGINT);
-	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
-	r = sd_event_add_signal(sup.event, NULL, SIGTERM, on_signal, NULL);
-	if (r >= 0)
-		r = sd_event_add_signal(sup.event, NULL, SIGINT, on_signal, NULL);
+	r = take_signals();
 	if (r >= 0)
 		r = sd_event_set_watchdog(sup.event, true);
 	return r < 0 ? err_set(e, r, "make the work loop") : 0;
@@ -189,8 +216,8 @@ serve_api(struct err *e)
 	return api_new(&sup, api_routes_make(source), &source->backend, e);
 }
 
-/* Each part needs those before it. The socket comes last, so that requests are answered from the
- * restored state. */
+/* Each part needs those before it. Returns 1 if the agent is to end (departure.h). The socket comes
+ * last, so that requests are answered from the restored state. */
 static int
 begin_parts(struct err *e)
 {
@@ -200,6 +227,9 @@ begin_parts(struct err *e)
 	queues_new(&sup);
 	tidy_new(&sup);
 	changed_new(&sup);
+	r = departure_new(&sup, e);
+	if (r != 0)
+		return r;
 	alloc_table_new(&sup);
 	runs_new(&sup);
 	plugins_new(&sup);
@@ -219,6 +249,7 @@ begin_parts(struct err *e)
 	node_count_disk(&sup);
 	if ((r = client_restore(&sup, e)) < 0 || (r = sup.source->ops->start(sup.source, e)) < 0)
 		return r;
+	departure_start(&sup);
 	lease_page_watch(&sup);
 	alloc_gc_new(&sup);
 	alloc_fs_new(&sup);
@@ -235,6 +266,7 @@ end_parts(void)
 	sup.source = NULL;
 	alloc_gc_free(&sup);
 	leave_free(&sup);
+	departure_free(&sup);
 	client_free(&sup);
 	check_queues_free(&sup);
 	volumes_free(&sup);
@@ -278,9 +310,11 @@ run(void *state, const struct proc_args *args)
 		return r == -EBADMSG || r == -EACCES ? PROC_EXIT_GIVE_UP : 1;
 	}
 	r = begin_parts(&e);
+	if (r > 0)
+		return PROC_EXIT_LEFT;
 	if (r < 0) {
 		log_error("%s", e.msg);
-		return 1;
+		return r == -ESHUTDOWN ? PROC_EXIT_GIVE_UP : 1;
 	}
 	journal_info(JOURNAL_READY, NULL, "ready: node %.8s, %u allocations, work comes from: %s",
 	    node_get(&sup)->id, sup.allocs->n, sup.source->ops->name);

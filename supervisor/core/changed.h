@@ -15,7 +15,8 @@ enum changed {
 	CHANGED_ALLOC_PHASE,
 	CHANGED_PLUGINS, /* a plugin answers, or no longer does */
 	CHANGED_LEASE, /* heartbeat has sent a message; before that it may have renewed the lease */
-	CHANGED_VALUES, /* a variable, a service or an ACL policy of the embedded server */
+	CHANGED_DEPARTURE, /* the node lands or retires, or does not any more */
+	CHANGED_VALUES,    /* a variable, a service or an ACL policy of the embedded server */
 	CHANGED_N
 };
 

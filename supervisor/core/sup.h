@@ -41,6 +41,7 @@ struct task;
 struct string_map;
 struct client;
 struct leave;
+struct departure;
 struct alloc_fs;
 struct alloc_gc;
 struct health;
@@ -91,9 +92,10 @@ struct sup {
 	    const struct sup_alloc *sa, const struct task *task, struct string_map *vars);
 	/* health/probe.h */
 	struct health *health;
-	/* alloc/: client.h, leave.h, alloc_fs.h, alloc_gc.h, hook_disk.c */
+	/* alloc/: client.h, leave.h, departure.h, alloc_fs.h, alloc_gc.h, hook_disk.c */
 	struct client *client;
 	struct leave *leave; /* NULL: no drain before the end */
+	struct departure *departure;
 	struct alloc_fs *alloc_fs;
 	struct alloc_gc *alloc_gc;
 	struct disk_watch *disk_watch;
@@ -102,10 +104,12 @@ struct sup {
 	struct followers *followers;
 	struct monitor *monitor;
 
-	int run_dir_fd;  /* <data>/run: records */
-	int sock_dir_fd; /* <rt>/x: the runs' sockets */
-	int log_dir_fd;  /* <data>/logs */
-	bool draining;   /* the agent is ending: all allocs are stopped first, none is placed */
+	int run_dir_fd;    /* <data>/run: records */
+	int sock_dir_fd;   /* <rt>/x: the runs' sockets */
+	int log_dir_fd;    /* <data>/logs */
+	bool new_identity; /* the node's old identity is forgotten: it gets a new one at this start
+			    */
+	bool draining;     /* the agent is ending: all allocs are stopped first, none is placed */
 	bool exiting;
 	int exit_code; /* when exiting: for main */
 };

@@ -78,7 +78,7 @@ take_id(struct sup *sup, struct err *e)
 	struct node_state *ns = sup->node;
 	struct id id = id_random_uuid(), secret = id_random_uuid();
 	char text[ID_UUID_SIZE];
-	int r = store_meta_get(sup->store, "node_id", &ns->n.id, e);
+	int r = sup->new_identity ? -ENOENT : store_meta_get(sup->store, "node_id", &ns->n.id, e);
 
 	if (r >= 0)
 		return store_meta_get(sup->store, "node_secret_id", &ns->n.secret_id, e);

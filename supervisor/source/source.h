@@ -121,7 +121,13 @@ struct source_ops {
 	/* Has the servers drain this node, because the agent ends. cb is called once, not within
 	 * the call: r is 0 when all allocs that the drain concerns have ended and the servers know
 	 * it, or negative with *e if the servers cannot be asked. NULL: there are no servers. */
-	void (*leave)(struct source *s, const struct drain_strategy *drain, leave_cb *cb);
+	void (*leave)(struct source *s, const struct drain_strategy *drain, const char *message,
+	    leave_cb *cb);
+	/* Has the servers forget this node, with this token, or the node's own (NULL). cb as above;
+	 * while no server answers, the call goes on. NULL: there are no servers. */
+	void (*deregister)(struct source *s, const char *token, leave_cb *cb);
+	/* Ends the drain of leave(); may make the node eligible. cb as above. NULL: as above. */
+	void (*come_back)(struct source *s, bool eligible, leave_cb *cb);
 	/* Places no new allocs while on; does not stop any. */
 	void (*set_drain)(struct source *s, bool on);
 	/* Adds what will happen to an alloc that has ended or is to end (alloc_why.h). NULL:

@@ -132,6 +132,8 @@ static const struct source_ops nomad_ops = {
 	.sign = nomad_sign,
 	.sign_cancel = nomad_sign_cancel,
 	.leave = nomad_leave,
+	.deregister = nomad_deregister,
+	.come_back = nomad_come_back,
 	.set_drain = set_drain,
 	.free = nomad_free,
 };

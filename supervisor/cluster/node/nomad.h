@@ -120,6 +120,11 @@ struct nomad {
 	    struct sup *sup, int r, const struct err *e); /* NULL: the agent does not end */
 	bool leave_spares_system;
 	struct sup_timer leave_timer;
+	leave_cb *departs; /* of deregister() and come_back() */
+	uint64_t departs_call;
+	char *departs_token; /* NULL: the node's own */
+	bool back_eligible;  /* come_back() makes the node eligible */
+	bool departed; /* the servers have forgotten the node, which must not register again */
 };
 
 static inline struct nomad *

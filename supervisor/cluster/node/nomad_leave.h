@@ -7,7 +7,13 @@
 #include "supervisor/source/source.h"
 
 /* Implements source_ops.leave. */
-void nomad_leave(struct source *s, const struct drain_strategy *drain, leave_cb *cb);
+/* Implement source_ops.leave, .deregister and .come_back. */
+void nomad_leave(
+    struct source *s, const struct drain_strategy *drain, const char *message, leave_cb *cb);
+void nomad_deregister(struct source *s, const char *token, leave_cb *cb);
+void nomad_come_back(struct source *s, bool eligible, leave_cb *cb);
+/* The servers do not know this node, which retires, any more. */
+void nomad_leave_unknown(struct nomad *n, const struct err *e);
 void nomad_leave_free(struct nomad *n);
 
 #endif

@@ -88,7 +88,7 @@ make_beat(struct sup *sup, const void **ret_body, size_t *ret_len)
 	};
 
 	*ret_len = 0;
-	if (!n->ready)
+	if (!n->ready || n->departed)
 		return;
 	nomad_write(n, &req.write);
 	n->beat.len = 0;

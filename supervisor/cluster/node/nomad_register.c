@@ -14,7 +14,9 @@
 #include "common/fd.h"
 #include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/core/journal.h"
+#include "supervisor/alloc/departure.h"
 #include "supervisor/cluster/node/nomad_clock.h"
+#include "supervisor/cluster/node/nomad_leave.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 
@@ -35,15 +37,27 @@ write_node(struct sup *sup, struct dirty *d, struct err *e)
 	return r < 0 ? r : store_meta_put(sup->store, "nomad_identity", str(n->identity), e);
 }
 
+static void
+node_row_changed(struct nomad *n)
+{
+	turn_write(n->src.base.sup, &n->node_row);
+	turn_durable(n->src.base.sup);
+}
+
 int
 nomad_register_load(struct nomad *n, struct err *e)
 {
 	struct store *store = n->src.base.sup->store;
 	cleanup_free char *registered = NULL, *identity = NULL;
-	int r = store_meta_get(store, "nomad_registered", &registered, e);
+	int r;
 
 	n->node_row.write = write_node;
 	n->node_row.point = CRASH_ROW_NOMAD_NODE;
+	if (n->src.base.sup->new_identity) {
+		node_row_changed(n);
+		return 0;
+	}
+	r = store_meta_get(store, "nomad_registered", &registered, e);
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
@@ -52,13 +66,6 @@ nomad_register_load(struct nomad *n, struct err *e)
 	r = store_meta_get(store, "nomad_identity", &identity, e);
 	str_set(&n->identity, identity);
 	return r == -ENOENT ? 0 : r;
-}
-
-static void
-node_row_changed(struct nomad *n)
-{
-	turn_write(n->src.base.sup, &n->node_row);
-	turn_durable(n->src.base.sup);
 }
 
 void
@@ -213,7 +220,7 @@ nomad_register(struct nomad *n)
 	struct rpc_register_req req = { .node = &view };
 	struct text body = { 0 };
 
-	if (n->register_call)
+	if (n->register_call || n->departed)
 		return;
 	sup_timer_cancel(&n->register_timer);
 	node_done(&n->sent);
@@ -241,6 +248,10 @@ nomad_register_if_unknown(struct nomad *n, int r, const struct err *e)
 		!strstr(e->msg, "node secret ID does not match")))
 		return false;
 	n->unknown = true;
+	if (strstr(e->msg, "not found") && departure_is_wanted_gone(n->src.base.sup)) {
+		nomad_leave_unknown(n, e);
+		return true;
+	}
 	if (n->register_call || sup_timer_is_set(&n->register_timer))
 		return true;
 	journal_warn(JOURNAL_SERVERS, NULL, "the servers do not know this node: %s", e->msg);

@@ -140,6 +140,14 @@ static const struct field rpc_events_req_fields[] = {
 MODEL_TYPE(rpc_events_req, rpc_events_req_fields, .name = "request");
 #undef S
 
+#define S rpc_deregister_req
+static const struct field rpc_deregister_req_fields[] = {
+	F_STRING(node_id, "NodeID"),
+	RPC_WRITE,
+};
+MODEL_TYPE(rpc_deregister_req, rpc_deregister_req_fields, .name = "request");
+#undef S
+
 #define S rpc_drain_req
 static const struct field rpc_drain_req_fields[] = {
 	F_STRING(node_id, "NodeID"),

@@ -96,6 +96,12 @@ struct rpc_events_req {
 	struct rpc_write write;
 };
 
+/* Node.Deregister. The answer is rpc_node_rep. */
+struct rpc_deregister_req {
+	char *node_id;
+	struct rpc_write write;
+};
+
 /* Node.UpdateDrain, for a node that leaves. The answer is rpc_node_rep. */
 struct rpc_drain_req {
 	char *node_id;
@@ -128,6 +134,7 @@ MODEL_DECLARE(rpc_client_allocs_rep);
 MODEL_DECLARE(rpc_get_node_rep);
 MODEL_DECLARE(rpc_node_events);
 MODEL_DECLARE(rpc_events_req);
+MODEL_DECLARE(rpc_deregister_req);
 MODEL_DECLARE(rpc_drain_req);
 MODEL_DECLARE(rpc_services_req);
 MODEL_DECLARE(rpc_service_delete_req);

@@ -409,3 +409,22 @@ def update_drain(ctx):
         cluster.drain(args["NodeID"], strategy, args["MarkEligible"], args["Meta"])
         index = cluster.nodes[args["NodeID"]]["ModifyIndex"]
     return {"NodeModifyIndex": index, "EvalIDs": None, "EvalCreateIndex": 0, "Index": index}
+
+
+def may_write_nodes(ctx):
+    """With ACLs a token of users is required, whose policies are not checked; a node's own is not enough."""
+    if ctx.cluster.acl_enabled and ctx.caller.kind != "token":
+        raise Failure(DENIED)
+
+
+@method("Node.Deregister", "NodeDeregisterRequest", "NodeUpdateResponse", auth=may_write_nodes, write=True)
+def deregister(ctx):
+    cluster, node_id = ctx.cluster, ctx.args["NodeID"]
+    if not node_id:
+        raise Failure("missing node ID for client deregistration")
+    with cluster.changed:
+        if node_id not in cluster.nodes:
+            raise Failure("node not found")
+        cluster.purge_node(node_id)
+        index = cluster.newest("nodes")
+    return {"NodeModifyIndex": index, "Index": index}

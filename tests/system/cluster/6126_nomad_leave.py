@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How an agent joins and leaves servers: server_join with its retries, drain_on_shutdown."""
+"""How an agent joins and leaves servers: server_join with its retries, drain_on_shutdown, landing and retiring."""
 import signal
 import socket
 import time
@@ -70,6 +70,113 @@ def test_tasks_keep_running_if_the_servers_refuse_or_another_signal_comes():
         case.equal(len(processes_of(alloc)), 1)
         case.equal(servers.calls("Node.UpdateDrain", known), [])
         remove_allocs(node, servers, me, alloc)
+
+
+# --- landing and retiring ---
+
+def running(servers):
+    """Returns the node's id and that of its running alloc."""
+    me = servers.wait_node()["ID"]
+    alloc = servers.run_job(job("web"), me)[0]
+    servers.wait_alloc(alloc, ["running"])
+    return me, alloc
+
+
+def test_a_landed_node_is_drained_and_eligible_again_when_it_comes_back():
+    with cluster() as servers, installed_node(servers) as node:
+        me, alloc = running(servers)
+        case.contains(node.drover("node", "land", "-yes").out, "has landed")
+        case.equal((node.wait(), processes_of(alloc)), (0, []))
+        case.equal((servers.alloc(alloc)["ClientStatus"], servers.node(me)["SchedulingEligibility"]), ("complete", "ineligible"))
+        node.start()
+        node.wait_ready()
+        case.until(lambda: servers.node(me)["SchedulingEligibility"] == "eligible", 30, "the node to be eligible")
+        case.until(lambda: node.ask("/v1/agent/departure")["State"] == "running", 30, "the node to know it")
+        case.equal(servers.wait_node()["ID"], me)
+
+
+def test_a_node_that_was_ineligible_stays_so():
+    with cluster() as servers, installed_node(servers) as node:
+        me = servers.wait_node()["ID"]
+        servers.set_eligibility(me, False)
+        case.until(lambda: "the servers set the node to ineligible" in node.log(), 30, "the beat")
+        node.do("PUT", "/v1/agent/land", {})
+        case.equal(node.wait(), 0)
+        node.start()
+        node.wait_ready()
+        case.until(lambda: node.ask("/v1/agent/departure")["State"] == "running", 30, "the return")
+        case.equal(servers.node(me)["SchedulingEligibility"], "ineligible")
+
+
+def test_a_retired_node_is_forgotten_and_joins_as_another():
+    with cluster() as servers, installed_node(servers) as node:
+        me, alloc = running(servers)
+        case.contains(node.drover("node", "retire", "-yes").out, "has retired")
+        case.equal((node.wait(), processes_of(alloc)), (0, []))
+        case.equal((servers.nodes(), servers.alloc(alloc)["ClientStatus"]), ({}, "complete"))
+        case.contains(node.log(), "the servers have forgotten the node")
+        node.start()
+        case.equal(node.wait(), 78)
+        node.drover("node", "rejoin", "-data-dir", node.data)
+        node.start()
+        node.wait_ready()
+        case.equal(servers.wait_node()["ID"] != me, True, "whether the node is a new one")
+        node.wait_log("removed, because the servers do not list it any more", 30)
+
+
+def test_only_a_permitted_token_has_the_servers_forget_the_node():
+    with cluster() as servers, installed_node(servers) as node:
+        me = servers.wait_node()["ID"]
+        servers.fault("error", "Node.Deregister", text="Permission denied")
+        node.do("PUT", "/v1/agent/retire", {"Deadline": 10**10}, headers={"X-Nomad-Token": "11111111-2222-3333-4444-555555555555"})
+        case.equal(node.wait(), 0)
+        case.equal(servers.wait_call("Node.Deregister")[0]["args"]["AuthToken"], "11111111-2222-3333-4444-555555555555")
+        case.contains(node.log(), "the servers do not forget the node now: Permission denied: they do it after their node_gc_threshold")
+        case.equal(list(servers.nodes()), [me])
+
+
+def test_an_unreachable_server_delays_a_retirement_until_its_deadline():
+    with cluster() as servers, installed_node(servers) as node:
+        _, alloc = running(servers)
+        servers.stop_server(0)
+        node.wait_log("no server is reachable", 30)
+        began = time.monotonic()
+        node.do("PUT", "/v1/agent/retire", {"Deadline": 2 * 10**9})
+        case.equal(node.wait(60), 0)
+        print("    it took %.1f s" % (time.monotonic() - began))
+        case.equal(processes_of(alloc), [])
+        case.contains(node.log(), "the servers do not forget the node now: no server has answered")
+        servers.start_server(0)
+
+
+def test_a_retiring_node_that_is_purged_goes_on_and_does_not_register_again():
+    with cluster() as servers, installed_node(servers) as node:
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job("slow", "/bin/sh", ["-c", "trap 'sleep 3; exit 0' INT; while :; do sleep 0.1; done"], KillTimeout=60 * 10**9), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        node.do("PUT", "/v1/agent/retire", {"Deadline": 3600 * 10**9})
+        node.wait_log("Sent interrupt", 20)
+        servers.purge_node(me)
+        case.equal((node.wait(60), processes_of(alloc), servers.nodes()), (0, [], {}))
+        case.contains(node.log(), "the node is retired")
+
+
+def test_a_stalled_node_does_not_end():
+    with cluster() as servers, installed_node(servers) as node:
+        me, alloc = running(servers)
+        servers.stop_server(0)
+        node.wait_log("no server is reachable", 30)
+        servers.purge_node(me)
+        servers.start_server(0)
+        case.equal(servers.wait_node()["ID"], me)
+        case.equal(node.process.poll(), None, "exit code")
+        case.equal(node.ask("/v1/agent/departure")["State"], "running")
+        remove_allocs_here(servers, node, alloc)
+
+
+def remove_allocs_here(servers, node, alloc):
+    servers.stop_alloc(alloc)
+    case.until(lambda: not processes_of(alloc), 60, "the end of the task")
 
 
 def test_retry_max_ends_an_agent_that_reaches_no_server():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1800
 # takes: 210
-"""The supervisor dies before and after the commit of each row of state.db about jobs, versions, tasks and drains. The result must be the
+"""The supervisor dies before and after the commit of each row of state.db about jobs, versions, tasks, drains and landings. The result must be the
 same as without a crash. Then each other process dies while the supervisor is stopped at such a step. The other rows: 3115."""
 import http.client
 import os
@@ -152,6 +152,34 @@ def drain(node):
     return out
 
 
+def landing(node):
+    """The node begins to land, which stops a service and lets a batch job run, and is told to stay."""
+    def ask(cancel, state):
+        """Repeats the request, because a killed supervisor may not have accepted it, or only its answer may be lost."""
+        def so():
+            if node.ask("/v1/agent/departure")["State"] == state:
+                return True
+            node.request("PUT", "/v1/agent/land", {"Deadline": 0, "Cancel": cancel})
+            return False
+        case.until(so, 60, "the node to be " + state)
+    made = crash.job("work")
+    made["Job"]["Type"] = "batch"
+    node.register(made)
+    node.register(crash.job("ship"))
+    first = [node.wait_running(name, 1, 60)[0] for name in ("work", "ship")]
+    case.until(lambda: [starts(node, a) for a in first] == [1, 1], 60, "the tasks to start")
+    ask(False, "landing")
+    case.until(lambda: {a["ClientStatus"] for a in node.allocs("ship")} == {"complete"}, 60, "the service to end")
+    ask(True, "running")
+    second = node.wait_running("ship", 1, 60)
+    case.until(lambda: [starts(node, a) for a in second] == [1], 60, "the task to start")
+    out = [[a["ID"] for a in node.allocs("work")] == [first[0]["ID"]], versions(node, "ship"), crash.conflicts(node),
+           node.ask("/v1/nodes")[0]["SchedulingEligibility"]]
+    finish(node, "ship")
+    finish(node, "work")
+    return out
+
+
 def orders(node):
     """All tasks are restarted while one of them has ended: each starts once, and none before all have ended."""
     early = api.task("early", "/bin/sh", ["-c", "echo early >> $NOMAD_ALLOC_DIR/data/early"], Lifecycle={"Hook": "prestart"})
@@ -230,6 +258,7 @@ def test_crashes_at_rows_of_versions_and_deployments():
 def test_crashes_at_rows_of_a_drain():
     with crash.Node(env=page.env) as node:
         walk("drain", lambda: drain(node), kinds("DRAIN"))
+        walk("landing", lambda: landing(node), kinds("DEPARTURE"))
 
 
 class Killer(threading.Thread):

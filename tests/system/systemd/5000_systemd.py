@@ -236,6 +236,39 @@ def test_a_drain_may_take_longer_than_the_units_timeout():
             bed.power_off()
 
 
+def test_a_landed_or_retired_agent_is_not_started_again():
+    def wait_ended(bed):
+        case.until(lambda: bed.show("drover.service", "ActiveState") == "inactive", 30, "the end of the agent")
+        case.until(lambda: bed.show("drover.socket", "ActiveState") == "inactive", 30, "the end of the socket")
+        case.equal([bed.show("drover.service", p) for p in ("Result", "ExecMainStatus", "NRestarts")], ["success", "0", "0"])
+    with systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG, "root/job.json": json.dumps(JOB)}) as bed:
+        bed.run("systemctl", "start", "drover.socket", "drover.service")
+        bed.run("drover", "job", "run", "/root/job.json")
+        case.until(lambda: pids(bed, "^/bin/sh -c trap"), 20, "the task to run")
+        case.contains(bed.run("drover", "node", "land", "-yes").stdout, "has landed")
+        wait_ended(bed)
+        case.equal(pids(bed, "^/bin/sh -c trap"), [], "task after the landing")
+        # It comes back. A stop is no landing: the next connection starts the agent.
+        bed.run("systemctl", "start", "drover.socket", "drover.service")
+        case.until(lambda: pids(bed, "^/bin/sh -c trap"), 20, "the task to run again")
+        bed.run("systemctl", "stop", "drover.service")
+        case.equal(bed.show("drover.socket", "ActiveState"), "active", "socket after a stop")
+        bed.run("drover", "node", "status")
+        # The signal reaches all processes of the unit.
+        bed.run("systemctl", "kill", "--signal=SIGUSR2", "drover.service")
+        wait_ended(bed)
+        case.equal(pids(bed, "^/bin/sh -c trap"), [], "task after the retirement")
+        case.equal(bed.run("systemctl", "start", "drover.service", check=False).returncode, 1)
+        case.equal([bed.show("drover.service", p) for p in ("Result", "ExecMainStatus", "NRestarts")], ["exit-code", "78", "0"])
+        bed.run("drover", "node", "rejoin")
+        bed.run("systemctl", "start", "drover.socket", "drover.service")
+        bed.run("drover", "node", "status")
+        bed.run("rm", "-f", "/run/asked")
+        bed.run("systemctl", "stop", "drover.socket", "drover.service", "drover-tasks.service")
+        if not bed.is_machine:
+            bed.power_off()
+
+
 if os.environ.get("DROVER_BED") != "machine" and not (shutil.which("gcc") and os.path.exists("/lib/systemd/systemd")):
     case.skip("needs systemd, and gcc for make install")
 case.run(globals())
