@@ -51,27 +51,34 @@ trimmed_path(struct go_call *c, const char *what)
 	return path;
 }
 
+/* A key of Consul may begin with a slash. */
+static void
+miss_key(struct go_call *c, const char *what)
+{
+	struct go_value key = go_trim_prefix(c->args[0], go_text("/"));
+
+	if (c->args[0].len > 0)
+		miss_call(c, what, arena_strndup(c->arena, key.s, key.len));
+}
+
 struct go_value
 tpl_fn_key(struct go_call *c)
 {
-	if (c->args[0].len > 0)
-		miss_call(c, "kv.block", joined(c, ""));
+	miss_key(c, "kv.block");
 	return go_text("");
 }
 
 struct go_value
 tpl_fn_key_exists(struct go_call *c)
 {
-	if (c->args[0].len > 0)
-		miss_call(c, "kv.get", joined(c, ""));
+	miss_key(c, "kv.get");
 	return go_bool(false);
 }
 
 struct go_value
 tpl_fn_key_or_default(struct go_call *c)
 {
-	if (c->args[0].len > 0)
-		miss(c, arena_printf(c->arena, "kv.get(%.*s)", (int)c->args[0].len, c->args[0].s));
+	miss_key(c, "kv.get");
 	return c->args[1];
 }
 
@@ -79,8 +86,7 @@ tpl_fn_key_or_default(struct go_call *c)
 struct go_value
 tpl_fn_keys(struct go_call *c)
 {
-	if (c->args[0].len > 0)
-		miss_call(c, "kv.list", joined(c, ""));
+	miss_key(c, "kv.list");
 	return go_slice(c->arena, &go_type_key_pairs, 0);
 }
 
