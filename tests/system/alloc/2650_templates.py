@@ -125,6 +125,44 @@ def test_a_wrong_template_fails_its_task():
         case.contains(failed("wrong-%d" % i, [template(data, "local/v", **more)]), said)
 
 
+ENDLESS = {
+    "loops": ("{{ range loop 1000000000000 }}{{ end }}", "the template needs too many steps"),
+    "recurses": ("{{ define \"a\" }}{{ template \"a\" }}{{ end }}{{ template \"a\" }}", "the template needs too many levels"),
+    "branches": ("{{ define \"a\" }}{{ executeTemplate \"b\" }}{{ executeTemplate \"b\" }}{{ end }}{{ define \"b\" }}{{ executeTemplate \"a\" }}{{ end }}{{ template \"a\" }}",
+                 "the template needs too many levels"),
+    "prints": ("{{ range loop 1000000 }}" + 1024 * "x" + "{{ end }}", "the output is larger than 16777216 bytes"),
+    "repeats": ("{{ sprig_repeat 100000000 \"0123456789\" | len }}", "the template needs too much memory"),
+    "doubles": ("{{ $s := \"x\" }}{{ range loop 100 }}{{ $s = print $s $s }}{{ end }}", "the template needs too much memory"),
+    "searches": ("{{ regexReplaceAll \"(a|a)*[bd]\" \"x\" (replaceAll \" \" \"a\" (printf \"%60s\" \"\")) }}", "the pattern has too many ways through the text"),
+}
+
+
+def test_templates_without_end_harm_nobody():
+    """Each fails with one sentence; another task gets its change meanwhile, and no process of the agent is another one afterwards."""
+    quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0, "ChangeMode": "noop"}
+    put("nomad/jobs/good", x="1")
+    node.register(job("good", [template(VARIABLE % "good", "local/v", **quick)], "while [ $(cat local/v) != 2 ]; do sleep 0.1; done; echo changed; "))
+    alloc = node.wait_running("good")[0]
+    before = {name: pid for name, pid in node.processes().items() if name in ("supervisor", "template-renderer")}
+    once = {"RestartPolicy": {"Attempts": 0, "Mode": "fail"}, "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
+    for i in range(3):
+        for name, (text, _) in ENDLESS.items():
+            node.register(job("endless-%s-%d" % (name, i), [template(text, "local/v")], group=once))
+    put("nomad/jobs/good", x="2")
+    node.wait_said(alloc, b"changed")
+    for name, (_, said) in ENDLESS.items():
+        for i in range(3):
+            made = "endless-%s-%d" % (name, i)
+            node.wait_allocs(made, [(0, "run", "failed")])
+            found = [text for kind, text in events(made) if kind == "Killing"]
+            # A machine that is busy may need more than the time that a rendering has.
+            right = said in found[0] or "it takes more time or memory to evaluate than is allowed" in found[0]
+            case.equal((len(found), right), (1, True), "%s: %s" % (made, events(made)))
+            node.purge(made)
+    case.equal({name: node.processes().get(name) for name in before}, before, "processes")
+    node.purge("good")
+
+
 def test_a_template_does_not_replace_a_directory_of_the_task():
     for i, dest in enumerate(("local", "secrets/", "local/..", "${NOMAD_ALLOC_DIR}", "alloc/logs")):
         name = "directory-%d" % i
