@@ -146,25 +146,46 @@ read_service(int r, const void *body, size_t len, const struct err *e, uint64_t 
 	return list;
 }
 
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct rpc_service_name *const *x = a, *const *y = b;
+
+	return strcmp(str((*x)->service_name), str((*y)->service_name));
+}
+
+/* The names, sorted: servers have them in another order each time. */
+static json_t *
+list_names(const struct rpc_service_list_rep *rep)
+{
+	cleanup_free const struct rpc_service_name **names = NULL;
+	json_t *list = json_array();
+	size_t n = 0;
+
+	for (size_t i = 0; i < rep->services.n; i++)
+		n += rep->services.v[i].services.n;
+	names = mem_zeroed(n + 1, sizeof *names);
+	n = 0;
+	for (size_t i = 0; i < rep->services.n; i++)
+		for (size_t k = 0; k < rep->services.v[i].services.n; k++)
+			names[n++] = &rep->services.v[i].services.v[k];
+	qsort(names, n, sizeof *names, compare_names);
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(list,
+		    template_value_service_name(str(names[i]->service_name), &names[i]->tags));
+	return list;
+}
+
 static json_t *
 read_services(int r, const void *body, size_t len, const struct err *e, uint64_t *ret_index,
     struct err *ret_e)
 {
 	cleanup_done(rpc_service_list_rep) struct rpc_service_list_rep rep;
-	json_t *list;
 
 	if (nomad_decode(r, body, len, e, &rpc_service_list_rep_type, &rep, ret_e) < 0)
 		return NULL;
 	*ret_index = rep.meta.index;
-	list = json_array();
-	for (size_t i = 0; i < rep.services.n; i++)
-		for (size_t k = 0; k < rep.services.v[i].services.n; k++) {
-			const struct rpc_service_name *s = &rep.services.v[i].services.v[k];
-
-			(void)json_array_append_new(
-			    list, template_value_service_name(str(s->service_name), &s->tags));
-		}
-	return list;
+	return list_names(&rep);
 }
 
 static const struct kind kinds[] = {

@@ -81,7 +81,7 @@ def list_services(ctx):
             tags = found.setdefault(s["Namespace"], {}).setdefault(s["ServiceName"], [])
             tags += [t for t in s["Tags"] or () if t not in tags]
         return cluster.newest("services"), {"Services": [
-            {"Namespace": ns, "Services": [{"ServiceName": n, "Tags": t} for n, t in names.items()]}
+            {"Namespace": ns, "Services": [{"ServiceName": n, "Tags": t} for n, t in sorted(names.items(), reverse=True)]}  # in no order
             for ns, names in found.items()]}
     return ctx.block(look)
 

@@ -73,9 +73,10 @@ def test_services_and_lists_of_variables():
         wait_said(node, alloc, "<||>")
         put(node, "a/b", x="1")
         wait_said(node, alloc, "<||a/b >")
-        web = job("web", "/bin/sleep", ["1000"], group={"Services": [{"Name": "web", "Provider": "nomad", "Tags": ["b", "a"], "PortLabel": "8080"}]})
+        web = job("web", "/bin/sleep", ["1000"], group={"Services": [{"Name": "web", "Provider": "nomad", "Tags": ["b", "a"], "PortLabel": "8080"},
+                                                                      {"Name": "api", "Provider": "nomad", "PortLabel": "8081"}]})
         servers.run_job(web, me)
-        wait_said(node, alloc, "<web8080[a b]|web |a/b >")
+        wait_said(node, alloc, "<web8080[a b]|api web |a/b >")
         # A query waits at the servers: nothing is asked again while nothing changes.
         case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, SECONDS, "the agent")
         for method in ("Variables.List", "ServiceRegistration.GetService", "ServiceRegistration.List"):
