@@ -53,6 +53,11 @@ def kinds(alloc):
     return [kind for kind, _ in texts(alloc)]
 
 
+def without_missing(alloc):
+    """Returns the kinds of events without those about values that came late, because a machine is busy."""
+    return [kind for kind in kinds(alloc) if kind != "Template"]
+
+
 def compare(names, value, what):
     """Waits until this value is the same of both allocs of each job."""
     odd = {}
@@ -131,6 +136,63 @@ def test_files():
     case.equal(odd, {}, "files of drover and of the original client")
     both.purge("files")
     both.server.purge("web")
+
+
+def test_owners():
+    wanted = {"none": {}, "uid": {"Uid": 1}, "gid": {"Gid": 2}, "both": {"Uid": 3, "Gid": 4}, "root": {"Uid": 0, "Gid": 0}}
+    both.run("owners", [task("t", "cd $NOMAD_TASK_DIR; stat -c '%n %u:%g %a' " + " ".join(wanted) + "; echo on; " + WAITS,
+                             Templates=[template("x", "local/" + name, Perms="640", **more) for name, more in wanted.items()])])
+    both.wait_said("owners")
+    compare(["owners"], both.said, "owners of files")
+    both.purge("owners")
+
+
+# Only with what the shell itself has.
+READ = "for f in %s; do while IFS= read -r line; do echo \"$f: $line\"; done <$f; done; "
+
+
+def test_exec_driver():
+    for node in (OURS, THEIRS):
+        both.put("exec", node, v="1")
+    made = [template(OWN % "value {{ .v }}" + "\n{{ env \"NOMAD_TASK_DIR\" }} {{ env \"NOMAD_SECRETS_DIR\" }} {{ env \"NOMAD_ALLOC_DIR\" }}\n", dest)
+            for dest in ("local/a/b", "secrets/s", "${NOMAD_ALLOC_DIR}/shared", "${NOMAD_TASK_DIR}/t", "sub/x")]
+    files = "/local/a/b /secrets/s /alloc/shared /local/t /sub/x"
+    script = READ % files + "echo on; while read -r line </local/a/b && [ \"$line\" = 'value 1' ]; do sleep 0.1; done; " + READ % "/local/a/b" + WAITS
+    both.run("exec", [task("t", script, "exec", Templates=[{**t, "ChangeMode": "noop"} for t in made] + [template("FROM=file\n", "secrets/env", Envvars=True, ChangeMode="noop")])])
+    both.wait_said("exec")
+    for node in (OURS, THEIRS):
+        both.put("exec", node, v="2")
+    wait_text("exec", "/local/a/b: value 2\n")
+    compare(["exec"], lambda a: (both.said(a), without_missing(a)), "what tasks of the driver exec see, and their events")
+    both.purge("exec")
+
+
+def test_once():
+    """A template with once stays as it is when the other one changes."""
+    for node in (OURS, THEIRS):
+        both.put("once", node, v="1")
+    made = [template(OWN % "once {{ .v }}\n", "local/once", Once=True), template(OWN % "value {{ .v }}\n", "local/v", ChangeMode="noop")]
+    both.run("once", [task("t", "cat $NOMAD_TASK_DIR/once; while ! grep -q 2 $NOMAD_TASK_DIR/v; do sleep 0.1; done; cat $NOMAD_TASK_DIR/once $NOMAD_TASK_DIR/v; " + WAITS,
+                           Templates=made)])
+    wait_text("once", "once 1\n")
+    for node in (OURS, THEIRS):
+        both.put("once", node, v="2")
+    wait_text("once", "value 2\n")
+    compare(["once"], lambda a: (both.said(a), without_missing(a)), "files with once")
+    both.purge("once")
+
+
+def test_services_that_go_away():
+    body = "<{{ range nomadService \"gone\" }}{{ .Port }};{{ end }}>\n"
+    both.run("watch", [task("t", LOOP, Templates=[template(body, ChangeMode="noop")])])
+    wait_text("watch", "<>\n")
+    both.server.run(api.job("gone", group={"Tasks": [task("t", WAITS)], "Services": [{"Name": "gone", "Provider": "nomad", "PortLabel": "8099"}]}),
+                    Constraints=[{"LTarget": "${node.unique.name}", "RTarget": THEIRS, "Operand": "="}])
+    wait_text("watch", "<8099;>\n")
+    both.server.purge("gone")
+    wait_text("watch", "<8099;>\n<>\n")
+    compare(["watch"], lambda a: (both.said(a), without_missing(a)), "services that come and go")
+    both.purge("watch")
 
 
 LINES = """# a comment
