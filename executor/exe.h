@@ -25,9 +25,10 @@ struct exe_spec {
 };
 
 struct exe_log {
-	int pipe, file; /* -1 */
+	int pipe, file, times; /* -1 */
 	uint32_t index, oldest;
 	uint64_t size, line; /* bytes of the file; those of an incomplete line at its end */
+	uint64_t stamped_us, n_times; /* of the last record in times; records there */
 };
 
 struct exe_journal {            /* exe_journal.h */

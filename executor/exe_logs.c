@@ -3,6 +3,7 @@
  * <task>.stderr.<n> in the executor's root, and to exe_journal.c. A file is made when there is
  * something to write. Runs in: executor, after its drop. */
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,9 +14,11 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "executor/exe_journal.h"
 
 #define WHOLE_CHUNK_ROOM 32768
+#define LOG_TIME_SIZE    16
 
 struct dirent64_raw {
 	uint64_t ino;
@@ -99,12 +102,54 @@ set_name(struct exe *x, char *path, size_t size, size_t stream, int64_t index)
 	    streams[stream], (long long)index);
 }
 
+static void
+set_times_name(struct exe *x, char *path, size_t size, size_t stream, int64_t index)
+{
+	(void)snprintf(
+	    path, size, "/.%s.%s.%lld.times", x->keep.task, streams[stream], (long long)index);
+}
+
+/* The file of times is next to its log file; without it the log is written all the same. */
+static void
+open_times(struct exe *x, size_t i)
+{
+	struct exe_log *l = &x->logs[i];
+	char path[sizeof x->keep.task + 40];
+	struct stat st;
+
+	set_times_name(x, path, sizeof path, i, l->index);
+	l->times = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (l->times >= 0 && (fstat(l->times, &st) < 0 || st.st_size % LOG_TIME_SIZE != 0))
+		close_p(&l->times); /* an incomplete record would shift those that follow */
+	l->n_times = l->times < 0 ? 0 : (uint64_t)st.st_size / LOG_TIME_SIZE;
+	l->stamped_us = 0;
+}
+
+/* Notes when the line that begins now was read: at most once in a millisecond, and no more bytes
+ * than the log itself may have. */
+static void
+note_time(struct exe *x, size_t i)
+{
+	struct exe_log *l = &x->logs[i];
+	uint64_t now_us = (uint64_t)clock_real_ns() / 1000;
+	const uint64_t record[2] = { htole64(l->size), htole64(now_us) };
+
+	_Static_assert(sizeof record == LOG_TIME_SIZE, "docs/logs.md has the format");
+	if (l->times < 0 || l->line > 0 || now_us / 1000 == l->stamped_us / 1000 ||
+	    l->n_times >= x->keep.log_max_bytes / LOG_TIME_SIZE)
+		return;
+	if (write(l->times, record, sizeof record) != (ssize_t)sizeof record)
+		close_p(&l->times);
+	l->stamped_us = now_us;
+	l->n_times++;
+}
+
 /* Opens the file of l->index, or the next one that is not full; removes the oldest ones. */
 static int
 open_file(struct exe *x, size_t i)
 {
 	struct exe_log *l = &x->logs[i];
-	char path[sizeof x->keep.task + 32];
+	char path[sizeof x->keep.task + 40];
 	struct stat st;
 
 	for (;; l->index++) {
@@ -119,9 +164,13 @@ open_file(struct exe *x, size_t i)
 		close_p(&l->file);
 	}
 	while (l->index - l->oldest >= x->keep.log_max_files) {
+		set_times_name(x, path, sizeof path, i, l->oldest);
+		(void)unlink(path);
 		set_name(x, path, sizeof path, i, l->oldest++);
 		(void)unlink(path);
 	}
+	close_p(&l->times);
+	open_times(x, i);
 	return 0;
 }
 
@@ -163,6 +212,7 @@ exe_log_write(struct exe *x, size_t i, const char *buf, size_t len)
 				return;
 			continue;
 		}
+		note_time(x, i);
 		n = write(l->file, buf, take);
 		if (n < 0 && errno == EINTR)
 			continue;

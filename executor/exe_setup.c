@@ -18,7 +18,7 @@ exe_setup_read(struct exe *x)
 	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
 		x->ends[i] = x->above[i] = -1;
 	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
-		x->logs[i].pipe = x->logs[i].file = -1;
+		x->logs[i].pipe = x->logs[i].file = x->logs[i].times = -1;
 	for (size_t i = 0; i < EXE_PEERS_MAX; i++)
 		x->peers[i] = -1;
 	x->listen = EXE_FD_LISTEN;

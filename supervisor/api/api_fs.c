@@ -124,6 +124,8 @@ api_get_logs(struct sup *sup, struct api_req *req)
 	wish.alloc = &id;
 	if (api_query_bool(req, "follow", &wish.follow, &e) < 0 ||
 	    api_query_bool(req, "plain", &plain, &e) < 0 ||
+	    api_query_bool(req, "times", &wish.times, &e) < 0 ||
+	    query_number(req, "file", &wish.file, &e) < 0 ||
 	    query_number(req, "offset", &wish.offset, &e) < 0)
 		status = 400;
 	else

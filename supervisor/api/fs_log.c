@@ -18,6 +18,7 @@
 struct log_source {
 	struct fs_source src;
 	struct log_reader reader;
+	bool in_journal; /* the files have what the journal did not accept */
 	char file[LOG_PREFIX_SIZE + 48];
 };
 
@@ -36,8 +37,11 @@ read_log(struct fs_source *src, void *buf, size_t max, struct fs_chunk *ret)
 		return n;
 	(void)snprintf(ls->file, sizeof ls->file, "\"alloc/logs/%s%" PRIu64 "\"", ls->reader.prefix,
 	    chunk.index);
-	*ret =
-	    (struct fs_chunk){ .file = ls->file, .end = chunk.end, .event = events[chunk.event] };
+	*ret = (struct fs_chunk){ .file = ls->file,
+		.end = chunk.end,
+		.event = events[chunk.event],
+		.store = ls->in_journal ? "journald" : NULL,
+		.time_us = chunk.time_us };
 	return n;
 }
 
@@ -65,8 +69,8 @@ check_wish(
 	if (strcmp(str(wish->type), "stdout") != 0 && strcmp(str(wish->type), "stderr") != 0)
 		return err_say(e, -EINVAL, "must provide log type (stdout/stderr)"), 400;
 	if (*str(wish->origin) && strcmp(wish->origin, "start") != 0 &&
-	    strcmp(wish->origin, "end") != 0)
-		return err_say(e, -EINVAL, "origin must be start or end"), 400;
+	    strcmp(wish->origin, "end") != 0 && strcmp(wish->origin, "file") != 0)
+		return err_say(e, -EINVAL, "origin must be start, end or file"), 400;
 	sa = alloc_find(sup, wish->alloc);
 	id_to_uuid(wish->alloc, id);
 	if (!sa)
@@ -104,7 +108,7 @@ open_reader(struct sup *sup, const struct sup_alloc *sa, const struct fs_log_wis
 {
 	uint64_t offset = wish->offset > 0 ? (uint64_t)wish->offset : 0;
 	char name[ID_UUID_SIZE];
-	int fd;
+	int fd, r;
 
 	id_to_uuid(&sa->id, name);
 	fd = fd_open_beneath(sup->log_dir_fd, name, O_RDONLY | O_DIRECTORY, 0);
@@ -112,8 +116,12 @@ open_reader(struct sup *sup, const struct sup_alloc *sa, const struct fs_log_wis
 		return err_say(e, fd, "state for allocation %s not found on client", name);
 	if (fd < 0)
 		return err_set(e, fd, "open the logs of allocation %s", name);
-	return log_reader_open(ret, fd, wish->task, wish->type,
-	    strcmp(str(wish->origin), "end") == 0, offset, wish->follow, e);
+	r = log_reader_open(ret, fd, wish->task, wish->type, strcmp(str(wish->origin), "end") == 0,
+	    offset, wish->follow, e);
+	if (r == 0 && strcmp(str(wish->origin), "file") == 0)
+		log_reader_resume(ret, wish->file > 0 ? (uint64_t)wish->file : 0, (off_t)offset);
+	ret->times = wish->times;
+	return r;
 }
 
 int
@@ -129,6 +137,7 @@ fs_log_open(struct sup *sup, const struct fs_log_wish *wish, struct fs_source **
 	ls = mem_new(struct log_source);
 	r = open_reader(sup, sa, wish, &ls->reader, e);
 	task = alloc_task(sa, wish->task);
+	ls->in_journal = wish->times && task_log_store(sup->config, task) == LOG_STORE_JOURNALD;
 	if (r == 0 && ls->reader.empty && task_log_store(sup->config, task) == LOG_STORE_JOURNALD) {
 		log_reader_done(&ls->reader);
 		r = say_journal(sa, task, e);

@@ -57,6 +57,11 @@ put_frame(struct fs_stream *fs, const char *data, size_t n, const struct fs_chun
 	}
 	if (*file)
 		at += (size_t)sprintf(fs->out + at, "\"File\":%s,", file);
+	if (chunk->store)
+		at += (size_t)sprintf(fs->out + at, "\"Store\":\"%s\",", chunk->store);
+	if (chunk->time_us)
+		at += (size_t)sprintf(
+		    fs->out + at, "\"Time\":%llu000,", (unsigned long long)chunk->time_us);
 	if (chunk->event)
 		at += (size_t)sprintf(fs->out + at, "\"FileEvent\":\"%s\",", chunk->event);
 	fs->out[at - (at > 1)] = '}';

@@ -18,6 +18,8 @@ struct fs_chunk {
 	const char *file;  /* its name as a quoted JSON string, owned by the source; NULL: none */
 	off_t end;         /* position in the file after the chunk */
 	const char *event; /* NULL: none */
+	const char *store; /* "journald" if most of a task's log is there; NULL */
+	uint64_t time_us;  /* when a log's bytes were written; 0: unknown, or not requested */
 };
 
 struct fs_source {
@@ -31,8 +33,9 @@ struct fs_source {
 struct fs_log_wish {
 	const struct id *alloc;
 	const char *task, *type, *origin;
-	bool follow;
+	bool follow, times;
 	int64_t offset;
+	int64_t file; /* with origin "file": the number of the file in which offset counts */
 };
 int fs_log_open(
     struct sup *sup, const struct fs_log_wish *wish, struct fs_source **ret, struct err *e);

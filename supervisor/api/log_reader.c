@@ -3,6 +3,7 @@
 #include "supervisor/api/log_reader.h"
 
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +15,8 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/mem.h"
+
+#define TIME_SIZE 16 /* bytes of a record in a file of times (docs/logs.md) */
 
 struct log_file {
 	uint64_t index;
@@ -145,6 +148,13 @@ log_reader_open(struct log_reader *r, int dir_fd, const char *task, const char *
 }
 
 void
+log_reader_resume(struct log_reader *r, uint64_t index, off_t pos)
+{
+	r->index = index;
+	r->pos = pos;
+}
+
+void
 log_reader_done(struct log_reader *r)
 {
 	if (r->fd >= 0)
@@ -199,21 +209,58 @@ open_current(struct log_reader *r)
 	return 0;
 }
 
+/* Finds the last record of the current file's times at or before pos. Returns its time, or 0; sets
+ * *ret_next to where the next record begins, if there is one. The records are sorted by offset. */
+static uint64_t
+find_time(const struct log_reader *r, off_t pos, off_t *ret_next)
+{
+	char name[LOG_PREFIX_SIZE + 40];
+	cleanup_close int fd = -1;
+	uint64_t record[2], time_us = 0;
+	off_t low = 0, high, mid;
+	struct stat st;
+
+	(void)snprintf(name, sizeof name, ".%s%" PRIu64 ".times", r->prefix, r->index);
+	fd = fd_open_beneath(r->dir_fd, name, O_RDONLY | O_NONBLOCK, 0);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0;
+	/* Records below `low` are at or before pos, those from `high` on are behind it. */
+	for (high = st.st_size / TIME_SIZE; low < high;) {
+		mid = low + (high - low) / 2;
+		if (pread(fd, record, sizeof record, mid * TIME_SIZE) != TIME_SIZE)
+			return 0;
+		if (le64toh(record[0]) <= (uint64_t)pos) {
+			time_us = le64toh(record[1]);
+			low = mid + 1;
+		} else {
+			high = mid;
+			*ret_next = (off_t)le64toh(record[0]);
+		}
+	}
+	return time_us;
+}
+
 static ssize_t
 read_here(struct log_reader *r, void *buf, size_t max, struct log_chunk *ret)
 {
+	uint64_t time_us = 0;
 	struct stat st;
+	off_t next = 0;
 	ssize_t n;
 
 	if (fstat(r->fd, &st) == 0 && st.st_size < r->pos) {
 		r->pos = 0;
 		r->truncated = true;
 	}
+	if (r->times)
+		time_us = find_time(r, r->pos, &next);
+	if (next > r->pos && (size_t)(next - r->pos) < max)
+		max = (size_t)(next - r->pos);
 	n = pread(r->fd, buf, max, r->pos);
 	if (n < 0)
 		return -errno;
 	r->pos += n;
-	*ret = (struct log_chunk){ .index = r->index, .end = r->pos };
+	*ret = (struct log_chunk){ .index = r->index, .end = r->pos, .time_us = time_us };
 	if (n > 0 && r->truncated) {
 		ret->event = LOG_EVENT_TRUNCATED;
 		r->truncated = false;

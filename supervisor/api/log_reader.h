@@ -18,6 +18,7 @@ struct log_reader {
 	int dir_fd, fd;               /* fd is -1 between two files */
 	char prefix[LOG_PREFIX_SIZE]; /* "web.stdout." */
 	bool follow;
+	bool times;           /* each read ends where the time changes; log_chunk has it */
 	bool empty;           /* when it was opened there were no files */
 	uint64_t index, last; /* last: where reading ends if it does not follow */
 	off_t pos;
@@ -26,8 +27,9 @@ struct log_reader {
 
 /* The result of log_reader_read(). */
 struct log_chunk {
-	uint64_t index; /* number of the file */
-	off_t end;      /* position in the file after the chunk */
+	uint64_t index;   /* number of the file */
+	off_t end;        /* position in the file after the chunk */
+	uint64_t time_us; /* CLOCK_REALTIME when the executor read it; 0: unknown */
 	enum log_event event;
 };
 
@@ -36,6 +38,9 @@ struct log_chunk {
  * empty. */
 int log_reader_open(struct log_reader *r, int dir_fd, const char *task, const char *type,
     bool from_end, uint64_t offset, bool follow, struct err *e);
+/* Continues at a place that an earlier log_chunk gave; if that file was removed, at the oldest
+ * newer one. */
+void log_reader_resume(struct log_reader *r, uint64_t index, off_t pos);
 void log_reader_done(struct log_reader *r);
 /* Reads the next bytes and returns their number; 0 with an event if the current file was purged, 0
  * without one if there is nothing now; -ENODATA at the end (if it does not follow, or the directory

@@ -153,8 +153,9 @@ def test_logs_rotate_and_keep_lines_whole():
                       log_max_bytes=4096)
         r.ended(run)
         base = "%s/logs/%s" % (r.places.data, run.alloc)
-        files = sorted(f for f in os.listdir(base) if ".stdout." in f)
+        files = sorted(f for f in os.listdir(base) if f.startswith("web.stdout."))
         case.equal(len(files), 3, "files")
+        case.equal(sorted(f for f in os.listdir(base) if f not in files), sorted(".%s.times" % f for f in files), "files of times")
         text = ""
         for name in sorted(files, key=lambda f: int(f.rsplit(".", 1)[1])):
             st = os.stat(os.path.join(base, name))
