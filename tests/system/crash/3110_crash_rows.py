@@ -175,8 +175,8 @@ def landing(node):
     case.until(lambda: [starts(node, a) for a in second] == [1], 60, "the task to start")
     out = [[a["ID"] for a in node.allocs("work")] == [first[0]["ID"]], versions(node, "ship"), crash.conflicts(node),
            node.ask("/v1/nodes")[0]["SchedulingEligibility"]]
+    case.until(lambda: node.request("DELETE", "/v1/job/work?purge=true").status in (200, 404), 60, "the batch job to be purged")
     finish(node, "ship")
-    finish(node, "work")
     return out
 
 
