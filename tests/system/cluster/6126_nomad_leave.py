@@ -161,6 +161,24 @@ def test_a_retiring_node_that_is_purged_goes_on_and_does_not_register_again():
         case.contains(node.log(), "the node is retired")
 
 
+def test_a_stalled_node_lands_by_itself_and_is_a_known_node_when_it_comes_back():
+    with cluster() as servers, installed_node(servers) as node:
+        me, alloc = running(servers)
+        servers.stop_server(0)
+        node.wait_log("no server is reachable", 30)
+        node.process.send_signal(signal.SIGUSR1)
+        case.equal((node.wait(60), processes_of(alloc)), (0, []))
+        case.contains(node.log(), "it stops its allocations itself")
+        # Meanwhile the servers forget it.
+        servers.purge_node(me)
+        servers.start_server(0)
+        node.start()
+        node.wait_ready()
+        case.equal(servers.wait_node()["ID"], me)
+        case.until(lambda: node.ask("/v1/agent/departure")["State"] == "running", 30, "the return")
+        case.equal([e["Message"] for e in servers.node(me)["Events"] or ()].count("Node registered"), 1)
+
+
 def test_a_stalled_node_does_not_end():
     with cluster() as servers, installed_node(servers) as node:
         me, alloc = running(servers)
