@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_node.c: drover node status and drain. Runs in: cli. */
+/* cli_node.c: drover node status, events and drain. Runs in: cli. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,16 +174,22 @@ print_node(const struct cli *cli, const json_t *node)
 }
 
 static void
-print_parts(const struct cli *cli, const json_t *node)
+print_events(const struct cli *cli, const json_t *events)
 {
 	static const struct cli_event_keys keys = { "Timestamp", "Subsystem", "Message",
 		"Message" };
 
+	cli_print_events(cli, events, &keys);
+}
+
+static void
+print_parts(const struct cli *cli, const json_t *node)
+{
 	print_healths("Drivers", "Driver", cli_json_get(node, "Drivers"));
 	print_healths("CSI Controllers", "Plugin", cli_json_get(node, "CSIControllerPlugins"));
 	print_healths("CSI Nodes", "Plugin", cli_json_get(node, "CSINodePlugins"));
 	print_host_volumes(node);
-	cli_print_events(cli, cli_json_get(node, "Events"), &keys);
+	print_events(cli, cli_json_get(node, "Events"));
 }
 
 static int
@@ -238,6 +244,38 @@ cli_node_status(struct cli *cli, int argc, char **argv)
 			 : cli_id_self(cli, &id, &e);
 	if (r == 0)
 		r = show_node(cli, id, &e);
+	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+static int
+show_events(struct cli *cli, const char *id, struct err *e)
+{
+	cleanup_free char *target = cli_target("/v1/node/%s", id);
+	cleanup_json json_t *node = NULL;
+	const json_t *events;
+	int r = cli_api_get(cli, target, &node, e);
+
+	if (r < 0)
+		return r;
+	events = cli_json_get(node, "Events");
+	if (cli->json)
+		return cli_json_print(events, e);
+	if (json_array_size(events) == 0)
+		cli_say(cli, "No events");
+	print_events(cli, events);
+	return 0;
+}
+
+int
+cli_node_events(struct cli *cli, int argc, char **argv)
+{
+	cleanup_free char *id = NULL;
+	struct err e = { 0 };
+	int r = argc ? cli_id_resolve(cli, &cli_kind_node, argv[0], &id, &e)
+		     : cli_id_self(cli, &id, &e);
+
+	if (r == 0)
+		r = show_events(cli, id, &e);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 }
 

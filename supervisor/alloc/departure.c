@@ -88,12 +88,32 @@ on_written(struct sup *sup, struct dirty *d)
 }
 
 static void
+add_event(struct sup *sup, enum departure_state state)
+{
+	static const char *const messages[DEPARTURE_STATES] = {
+		[DEPARTURE_NONE] = "Node takes allocations again",
+		[DEPARTURE_LANDING] = "Node lands",
+		[DEPARTURE_RETIRING] = "Node retires",
+	};
+	cleanup_done(node_event) struct node_event ev;
+
+	node_event_init(&ev);
+	if (!messages[state] || !sup->source) /* a new node has no events */
+		return;
+	str_set(&ev.subsystem, "Cluster");
+	str_set(&ev.message, messages[state]);
+	node_event_add(sup, &ev);
+}
+
+static void
 enter_state(struct sup *sup, enum departure_state state)
 {
 	struct departure *dep = sup->departure;
 
-	if (dep->state != state)
+	if (dep->state != state) {
 		dep->since_ns = clock_real_ns();
+		add_event(sup, state);
+	}
 	dep->state = state;
 	turn_write(sup, &dep->row);
 	turn_durable(sup);

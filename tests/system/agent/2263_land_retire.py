@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """An agent without servers lands and retires: by request and by signal, what is stopped and kept, and what its next start does."""
+import json
 import os
 import re
 import signal
@@ -98,6 +99,7 @@ def test_a_landing_is_cancelled():
     with service.Node(CONFIG) as node:
         alloc = start(node, "work", "batch")
         web = start(node, "web")
+        case.equal(node.drover("node", "events").out, "No events\n")
         node.do("PUT", "/v1/agent/land", {"Deadline": 0})
         case.until(lambda: not processes_of(web), 20, "the end of the service")
         said = node.drover("node", "land", "-cancel")
@@ -105,6 +107,9 @@ def test_a_landing_is_cancelled():
         case.equal(state(node), "running")
         case.equal(node.wait_running("web")[0]["ID"] != web, True, "whether another allocation runs")
         case.equal(len(processes_of(alloc)) > 0, True, "whether the batch job still runs")
+        case.equal([(e["Subsystem"], e["Message"]) for e in json.loads(node.drover("node", "events", "-json").out)],
+                   [("Cluster", "Node lands"), ("Cluster", "Node takes allocations again")])
+        case.contains(node.drover("node", "events").out, "Node takes allocations again")
         node.refused(400, "neither lands nor retires", "PUT", "/v1/agent/land", {"Cancel": True})
         node.refused(400, "Deadline must be a number", "PUT", "/v1/agent/land", {"Deadline": "1h"})
         node.purge("web")
