@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* config_telemetry.c: reads telemetry { }. Runs in: the launcher's configuration child. */
+#include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/config_reader.h"
@@ -53,6 +55,50 @@ read_meta_keys(struct config_reader *c, const struct hcl_node *node)
 	return config_each_string(c, node, node->key, add_meta_key);
 }
 
+static int
+read_interval(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_get_duration(c, node, 1000, &T(c)->interval_ms);
+}
+
+/* Returns true for an address with a port: "127.0.0.1:8125", "[::1]:8125" or "localhost:8125". */
+static bool
+is_address(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	unsigned char parsed[sizeof(struct in6_addr)];
+	char host[TELEMETRY_TEXT_SIZE], *end;
+	long port = colon ? strtol(colon + 1, &end, 10) : 0;
+	size_t len;
+
+	if (!colon || colon[1] < '0' || colon[1] > '9' || *end || port < 1 || port > 65535)
+		return false;
+	len = (size_t)(colon - text);
+	memcpy(host, text, len);
+	host[len] = '\0';
+	if (host[0] == '[' && len > 1 && host[len - 1] == ']') {
+		host[len - 1] = '\0';
+		return inet_pton(AF_INET6, host + 1, parsed) == 1;
+	}
+	return strcmp(host, "localhost") == 0 || inet_pton(AF_INET, host, parsed) == 1;
+}
+
+static int
+read_statsd_address(struct config_reader *c, const struct hcl_node *node)
+{
+	char address[TELEMETRY_TEXT_SIZE];
+	int r = config_get_text(c, node, node->key, address, sizeof address);
+
+	if (r == 0 && address[0] && !is_address(address))
+		return config_fail(c, node->at,
+		    "statsd_address: expected an IP address with a port, such as 127.0.0.1:8125, "
+		    "because names are not looked up; found \"%.64s\"",
+		    address);
+	if (r == 0)
+		(void)strcpy(T(c)->statsd_address, address);
+	return r;
+}
+
 #define UNUSED_SINK(key) UNUSED_AS(key, "has no effect: metrics are not sent to Circonus")
 #define UNUSED_STORE(key)                                                                          \
 	UNUSED_AS(key, "has no effect: a metric's value is read when it is asked for")
@@ -67,9 +113,8 @@ const struct config_attr config_telemetry_attrs[] = {
 	BOOL("include_alloc_metadata_in_metrics", telemetry.alloc_meta),
 	CALL("allowed_metadata_keys_in_metrics", read_meta_keys),
 	CALL("prefix_filter", read_prefix_filter),
-	UNUSED_STORE("collection_interval"),
-	UNUSED_AS(
-	    "statsd_address", "has no effect: metrics are not sent over UDP: read /v1/metrics"),
+	CALL("collection_interval", read_interval),
+	CALL("statsd_address", read_statsd_address),
 	UNUSED_AS("statsite_address", "has no effect: metrics are not sent over TCP: "
 				      "read /v1/metrics"),
 	UNUSED_AS("datadog_address",

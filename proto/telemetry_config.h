@@ -24,6 +24,8 @@ struct config_telemetry {
 	bool alloc_meta;      /* the metadata of jobs become labels of their tasks … */
 	uint32_t n_meta_keys; /* … with these keys only; 0: all */
 	char meta_keys[TELEMETRY_KEYS_MAX][TELEMETRY_TEXT_SIZE];
+	char statsd_address[TELEMETRY_TEXT_SIZE]; /* "127.0.0.1:8125", "[::1]:8125"; empty: none */
+	uint64_t interval_ms;                     /* of sending there */
 };
 
 #endif

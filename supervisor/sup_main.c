@@ -34,6 +34,7 @@
 #include "supervisor/driver/run.h"
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/metrics/statsd.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/seal.h"
@@ -212,6 +213,7 @@ serve_api(struct err *e)
 
 	fs_followers_new(&sup);
 	monitor_new(&sup);
+	statsd_new(&sup);
 	runs_serve_sockets(&sup, &sockets);
 	return api_new(&sup, api_routes_make(source), &source->backend, e);
 }
@@ -259,6 +261,7 @@ begin_parts(struct err *e)
 static void
 end_parts(void)
 {
+	statsd_free(&sup);
 	api_free(&sup);
 	lease_page_unwatch(&sup);
 	if (sup.source)

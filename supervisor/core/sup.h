@@ -49,6 +49,7 @@ struct disk_watch;
 struct followers;
 struct monitor;
 struct queues;
+struct statsd;
 
 /* The supervisor has one struct sup. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
@@ -103,6 +104,7 @@ struct sup {
 	struct api *api;
 	struct followers *followers;
 	struct monitor *monitor;
+	struct statsd *statsd; /* metrics/statsd.h; NULL: metrics are not sent */
 
 	int run_dir_fd;    /* <data>/run: records */
 	int sock_dir_fd;   /* <rt>/x: the runs' sockets */

@@ -218,6 +218,37 @@ append_count(struct scrape *s, double value)
 	append(s, "}");
 }
 
+/* --- statsd --- */
+
+/* The values of the labels are parts of the name, as with Nomad's agents. */
+static void
+append_part(struct scrape *s, const char *text)
+{
+	const size_t start = s->out.len;
+
+	append(s, text);
+	for (char *at = s->out.text + start; *at; at++)
+		if (*at == ':' || *at == ' ' || *at == '|' || *at == '@' ||
+		    (unsigned char)*at < 0x20)
+			*at = '_';
+}
+
+/* Counters are sums, which statsd would add up again, so they are sent as gauges too. */
+static void
+append_gauge(struct scrape *s, const struct metric_family *f, const char *suffix,
+    const struct metric_labels *labels, double value)
+{
+	append(s, f->name);
+	append(s, suffix);
+	for (unsigned i = 0; i < labels->n; i++) {
+		append(s, ".");
+		append_part(s, labels->v[i].value);
+	}
+	append(s, ":");
+	append_number(s, value);
+	append(s, "|g\n");
+}
+
 /* --- exported --- */
 
 void
@@ -261,7 +292,7 @@ metric_text_family(struct scrape *s, const struct metric_family *f)
 {
 	char name[NAME_SIZE];
 
-	if (s->format == METRIC_JSON)
+	if (s->format == METRIC_JSON || s->format == METRIC_STATSD)
 		return;
 	(void)flat_name(f, name);
 	if (s->format == METRIC_OPENMETRICS && f->kind == METRIC_COUNTER && !f->untyped)
@@ -275,6 +306,10 @@ metric_text_value(struct scrape *s, const struct metric_family *f,
 {
 	char name[NAME_SIZE];
 
+	if (s->format == METRIC_STATSD) {
+		append_gauge(s, f, "", labels, value);
+		return;
+	}
 	if (s->format != METRIC_JSON) {
 		append_sample(s, flat_name(f, name), "", labels, NULL, value);
 		return;
@@ -294,6 +329,11 @@ metric_text_histogram(struct scrape *s, const struct metric_family *f,
 {
 	char name[NAME_SIZE];
 
+	if (s->format == METRIC_STATSD) {
+		append_gauge(s, f, ".sum", labels, (double)h->sum_usec / 1e6);
+		append_gauge(s, f, ".count", labels, (double)h->n);
+		return;
+	}
 	if (s->format != METRIC_JSON) {
 		append_buckets(s, flat_name(f, name), labels, h);
 		return;

@@ -132,3 +132,15 @@ scrape_read(struct scrape *s, char *buf, size_t max)
 	s->at += n;
 	return (ssize_t)n;
 }
+
+bool
+scrape_piece(struct scrape *s, const char **ret, size_t *ret_len)
+{
+	s->at = s->out.len;
+	while (s->at == s->out.len && !s->ended)
+		fill_piece(s);
+	*ret = s->out.text + s->at;
+	*ret_len = s->out.len - s->at;
+	s->at = s->out.len;
+	return *ret_len > 0;
+}

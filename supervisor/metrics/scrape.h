@@ -22,6 +22,7 @@ enum metric_format {
 	METRIC_JSON,        /* the answer of Nomad's /v1/metrics */
 	METRIC_PROMETHEUS,  /* version 0.0.4 */
 	METRIC_OPENMETRICS, /* version 1.0.0 */
+	METRIC_STATSD,      /* a line for each value: statsd.c sends it */
 };
 
 /* What the allocs of this node are and use together; counted once for a scrape. */
@@ -67,5 +68,8 @@ struct scrape *scrape_new(struct sup *sup, enum metric_format format);
 void scrape_free(struct scrape *s); /* ignores NULL */
 /* Fills buf with the next piece. Returns its length; -1 at the end. */
 ssize_t scrape_read(struct scrape *s, char *buf, size_t max);
+/* The same without a copy, and never with a part of a line; valid until the next call. Returns
+ * false at the end. */
+bool scrape_piece(struct scrape *s, const char **ret, size_t *ret_len);
 
 #endif

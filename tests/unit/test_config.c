@@ -684,6 +684,15 @@ START_TEST(telemetry_says_what_is_published)
 	ck_assert(config.telemetry.filters[0].allow && !config.telemetry.filters[1].allow);
 	ck_assert_str_eq(config.telemetry.filters[1].prefix, "nomad.client.host");
 	ck_assert_str_eq(config.telemetry.meta_keys[0], "team");
+	parse_well("telemetry { statsd_address = \"[::1]:8125\" collection_interval = \"2s\" }");
+	ck_assert_str_eq(config.telemetry.statsd_address, "[::1]:8125");
+	ck_assert_uint_eq(config.telemetry.interval_ms, 2000);
+	parse_well("telemetry { statsd_address = \"localhost:1\" }");
+	ck_assert_int_lt(parse("telemetry { statsd_address = \"example.org:8125\" }"), 0);
+	ck_assert_int_lt(parse("telemetry { statsd_address = \"127.0.0.1:0\" }"), 0);
+	ck_assert_int_lt(parse("telemetry { statsd_address = \"127.0.0.1\" }"), 0);
+	ck_assert_int_lt(parse("telemetry { statsd_address = \"[::1:8125\" }"), 0);
+	ck_assert_int_lt(parse("telemetry { collection_interval = \"1ms\" }"), 0);
 	ck_assert_int_lt(parse("telemetry { prefix_filter = [\"nomad.\"] }"), 0);
 	ck_assert_int_eq(parse("telemetry { datadog_address = \"a:1\" }"), 0);
 	ck_assert_ptr_nonnull(strstr(warnings, "DogStatsD"));

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The telemetry block of the configuration decides what /v1/metrics has."""
+import re
+import socket
+
 from lib import agent, api, case, exposition
 
 
@@ -47,6 +50,27 @@ def test_prometheus_can_be_disabled():
     with with_telemetry("prometheus_metrics = false") as node:
         node.refused(415, "Prometheus is not enabled", "GET", "/v1/metrics?format=prometheus")
         case.equal(len(node.ask("/v1/metrics")["Gauges"]) > 5, True)
+
+
+def test_metrics_are_sent_to_statsd():
+    """Each packet has whole lines, and the values are those of a scrape."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(60)
+        with with_telemetry('statsd_address = "127.0.0.1:%d" collection_interval = "1s" disable_hostname = true' % server.getsockname()[1]) as node:
+            me, alloc, found = node.ask("/v1/nodes")[0]["ID"], node.allocs("web")[0]["ID"], {}
+            running = "nomad.client.tasks.running.%s.dc1.none.default.ready.eligible" % me
+
+            def receive():
+                packet = server.recv(65536).decode()
+                case.equal((len(packet) <= 1432, packet.endswith("\n")), (True, True), packet)
+                for line in packet.splitlines():
+                    m = re.fullmatch(r"([^:|@ ]+):(-?[0-9.e+-]+)\|g", line)
+                    assert m, line
+                    found[m[1]] = float(m[2])
+                return found.get(running) == 1 and "drover.agent.turn_seconds.count" in found
+            case.until(receive, 60, "the running task")
+            case.until(lambda: receive() and any(name.startswith("nomad.client.allocs.memory.rss.web.g." + alloc) for name in found), 60, "its memory")
 
 
 case.run(globals())
