@@ -55,6 +55,7 @@ static const char *const peer_names[IPC_PEERS] = {
 	[IPC_JOB_PARSER] = "job-parser",
 	[IPC_FETCHER] = "fetcher",
 	[IPC_TEMPLATE_RENDERER] = "template-renderer",
+	[IPC_LISTENER] = "listener",
 	[IPC_HELPER] = "helper",
 };
 

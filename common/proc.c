@@ -47,6 +47,7 @@ static const struct arg {
 	ARG(ARG_NUMBER, "--agent-uid-6=", agent_uids[6]),
 	ARG(ARG_NUMBER, "--agent-uid-7=", agent_uids[7]),
 	ARG(ARG_NUMBER, "--agent-uid-8=", agent_uids[8]),
+	ARG(ARG_NUMBER, "--agent-uid-9=", agent_uids[9]),
 	ARG(ARG_NUMBER, "--generation=", generation),
 	ARG(ARG_FLAG, "--dev", dev),
 #undef ARG
@@ -317,7 +318,7 @@ proc_main(const struct proc_spec *spec, int argc, char **argv)
 	level = log_level_parse(args.log_level);
 	if (level > 0)
 		log_init(spec->name, (enum log_level)level);
-	for (int fd = FD_LINK; fd <= FD_SUP_RENDERER; fd++)
+	for (int fd = FD_LINK; fd <= FD_SUP_LISTENER; fd++)
 		(void)fd_set_cloexec(fd, true);
 	log_watch(FD_LOG, FD_LOG_LEVEL);
 	/* After execveat() with a descriptor ps would show the descriptor's number as name. */

@@ -55,8 +55,8 @@ struct proc_args {
 	gid_t drover_gid; /* supervisor's, which may read what helpers make for it */
 	uid_t executor_uid;
 	gid_t executor_gid;
-	uid_t agent_uids[9]; /* uids of supervisor, executor, csi, heartbeat, check, file, parser,
-				fetcher, renderer; no task may have them */
+	uid_t agent_uids[10]; /* uids of supervisor, executor, csi, heartbeat, check, file, parser,
+				fetcher, renderer, listener; no task may have them */
 	bool dev;
 	uint32_t generation;
 };

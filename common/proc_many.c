@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* proc_many.c: the loop of a helper that works on many requests at once. Runs in: csi-helper,
- * heartbeat, check-helper. */
+ * heartbeat, check-helper, listener. */
 #include "common/proc_many.h"
 
 #include <errno.h>

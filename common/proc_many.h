@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* proc_many.h: the loop of a helper that works on many requests at once. Runs in: csi-helper,
- * heartbeat, check-helper. */
+ * heartbeat, check-helper, listener. */
 #ifndef DROVER_COMMON_PROC_MANY_H
 #define DROVER_COMMON_PROC_MANY_H
 

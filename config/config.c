@@ -511,6 +511,7 @@ static const struct config_attr agent_attrs[] = {
 	BLOCK("plugin", config_plugin_attrs),
 	BLOCK("server", server_attrs),
 	BLOCK("acl", acl_attrs),
+	BLOCK("health", config_health_attrs),
 	BLOCK("tls", tls_attrs),
 	BLOCK("telemetry", config_telemetry_attrs),
 	UNUSED_SOCKET("addresses"),

@@ -136,6 +136,9 @@ void config_check_template(const struct agent_config *config, struct config_sink
 /* In config_telemetry.c: telemetry { }. */
 extern const struct config_attr config_telemetry_attrs[];
 
+/* In config_listen.c: health { … }. */
+extern const struct config_attr config_health_attrs[];
+
 /* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
 

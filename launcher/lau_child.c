@@ -24,7 +24,7 @@
 #define ARGS_MAX 24
 #define ENV_MAX  8
 
-enum special { SPECIAL_NONE, SPECIAL_LISTEN, SPECIAL_LEASE, SPECIAL_EXECUTOR };
+enum special { SPECIAL_NONE, SPECIAL_LISTEN, SPECIAL_LEASE, SPECIAL_EXECUTOR, SPECIAL_HEALTH };
 
 /* The user and the descriptors of each process; enum proc_fd has their numbers. With user -1 the
  * process starts as root and drops by itself. */
@@ -50,6 +50,8 @@ static const struct row {
 	[IPC_FETCHER] = { "drover-fetcher", LAU_USER_FETCHER, false, false, false, SPECIAL_NONE },
 	[IPC_TEMPLATE_RENDERER] = { "drover-template-renderer", LAU_USER_RENDERER, false, false,
 	    false, SPECIAL_NONE },
+	[IPC_LISTENER] = { "drover-listener", LAU_USER_LISTENER, false, false, false,
+	    SPECIAL_HEALTH },
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 
@@ -209,9 +211,11 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 		[SPECIAL_LISTEN] = l->listen_fd,
 		[SPECIAL_LEASE] = l->lease_fd,
 		[SPECIAL_EXECUTOR] = l->binaries[LAU_BIN_EXECUTOR],
+		[SPECIAL_HEALTH] =
+		    l->tcp_fds[LISTEN_HEALTH] >= 0 ? l->tcp_fds[LISTEN_HEALTH] : l->null_fd,
 	};
 	struct words args = { 0 }, env = { 0 };
-	int fds[FD_SUP_RENDERER + 2 - FD_LINK], binary, n = 0;
+	int fds[FD_SUP_LISTENER + 2 - FD_LINK], binary, n = 0;
 
 	fds[n++] = link;
 	fds[n++] = row->policy ? l->config.policy_fd : l->config.config_fd;

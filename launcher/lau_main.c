@@ -108,7 +108,7 @@ prepare(struct launcher *l, struct err *e)
 		log_init("launcher", (enum log_level)level);
 	if ((r = lau_log_open(l, e)) < 0 || (r = lau_binaries_open(l, e)) < 0 ||
 	    (r = lau_data_open(l, e)) < 0 || (r = lau_data_make(l, e)) < 0 ||
-	    (r = lau_runtime_make(l, e)) < 0)
+	    (r = lau_runtime_make(l, e)) < 0 || (r = lau_listen(l, l->config.config, e)) < 0)
 		return r;
 	r = lau_alloc_mount(l, e);
 	CRASH_POINT(LAU_AFTER_PLACES);
@@ -153,6 +153,8 @@ main(int argc, char **argv)
 	lau_stderr_own();
 	(void)unsetenv("TZ"); /* as in the other processes, which do not get it */
 	log_init("launcher", LOG_LEVEL_INFO);
+	for (int i = 0; i < LISTEN_USES; i++)
+		l.tcp_fds[i] = -1;
 	for (int i = 0; i < LAU_CHILDREN; i++)
 		l.children[i].link = l.children[i].kept = -1;
 	if (parse_options(&l, argc, argv) < 0) {

@@ -192,6 +192,28 @@ lau_socket_renew(struct launcher *l, struct err *e)
 	return r;
 }
 
+int
+lau_listen(struct launcher *l, const struct agent_config *config, struct err *e)
+{
+	for (int i = 0; i < LISTEN_USES; i++) {
+		const struct config_listen *at = &config->listen[i];
+		cleanup_close int fd = -1;
+
+		if (memcmp(l->tcp_at[i], at->sockaddr, sizeof at->sockaddr) == 0)
+			continue;
+		if (at->len > 0 &&
+		    ((fd = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0 ||
+			setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
+			bind(fd, (const struct sockaddr *)at->sockaddr, at->len) < 0 ||
+			listen(fd, SOMAXCONN) < 0))
+			return err_set(e, -errno, "listen on %s", at->text);
+		close_p(&l->tcp_fds[i]);
+		l->tcp_fds[i] = steal_fd(&fd);
+		memcpy(l->tcp_at[i], at->sockaddr, sizeof at->sockaddr);
+	}
+	return 0;
+}
+
 /* Checks whether the unit exists that keeps tasks apart from the agent's own unit. */
 static bool
 has_tasks_unit(void)

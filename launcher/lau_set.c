@@ -262,12 +262,16 @@ reload(struct launcher *l)
 	struct lau_config new;
 	struct err e = { 0 };
 	char state[64];
+	int r;
 
 	/* With Type=notify-reload systemd ignores what seems older than its request: rounded up. */
 	(void)snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%llu",
 	    (unsigned long long)clock_ms() * 1000 + 999);
 	(void)notify_send(state);
-	if (lau_config_read(l, &new, &e) < 0) {
+	r = lau_config_read(l, &new, &e);
+	if (r == 0 && (r = lau_listen(l, new.config, &e)) < 0)
+		lau_config_done(&new);
+	if (r < 0) {
 		log_error("%s; the agent keeps its current configuration", e.msg);
 		(void)notify_send("READY=1");
 		return;

@@ -13,9 +13,8 @@
 
 #define LAU_CONFIGS_MAX  32
 #define LAU_LOCK_WAIT_MS 5000
-/* Indexes of the processes (enum ipc_peer up to IPC_TEMPLATE_RENDERER), followed by the executor's
- * binary. */
-#define LAU_CHILDREN     (IPC_TEMPLATE_RENDERER + 1)
+/* Indexes of the processes (enum ipc_peer up to IPC_LISTENER), then of the executor's binary. */
+#define LAU_CHILDREN     (IPC_LISTENER + 1)
 #define LAU_BIN_EXECUTOR LAU_CHILDREN
 #define LAU_BINARIES     (LAU_CHILDREN + 1)
 
@@ -65,6 +64,8 @@ struct launcher {
 	struct lau_config config;
 	/* Open as long as the launcher lives; listen_fd is passed to each supervisor. */
 	int null_fd, data_fd, lock_fd, rt_fd, lease_fd, listen_fd;
+	int tcp_fds[LISTEN_USES]; /* the listener's, with their addresses; -1: none */
+	uint8_t tcp_at[LISTEN_USES][sizeof(((struct config_listen *)0)->sockaddr)];
 	int cgroup_fd; /* the lock by which drover cleanup knows that the agent runs */
 	/* log_watch(): the pipe of log lines to the supervisor, and its page, which only the
 	 * supervisor can write. */
@@ -124,6 +125,8 @@ int lau_lease_open(struct launcher *l, struct err *e);
  * supervisor under an attacker's control could pass the socket to a process whose filter allows
  * shutdown(2). */
 int lau_socket_renew(struct launcher *l, struct err *e);
+/* Listens on the configuration's TCP addresses; keeps sockets whose addresses have not changed. */
+int lau_listen(struct launcher *l, const struct agent_config *config, struct err *e);
 /* Returns true if the cgroup parent exists and is known to hold no process. */
 bool lau_runtime_is_idle(const struct launcher *l);
 /* Removes the socket if the launcher bound it; with -dev also the cgroups and <rt>. */

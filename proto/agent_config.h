@@ -11,24 +11,13 @@
 #include <stdint.h>
 
 #include "proto/artifact_config.h"
+#include "proto/config_sizes.h"
+#include "proto/listen_config.h"
 #include "proto/telemetry_config.h"
 #include "proto/template_config.h"
 
-#define CONFIG_NAME_SIZE    128
-#define CONFIG_PATH_SIZE    256
-#define CONFIG_META_MAX     64
-#define CONFIG_VOLUMES_MAX  64
-#define CONFIG_CHROOT_MAX   64
-#define CONFIG_MASKS_MAX    128
-#define CONFIG_RANGES_MAX   32
-#define CONFIG_SERVERS_MAX  16
-#define CONFIG_NETWORKS_MAX 16
-#define CONFIG_PLUGINS_MAX  16
-#define CONFIG_DEVICE_SIZE  16 /* IFNAMSIZ */
-#define CONFIG_CIDR_SIZE    64
-#define CONFIG_TLS_FILES    3           /* ca_file, cert_file, key_file */
-#define CONFIG_MAGIC        0x64726366u /* "drcf" */
-#define POLICY_MAGIC        0x6472706cu /* "drpl" */
+#define CONFIG_MAGIC 0x64726366u /* "drcf" */
+#define POLICY_MAGIC 0x6472706cu /* "drpl" */
 
 enum driver { DRIVER_NONE = 0, DRIVER_RAW_EXEC = 1, DRIVER_EXEC = 2 };
 
@@ -107,6 +96,7 @@ struct agent_config {
 	bool drain_force, drain_spares_system, disable_remote_exec, dev;
 	uint64_t drain_deadline_ms;               /* 0: none */
 	bool tls_rpc, tls_verify_server_hostname; /* TLS on the connection to the servers */
+	struct config_listen listen[LISTEN_USES];
 	char tls_files[CONFIG_TLS_FILES][CONFIG_PATH_SIZE];
 	bool acl_enabled;    /* API requests to this node need a token that the servers know */
 	uint64_t acl_ttl_ms; /* how long a token is cached; default 30 s */

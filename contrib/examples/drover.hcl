@@ -27,6 +27,11 @@ client {
   }
 }
 
+# Health and metrics over TCP, for load balancers and Prometheus; nothing else is answered there.
+# health {
+#   address = "127.0.0.1:4648"
+# }
+
 # Tasks without isolation, by default as root: whoever may submit jobs is then root.
 plugin "raw_exec" {
   config {

@@ -13,13 +13,15 @@
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/http/api_wait.h"
+#include "supervisor/http/http_origin.h"
 #include "supervisor/http/http_req.h"
+#include "supervisor/http/listener_links.h"
 #include "supervisor/http/task_socket.h"
 
 #define CONNECTIONS_MAX   1200         /* includes the blocking queries of api_wait.c */
 #define CONNECTION_MEMORY (32 * 1024u) /* bytes of one connection: the limit of its header, too */
 #define IDLE_TIMEOUT_S    30u
-/* Bytes of the requests and answers of all operators, and of all tasks. */
+/* Bytes of the requests and answers of all operators or of the listener, and of all tasks. */
 #define HELD_MAX       (64ul * 1024 * 1024)
 #define TASKS_HELD_MAX (16ul * 1024 * 1024)
 #define BODY_MAX       (1024 * 1024)
@@ -57,7 +59,10 @@ log_request(struct api_req *req)
 	    JOURNAL_REQUEST, &(struct journal_about){ .request = request },
 	    "%s%s%s by %s%s%suid %u, pid %d: %d", request, req->target.n_params ? " of " : "",
 	    req->target.n_params ? req->target.params[0] : "", task ? "task " : "",
-	    task ? task->name : "", task ? ", " : "", peer.uid, peer.pid, req->status);
+	    task                   ? task->name
+	    : req->client->is_link ? "the listener"
+				   : "",
+	    task || req->client->is_link ? ", " : "", peer.uid, peer.pid, req->status);
 }
 
 static enum MHD_Result
@@ -129,12 +134,15 @@ go_on(struct api_req *req)
 		http_watch_stuck_turns(req->sup);
 }
 
-/* A task must show a valid token, whatever it requests. */
+/* A task must show a valid token, whatever it requests. The listener needs none for the little that
+ * it may request. */
 static void
 check_request(struct api_req *req)
 {
 	if (req->client->task)
 		task_gate_check(req, req->client->task, go_on);
+	else if (req->client->is_link)
+		listener_links_serve(req);
 	else
 		route_request(req);
 }
@@ -274,24 +282,29 @@ begin_client(struct api *api, struct MHD_Connection *conn)
 	int connection = fd ? fd->connect_fd : -1;
 	const union MHD_ConnectionInfo *from =
 	    MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	struct task_socket *task = from ? task_socket_of(from->client_addr) : NULL;
+	struct api_share *share = &api->operators;
+	struct http_origin origin = { 0 };
 	struct http_client *client;
 
 	if (connection < 0 || !from)
 		return NULL;
-	client = http_client_new(
-	    task ? &api->of_tasks.clients : &api->operators.clients, conn, connection);
-	client->task = task;
-	if (task)
-		client->from = task_socket_joined(task);
+	if (http_origin_of(from->client_addr, &origin))
+		share = origin.task ? &api->of_tasks : &api->of_listener;
+	client = http_client_new(&share->clients, conn, connection);
+	client->task = origin.task;
+	client->is_link = share == &api->of_listener;
+	if (client->task)
+		client->from = task_socket_joined(client->task);
+	api->n_links += client->is_link;
 	return client;
 }
 
 static void
-end_client(struct http_client *client)
+end_client(struct api *api, struct http_client *client)
 {
 	struct task_socket *task = client->task;
 
+	api->n_links -= client->is_link;
 	http_client_free(client);
 	if (task)
 		task_socket_left(task);
@@ -306,7 +319,7 @@ on_connection(
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
 		*client = begin_client(sup->api, conn);
 	else if (*client)
-		end_client(*client);
+		end_client(sup->api, *client);
 }
 
 /* Called first for each request; its result is *con_cls from then on. */
@@ -379,7 +392,7 @@ http_run(struct sup *sup)
 {
 	struct api *api = sup->api;
 	MHD_UNSIGNED_LONG_LONG ms;
-	uint64_t own_ms, tasks_ms;
+	uint64_t own_ms, tasks_ms, links_ms;
 
 	(void)MHD_run(api->mhd);
 	/* It accepts connections again at the start of the run after the one that closed a
@@ -390,8 +403,11 @@ http_run(struct sup *sup)
 	own_ms = http_clients_tick(&api->operators.clients, api->full);
 	tasks_ms =
 	    http_clients_tick(&api->of_tasks.clients, api->full || task_sockets_are_full(api));
+	links_ms = http_clients_tick(&api->of_listener.clients, false);
 	if (tasks_ms < own_ms)
 		own_ms = tasks_ms;
+	if (links_ms < own_ms)
+		own_ms = links_ms;
 	if (MHD_get_timeout(api->mhd, &ms) != MHD_YES || ms > own_ms)
 		ms = own_ms;
 	if (ms == UINT64_MAX) {
@@ -494,6 +510,7 @@ add_sources(struct sup *sup, struct api *api)
 		return -EOPNOTSUPP;
 	http_clients_init(&api->operators.clients, info->epoll_fd, HELD_MAX);
 	http_clients_init(&api->of_tasks.clients, info->epoll_fd, TASKS_HELD_MAX);
+	http_clients_init(&api->of_listener.clients, info->epoll_fd, HELD_MAX);
 	if ((r = task_sockets_init(sup)) < 0 ||
 	    (r = sd_event_add_io(sup->event, &api->io, info->epoll_fd, EPOLLIN, on_io, sup)) < 0 ||
 	    (r = sd_event_add_time(sup->event, &api->timer, CLOCK_MONOTONIC, 0, 0, on_timer, sup)) <
@@ -531,6 +548,7 @@ api_new(struct sup *sup, struct api_route *routes, const struct api_backend *bac
 		api_free(sup);
 		return err_set(e, r, "serve the control socket");
 	}
+	listener_links_init(sup);
 	http_run(sup);
 	return 0;
 }

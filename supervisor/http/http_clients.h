@@ -26,6 +26,7 @@ struct http_client {
 	/* The task by whose socket it came; NULL: the control socket. */
 	struct task_socket *task;
 	const struct api_task *from;
+	bool is_link;      /* it is a link of the listener */
 	int fd;            /* descriptor of the connection */
 	uint64_t since_ms; /* when it began to wait */
 	size_t held;       /* bytes of request and answer */

@@ -24,8 +24,9 @@
 
 struct waiter;
 
-/* Resources that clients share. The clients of the control socket have one struct, and the clients
- * of all tasks' sockets another, so that tasks cannot use up those of operators. */
+/* Resources that clients share. The clients of the control socket have one struct, the clients of
+ * all tasks' sockets another, and the listener a third, so that none of them can use up those of
+ * operators. */
 struct api_share {
 	struct http_clients clients;
 	struct filter_budget filters; /* of the filters of all requests */
@@ -49,9 +50,10 @@ struct api {
 	struct MHD_Daemon *mhd;
 	sd_event_source *io, *timer, *again, *stuck_check;
 	LIST_HEAD(, api_req) reqs;
-	struct api_share operators, of_tasks;
+	struct api_share operators, of_tasks, of_listener;
 	struct task_sockets tasks;
 	LIST_HEAD(, waiter) waiters; /* api_wait.c: blocking queries */
+	unsigned n_links;            /* connections of the listener */
 	bool full;                   /* accepts no connections for now */
 	bool closing;
 };

@@ -11,31 +11,13 @@
 
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "supervisor/http/http_origin.h"
 #include "supervisor/http/http_req.h"
 
 #define ALL_MAX    400 /* connections of all tasks; the rest of http.c's are the operators' */
 #define ONE_MAX    32  /* of one task */
 #define FULL       (ALL_MAX * 7 / 8)
 #define AGAIN_USEC 200000 /* until a socket that waits for a connection to end is tried again */
-
-/* The address that libmicrohttpd is told for each connection of a task's socket, so that a request
- * leads back to its socket. The kernel never gives a peer an address of this family, so no other
- * client can have one. */
-struct task_address {
-	sa_family_t family; /* AF_UNSPEC */
-	struct task_socket *socket;
-};
-
-struct task_socket *
-task_socket_of(const struct sockaddr *from)
-{
-	struct task_address at;
-
-	if (from->sa_family != AF_UNSPEC)
-		return NULL;
-	memcpy(&at, from, sizeof at);
-	return at.socket;
-}
 
 bool
 task_sockets_are_full(const struct api *api)
@@ -94,7 +76,7 @@ on_again(void *arg)
 static void
 accept_one(struct task_socket *s)
 {
-	const struct task_address at = { .family = AF_UNSPEC, .socket = s };
+	const struct http_origin at = { .family = AF_UNSPEC, .task = s };
 	struct sup *sup = s->sup;
 	int fd = -1;
 

@@ -10,8 +10,6 @@
 #ifndef DROVER_SUPERVISOR_HTTP_TASK_SOCKET_H
 #define DROVER_SUPERVISOR_HTTP_TASK_SOCKET_H
 
-#include <sys/socket.h>
-
 #include "common/err.h"
 #include "common/list.h"
 #include "supervisor/http/api_backend.h"
@@ -41,10 +39,7 @@ struct task_socket *task_socket_open(
 /* Accepts no further connection; those that are open end by themselves. NULL is accepted. */
 void task_socket_close(struct task_socket *s);
 
-/* For http.c. Returns the socket of a connection, by its peer's address as libmicrohttpd has it;
- * NULL: it came by the control socket. */
-struct task_socket *task_socket_of(const struct sockaddr *from);
-/* Counts a connection, until _left(), which may free the socket. Returns the task. */
+/* For http.c. Counts a connection, until _left(), which may free the socket. Returns the task. */
 const struct api_task *task_socket_joined(struct task_socket *s);
 void task_socket_left(struct task_socket *s);
 /* Returns true if connections of tasks have to make room for others. */

@@ -13,6 +13,24 @@ static const struct {
 				   "found the end of the line" },
 	{ "a = tru", "a.hcl:1:5: expected a value (a text in quotes, a number, true, false, a list "
 		     "or an object), found \"tru\"" },
+	{ "health { address = \"127.0.0.1\" }",
+	    "a.hcl:1:20: health.address: expected an address and a port such as "
+	    "\"127.0.0.1:4648\", \"[::1]:4648\" or \":4648\", found \"127.0.0.1\"" },
+	{ "health { address = \"localhost:80\" }",
+	    "a.hcl:1:20: health.address: expected an address and a port such as "
+	    "\"127.0.0.1:4648\", \"[::1]:4648\" or \":4648\", found \"localhost:80\"" },
+	{ "health { address = \"::1:80\" }",
+	    "a.hcl:1:20: health.address: expected an address and a port such as "
+	    "\"127.0.0.1:4648\", \"[::1]:4648\" or \":4648\", found \"::1:80\"" },
+	{ "health { address = \"127.0.0.1:65536\" }",
+	    "a.hcl:1:20: health.address: expected an address and a port such as "
+	    "\"127.0.0.1:4648\", \"[::1]:4648\" or \":4648\", found \"127.0.0.1:65536\"" },
+	{ "health { address = \"[::1]80\" }",
+	    "a.hcl:1:20: health.address: expected an address and a port such as "
+	    "\"127.0.0.1:4648\", \"[::1]:4648\" or \":4648\", found \"[::1]80\"" },
+	{ "health { address = \"127.0.0.1:0\" }",
+	    "a.hcl:1:20: health.address: expected an address and a port such as "
+	    "\"127.0.0.1:4648\", \"[::1]:4648\" or \":4648\", found \"127.0.0.1:0\"" },
 	{ "client {\n", "a.hcl:2:1: expected \"}\", found the end of the file" },
 	{ "client }", "a.hcl:1:8: expected \"=\" and a value, or \"{\" and a block, found \"}\"" },
 	{ "}", "a.hcl:1:1: expected a setting or a block, found \"}\"" },

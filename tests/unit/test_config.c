@@ -3,6 +3,7 @@
  * each mistake. */
 #include <errno.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,7 @@ static const char hcl[] =
     "name = \"n\\u00e9 \\\"q\\\" \\\\ $${x} $5\"\n"
     "data_dir = \"/opt/drover/\"\n"
     "log_level = \"WARN\"\n"
+    "health { address = \"[2001:db8::1]:4648\" }\n"
     "client {\n"
     "  enabled = true\n"
     "  servers = [ \"a:4647\", \"b\", ]\n"
@@ -151,6 +153,7 @@ static const char json[] =
     "{ \"region\": \"eu\", \"datacenter\": \"dc2\", \"name\": \"n\\u00e9 \\\"q\\\" \\\\ ${x} "
     "$5\",\n"
     "  \"data_dir\": \"/opt/drover\", \"log_level\": \"warn\",\n"
+    "  \"health\": { \"address\": \"[2001:db8::1]:4648\" },\n"
     "  \"server\": { \"eval_gc_threshold\": \"2h\", \"job_gc_threshold\": \"90m\" },\n"
     "  \"client\": [ { \"enabled\": true, \"servers\": [\"a:4647\", \"b\"], \"node_class\": "
     "\"big\",\n"
@@ -225,6 +228,13 @@ START_TEST(everything_in_either_language)
 	ck_assert_uint_eq(config.reserved_disk_mb, 1024);
 	ck_assert_str_eq(config.reserved_ports, "22,80-81");
 	ck_assert_str_eq(config.network_interface, "eth1");
+	ck_assert_str_eq(config.listen[LISTEN_HEALTH].text, "[2001:db8::1]:4648");
+	ck_assert_int_eq(config.listen[LISTEN_HEALTH].family, AF_INET6);
+	ck_assert_mem_eq(config.listen[LISTEN_HEALTH].sockaddr,
+	    &((struct sockaddr_in6){ .sin6_family = AF_INET6,
+		.sin6_port = htons(4648),
+		.sin6_addr.s6_addr = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 } }),
+	    sizeof(struct sockaddr_in6));
 	ck_assert_uint_eq(config.min_dynamic_port, 25000);
 	ck_assert_uint_eq(config.max_dynamic_port, 26000);
 	ck_assert_uint_eq(config.n_host_networks, 2);

@@ -101,7 +101,7 @@ def test_each_process_has_only_its_descriptors_a_session_and_no_environment():
             else:
                 case.equal(a.data in held, name in ("exec-helper", "mount-helper"), name + ": whether it has the data directory open")
             case.equal("/memfd:policy (deleted)" in held, name in ("exec-helper", "mount-helper"), name + ": policy")
-            case.equal("/memfd:config (deleted)" in held, name not in ("exec-helper", "mount-helper", "check-helper", "job-parser", "template-renderer"),
+            case.equal("/memfd:config (deleted)" in held, name not in ("exec-helper", "mount-helper", "check-helper", "job-parser", "template-renderer", "listener"),
                        name + ": config")
 
 

@@ -15,7 +15,7 @@ from . import binary, case
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4} ([a-z-]+): (error|warn|info|debug): .")  # of the log in the foreground
 HELPERS = ("exec-helper", "mount-helper", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser", "fetcher",
-           "template-renderer")
+           "template-renderer", "listener")
 
 
 def children(pid):

@@ -21,7 +21,7 @@ from .ipc import Channel, Error
 # enum proc_fd
 FD_LINK, FD_CONFIG, FD_LOCK, FD_IPC, FD_SPECIAL, FD_SPECIAL2, FD_DATA = range(3, 10)
 
-USERS = ("drover", "executor", "csi", "heartbeat", "check", "file", "parser", "fetcher", "renderer")  # in the order of proc_args.agent_uids
+USERS = ("drover", "executor", "csi", "heartbeat", "check", "file", "parser", "fetcher", "renderer", "listener")  # in the order of proc_args.agent_uids
 F_ADD_SEALS = 1033
 SEALS = 0x1 | 0x2 | 0x4 | 0x8  # SEAL, SHRINK, GROW, WRITE
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 1 << 14, 1 << 18
@@ -112,7 +112,7 @@ class Places:
         self.dev = dev
         self.data, self.runtime = self.base + "/data", self.base + "/data/rt"
         self.cgroup = "/drover-" + self.instance
-        first = 61184 + len(USERS) * (int(self.instance, 16) % 450)
+        first = 61184 + len(USERS) * (int(self.instance, 16) % 430)
         self.uid = {name: first + i for i, name in enumerate(USERS)}
         drover = self.uid["drover"]
         for path, mode, uid, gid in (
@@ -209,11 +209,11 @@ class Helper:
     """A running helper. .ipc is its Channel, .pid its pid, .log() its log so far."""
 
     users = {"csi-helper": "csi", "heartbeat": "heartbeat", "check-helper": "check", "file-helper": "file", "job-parser": "parser", "fetcher": "fetcher",
-             "template-renderer": "renderer", "supervisor": "drover"}
+             "template-renderer": "renderer", "listener": "listener", "supervisor": "drover"}
 
     def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True, data=None,
-                 tls=(), lock=-1):
-        self.name, self.places, self.status = name, places, None
+                 tls=(), lock=-1, special=-1):
+        self.name, self.places, self.status, self.special = name, places, None, special
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.link, their_link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.ipc = Channel(ours)
@@ -226,7 +226,7 @@ class Helper:
             more = [self._open(opened, path, os.O_RDONLY) for path in tls]
             if name in ("exec-helper", "mount-helper", "file-helper"):
                 more.append(data_fd)
-            if lock < 0 and name not in ("csi-helper", "check-helper", "job-parser", "fetcher", "template-renderer"):
+            if lock < 0 and name not in ("csi-helper", "check-helper", "job-parser", "fetcher", "template-renderer", "listener"):
                 lock = self._open(opened, "/proc/self/fd/%d/lock" % data_fd, os.O_RDONLY)
             self._start(config_fd, opened[1], opened[2], lock, more, opened, args, env)
         finally:
@@ -248,6 +248,8 @@ class Helper:
             special2 = self._open(opened, binary("exec-helper"), os.O_PATH)
         elif self.name == "heartbeat":
             special = self._open(opened, self.places.runtime + "/lease", os.O_RDWR)
+        elif self.special >= 0:
+            special = self.special
         fds = [null, self.log_file.fileno(), self.log_file.fileno(), link_fd, config_fd, lock, ipc_fd, special, special2]
         fds += more + [null] * (3 - len(more))
         argv = self._argv() + list(args)

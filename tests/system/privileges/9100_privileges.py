@@ -17,6 +17,9 @@ def parse(text):
     return {row[0]: dict(zip(rows[0][1:], row[1:])) for row in rows[2:]}
 
 
+LISTENER = 'health {\n  address = "127.0.0.1:4648"\n}\n'
+
+
 def documented():
     with open(ROOT + "/PRIVSEP.md", encoding="utf-8") as f:
         return parse(re.search(r"<!-- table:.*?-->\n(.*?)<!-- end of table", f.read(), re.S).group(1))
@@ -26,7 +29,7 @@ def own_ids(a):
     """Returns {process: (uid, gid)} from the arguments of exec-helper, which refuses these users for tasks."""
     words = dict(w[2:].split("=", 1) for w in agent.arguments(a.wait_process("exec-helper")) if "=" in w)
     names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser", "fetcher",
-             "template-renderer")
+             "template-renderer", "listener")
     return {name: (words["agent-uid-%d" % i],) * 2 for i, name in enumerate(names)}
 
 
@@ -57,7 +60,7 @@ def test_the_table_agrees_with_the_binaries():
 
 
 def test_helpers_with_fixed_records_do_not_link_protobuf():
-    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "fetcher", "template-renderer", "executor", "holder"):
+    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "fetcher", "template-renderer", "listener", "executor", "holder"):
         binary = "%s/drover-%s" % (build_dir(), name)
         with open(binary, "rb") as f:
             case.equal(re.findall(rb"libprotobuf\S*?|protobuf_c_\w+", f.read()), [], name)
@@ -98,8 +101,9 @@ def executors(node):
 
 def test_every_running_process_has_the_privileges_of_the_table():
     table = documented()
-    with volumes.Node() as node:
+    with volumes.Node(LISTENER) as node:
         node.start_plugin()
+        node.wait_process("listener")
         for driver in ("raw_exec", "exec"):
             node.register(api.job(driver.replace("_", "-"), driver=driver))
             node.wait_running(driver.replace("_", "-"))

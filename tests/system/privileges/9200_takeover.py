@@ -20,6 +20,7 @@ TO_EXEC = [m for m in ipc.TABLE if m.receiver == "EXEC_HELPER"]
 TO_CHECK = [m for m in ipc.TABLE if m.receiver == "CHECK_HELPER"]
 TO_FETCHER = [m for m in ipc.TABLE if m.receiver == "FETCHER"]
 TO_PARSER = [m for m in ipc.TABLE if m.receiver == "JOB_PARSER"]
+TO_LISTENER = [m for m in ipc.TABLE if m.receiver == "LISTENER"]
 TO_RENDERER = [m for m in ipc.TABLE if m.receiver == "TEMPLATE_RENDERER"]
 TO_CSI = [m for m in ipc.TABLE if m.receiver == "CSI_HELPER"]
 SLOW = b'job "j" {\n meta {\n  x = bcrypt("a", 15)\n }\n}'  # takes seconds
@@ -424,6 +425,14 @@ def test_a_template_that_needs_too_much_is_stopped_and_delays_no_other():
         packet = h.ipc.recv()
         case.equal((packet.name, packet.fields["code"]), ("IPC_ERROR_REP", -errno.EIO), "the killed one")
         case.equal(render(h, b"other")[::2], (True, b"other"), "another template")
+
+
+# --- listener ---
+
+def test_listener_ends_when_the_protocol_is_broken():
+    with helper.Places() as places:
+        n = cut_off_all("listener", places, TO_LISTENER, "LISTENER")
+        print("    %d packets" % n)
 
 
 # --- csi-helper ---

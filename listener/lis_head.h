@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lis_head.h: parses the head of a client's request, strictly: what two programs could understand
+ * in different ways is refused. Pure. Runs in: listener.
+ */
+#ifndef DROVER_LISTENER_LIS_HEAD_H
+#define DROVER_LISTENER_LIS_HEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define LIS_HEAD_MAX   8192 /* bytes of a request's first line and headers */
+#define LIS_TARGET_MAX 1024
+
+/* The formats of metrics that a client names in Accept; the supervisor's table of them has more. */
+enum lis_accept { LIS_ACCEPT_ANY, LIS_ACCEPT_TEXT, LIS_ACCEPT_OPENMETRICS };
+
+/* A parsed head. Strings point into its bytes and have no NUL. */
+struct lis_head {
+	size_t len;   /* of the head, with the empty line */
+	bool is_head; /* the method is HEAD, not GET */
+	bool keeps;   /* the client permits another request on this connection */
+	enum lis_accept accept;
+	const char *target;
+	size_t target_len;
+};
+
+/* Returns 1; 0 if more bytes are needed; or a negative status such as -400 with the sentence in
+ * *ret_why: then the connection must be closed. */
+int lis_head_parse(const char *buf, size_t len, struct lis_head *ret, const char **ret_why);
+
+#endif

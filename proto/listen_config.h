@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* listen_config.h: the TCP addresses of the agent, as the launcher's configuration child checked
+ * them, so that the launcher parses no text. Runs in: every process. */
+#ifndef DROVER_PROTO_LISTEN_CONFIG_H
+#define DROVER_PROTO_LISTEN_CONFIG_H
+
+#include <stdint.h>
+
+/* What may be requested at an address. */
+enum listen_use { LISTEN_HEALTH, LISTEN_USES };
+
+struct config_listen {
+	char text[64]; /* "127.0.0.1:4648", for messages */
+	int32_t family;
+	uint32_t len;         /* of the address; 0: none */
+	uint8_t sockaddr[28]; /* struct sockaddr_in or sockaddr_in6 */
+};
+
+#endif

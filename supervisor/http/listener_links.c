@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/* listener_links.c: the links of the listener, and what may be requested by them. Runs in:
+ * supervisor. Asked by: listener. */
+#include "supervisor/http/listener_links.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "supervisor/core/sup_child.h"
+#include "supervisor/http/http_origin.h"
+#include "supervisor/http/http_req.h"
+
+#define LINKS_MAX 16 /* the listener uses three; one whose client left ends with its answer */
+
+/* Requests without a token, and without a change of anything. */
+static const char *const patterns[] = { "/v1/agent/health", "/v1/metrics" };
+
+static void
+start(struct sup *sup)
+{
+	const struct lis_serve_ev serve = { .links = LINKS_MAX };
+
+	child_tell(sup, IPC_LISTENER, LIS_SERVE_EV, &serve);
+}
+
+/* Makes a link, whose other end the listener gets. Without room for one more, that end is closed.
+ */
+static int
+on_want(struct sup *sup, uint32_t number)
+{
+	const struct http_origin origin = { .family = AF_UNSPEC };
+	const struct lis_link_ev link = { .link = number };
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
+		log_error("make a link for the listener: %m");
+		return 0; /* its clients are answered at their deadline */
+	}
+	if (sup->api->n_links < LINKS_MAX)
+		/* Takes over its end, also on failure. http.c counts the connection. */
+		(void)MHD_add_connection(
+		    sup->api->mhd, ends[0], (const struct sockaddr *)&origin, sizeof origin);
+	else
+		(void)close(ends[0]);
+	(void)child_call(sup, IPC_LISTENER, LIS_LINK_EV, &link, ends[1], 0, CALL_TELL, NULL, NULL);
+	http_run(sup);
+	return 0;
+}
+
+static int
+on_event(struct sup *sup, struct ipc_packet *p)
+{
+	if (!sup->api)
+		return 0;
+	if (p)
+		return p->type == LIS_WANT_EV
+			   ? on_want(sup, ((const struct lis_want_ev *)p->msg)->link)
+			   : -EPROTO;
+	start(sup);
+	return 0;
+}
+
+void
+listener_links_init(struct sup *sup)
+{
+	if (sup->config->listen[LISTEN_HEALTH].len == 0)
+		return;
+	child_listen(sup, IPC_LISTENER, on_event);
+	start(sup);
+}
+
+static bool
+is_permitted(const struct api_req *req)
+{
+	if (strcmp(req->method, "GET") != 0 || req->body_seen > 0 || req->route->durable)
+		return false;
+	for (size_t i = 0; i < ELEMENTSOF(patterns); i++)
+		if (strcmp(req->route->pattern, patterns[i]) == 0)
+			return true;
+	return false;
+}
+
+void
+listener_links_serve(struct api_req *req)
+{
+	struct err e = { 0 };
+
+	if (api_target_parse(req->uri, &req->target, &e) < 0) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	if (api_route_find(req->sup->api->routes, req->method, &req->target, &req->route) < 0) {
+		api_reply_error(req, 404, "resource not found");
+		return;
+	}
+	if (!is_permitted(req)) {
+		log_error("the listener requested %s %s, which is not permitted", req->method,
+		    req->route->pattern);
+		api_reply_error(req, 403, "Forbidden");
+		return;
+	}
+	api_serve(req);
+}
