@@ -107,11 +107,11 @@ RUNS = (
     ("acl token create", (1, "acl token create -policy p")), ("acl token info", (1, "acl token info a")), ("acl token list", (1, "acl token list")),
     ("acl token self", (1, "acl token self")), ("acl token update", (1, "acl token update -name n a")), ("acl token delete", (1, "acl token delete a")),
     ("leaks", "leaks"), ("cleanup", "cleanup -dry-run"), ("node drain", (1, "node drain")),
-    ("node events", "node events"), ("node land", (1, "node land")), ("node retire", (1, "node retire -cancel")), ("node rejoin", (1, "node rejoin -data-dir /nonexistent")),
+    ("probe", "probe"), ("job logs", "job logs web"), ("node events", "node events"), ("node land", (1, "node land")), ("node retire", (1, "node retire -cancel")), ("node rejoin", (1, "node rejoin -data-dir /nonexistent")),
     ("job stop", "job stop web"), ("job start", "job start web"), ("job stop", "job stop -purge web"), ("system gc", "system gc"),
     ("agent", None), ("monitor", None), ("event stream", None))
 # Their output is not a page: JSON, files and logs keep their lines.
-AS_IT_IS = ("job inspect", "operator api", "operator metrics", "alloc logs", "alloc exec", "action", "job action", "fmt", "job init", "volume init", "var init")
+AS_IT_IS = ("job inspect", "operator api", "operator metrics", "alloc logs", "job logs", "alloc exec", "action", "job action", "fmt", "job init", "volume init", "var init")
 
 
 LISTED = re.findall(r"^  ([\w-]+(?: [\w-]+)*)  +\S", run_command(["help"]).out, re.M)
