@@ -22,16 +22,21 @@
 enum { PRIORITY_WARNING = 4, PRIORITY_INFO = 6 };
 
 /* A stream's output that the journal does not have yet, and how many lines it missed. */
-static struct held {
+struct held {
 	char text[LINE_SIZE + EXE_LOG_BUF_SIZE];
 	size_t len;
 	uint64_t missed;
-} held[2];
+};
 
-/* The fields that are the same in all entries of this task. The pages of both are only used by
- * tasks that write to the journal. */
-static char common_fields[8 * IPC_NAME_SIZE];
-static size_t common_len;
+/* Only tasks that write to the journal use it. As a common symbol the linker puts it behind all
+ * other variables; between them it would spread those that every executor writes over more pages.
+ */
+extern struct exe_journal_memory {
+	struct held held[2];
+	size_t common_len;
+	char common_fields[8 * IPC_NAME_SIZE]; /* the same in all entries of this task */
+} exe_journal_memory;
+struct exe_journal_memory exe_journal_memory __attribute__((common));
 
 static const struct {
 	const char *name;
@@ -43,16 +48,17 @@ add_common_field(const char *name, const char *value)
 {
 	const size_t name_len = strlen(name), len = strlen(value);
 	const uint64_t le = htole64(len);
-	char *at = common_fields + common_len;
+	char *at = exe_journal_memory.common_fields + exe_journal_memory.common_len;
 
-	if (len == 0 || name_len + sizeof le + len + 2 > sizeof common_fields - common_len)
+	if (len == 0 || name_len + sizeof le + len + 2 >
+			    sizeof exe_journal_memory.common_fields - exe_journal_memory.common_len)
 		return;
 	memcpy(at, name, name_len);
 	at[name_len] = '\n';
 	memcpy(at + name_len + 1, &le, sizeof le);
 	memcpy(at + name_len + 1 + sizeof le, value, len);
 	at[name_len + 1 + sizeof le + len] = '\n';
-	common_len += name_len + sizeof le + len + 2;
+	exe_journal_memory.common_len += name_len + sizeof le + len + 2;
 }
 
 void
@@ -79,7 +85,7 @@ send_entry(struct exe *x, size_t stream, int priority, const char *text, size_t 
 	    has_more ? "DROVER_PARTIAL=1\n" : "", priority, streams[stream].name);
 	uint64_t le = htole64(len);
 	struct iovec parts[] = {
-		{ common_fields, common_len },
+		{ exe_journal_memory.common_fields, exe_journal_memory.common_len },
 		{ own, (size_t)own_len },
 		{ &le, sizeof le },
 		{ (void *)(uintptr_t)text, len },
@@ -127,7 +133,7 @@ stream_has_ended(const struct exe *x, size_t stream)
 static int
 send_missed(struct exe *x, size_t stream)
 {
-	struct held *h = &held[stream];
+	struct held *h = &exe_journal_memory.held[stream];
 	char text[192];
 	int r, len;
 
@@ -147,7 +153,7 @@ send_missed(struct exe *x, size_t stream)
 static int
 send_held(struct exe *x, size_t stream)
 {
-	struct held *h = &held[stream];
+	struct held *h = &exe_journal_memory.held[stream];
 	size_t at = 0, len, n;
 	bool has_more;
 	int r = h->len > 0 ? send_missed(x, stream) : 0;
@@ -171,7 +177,7 @@ send_held(struct exe *x, size_t stream)
 static void
 put_into_files(struct exe *x, size_t stream)
 {
-	struct held *h = &held[stream];
+	struct held *h = &exe_journal_memory.held[stream];
 	size_t at = 0, len, n;
 	bool has_more;
 
@@ -207,7 +213,7 @@ push(struct exe *x, size_t stream)
 void
 exe_journal_write(struct exe *x, size_t stream, const char *text, size_t len)
 {
-	struct held *h = &held[stream];
+	struct held *h = &exe_journal_memory.held[stream];
 
 	/* There is room: as long as something else than an incomplete line, which is at most
 	 * LINE_SIZE, is held, exe_log_pump() does not read. */
@@ -221,7 +227,7 @@ exe_journal_retry(struct exe *x)
 {
 	struct exe_journal *j = &x->journal;
 	const uint64_t until_ms = j->wait_until_ms;
-	const size_t before = held[0].len + held[1].len;
+	const size_t before = exe_journal_memory.held[0].len + exe_journal_memory.held[1].len;
 
 	if (until_ms == 0)
 		return false;
@@ -230,7 +236,8 @@ exe_journal_retry(struct exe *x)
 	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
 		push(x, i);
 	/* Only progress extends the time. */
-	if (j->wait_until_ms && held[0].len + held[1].len == before)
+	if (j->wait_until_ms &&
+	    exe_journal_memory.held[0].len + exe_journal_memory.held[1].len == before)
 		j->wait_until_ms = until_ms;
 	return true;
 }

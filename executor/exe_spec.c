@@ -91,16 +91,19 @@ base_env(struct exe *x, char **envp)
 	return n;
 }
 
+/* Only the task's child writes it. A common symbol, as exe_journal_memory is. */
+extern char *exe_words[SPEC_ENTRIES_MAX + BASE_ENV + 3];
+char *exe_words[SPEC_ENTRIES_MAX + BASE_ENV + 3] __attribute__((common));
+
 void
 exe_spec_words(struct exe *x)
 {
-	static char *words[SPEC_ENTRIES_MAX + BASE_ENV + 3];
 	struct exe_spec *s = &x->spec;
 	struct spec_entry entry;
 	size_t at = 0, n_argv = 0, n_env;
 
-	s->argv = words;
-	s->envp = words + s->n_args + 2;
+	s->argv = exe_words;
+	s->envp = exe_words + s->n_args + 2;
 	s->argv[n_argv++] = (char *)(uintptr_t)s->command;
 	n_env = base_env(x, s->envp);
 	while (spec_next(s->map, s->size, &at, &entry) == 1) {
