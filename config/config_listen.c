@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config_listen.c: the TCP addresses of the agent: health { address }. Runs in: the launcher's
- * configuration child, cli.
+ * config_listen.c: health { }: the TCP address of the agent, and how often it is probed. Runs in:
+ * the launcher's configuration child, cli.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -70,7 +70,14 @@ read_health_address(struct config_reader *c, const struct hcl_node *node)
 	return r;
 }
 
+static int
+read_health_interval(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_get_duration(c, node, 1000, &c->config->health_interval_ms);
+}
+
 const struct config_attr config_health_attrs[] = {
 	CALL("address", read_health_address),
+	CALL("interval", read_health_interval),
 	{ 0 },
 };

@@ -97,6 +97,7 @@ struct agent_config {
 	uint64_t drain_deadline_ms;               /* 0: none */
 	bool tls_rpc, tls_verify_server_hostname; /* TLS on the connection to the servers */
 	struct config_listen listen[LISTEN_USES];
+	uint64_t health_interval_ms; /* between two probes; 0: only on request */
 	char tls_files[CONFIG_TLS_FILES][CONFIG_PATH_SIZE];
 	bool acl_enabled;    /* API requests to this node need a token that the servers know */
 	uint64_t acl_ttl_ms; /* how long a token is cached; default 30 s */

@@ -13,8 +13,11 @@
 #include "common/clock.h"
 #include "common/err.h"
 #include "common/mem.h"
+#include "model/node.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/health/check_memory.h"
 #include "supervisor/health/probe_tasks.h"
+#include "supervisor/node/node_state.h"
 
 TAILQ_HEAD(probe_waiters, probe_waiter);
 TAILQ_HEAD(checks, check);
@@ -22,10 +25,12 @@ TAILQ_HEAD(checks, check);
 struct health {
 	struct components components;
 	struct probe_waiters waiters;
-	struct checks checks;   /* that have not ended */
-	unsigned phase;         /* 0: there is no probe */
-	bool starting;          /* the checks of a phase are being added */
-	struct sup_timer start; /* the probe begins */
+	struct checks checks;         /* that have not ended */
+	unsigned phase;               /* 0: there is no probe */
+	bool starting;                /* the checks of a phase are being added */
+	struct sup_timer start;       /* the probe begins */
+	struct probe_waiter repeated; /* the next of the probes at an interval */
+	struct sup_timer next;        /* it begins */
 	uint64_t begun_ms, took_ms, probes;
 	struct check_memory memory;
 };
@@ -139,16 +144,43 @@ check_step(struct check *c, const char *step, unsigned ms)
 	sup_timer_set(c->sup, &c->deadline, CLOCK_MONOTONIC, (uint64_t)ms * 1000, on_late, c);
 }
 
+static bool
+is_bad(const struct component *c)
+{
+	return c && c->state >= HEALTH_FAILED;
+}
+
+/* An event of the node, if a component has become bad or good. */
+static void
+tell_change(struct sup *sup, const struct component *c, bool was_bad)
+{
+	cleanup_done(node_event) struct node_event ev;
+
+	node_event_init(&ev);
+	if (is_bad(c) == was_bad || c->state == HEALTH_UNKNOWN)
+		return;
+	str_set(&ev.subsystem, "Health");
+	if (was_bad)
+		str_setf(&ev.message, "%s works again", c->name);
+	else
+		str_setf(&ev.message, "%s %s: %s", c->name,
+		    c->state == HEALTH_HUNG ? "hangs" : "has failed", str(c->sentence));
+	journal_info(JOURNAL_NODE, NULL, "probe: %s", ev.message);
+	node_event_add(sup, &ev);
+}
+
 static void
 report(struct sup *sup, const char *name, enum health_state state, uint64_t took_ms,
     const char *fmt, va_list args)
 {
+	struct components *all = &sup->health->components;
+	bool was_bad = is_bad(component_find(all, name));
 	char sentence[ERR_MSG_SIZE] = "";
 
 	if (fmt)
 		(void)vsnprintf(sentence, sizeof sentence, fmt, args);
-	component_report(
-	    &sup->health->components, name, state, took_ms, sentence[0] ? sentence : NULL);
+	component_report(all, name, state, took_ms, sentence[0] ? sentence : NULL);
+	tell_change(sup, component_find(all, name), was_bad);
 }
 
 void
@@ -191,6 +223,30 @@ check_is_well(struct sup *sup, const char *name)
 	return !c || !c->seen || c->state == HEALTH_OK || c->state == HEALTH_DEGRADED;
 }
 
+/* --- at an interval --- */
+
+static void
+begin_repeated(void *arg)
+{
+	struct sup *sup = arg;
+
+	probe_join(sup, &sup->health->repeated);
+}
+
+static void
+set_next(struct sup *sup)
+{
+	if (sup->config->health_interval_ms > 0)
+		sup_timer_set(sup, &sup->health->next, CLOCK_MONOTONIC,
+		    sup->config->health_interval_ms * 1000, begin_repeated, sup);
+}
+
+static void
+on_repeated(struct sup *sup, struct probe_waiter *w)
+{
+	set_next(sup);
+}
+
 /* --- the whole --- */
 
 struct check_memory *
@@ -221,8 +277,10 @@ health_new(struct sup *sup, struct err *e)
 	TAILQ_INIT(&h->components);
 	TAILQ_INIT(&h->waiters);
 	TAILQ_INIT(&h->checks);
+	h->repeated.done = on_repeated;
 	sup->health = h;
 	check_memory_begin(sup);
+	set_next(sup);
 	return probe_tasks_load(sup, e);
 }
 
@@ -235,6 +293,7 @@ health_free(struct sup *sup)
 	if (!h)
 		return;
 	sup_timer_cancel(&h->start);
+	sup_timer_cancel(&h->next);
 	h->starting = true; /* nothing follows */
 	while ((c = TAILQ_FIRST(&h->checks))) {
 		check_cancel(c);

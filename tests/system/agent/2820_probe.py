@@ -248,6 +248,20 @@ def ask_and_be_cut():
         pass
 
 
+def test_probes_at_an_interval():
+    before = node
+    case.write(top + "/often.hcl", 'client {\n  disk_free_mb = 1000000\n}\nhealth {\n  interval = "1s"\n}\n')
+    with api.Node(["-config", top + "/often.hcl"]) as globals()["node"]:
+        def told():
+            events = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["Events"] or []
+            return [e["Message"] for e in events if e["Subsystem"] == "Health"]
+        pid = node.kill("heartbeat", signal.SIGSTOP)
+        case.until(lambda: told() == ["helper/heartbeat hangs: wait for its answer: not done after 10 seconds"], 60, "the event of a probe")
+        os.kill(pid, signal.SIGCONT)
+        case.until(lambda: told()[1:] == ["helper/heartbeat works again"], 60, "the event of another probe")
+    globals()["node"] = before
+
+
 def test_a_probe_is_removed_after_a_restart():
     for _ in range(5):
         asking = threading.Thread(target=ask_and_be_cut)
