@@ -28,6 +28,7 @@
 #include "supervisor/alloc/departure.h"
 #include "supervisor/alloc/leave.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/driver/driver_breaker.h"
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/http/api.h"
 #include "supervisor/http/task_socket.h"
@@ -234,6 +235,7 @@ begin_parts(struct err *e)
 		return r;
 	alloc_table_new(&sup);
 	runs_new(&sup);
+	driver_breakers_new(&sup);
 	plugins_new(&sup);
 	check_queues_new(&sup);
 	if ((r = sup_timers_open(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
@@ -275,6 +277,7 @@ end_parts(void)
 	volumes_free(&sup);
 	plugins_configured_free(&sup);
 	plugins_free(&sup);
+	driver_breakers_free(&sup);
 	runs_free(&sup);
 	monitor_free(&sup);
 	fs_followers_free(&sup);

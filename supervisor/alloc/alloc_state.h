@@ -14,6 +14,7 @@
 #include "supervisor/alloc/task_phase.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
+#include "supervisor/driver/driver_breaker.h"
 #include "supervisor/table/alloc_table.h"
 
 struct alloc_hooks;
@@ -36,10 +37,11 @@ struct task_runner {
 	unsigned oom_kills;   /* since the runner was made */
 	unsigned lost_starts; /* starts in a row that failed because a helper died */
 	bool gate_open;
-	bool killed;                /* it is to end and not to start again */
-	struct plugin_task *plugin; /* volume/plugin_task.c; NULL: not a CSI plugin */
-	struct task_config *config; /* alloc/task_config.h; NULL: job-parser was not asked */
-	struct run_usage *usage;    /* driver/run_usage.h; NULL: not measured yet */
+	bool killed;                  /* it is to end and not to start again */
+	struct plugin_task *plugin;   /* volume/plugin_task.c; NULL: not a CSI plugin */
+	struct task_config *config;   /* alloc/task_config.h; NULL: job-parser was not asked */
+	struct run_usage *usage;      /* driver/run_usage.h; NULL: not measured yet */
+	struct driver_wait admission; /* the driver does not work, so its start waits */
 };
 
 /* The tasks that each step stops; a step begins when the tasks of the step before have ended. */

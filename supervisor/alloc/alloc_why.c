@@ -85,7 +85,10 @@ say_phase(const struct task_runner *tr, struct causes *c)
 		[TASK_BACKOFF] = "It waits for the delay before its restart.",
 	};
 
-	if (tr->phase == TASK_WAITING && tr->ar->phase == ALLOC_RUNNING)
+	if (tr->phase == TASK_WAITING && tr->admission.of)
+		causes_add(c, 0, tr->task->name, "Driver %s does not work on this node: %s",
+		    tr->task->driver, driver_stopped_why(tr->ar->sup, str(tr->task->driver)));
+	else if (tr->phase == TASK_WAITING && tr->ar->phase == ALLOC_RUNNING)
 		causes_add(c, 0, tr->task->name, "%s",
 		    !tr->gate_open
 			? tr->stage == STAGE_POSTSTOP

@@ -153,6 +153,7 @@ prepare_run(struct task_runner *tr)
 	task_artifacts_prepare(tr, on_artifacts);
 }
 
+static void on_admitted(struct driver_wait *w);
 static void on_started(void *arg, const struct exe_hello *hello);
 static void on_failed(void *arg, const char *sentence, enum run_fault fault);
 static void on_ended(void *arg, const struct run_end *end);
@@ -186,6 +187,7 @@ on_started(void *arg, const struct exe_hello *hello)
 {
 	struct task_runner *tr = arg;
 
+	driver_start_worked(tr->ar->sup, str(tr->task->driver));
 	task_hooks_reported(tr, hello);
 	handle_event(tr, TASK_EV_STARTED);
 }
@@ -233,6 +235,8 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 	}
 	(void)snprintf(text, sizeof text, "%s (command \"%s\", user \"%s\")", sentence,
 	    command ? command : "", str(tr->task->user));
+	if (fault != RUN_FAULT_TASK)
+		driver_start_failed(tr->ar->sup, str(tr->task->driver));
 	task_hooks_ends(tr);
 	task_runner_tell(tr, EVENT_DRIVER_FAILURE, text, false);
 	release_run(tr);
@@ -274,13 +278,37 @@ on_ended(void *arg, const struct run_end *end)
 	handle_event(tr, TASK_EV_ENDED);
 }
 
+/* While its driver does not work on this node, a start waits. */
+static bool
+is_admitted(struct task_runner *tr)
+{
+	const char *driver = str(tr->task->driver);
+	bool waited = tr->admission.of;
+	char text[ERR_MSG_SIZE + 128];
+
+	tr->admission.ready = on_admitted;
+	if (driver_admits(tr->ar->sup, driver, &tr->admission))
+		return true;
+	(void)snprintf(text, sizeof text, "driver %.64s does not work on this node: %s", driver,
+	    driver_stopped_why(tr->ar->sup, driver));
+	if (!waited)
+		task_runner_tell(tr, EVENT_DRIVER_MESSAGE, text, false);
+	return false;
+}
+
 /* A task never has two runs at a time. Until the last run is reaped, a process of it may live. */
 static void
 pass_gate(struct task_runner *tr)
 {
 	if (tr->gate_open && tr->phase == TASK_WAITING &&
-	    !run_is_left(tr->ar->sup, &tr->ar->sa->id, tr->task->name))
+	    !run_is_left(tr->ar->sup, &tr->ar->sa->id, tr->task->name) && is_admitted(tr))
 		handle_event(tr, TASK_EV_GATE_OPEN);
+}
+
+static void
+on_admitted(struct driver_wait *w)
+{
+	pass_gate(container_of(w, struct task_runner, admission));
 }
 
 static void
@@ -493,6 +521,7 @@ void
 task_runner_done(struct task_runner *tr)
 {
 	sup_timer_cancel(&tr->timer);
+	driver_wait_cancel(&tr->admission);
 	plugin_task_free(tr->plugin);
 	task_config_free(tr);
 	run_usage_free(tr->usage);

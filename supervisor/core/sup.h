@@ -27,6 +27,7 @@ struct host_usage;
 struct mounts;
 struct api;
 struct runs;
+struct driver_breakers;
 struct run_poll;
 struct usage_roots;
 struct lease_watch;
@@ -75,8 +76,9 @@ struct sup {
 	struct disk_size *disk;
 	struct host_usage *host_usage;
 	struct mounts *mounts;
-	/* driver/: run.h, run_watch.h, run_usage.h, lease_page.h, session.h */
+	/* driver/: run.h, driver_breaker.h, run_watch.h, run_usage.h, lease_page.h, session.h */
 	struct runs *runs;
+	struct driver_breakers *breakers;
 	struct run_poll *run_poll;
 	struct usage_roots *usage_roots;
 	struct lease_watch *lease_watch;

@@ -15,6 +15,8 @@
 #include "common/mem.h"
 #include "model/node.h"
 #include "supervisor/core/journal.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/driver/driver_breaker.h"
 #include "supervisor/health/check_memory.h"
 #include "supervisor/health/probe_tasks.h"
 #include "supervisor/node/node_state.h"
@@ -25,12 +27,14 @@ TAILQ_HEAD(checks, check);
 struct health {
 	struct components components;
 	struct probe_waiters waiters;
-	struct checks checks;         /* that have not ended */
-	unsigned phase;               /* 0: there is no probe */
-	bool starting;                /* the checks of a phase are being added */
-	struct sup_timer start;       /* the probe begins */
-	struct probe_waiter repeated; /* the next of the probes at an interval */
-	struct sup_timer next;        /* it begins */
+	struct checks checks;          /* that have not ended */
+	unsigned phase;                /* 0: there is no probe */
+	bool starting;                 /* the checks of a phase are being added */
+	struct sup_timer start;        /* the probe begins */
+	struct probe_waiter repeated;  /* the next of the probes at an interval */
+	struct sup_timer next;         /* it begins */
+	struct probe_waiter suspicion; /* a driver may not work */
+	bool is_suspicious;
 	uint64_t begun_ms, took_ms, probes;
 	struct check_memory memory;
 };
@@ -247,6 +251,31 @@ on_repeated(struct sup *sup, struct probe_waiter *w)
 	set_next(sup);
 }
 
+/* --- for driver_breaker.h --- */
+
+static void
+on_suspicion(struct sup *sup)
+{
+	struct health *h = sup->health;
+
+	if (!h->is_suspicious)
+		probe_join(sup, &h->suspicion);
+	h->is_suspicious = true;
+}
+
+static void
+on_drivers_probed(struct sup *sup, struct probe_waiter *w)
+{
+	sup->health->is_suspicious = false;
+	for (size_t i = 0; drivers[i]; i++) {
+		cleanup_free char *name = mem_printf("driver/%s", drivers[i]->name);
+		const struct component *c = component_find(&sup->health->components, name);
+		bool works = !c || c->state == HEALTH_OK || c->state == HEALTH_DEGRADED;
+
+		driver_probed(sup, drivers[i]->name, works ? NULL : str(c->sentence));
+	}
+}
+
 /* --- the whole --- */
 
 struct check_memory *
@@ -278,9 +307,11 @@ health_new(struct sup *sup, struct err *e)
 	TAILQ_INIT(&h->waiters);
 	TAILQ_INIT(&h->checks);
 	h->repeated.done = on_repeated;
+	h->suspicion.done = on_drivers_probed;
 	sup->health = h;
 	check_memory_begin(sup);
 	set_next(sup);
+	driver_breakers_use_probe(sup, on_suspicion);
 	return probe_tasks_load(sup, e);
 }
 

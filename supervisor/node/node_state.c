@@ -334,6 +334,19 @@ node_put_driver(struct sup *sup, const char *driver, bool enabled)
 }
 
 void
+node_put_driver_health(struct sup *sup, const char *driver, const char *why)
+{
+	struct driver_info *d = map_get(driver_info, &sup->node->n.drivers, driver);
+
+	if (!d)
+		return;
+	d->healthy = !why;
+	d->update_time = clock_real_ns();
+	str_set(&d->health_description, why ? why : "Healthy");
+	node_changed(sup);
+}
+
+void
 node_forget_plugins(struct sup *sup)
 {
 	struct node *n = &sup->node->n;

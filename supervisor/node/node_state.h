@@ -19,6 +19,8 @@ const struct node *node_get(struct sup *sup);
 const char *node_ip(struct sup *sup);
 /* Adds a driver with the attributes of its fingerprint, or updates it. */
 void node_put_driver(struct sup *sup, const char *driver, bool enabled);
+/* Sets whether the driver works: why is NULL, or says why not. The source is notified. */
+void node_put_driver_health(struct sup *sup, const char *driver, const char *why);
 /* To change the plugins, remove all, add each existing plugin (*info is copied), and call
  * node_changed(). */
 void node_forget_plugins(struct sup *sup);

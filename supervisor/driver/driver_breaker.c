@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/* driver_breaker.c: stops starts with a driver that does not work on this node. Runs in:
+ * supervisor. */
+#include "supervisor/driver/driver_breaker.h"
+
+#include <stdlib.h>
+
+#include "common/list.h"
+#include "common/mem.h"
+#include "model/node.h"
+#include "supervisor/core/journal.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/driver/driver.h"
+#include "supervisor/node/node_state.h"
+
+#define FAILURES      5        /* in a row, before a probe */
+#define AGAIN_USEC    5000000  /* until the next probe of a driver that does not work */
+#define AGAIN_MAX     60000000 /* it is doubled up to this */
+#define BREAKERS      2        /* one for each of drivers[] */
+#define FAILURES_MANY 1000
+
+TAILQ_HEAD(driver_waits, driver_wait);
+
+struct driver_breaker {
+	struct sup *sup;
+	const struct driver_ops *driver;
+	unsigned failures; /* starts in a row */
+	bool asked;        /* for a probe, whose result has not come */
+	char *why;         /* the driver does not work; NULL: it does */
+	uint64_t again_usec;
+	struct sup_timer again;
+	struct driver_waits waits;
+};
+
+struct driver_breakers {
+	void (*probe)(struct sup *sup);
+	struct driver_breaker v[BREAKERS];
+};
+
+void
+driver_breakers_new(struct sup *sup)
+{
+	sup->breakers = mem_new(struct driver_breakers);
+	for (size_t i = 0; i < BREAKERS && drivers[i]; i++) {
+		struct driver_breaker *b = &sup->breakers->v[i];
+
+		*b = (struct driver_breaker){ .sup = sup, .driver = drivers[i] };
+		TAILQ_INIT(&b->waits);
+	}
+}
+
+void
+driver_breakers_free(struct sup *sup)
+{
+	for (size_t i = 0; sup->breakers && i < BREAKERS; i++) {
+		sup_timer_cancel(&sup->breakers->v[i].again);
+		free(sup->breakers->v[i].why);
+	}
+	free_p(&sup->breakers);
+}
+
+void
+driver_breakers_use_probe(struct sup *sup, void (*probe)(struct sup *sup))
+{
+	sup->breakers->probe = probe;
+}
+
+static struct driver_breaker *
+find_breaker(struct sup *sup, const char *driver)
+{
+	for (size_t i = 0; i < BREAKERS; i++) {
+		struct driver_breaker *b = &sup->breakers->v[i];
+
+		if (b->driver && str_eq(b->driver->name, driver))
+			return b;
+	}
+	return NULL;
+}
+
+static void
+ask(struct driver_breaker *b)
+{
+	if (b->asked || !b->sup->breakers->probe)
+		return;
+	b->asked = true;
+	b->sup->breakers->probe(b->sup);
+}
+
+static void
+on_again(void *arg)
+{
+	ask(arg);
+}
+
+static void
+tell_node(struct driver_breaker *b)
+{
+	struct node_event ev;
+
+	node_event_init(&ev);
+	str_set(&ev.subsystem, "Driver");
+	if (b->why)
+		str_setf(&ev.message, "Driver %s is unhealthy: %s", b->driver->name, b->why);
+	else
+		str_setf(&ev.message, "Driver %s is healthy", b->driver->name);
+	journal_info(JOURNAL_NODE, NULL, "%s", ev.message);
+	node_put_driver_health(b->sup, b->driver->name, b->why);
+	node_event_add(b->sup, &ev);
+	node_event_done(&ev);
+}
+
+static void
+open_breaker(struct driver_breaker *b, const char *why)
+{
+	bool was_open = b->why;
+
+	b->again_usec = was_open ? 2 * b->again_usec : AGAIN_USEC;
+	if (b->again_usec > AGAIN_MAX)
+		b->again_usec = AGAIN_MAX;
+	str_set(&b->why, why);
+	sup_timer_set(b->sup, &b->again, CLOCK_MONOTONIC, b->again_usec, on_again, b);
+	if (!was_open)
+		tell_node(b);
+}
+
+static void
+close_breaker(struct driver_breaker *b)
+{
+	struct driver_wait *w;
+
+	b->failures = 0;
+	if (!b->why)
+		return;
+	free_p(&b->why);
+	sup_timer_cancel(&b->again);
+	tell_node(b);
+	while (!b->why && (w = TAILQ_FIRST(&b->waits))) {
+		TAILQ_REMOVE(&b->waits, w, link);
+		w->of = NULL;
+		w->ready(w);
+	}
+}
+
+void
+driver_start_failed(struct sup *sup, const char *driver)
+{
+	struct driver_breaker *b = find_breaker(sup, driver);
+
+	if (!b)
+		return;
+	if (b->failures < FAILURES_MANY)
+		b->failures++;
+	if (b->failures >= FAILURES && !b->why)
+		ask(b);
+}
+
+void
+driver_start_worked(struct sup *sup, const char *driver)
+{
+	struct driver_breaker *b = find_breaker(sup, driver);
+
+	if (b)
+		b->failures = 0;
+}
+
+void
+driver_probed(struct sup *sup, const char *driver, const char *why)
+{
+	struct driver_breaker *b = find_breaker(sup, driver);
+
+	if (!b || !b->asked)
+		return;
+	b->asked = false;
+	if (why)
+		open_breaker(b, why);
+	else
+		close_breaker(b);
+}
+
+bool
+driver_admits(struct sup *sup, const char *driver, struct driver_wait *w)
+{
+	struct driver_breaker *b = find_breaker(sup, driver);
+
+	if (!b || !b->why)
+		return true;
+	if (!w->of) {
+		w->of = b;
+		TAILQ_INSERT_TAIL(&b->waits, w, link);
+	}
+	return false;
+}
+
+void
+driver_wait_cancel(struct driver_wait *w)
+{
+	if (!w->of)
+		return;
+	TAILQ_REMOVE(&w->of->waits, w, link);
+	w->of = NULL;
+}
+
+const char *
+driver_stopped_why(struct sup *sup, const char *driver)
+{
+	const struct driver_breaker *b = find_breaker(sup, driver);
+
+	return b ? b->why : NULL;
+}
