@@ -275,6 +275,7 @@ on_disk(struct sup *sup, void *arg, int r, const void *reply, int fd, const stru
 	struct departure *dep = sup->departure;
 	cleanup_close int list = fd;
 
+	(void)list;
 	if (dep->state != DEPARTURE_RETIRING)
 		return;
 	if (r >= 0 && rep->removing)
