@@ -136,7 +136,7 @@ def test_a_task_that_fills_its_log():
     alloc = node.wait_running("talks")[0]
     node.wait_said(alloc, b"\nthe end\n")
     top = "%s/logs/%s" % (node.data, alloc["ID"])
-    sizes = {name: os.stat(top + "/" + name).st_size for name in os.listdir(top) if ".stdout." in name}
+    sizes = {name: os.stat(top + "/" + name).st_size for name in os.listdir(top) if name.startswith("t.stdout.")}
     case.equal((len(sizes), all(size <= 1 << 20 for size in sizes.values())), (2, True), "files: %s" % sizes)
     case.equal(get(alloc)["ClientStatus"], "running")
     node.purge("talks")
