@@ -137,7 +137,7 @@ def test_invalid_requests_are_refused():
     for code, part, method, request in (
             (400, "must provide a valid alloc id", "Stream", {"AllocID": ""}),
             (400, "must provide a file path", "Stream", {}),
-            (400, "origin must be start or end", "Stream", {"Path": "t", "Origin": "middle"}),
+            (400, "origin must be start", "Stream", {"Path": "t", "Origin": "middle"}),
             (400, 'file "t" is a directory', "Stream", {"Path": "t"}),
             (400, "no such file or directory", "Stream", {"Path": "t/x"}),
             (400, "escapes", "Stream", {"Path": "../.."}),
@@ -147,7 +147,7 @@ def test_invalid_requests_are_refused():
             (400, "must provide task name", "Logs", {}),
             (400, "must provide log type", "Logs", {"Task": "t"}),
             (400, 'unknown task name "x"', "Logs", {"Task": "x", "LogType": "stdout"}),
-            (400, "origin must be start or end", "Logs", {"Task": "t", "LogType": "stdout", "Origin": "x"})):
+            (400, "origin must be start", "Logs", {"Task": "t", "LogType": "stdout", "Origin": "x"})):
         with Stream(method, **request) as s:
             found = s.error()
             case.equal(found[0], code, found[1])
