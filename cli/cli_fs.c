@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli_api.h"
+#include "cli/cli_log_source.h"
 #include "cli/cli_pick.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
@@ -95,24 +96,6 @@ print_frame(const char *text, size_t len, struct err *e)
 	return n > 0 ? print(bytes, n, e) : 0;
 }
 
-/* Returns the length of the first frame and the bytes before it, or 0 if the frame is incomplete. A
- * frame contains no nested object. */
-static size_t
-frame_length(const char *text, size_t len)
-{
-	bool quoted = false;
-
-	for (size_t i = 0; i < len; i++) {
-		if (quoted && text[i] == '\\')
-			i++;
-		else if (text[i] == '"')
-			quoted = !quoted;
-		else if (text[i] == '}' && !quoted)
-			return i + 1;
-	}
-	return 0;
-}
-
 static int
 on_frames(void *arg, const void *data, size_t len, struct err *e)
 {
@@ -121,7 +104,7 @@ on_frames(void *arg, const void *data, size_t len, struct err *e)
 	int r = keep_bytes(f, data, len, e);
 
 	while (r == 0 && f->parser.status == 200 &&
-	       (n = frame_length(f->kept.text, f->kept.len)) > 0) {
+	       (n = cli_frame_length(f->kept.text, f->kept.len)) > 0) {
 		r = print_frame(f->kept.text, n, e);
 		f->kept.len -= n;
 		memmove(f->kept.text, f->kept.text + n, f->kept.len);

@@ -103,14 +103,13 @@ take_frame(struct cli_log_source *s, const char *text, size_t len, struct err *e
 	return 0;
 }
 
-/* Frames are flat objects, one after the other. Returns the length of the first, or 0. */
-static size_t
-find_frame(const char *text, size_t len)
+size_t
+cli_frame_length(const char *text, size_t len)
 {
 	bool quoted = false;
 
 	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '\\')
+		if (quoted && text[i] == '\\')
 			i++;
 		else if (text[i] == '"')
 			quoted = !quoted;
@@ -130,7 +129,7 @@ on_body(void *arg, const void *data, size_t len, struct err *e)
 	text_append(&s->raw, data, len);
 	if (s->parser.status != 200)
 		return 0;
-	while (r == 0 && (n = find_frame(s->raw.text + at, s->raw.len - at)) > 0) {
+	while (r == 0 && (n = cli_frame_length(s->raw.text + at, s->raw.len - at)) > 0) {
 		r = take_frame(s, s->raw.text + at, n, e);
 		at += n;
 	}

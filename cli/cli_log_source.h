@@ -49,4 +49,8 @@ int cli_log_source_read(struct cli *cli, struct cli_log_source *s, bool follow, 
 struct cli_log_source *cli_log_source_new(const char *alloc, const char *task, const char *stream);
 void cli_log_source_free(struct cli_log_source *s);
 
+/* For streams of frames, which are flat JSON objects one after the other: returns the length of the
+ * first one with the bytes before it, 0 if it is incomplete. */
+size_t cli_frame_length(const char *text, size_t len);
+
 #endif
