@@ -201,7 +201,7 @@ get_plain(struct fet *f, struct fet_source *s, struct err *e)
 
 /* --- archives and repositories --- */
 
-/* What one name is compared with takes, at most, a number of steps with as many factors as its
+/* Comparing one name with a pattern takes, at most, a number of steps with as many factors as its
  * pattern has stars. */
 static bool
 has_many_stars(const char *pattern)

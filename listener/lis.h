@@ -23,7 +23,7 @@
 
 #define LIS_CONNS_MAX 512
 
-/* What a descriptor of the loop belongs to: the first member of its owner. */
+/* The kind of object that owns a descriptor of the loop: the first member of that object. */
 struct lis_source {
 	enum lis_source_kind { LIS_SOCKET, LIS_CONN, LIS_LINE } kind;
 };

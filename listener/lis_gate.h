@@ -9,7 +9,7 @@
 /* Questions of one kind are asked one after the other. */
 enum lis_kind { LIS_HEALTH, LIS_PROBE, LIS_METRICS, LIS_KINDS };
 
-/* What the supervisor is asked. Two requests with equal questions share an answer. */
+/* A question to the supervisor. Two requests with equal questions share an answer. */
 struct lis_question {
 	enum lis_kind kind;
 	enum lis_accept accept; /* of metrics */

@@ -8,7 +8,7 @@
 #define HEADERS_MAX 64
 #define METHOD_MAX  16
 
-/* What is known while the lines are read. */
+/* The state of the parser between two lines of a head. */
 struct reading {
 	struct lis_head *head;
 	const char **why;
@@ -254,7 +254,7 @@ lis_head_parse(const char *buf, size_t len, struct lis_head *ret, const char **r
 	size_t at = 0;
 	int status = 0;
 
-	/* What is no HTTP at all, such as TLS, is refused at its first byte. */
+	/* Another protocol, such as TLS, is refused at its first byte. */
 	if (len > 0 && (buf[0] < 'A' || buf[0] > 'Z'))
 		return refuse(&r, 400, "the request does not begin with a method");
 	for (bool first = true; status == 0; first = false) {

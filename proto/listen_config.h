@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* What may be requested at an address. */
+/* The kinds of requests that a TCP address answers. */
 enum listen_use { LISTEN_HEALTH, LISTEN_USES };
 
 struct config_listen {

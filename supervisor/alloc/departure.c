@@ -302,7 +302,7 @@ on_work_changed(struct sup *sup, struct changed_watch *w)
 	check_disk(sup);
 }
 
-/* What must not delay the end any longer. */
+/* The removal, or the servers, have taken too long: the node's departure goes on without them. */
 static void
 on_limit(void *arg)
 {

@@ -25,7 +25,7 @@
 #define TRIES_MAX   3
 #define CHECK_USEC  1000000 /* interval of deadline checks while calls are unanswered */
 #define USEC_PER_MS 1000
-/* Of the HELLO that is sent to each new helper; a ping has one like other calls. */
+/* The serial number of the HELLO to each new helper; a ping has a number like other calls. */
 #define HELLO_SERIAL 0
 #define PING_MS      30000 /* a blocking helper may have a request before it */
 

@@ -527,9 +527,9 @@ on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, co
 	if (code >= 0) {
 		end_step(r, &sup->runs->counts.request);
 		connect_run(r);
-	} else if (code == -ECONNRESET || code == -ETIMEDOUT)
+	} else if (code == -ECONNRESET || code == -ETIMEDOUT) {
 		report_failure(r, e->msg, RUN_FAULT_AGENT);
-	else {
+	} else {
 		report_failure(r, e->msg, fault_of(-code));
 	}
 }

@@ -67,7 +67,7 @@ check_plugin(struct sup *sup, struct plugin *p, const char *name)
 	free(pc);
 }
 
-/* Of several instances of the same kind, while one takes the place of another, the newest. */
+/* A plugin that is being replaced has several instances of a kind: only the newest is checked. */
 static bool
 is_newest(struct sup *sup, const struct plugin *p)
 {

@@ -73,7 +73,7 @@ void check_plugins(struct sup *sup);
 void check_volumes(struct sup *sup);
 void check_drivers(struct sup *sup);
 
-/* What the checks keep between two probes. */
+/* The state that checks keep from one probe to the next. */
 struct health;
 struct check_memory *check_memory(struct sup *sup);
 

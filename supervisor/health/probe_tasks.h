@@ -17,7 +17,7 @@ struct probe_task_events {
 	void (*planned)(void *arg);
 	/* It has reached its latest time: the check must end it. */
 	void (*expired)(void *arg);
-	/* Nothing is left, or (why) nothing could be removed at the first try, which goes on
+	/* The task was removed. With why, the first try to remove it has failed; it is repeated
 	 * without the check. Not called from within a call below. */
 	void (*removed)(void *arg, const char *why);
 };
