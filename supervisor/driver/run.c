@@ -14,7 +14,6 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/exe_record.h"
 #include "common/fd.h"
 #include "common/hash.h"
 #include "common/list.h"
@@ -23,6 +22,7 @@
 #include "supervisor/core/changed.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/driver/lease_page.h"
+#include "supervisor/driver/run_result.h"
 #include "supervisor/driver/run_text.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/driver/run_watch.h"
@@ -218,23 +218,6 @@ report_lost(struct run *r, const char *reason)
 	report_end(r, &end);
 }
 
-static int
-read_record(struct run *r, struct exe_record *ret)
-{
-	char name[ID_HEX_SIZE + 4];
-	uint8_t buf[EXE_RECORD_SIZE];
-	cleanup_close int fd = -1;
-	ssize_t n;
-
-	id_to_hex(&r->id, name);
-	(void)strcpy(name + ID_HEX_SIZE - 1, ".rec");
-	fd = fd_open_beneath(r->sup->run_dir_fd, name, O_RDONLY, 0);
-	if (fd < 0)
-		return fd;
-	n = fd_read_full(fd, buf, sizeof buf);
-	return n < 0 ? (int)n : exe_record_parse(buf, (size_t)n, r->id.b, ret);
-}
-
 /* ECHILD: the process was killed before it became the task. EAGAIN, ENOMEM, EMFILE and ENFILE: the
  * machine lacks a resource. */
 static enum run_fault
@@ -262,7 +245,7 @@ read_end(struct run *r)
 {
 	struct exe_record rec;
 	struct run_end end;
-	int err = read_record(r, &rec);
+	int err = run_result_read(r->sup->run_dir_fd, &r->id, &rec);
 
 	if (r->state == RUN_STARTING && (err < 0 || rec.state == EXE_SETTING_UP)) {
 		report_failure(r,
@@ -283,14 +266,7 @@ read_end(struct run *r)
 		report_lost(r, "its executor was lost");
 		return;
 	}
-	end = (struct run_end){ .known = !(rec.flags & EXE_END_UNKNOWN),
-		.flags = rec.flags,
-		.exit_code = rec.exit_code,
-		.exit_signal = rec.exit_signal,
-		.ended_real_ns = rec.ended_real_ns,
-		.lease_limit_ms = rec.lease_limit_ms,
-		.lease_last_ok_ns = rec.lease_last_ok_ns,
-		.lease_late_ns = rec.lease_late_ns };
+	end = run_result_end(&rec);
 	report_end(r, &end);
 }
 
