@@ -289,10 +289,11 @@ is_admitted(struct task_runner *tr)
 	tr->admission.ready = on_admitted;
 	if (driver_admits(tr->ar->sup, driver, &tr->admission))
 		return true;
+	if (waited)
+		return false; /* it was told already */
 	(void)snprintf(text, sizeof text, "driver %.64s does not work on this node: %s", driver,
 	    driver_stopped_why(tr->ar->sup, driver));
-	if (!waited)
-		task_runner_tell(tr, EVENT_DRIVER_MESSAGE, text, false);
+	task_runner_tell(tr, EVENT_DRIVER_MESSAGE, text, false);
 	return false;
 }
 

@@ -74,7 +74,7 @@ void check_volumes(struct sup *sup);
 void check_drivers(struct sup *sup);
 
 /* The state that checks keep from one probe to the next. */
-struct health;
+struct check_memory;
 struct check_memory *check_memory(struct sup *sup);
 
 #endif
