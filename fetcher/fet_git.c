@@ -327,6 +327,10 @@ explain(struct git *g, int status, char *output)
 
 	if (status == 127)
 		return err_say(g->e, -ENOENT, GIT " is not installed on this machine");
+	if (strstr(output, "IDENTIFICATION HAS CHANGED"))
+		return err_say(g->e, -EREMOTEIO,
+		    "the host's key is not that of /etc/ssh/ssh_known_hosts: somebody else may "
+		    "answer, or the host has a new key, which that file must have");
 	if (strstr(output, "Host key verification failed"))
 		return err_say(g->e, -EREMOTEIO,
 		    "ssh does not know the host: add its key to /etc/ssh/ssh_known_hosts");

@@ -55,9 +55,7 @@ static const struct place {
 	{ "/etc/passwd", READ_FILE },
 	{ "/etc/group", READ_FILE },
 	{ "/etc/gitconfig", READ_FILE },
-	{ "/etc/ssh/ssh_config", READ_FILE },
-	{ "/etc/ssh/ssh_config.d", READ },
-	{ "/etc/ssh/ssh_known_hosts", READ_FILE },
+	{ "/etc/ssh", READ }, /* ssh_known_hosts, also if it is made or replaced later */
 	{ "/run/systemd/resolve", READ },
 	{ "/run/resolvconf", READ },
 	{ "/dev/null", READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE },

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import threading
 
-from lib import case, fetch, helper, web
+from lib import build_dir, case, fetch, helper, web
 from lib.helper import mount, umount
 
 ENV = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b",
@@ -259,15 +259,18 @@ def test_a_submodule():
 def keys():
     """Makes a key for the host and one for the user."""
     for name in ("host", "user"):
+        for path in (base + "/" + name, base + "/%s.pub" % name):
+            if os.path.exists(path):
+                os.remove(path)
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "%s/%s" % (base, name)], check=True)
 
 
 @contextlib.contextmanager
 def prepared(uid):
-    """For ssh, its own user must be in /etc/passwd; for sshd, there must be a directory. In the mount namespace of this test."""
+    """For ssh, its own user must be in /etc/passwd; sshd needs its user and a directory. In the mount namespace of this test."""
     with open("/etc/passwd", encoding="utf-8") as file:
-        passwd = file.read()
-    case.write(base + "/passwd", passwd + "fetcher:x:%d:%d::/nonexistent:/bin/false\n" % (uid, uid))
+        passwd = "".join(line for line in file if not line.startswith(("sshd:", "git:")))
+    case.write(base + "/passwd", passwd + "fetcher:x:%d:%d::/nonexistent:/bin/false\nsshd:x:64999:65534::/run/sshd:/bin/false\ngit:x:0:0::/:/bin/sh\n" % (uid, uid))
     mounted = []
     try:
         for source, target, kind, flags in ((base + "/passwd", "/etc/passwd", "", 4096), ("none", "/etc/ssh", "tmpfs", 0), ("none", "/run", "tmpfs", 0)):
@@ -280,33 +283,114 @@ def prepared(uid):
             umount(target, 2)
 
 
-def test_ssh_with_a_key():
-    if not os.path.exists("/usr/sbin/sshd"):
-        case.skip("there is no sshd")
+def know(port, key, *words):
+    """Makes the host's key known to the machine, with the words of ssh-keygen."""
+    with open("%s/%s.pub" % (base, key), encoding="ascii") as file:
+        case.write("/etc/ssh/ssh_known_hosts", "%s %s" % ("127.0.0.1" if port == 22 else "[127.0.0.1]:%d" % port, file.read()))
+    if words:
+        subprocess.run(["ssh-keygen", *words, "-f", "/etc/ssh/ssh_known_hosts"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.chmod("/etc/ssh/ssh_known_hosts", 0o644)
+
+
+def encoded(key):
+    with open("%s/%s" % (base, key), "rb") as file:
+        return base64.b64encode(file.read()).decode()
+
+
+@contextlib.contextmanager
+def secure_shell(port=0):
+    """An sshd that admits the key "user". The context is its port."""
+    program = next((p for p in ("/usr/sbin/sshd", build_dir() + "/sshd/usr/sbin/sshd") if os.path.exists(p)), None)
+    if not program:
+        case.skip("there is no sshd: make check-deps unpacks one")
     keys()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    if not port:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
     shutil.copy(base + "/user.pub", base + "/authorized")
     case.write(base + "/sshd", "HostKey %s/host\nAuthorizedKeysFile %s/authorized\nStrictModes no\nUsePAM no\nPidFile none\n" % (base, base))
-    with open(base + "/user", "rb") as file:
-        key = base64.b64encode(file.read()).decode()
-    url = "git::ssh://root@127.0.0.1:%d%s/repo.git" % (port, root)
     with again(), prepared(f.places.uid["fetcher"]):
-        sshd = subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", base + "/sshd", "-p", str(port), "-o", "ListenAddress=127.0.0.1"], stderr=subprocess.DEVNULL)
+        sshd = subprocess.Popen([program, "-D", "-e", "-f", base + "/sshd", "-p", str(port), "-o", "ListenAddress=127.0.0.1"], stderr=subprocess.DEVNULL)
         try:
-            f.restart()
-            case.until(lambda: "does not know the host" in str(get(url, options={"sshkey": key})), 20, "sshd")
-            with open(base + "/host.pub", encoding="ascii") as file:
-                case.write("/etc/ssh/ssh_known_hosts", "[127.0.0.1]:%d %s" % (port, file.read()))
-            f.restart()
-            staging = f.send(url, options={"sshkey": key})
-            case.equal(isinstance(f.wait(), dict), True)
-            case.equal(os.listdir(f.path(staging)), ["out"], "the key is removed")
-            case.equal(without_git(fetch.tree_of(f.path(staging) + "/out"))["a.txt"], b"3")
-            case.contains(get(url), "git failed with code 128: root@127.0.0.1: Permission denied")
+            f.restart()  # its rules name the /etc/ssh of its start
+            case.until(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), 20, "sshd")
+            yield port
         finally:
             sshd.kill()
             sshd.wait()
+
+
+def test_ssh_with_a_key():
+    with secure_shell() as port:
+        url = "git::ssh://root@127.0.0.1:%d%s/repo.git" % (port, root)
+        know(port, "host")
+        staging = f.send(url + "?ref=v1", options={"sshkey": encoded("user")})
+        case.equal(isinstance(f.wait(), dict), True)
+        case.equal(os.listdir(f.path(staging)), ["out"], "the key is removed")
+        case.equal(without_git(fetch.tree_of(f.path(staging) + "/out"))["a.txt"], b"1")
+        shutil.rmtree(f.path(staging))
+        # In the source, where "+" is not escaped.
+        case.equal(get(url + "?sshkey=" + encoded("user"))["a.txt"], b"3")
+        tree = f.get(url + "?depth=1&ref=other", options={"sshkey": encoded("user")})
+        case.equal((tree["a.txt"], ".git/shallow" in tree), (b"other", True))
+        case.equal([name for name, what in tree.items() if isinstance(what, bytes) and b"PRIVATE KEY" in what], [], "files with the key")
+
+
+def test_ssh_without_the_key_or_with_another():
+    with secure_shell() as port:
+        url = "git::ssh://root@127.0.0.1:%d%s/repo.git" % (port, root)
+        know(port, "host")
+        denied = "git failed with code 128: root@127.0.0.1: Permission denied"
+        case.contains(get(url), denied)
+        for key, words in (("other", ("-N", "")), ("locked", ("-N", "a phrase"))):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", *words, "-f", base + "/" + key], check=True)
+            staging = f.send(url, options={"sshkey": encoded(key)})
+            case.contains(f.wait(), denied, key)
+            case.equal(os.path.exists(f.path(staging) + "/key"), False, "the key is removed")
+        answer = get(url, options={"sshkey": base64.b64encode(b"no key at all").decode()})
+        case.contains(answer, "git failed with code 128")
+        case.equal("no key at all" in answer + f.helper.log(), False, answer)
+        case.contains(get(url.replace("repo.git", "none.git"), options={"sshkey": encoded("user")}), "git failed with code 128")
+
+
+def test_ssh_knows_the_hosts_of_the_machine_only():
+    with secure_shell() as port:
+        url = "git::ssh://root@127.0.0.1:%d%s/repo.git" % (port, root)
+        options = {"sshkey": encoded("user")}
+        unknown = "ssh does not know the host: add its key to /etc/ssh/ssh_known_hosts"
+        case.equal(get(url, options=options), unknown, "without the file")
+        know(port + 1, "host")
+        case.equal(get(url, options=options), unknown, "of another port")
+        know(port, "user")
+        case.contains(get(url, options=options), "the host's key is not that of /etc/ssh/ssh_known_hosts", "another key")
+        know(port, "host", "-H")
+        case.equal(get(url, options=options)["a.txt"], b"3", "hashed names")
+
+
+def test_the_short_form_of_ssh():
+    with secure_shell(22) as port:
+        know(port, "host")
+        case.equal(get("git@127.0.0.1:%s/repo.git" % root, options={"sshkey": encoded("user")})["a.txt"], b"3")
+        case.equal(get("git@127.0.0.1:%s/repo.git//d?ref=main" % root, options={"sshkey": encoded("user")}), {"in.txt": b"inside", "l": ("link", "../a.txt")})
+
+
+def test_the_key_of_ssh_while_it_is_used():
+    """Only its own user can read it, and the argument of no process has it."""
+    with secure_shell() as port:
+        os.makedirs(root + "/slow")
+        shell = case.write(base + "/shell", "#!/bin/sh\nexec sleep 1000\n")
+        os.chmod(shell, 0o755)
+        with open(base + "/sshd", "a", encoding="ascii") as file:
+            file.write("ForceCommand %s\n" % shell)
+        know(port, "host")
+        staging = f.send("git::ssh://root@127.0.0.1:%d%s/repo.git" % (port, root), options={"sshkey": encoded("user")})
+        key = f.path(staging) + "/key"
+        case.until(lambda: [line for line in arguments() if b"/usr/bin/ssh" in line], 20, "ssh")
+        case.equal((os.stat(key).st_mode & 0o7777, os.stat(key).st_uid), (0o600, f.places.uid["fetcher"]))
+        case.equal([line for line in arguments() if encoded("user").encode()[:40] in line or b"PRIVATE" in line], [], "arguments")
+        f.ipc.send("FET_ARTIFACT_CANCEL_EV", {"staging": staging})
+        case.equal(isinstance(f.wait(), str), True)
+        case.until(lambda: not [line for line in arguments() if line.startswith((b"git", b"/usr/bin/ssh"))], 20, "git and ssh to end")
 
 
 base = case.directory()
