@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api_orders.c: /v1/client/allocation/:id/restart, signal and gc, /v1/client/gc. Runs in:
  * supervisor. */
-
 #include <errno.h>
-#include <stdio.h>
-#include <sys/socket.h>
 
 #include "supervisor/api/api_routes.h"
 #include "supervisor/alloc/alloc_orders.h"
 #include "supervisor/source/source.h"
 #include "supervisor/api/alloc_view.h"
+#include "supervisor/http/api_origin.h"
 
 /* Returns a string member of the body; "" if it is missing, NULL if it is not a string. */
 static const char *
@@ -70,7 +68,7 @@ api_signal_alloc(struct sup *sup, struct api_req *req)
 	struct sup_alloc *sa = find_alloc(req);
 	const char *task, *signal;
 	struct err e = { 0 };
-	char by[20];
+	char by[API_ORIGIN_TEXT_SIZE];
 	json_t *body;
 
 	if (!sa)
@@ -86,7 +84,7 @@ api_signal_alloc(struct sup *sup, struct api_req *req)
 		api_reply_error(
 		    req, 400, "the body must be an object with the strings Task and Signal");
 	else {
-		(void)snprintf(by, sizeof by, "uid %u", api_peer(req).uid);
+		api_origin_text(req, by);
 		reply_order(sup, req, alloc_signal(sa, task, signal, by, &e), &e);
 	}
 }

@@ -37,8 +37,6 @@ int api_new(
     struct sup *sup, struct api_route *routes, const struct api_backend *backend, struct err *e);
 void api_free(struct sup *sup);
 
-/* Returns the client's credentials; uid -1 and pid 0 if unknown. */
-struct ucred api_peer(const struct api_req *req);
 /* Return a value of the request, valid until the answer; NULL if the request does not have it. */
 const char *api_param(const struct api_req *req, unsigned n); /* n-th parameter of the pattern */
 const char *api_query(const struct api_req *req, const char *name);

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
+#include "supervisor/http/api_origin.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/http/http_origin.h"
 #include "supervisor/http/http_req.h"
@@ -33,36 +34,19 @@
 
 /* Requests. */
 
-struct ucred
-api_peer(const struct api_req *req)
-{
-	const union MHD_ConnectionInfo *info =
-	    MHD_get_connection_info(req->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct ucred peer = { .uid = (uid_t)-1 };
-	socklen_t len = sizeof peer;
-
-	if (info)
-		(void)getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-	return peer;
-}
-
 static void
 log_request(struct api_req *req)
 {
-	const struct ucred peer = api_peer(req);
-	const struct api_task *task = api_task(req);
-	char request[256];
+	char request[256], origin[API_ORIGIN_TEXT_SIZE];
+	pid_t pid = api_origin(req).pid;
 
+	api_origin_text(req, origin);
 	(void)snprintf(request, sizeof request, "%s %s", req->method,
 	    req->route ? req->route->pattern : "(no route)");
 	journal_print(req->route && req->route->durable ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
 	    JOURNAL_REQUEST, &(struct journal_about){ .request = request },
-	    "%s%s%s by %s%s%suid %u, pid %d: %d", request, req->target.n_params ? " of " : "",
-	    req->target.n_params ? req->target.params[0] : "", task ? "task " : "",
-	    task                   ? task->name
-	    : req->client->is_link ? "the listener"
-				   : "",
-	    task || req->client->is_link ? ", " : "", peer.uid, peer.pid, req->status);
+	    "%s%s%s by %s, pid %d: %d", request, req->target.n_params ? " of " : "",
+	    req->target.n_params ? req->target.params[0] : "", origin, pid, req->status);
 }
 
 static enum MHD_Result
