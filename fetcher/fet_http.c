@@ -204,7 +204,7 @@ explain(const struct transfer *t, CURLcode code, const char *text, struct err *e
 
 	if (t->error)
 		return err_set(e, t->error, "store what the server sends");
-	if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
+	if (t->too_large || (code == CURLE_FILESIZE_EXCEEDED && status / 100 == 2))
 		return err_say(e, -EFBIG,
 		    "the server sends more than the %llu bytes that are allowed",
 		    (unsigned long long)t->limit);

@@ -169,8 +169,9 @@ class Pair:
 
 
 @contextlib.contextmanager
-def pair():
+def pair(env=None):
+    """env: variables of the original client."""
     chroot = "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % (p, "/bin/sh" if p.endswith("dash") else p) for p in CHROOT)
-    with Server() as server, node_of(server, name=OURS), client.Original(server, THEIRS, chroot):
+    with Server() as server, node_of(server, name=OURS), client.Original(server, THEIRS, chroot, env=env):
         case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {OURS, THEIRS}, 120, "two nodes")
         yield Pair(server)

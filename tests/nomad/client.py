@@ -53,9 +53,9 @@ def cgroups():
 
 
 class Original:
-    """client: lines for its client block. directory: for its data, removed at the end."""
+    """client: lines for its client block. directory: for its data, removed at the end. env: more variables."""
 
-    def __init__(self, servers, name="original", client="", directory=None):
+    def __init__(self, servers, name="original", client="", directory=None, env=None):
         self.dir, self.name = directory or case.directory(), name
         self.ports = real.free_ports(3)
         os.mkdir(self.dir + "/tmp")  # the sockets of its plugins
@@ -63,6 +63,7 @@ class Original:
             f.write(CONFIG.format(dir=self.dir, ip="127.0.0.1", name=name, ports=self.ports, client=client,
                                   servers=", ".join('"%s"' % a for a in servers.addresses)))
         self.before = set(cgroups())
+        self.env = env or {}
         self.process = None
         self.start()
 
@@ -72,7 +73,8 @@ class Original:
                                             stdout=log, stderr=log, env={
                                                 **{k: v for k, v in os.environ.items() if not k.startswith("NOMAD_")},
                                                 "TMPDIR": self.dir + "/tmp",
-                                                "JAVA_TOOL_OPTIONS": "-XX:-UsePerfData"})  # a file of a fingerprint, in /tmp
+                                                "JAVA_TOOL_OPTIONS": "-XX:-UsePerfData",  # a file of a fingerprint, in /tmp
+                                                **self.env})
 
     def get(self, path):
         """Returns the status of a GET (0 without an answer) and the body."""

@@ -1,33 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fetcher alone: objects of buckets. The server here verifies the signature of each request (AWS Signature Version 4)."""
-import hashlib
-import hmac
-import html
 import os
 import urllib.parse
 
-from lib import case, fetch, web
+from lib import case, fetch, s3, web
+from lib.s3 import KEY, SECRET, SIGNED, listing, sign
 
-KEY, SECRET, TOKEN = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "a/session+token=="
+TOKEN = "a/session+token=="
 BODY = b"an object\n"
-
-
-def sign(h, secret, region):
-    """Returns the signature that the request must have."""
-    auth = dict(part.strip().split("=", 1) for part in h.headers["Authorization"].split(" ", 1)[1].split(","))
-    date = h.headers["X-Amz-Date"]
-    path, _, query = h.path.partition("?")
-    pairs = sorted(urllib.parse.parse_qsl(query, keep_blank_values=True))
-    canonical = "\n".join([
-        h.command, path, "&".join("%s=%s" % (urllib.parse.quote(k, safe="-_.~"), urllib.parse.quote(v, safe="-_.~")) for k, v in pairs),
-        "".join("%s:%s\n" % (name, h.headers[name].strip()) for name in auth["SignedHeaders"].split(";")), auth["SignedHeaders"],
-        h.headers.get("X-Amz-Content-Sha256", hashlib.sha256(b"").hexdigest())])
-    scope = "%s/%s/s3/aws4_request" % (date[:8], region)
-    text = "\n".join(["AWS4-HMAC-SHA256", date, scope, hashlib.sha256(canonical.encode()).hexdigest()])
-    key = ("AWS4" + secret).encode()
-    for part in scope.split("/"):
-        key = hmac.new(key, part.encode(), "sha256").digest()
-    return auth, "%s/%s" % (KEY, scope), hmac.new(key, text.encode(), "sha256").hexdigest()
 
 
 def private(region="us-east-1", token=None):
@@ -42,41 +22,15 @@ def private(region="us-east-1", token=None):
     return answer
 
 
-def listing(keys, token="", more=False, next_token="next"):
-    """Returns an answer to a request for the names of objects."""
-    return '<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name><Prefix/>%s' \
-        '<IsTruncated>%s</IsTruncated>%s</ListBucketResult>' % (
-            "".join("<Contents><Key>%s</Key><Size>1</Size><Owner><ID>x</ID><DisplayName>y</DisplayName></Owner></Contents>" % html.escape(k) for k in keys),
-            "true" if more else "false", "<NextContinuationToken>%s</NextContinuationToken>" % html.escape(next_token) if more else "")
-
-
 TREE = {"dir/a.txt": b"a", "dir/sub/b c+d.txt": b"b", "dir/sub/\u00fc&<'\">.txt": b"u", "dir/sub/deep/er/x": b"x", "dir/sub/": b"", "dirt": b"beside",
         "dir.txt/x": b"beside", "one": b"of both", "one/two": b"of both", "dir/x.tar.gz": b"no archive"}
-
-
-def bucket(h):
-    """A server of the bucket "tree", which lists two names at a time. A request must be signed."""
-    auth, credential, signature = sign(h, SECRET, "us-east-1") if "Authorization" in h.headers else ({}, "", "")
-    if auth.get("Signature") != signature or auth.get("Credential") != credential:
-        h.reply(b"", 403)
-        return
-    path, _, query = h.path.partition("?")
-    query = dict(urllib.parse.parse_qsl(query))
-    key = urllib.parse.unquote(path)[len("/tree/"):]
-    if key:
-        h.reply(TREE.get(key, b"none"), 200 if key in TREE else 404)
-        return
-    case.equal(query.pop("list-type"), "2")
-    start = query.pop("continuation-token", "")[len("from+/= &"):]
-    names = [k for k in sorted(TREE) if k.startswith(query.get("prefix", "")) and k >= start]
-    h.reply(listing(names[:2], more=len(names) > 2, next_token="from+/= &" + (names + 3 * [""])[2]).encode())
 
 
 class Bucket(web.Handler):
     def do_GET(self):  # pylint: disable=invalid-name
         if self.path.startswith("/tree/"):
             self.server.requests.append((self.path, dict(self.headers)))
-            bucket(self)
+            s3.answer(self, TREE)
         else:
             super().do_GET()
 
@@ -126,9 +80,6 @@ def below(prefix):
             found.update({"/".join(parts[:i]): None for i in range(1, len(parts))})
             found[key[len(prefix):]] = TREE[key]
     return found
-
-
-SIGNED = {"aws_access_key_id": KEY, "aws_access_key_secret": SECRET}
 
 
 def test_directories():
