@@ -29,7 +29,6 @@
 #include "common/fd.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/privs.h"
 
 #define GIT         "/usr/bin/git"
 #define ENV_MAX     32
@@ -38,6 +37,7 @@
 #define MEASURE_MS  1000 /* how often the size of the repository is measured */
 #define OUTPUT_SIZE 4096
 #define FILES_MAX   1000000
+#define SIGNALED    128 /* added to a signal: the exit status of what it ended, as in a shell */
 
 DEFINE_CLEANUP(CURLU *, curl_url_cleanup);
 
@@ -248,22 +248,47 @@ check_size(struct git *g)
 
 /* --- running git --- */
 
-/* Becomes git in a child of the worker. The programs that git starts, such as ssh, end with git;
- * those that do not are killed when the next fetcher begins (fet_main.c). */
 static _Noreturn void
-become_git(const struct git *g, pid_t parent, char *const *args, int out)
+become_git(const struct git *g, char *const *args, int out)
 {
 	const struct rlimit size = { g->f->spec.max_unpacked, g->f->spec.max_unpacked };
 	int null = open("/dev/null", O_RDWR);
 
-	privs_die_with_parent(parent);
-	(void)setpgid(0, 0);
 	(void)umask(022);
 	if (null < 0 || setrlimit(RLIMIT_FSIZE, &size) < 0 || dup2(null, 0) < 0 ||
 	    dup2(out, 1) < 0 || dup2(out, 2) < 0 || close_range(3, ~0u, 0) < 0)
 		_exit(126);
 	(void)execve(GIT, args, (char *const *)g->env.v);
 	_exit(127);
+}
+
+/*
+ * The leader of a process group, to which git and all that it starts belong: kills the group when
+ * the worker has ended, however that ended, and exits as git does. `life` is a pipe whose other end
+ * only the worker has. git can be alone for a moment if this process is killed by itself; then the
+ * worker kills the group.
+ */
+static _Noreturn void
+guard(const struct git *g, char *const *args, int life, int out)
+{
+	struct pollfd fds[] = { { .fd = WORKER_FIRST_FD }, { .events = POLLIN } };
+	int status;
+	pid_t pid;
+
+	/* Without the worker's socket, whose end says that the worker has ended. */
+	if (setpgid(0, 0) < 0 || fd_pack((int[]){ life, out }, 2, WORKER_FIRST_FD) < 0)
+		_exit(126);
+	pid = fork();
+	if (pid == 0)
+		become_git(g, args, WORKER_FIRST_FD + 1);
+	fds[1].fd = pid < 0 ? -1 : pidfd_open(pid, 0);
+	if (fds[1].fd < 0)
+		_exit(126);
+	while (poll(fds, 2, -1) < 0)
+		;
+	if (fds[0].revents || waitpid(pid, &status, 0) != pid)
+		(void)kill(0, SIGKILL);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALED + WTERMSIG(status));
 }
 
 /* Keeps the last bytes of what git says. */
@@ -286,7 +311,7 @@ keep_output(int fd, char *kept, size_t *len)
 	kept[*len] = '\0';
 }
 
-/* Waits for the end of git. Returns its exit status, or -errno with *e. */
+/* Waits for the end of git's guard. Returns git's exit status, or -errno with *e. */
 static int
 wait_for(struct git *g, pid_t pid, int out, char *kept)
 {
@@ -306,16 +331,16 @@ wait_for(struct git *g, pid_t pid, int out, char *kept)
 		if (r == 0 && clock_ms() >= g->until_ms)
 			r = err_say(g->e, -ETIMEDOUT, "git did not end in time");
 	}
-	(void)kill(-pid, SIGKILL); /* also what it has left running */
+	(void)kill(-pid, SIGKILL); /* also what git has left running */
 	if (waitpid(pid, &status, 0) < 0)
 		return err_set(g->e, -errno, "wait for git");
 	keep_output(out, kept, &len);
 	if (r < 0)
 		return r;
-	if ((WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) ||
-	    strstr(kept, "died of signal 25"))
+	r = WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALED + WTERMSIG(status);
+	if (r == SIGNALED + SIGXFSZ || strstr(kept, "died of signal 25"))
 		return too_large(g);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+	return r;
 }
 
 /* Makes the error of a failed git: its line "fatal: …", or the first line, which is ssh's, if git
@@ -340,23 +365,37 @@ explain(struct git *g, int status, char *output)
 	return err_say(g->e, -EREMOTEIO, "git failed with code %d: %.300s", status, line);
 }
 
+static int
+make_pipe(int *ret_reader, int *ret_writer)
+{
+	int pair[2];
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	*ret_reader = pair[0];
+	*ret_writer = pair[1];
+	return 0;
+}
+
 /* Runs git with these arguments, up to NULL. */
 static int
 run(struct git *g, const char *const *args)
 {
+	cleanup_close int life = -1, guarded = -1, said = -1, out = -1;
 	char output[OUTPUT_SIZE] = "";
-	int pair[2], r;
-	pid_t parent = getpid(), pid;
+	int r;
+	pid_t pid;
 
-	if (pipe2(pair, O_CLOEXEC) < 0)
-		return err_set(g->e, -errno, "make a pipe for git");
-	(void)fd_set_nonblock(pair[0], true);
+	if ((r = make_pipe(&guarded, &life)) < 0 || (r = make_pipe(&said, &out)) < 0)
+		return err_set(g->e, r, "make a pipe for git");
+	(void)fd_set_nonblock(said, true);
 	pid = fork();
-	if (pid == 0)
-		become_git(g, parent, (char *const *)(uintptr_t)args, pair[1]);
-	(void)close(pair[1]);
-	r = pid < 0 ? err_set(g->e, -errno, "start git") : wait_for(g, pid, pair[0], output);
-	(void)close(pair[0]);
+	if (pid == 0) {
+		close_p(&life);
+		guard(g, (char *const *)(uintptr_t)args, guarded, out);
+	}
+	close_p(&out);
+	r = pid < 0 ? err_set(g->e, -errno, "start git") : wait_for(g, pid, said, output);
 	if (r == 0)
 		return check_size(g);
 	return r < 0 ? r : explain(g, r, output);

@@ -170,22 +170,9 @@ handle_request(void *unused, const struct ipc_packet *p, void *rep, int *ret_fd,
 	return -EPROTO;
 }
 
-/* Ends what programs of an earlier fetcher have left running: this process can signal only those of
- * its own user. */
-static void
-end_others(void)
-{
-	static bool ended;
-
-	if (!ended)
-		(void)kill(-1, SIGKILL);
-	ended = true;
-}
-
 static void
 collect(void *unused)
 {
-	end_others();
 	workers_collect(&workers);
 }
 

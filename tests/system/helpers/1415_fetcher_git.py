@@ -4,6 +4,7 @@ import base64
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -84,6 +85,11 @@ class Handler(web.Handler):
                 self.wfile.write(b"0010# service=xx" * 4096)
         elif self.path.startswith("/silent"):
             stop.wait()
+        elif self.path.startswith("/trickle"):  # fast enough for git, which would wait for ever
+            self.close_connection = True
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\r\n")
+            while not stop.wait(0.1):
+                self.wfile.write(b"0")
         elif self.path.startswith("/garbage"):
             self.reply(os.urandom(5000), 200, [("Content-Type", "application/x-git-upload-pack-advertisement")])
         elif self.path.startswith("/to_file"):
@@ -145,12 +151,9 @@ def test_a_repository_behind_a_password_that_nobody_sees():
     for pid in os.listdir("/proc"):
         if pid.isdigit() and b"git" in line_of(pid):
             case.equal(os.stat("/proc/%s/environ" % pid).st_mode & 0o077, 0)
-    staging = os.urandom(16)
-    f.send(server.url + "/x", staging=staging)
     f.helper.kill()
     f.helper.wait()
-    with helper.Helper("fetcher", f.places):
-        case.until(lambda: not [line for line in arguments() if line.startswith((b"git", b"/usr/lib/git-core"))], 20, "git to end with the fetcher, or by the next one")
+    no_git()
 
 
 def test_a_submodule_elsewhere_does_not_get_the_password():
@@ -181,6 +184,50 @@ def line_of(pid):
 
 def arguments():
     return [line_of(pid) for pid in os.listdir("/proc") if pid.isdigit()]
+
+
+def processes_of_git():
+    """Returns the pids of git and of the programs that it has started."""
+    return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and line_of(pid).startswith((b"git", b"/usr/lib/git-core", b"/usr/bin/ssh"))]
+
+
+def no_git():
+    case.until(lambda: not processes_of_git(), 20, "git to end")
+
+
+def parent(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+def test_git_ends_with_its_worker_and_with_the_fetcher():
+    with again():
+        for victim in ("worker", "guard", "git", "fetcher"):
+            staging = f.send("git::" + server.url + "/trickle/x.git")
+            case.until(lambda: [line for line in arguments() if b"remote-http" in line], 10, "git")
+            top = next(pid for pid in processes_of_git() if line_of(pid).startswith(b"git\0clone"))
+            pid = {"git": top, "guard": parent(top), "worker": parent(parent(top)), "fetcher": f.helper.pid}[victim]
+            case.equal(parent(parent(parent(top))), f.helper.pid)
+            os.kill(pid, signal.SIGKILL)
+            no_git()
+            if victim != "fetcher":
+                case.contains(f.wait(), "died" if victim == "worker" else "git failed with code 137", victim)
+                shutil.rmtree(f.path(staging))
+        f.restart()
+        case.equal(get("git::" + server.url + "/repo.git")["a.txt"], b"3")
+
+
+def test_another_agent_with_the_same_users_ends_nothing():
+    with again():
+        f.send("git::" + server.url + "/trickle/x.git")
+        case.until(lambda: [line for line in arguments() if b"remote-http" in line], 10, "git")
+        before = processes_of_git()
+        with fetch.Fetcher(uids=f.places.uid) as other:
+            case.equal(without_git(other.get("git::" + server.url + "/repo.git"))["a.txt"], b"3")
+        case.equal(set(before) <= set(processes_of_git()), True, "git of the first agent still runs")
+        f.helper.kill()
+        f.helper.wait()
+        no_git()
 
 
 def again():
@@ -390,7 +437,7 @@ def test_the_key_of_ssh_while_it_is_used():
         case.equal([line for line in arguments() if encoded("user").encode()[:40] in line or b"PRIVATE" in line], [], "arguments")
         f.ipc.send("FET_ARTIFACT_CANCEL_EV", {"staging": staging})
         case.equal(isinstance(f.wait(), str), True)
-        case.until(lambda: not [line for line in arguments() if line.startswith((b"git", b"/usr/bin/ssh"))], 20, "git and ssh to end")
+        no_git()
 
 
 base = case.directory()

@@ -31,8 +31,8 @@ def tree_of(path):
 
 
 class Fetcher:
-    def __init__(self, config="", env=None):
-        self.places = helper.Places()
+    def __init__(self, config="", env=None, uids=None):
+        self.places = helper.Places(uids=uids)
         self.start = lambda: helper.Helper("fetcher", self.places, config=config, env=env)
         self.helper = self.start()
         self.ipc = self.helper.ipc

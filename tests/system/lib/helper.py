@@ -104,16 +104,16 @@ def remove_cgroup(path):
 
 
 class Places:
-    """The data directory, runtime directory and cgroups of one instance, made as the launcher makes them."""
+    """The data directory, runtime directory and cgroups of one instance, made as the launcher makes them. uids: {name of USERS: uid}."""
 
-    def __init__(self, base=None, dev=True):
+    def __init__(self, base=None, dev=True, uids=None):
         self.base = base or case.directory()
         self.instance = os.urandom(4).hex()
         self.dev = dev
         self.data, self.runtime = self.base + "/data", self.base + "/data/rt"
         self.cgroup = "/drover-" + self.instance
         first = 61184 + len(USERS) * (int(self.instance, 16) % 430)
-        self.uid = {name: first + i for i, name in enumerate(USERS)}
+        self.uid = uids or {name: first + i for i, name in enumerate(USERS)}
         drover = self.uid["drover"]
         for path, mode, uid, gid in (
                 ("", 0o711, 0, 0),
