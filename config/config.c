@@ -514,11 +514,11 @@ static const struct config_attr agent_attrs[] = {
 	BLOCK("health", config_health_attrs),
 	BLOCK("tls", tls_attrs),
 	BLOCK("telemetry", config_telemetry_attrs),
+	BLOCK("audit", config_audit_attrs),
 	UNUSED_SOCKET("addresses"),
 	UNUSED_SOCKET("advertise"),
 	UNUSED_SOCKET("bind_addr"),
 	UNUSED_SOCKET("ports"),
-	UNUSED_AS("audit", "has no effect: requests are not audited"),
 	UNUSED_AS("autopilot", "has no effect: there is one embedded server"),
 	UNUSED_AS("consul", "has no effect: jobs with consul blocks are refused"),
 	UNUSED_AS(

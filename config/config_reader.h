@@ -136,6 +136,9 @@ void config_check_template(const struct agent_config *config, struct config_sink
 /* In config_telemetry.c: telemetry { }. */
 extern const struct config_attr config_telemetry_attrs[];
 
+/* In config_audit.c: audit { }. */
+extern const struct config_attr config_audit_attrs[];
+
 /* In config_listen.c: health { … }. */
 extern const struct config_attr config_health_attrs[];
 

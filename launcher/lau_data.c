@@ -39,6 +39,7 @@ static const struct made_dir {
 	bool owned, grouped; /* owner drover, group drover; otherwise root */
 } made_dirs[] = {
 	{ "state", 0700, true, true },
+	{ "audit", 0700, true, true },
 	{ "alloc", 0711, false, false },
 	{ "logs", 02750, false, true },
 	{ "run", 02750, false, true },

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "proto/artifact_config.h"
+#include "proto/audit_config.h"
 #include "proto/config_sizes.h"
 #include "proto/listen_config.h"
 #include "proto/telemetry_config.h"
@@ -131,6 +132,7 @@ struct agent_config {
 	uint64_t min_dynamic_port, max_dynamic_port;
 	struct config_artifact artifact;
 	struct config_telemetry telemetry;
+	struct config_audit audit;
 	char reserved_cores[CONFIG_NAME_SIZE];   /* "0-3,8": cores that jobs cannot get */
 	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all cores that are not reserved */
 	uint32_t log_store; /* enum exec_log_store: of tasks whose job does not say it */

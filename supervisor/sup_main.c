@@ -27,6 +27,7 @@
 #include "supervisor/alloc/client.h"
 #include "supervisor/alloc/departure.h"
 #include "supervisor/alloc/leave.h"
+#include "supervisor/audit/audit_log.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/driver_breaker.h"
 #include "supervisor/driver/lease_page.h"
@@ -215,6 +216,7 @@ serve_api(struct err *e)
 	fs_followers_new(&sup);
 	monitor_new(&sup);
 	statsd_new(&sup);
+	audit_log_new(&sup);
 	runs_serve_sockets(&sup, &sockets);
 	return api_new(&sup, api_routes_make(source), &source->backend, e);
 }
@@ -265,6 +267,7 @@ end_parts(void)
 {
 	statsd_free(&sup);
 	api_free(&sup);
+	audit_log_free(&sup);
 	lease_page_unwatch(&sup);
 	if (sup.source)
 		sup.source->ops->free(sup.source);

@@ -22,6 +22,7 @@ PROCESSES = ("launcher", "mount-helper", "file-helper", "exec-helper", "executor
 # The supervisor's layers, lowest first: each may name those on lines before it, but not those on its own line.
 LAYERS = (
     ("core",),
+    ("audit",),  # the file of the audit log
     ("source/source.h",),  # work and the node's state: how higher layers request claims and report changes
     ("table",),
     ("node", "http"),
@@ -62,7 +63,7 @@ def rooms():
             law["supervisor/" + name] = set(below)
         below |= {"supervisor/" + name for name in layer}
     # http knows neither allocs nor sources, and only api and higher layers know http.
-    law["supervisor/http"] = set(BASE) | {"supervisor/core"}
+    law["supervisor/http"] = set(BASE) | {"supervisor/core", "supervisor/audit"}
     for name in NOT_HTTP:
         law["supervisor/" + name].discard("supervisor/http")
     law["supervisor"] = below  # sup_main.c

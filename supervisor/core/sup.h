@@ -51,6 +51,7 @@ struct followers;
 struct monitor;
 struct queues;
 struct statsd;
+struct audit_log;
 
 /* The supervisor has one struct sup. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
@@ -67,6 +68,8 @@ struct sup {
 	struct changes *changes;
 	struct children *children;
 	struct queues *queues;
+	/* audit/audit_log.h; NULL: requests are not audited */
+	struct audit_log *audit;
 	/* table/alloc_table.h, source/source.h */
 	struct alloc_table *allocs;
 	struct source *source;

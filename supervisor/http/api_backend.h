@@ -4,6 +4,7 @@
 #ifndef DROVER_SUPERVISOR_HTTP_API_BACKEND_H
 #define DROVER_SUPERVISOR_HTTP_API_BACKEND_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -43,9 +44,30 @@ struct api_backend {
 	    api_authenticate_cb *cb, void *arg);
 	/* For api_permits(). NULL: everything is permitted. */
 	bool (*permits)(struct sup *sup, const struct api_req *req, int need, const char *ns);
+	/* Adds members to *auth that say whose token the request has, for the audit log: as far as
+	 * that is known without asking. Never the token. NULL: nothing is known. */
+	void (*describe)(struct sup *sup, const struct api_req *req, json_t *auth);
 	/* Returns the sentence of a 501 for a path that is in no table. NULL, or a NULL result: the
 	 * answer is 404. */
 	const char *(*elsewhere)(const char *target);
 };
+
+/* For describe(). */
+static inline void
+api_describe_token(json_t *auth, const char *accessor, const char *name, const char *type)
+{
+	(void)json_object_set_new(auth, "accessor_id", json_string(accessor));
+	(void)json_object_set_new(auth, "name", json_string(name));
+	if (*type)
+		(void)json_object_set_new(auth, "type", json_string(type));
+}
+
+/* The identity of a task. */
+static inline void
+api_describe_task(json_t *auth, const char *alloc_id, const char *task)
+{
+	(void)json_object_set_new(auth, "alloc_id", json_string(alloc_id));
+	(void)json_object_set_new(auth, "task", json_string(task));
+}
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
@@ -14,6 +13,7 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/http/api_origin.h"
 #include "supervisor/http/api_wait.h"
+#include "supervisor/http/http_audit.h"
 #include "supervisor/http/http_origin.h"
 #include "supervisor/http/http_req.h"
 #include "supervisor/http/listener_links.h"
@@ -52,6 +52,7 @@ log_request(struct api_req *req)
 static enum MHD_Result
 queue_answer(struct api_req *req)
 {
+	http_audit_complete(req);
 	req->queued = true;
 	log_request(req);
 	if (req->stream && !req->stream->beats) /* a client that follows may be silent for hours */
@@ -96,6 +97,8 @@ route_request(struct api_req *req)
 		reply_no_path(req);
 	else if (r < 0)
 		api_reply_error(req, 405, "Invalid method");
+	else if (!http_audit_receive(req))
+		return;
 	else if (backend->admit)
 		backend->admit(req->sup, req);
 	else
@@ -336,6 +339,7 @@ on_completed(
 	if (!req)
 		return;
 	*con_cls = NULL;
+	http_audit_end(req);
 	turn_forget_deferred(sup, &req->leave);
 	(void)sd_event_source_disable_unref(req->hangup);
 	if (req->stream) {

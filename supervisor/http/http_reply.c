@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "model/engine/field.h"
+#include "supervisor/http/http_audit.h"
 #include "supervisor/http/http_req.h"
 #include "supervisor/http/task_socket.h"
 
@@ -151,6 +152,7 @@ api_reply_error(struct api_req *req, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(raw, sizeof raw, fmt, ap);
 	va_end(ap);
+	http_audit_note_error(req, raw);
 	/* The text may quote the request, so control characters are replaced: it must stay one line
 	 * on a terminal. */
 	api_reply_text(

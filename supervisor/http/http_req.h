@@ -23,6 +23,7 @@
 	"moment"
 
 struct waiter;
+struct http_audit;
 
 /* Resources that clients share. The clients of the control socket have one struct, the clients of
  * all tasks' sockets another, and the listener a third, so that none of them can use up those of
@@ -84,8 +85,9 @@ struct api_req {
 	struct api_held *held;
 	struct api_socket *socket;
 	struct MHD_UpgradeResponseHandle *upgraded; /* while its owner has the socket */
-	sd_event_source *hangup; /* while the request is held, or its stream has nothing to send */
-	bool no_room;            /* its body was dropped, because too much memory is held */
+	struct http_audit *audit; /* its entries in the audit log; NULL: none yet */
+	sd_event_source *hangup;  /* while the request is held, or its stream has nothing to send */
+	bool no_room;             /* its body was dropped, because too much memory is held */
 	bool owed; /* it was answered while no commit was possible, and its handler still answers */
 	bool begun, routed, suspended, queued, gone_away;
 	bool refused; /* of a task without a valid token: its connection is closed */

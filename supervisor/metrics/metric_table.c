@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/duration.h"
+#include "supervisor/audit/audit_log.h"
 #include "supervisor/core/sup_child.h"
 #include "supervisor/core/sup_turn.h"
 #include "supervisor/driver/run.h"

@@ -171,6 +171,7 @@ static const struct source_api local_api = {
 	    .admit = on_request,
 	    .authenticate = local_gate_authenticate,
 	    .permits = local_gate_permits,
+	    .describe = local_gate_describe,
 	    .elsewhere = local_elsewhere },
 	.handler = local_api_handler,
 	.shows = local_gate_shows,

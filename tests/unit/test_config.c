@@ -709,9 +709,45 @@ START_TEST(telemetry_says_what_is_published)
 }
 END_TEST
 
+START_TEST(audit_says_where_entries_go)
+{
+	static const char later[] =
+	    "audit { sink \"s\" { mode = \"0600\" delivery_guarantee = \"enforced\" } "
+	    "filter \"all reads\" { endpoints = [\"/v1/c\"] } }";
+	const struct config_audit *a = &config.audit;
+
+	parse_well("");
+	ck_assert(!a->enabled && !a->best_effort && a->mode == 0600 && a->rotate_ms == 86400000);
+	parse_well(
+	    "audit { enabled = true sink \"s\" { type = \"file\" format = \"json\" "
+	    "delivery_guarantee = \"best-effort\" path = \"/var/log/drover/a.log\" mode = \"0640\" "
+	    "rotate_bytes = 100 rotate_duration = \"30s\" rotate_max_files = 10 } "
+	    "filter \"all reads\" { type = \"HTTPEvent\" endpoints = [\"/v1/a\", \"/v1/b/*\"] "
+	    "stages = [\"*\"] operations = [\"GET\"] } }");
+	ck_assert(a->enabled && a->best_effort);
+	ck_assert_str_eq(a->sink, "s");
+	ck_assert_str_eq(a->path, "/var/log/drover/a.log");
+	ck_assert_uint_eq(a->mode, 0640);
+	ck_assert_uint_eq(a->rotate_bytes, 100);
+	ck_assert_uint_eq(a->rotate_ms, 30000);
+	ck_assert_uint_eq(a->rotate_max_files, 10);
+	ck_assert_uint_eq(a->n_filters, 1);
+	ck_assert_str_eq(a->filters[0].name, "all reads");
+	ck_assert_uint_eq(a->filters[0].n_patterns, 4);
+	ck_assert_str_eq(a->filters[0].patterns[1].text, "/v1/b/*");
+	ck_assert_uint_eq(a->filters[0].patterns[3].member, AUDIT_OPERATION);
+	/* A later file changes members of the sink and replaces a filter. */
+	ck_assert_int_eq(parse_more(later, strlen(later)), 0);
+	ck_assert(a->mode == 0600 && !a->best_effort && a->rotate_bytes == 100);
+	ck_assert_uint_eq(a->n_filters, 1);
+	ck_assert_uint_eq(a->filters[0].n_patterns, 1);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
+	tcase_add_test(tc, audit_says_where_entries_go);
 	tcase_add_test(tc, telemetry_says_what_is_published);
 	tcase_add_test(tc, all_errors_are_reported_with_their_lines);
 	tcase_add_test(tc, the_number_of_reported_problems_is_bounded);

@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/rpc/rpc_acl.h"
+#include "supervisor/http/api_backend.h"
 #include "supervisor/http/api.h"
 
 #define CALL_MS    10000
@@ -35,7 +36,8 @@ struct acl_known {
 	TAILQ_ENTRY(acl_known) link; /* in nomad.tokens */
 	struct nomad *n;
 	char *secret;
-	bool known; /* the servers' answer below is from known_ms */
+	json_t *who; /* whose it is, for the audit log; NULL: not known */
+	bool known;  /* the servers' answer below is from known_ms */
 	uint64_t known_ms;
 	struct acl_rules rules;
 	int64_t expires; /* 0: never */
@@ -51,6 +53,7 @@ free_known(struct acl_known *k)
 {
 	acl_rules_done(&k->rules);
 	strings_done(&k->names);
+	json_decref(k->who);
 	free(k->secret);
 	free(k);
 }
@@ -260,6 +263,14 @@ on_roles(struct sup *sup, void *arg, int r, const void *body, size_t len, const 
 		fail_token(k, r, e, &bad);
 }
 
+static json_t *
+new_who(struct acl_known *k)
+{
+	json_decref(k->who);
+	k->who = mem_need(json_object());
+	return k->who;
+}
+
 static void
 take_token(struct acl_known *k, struct rpc_token *token)
 {
@@ -268,6 +279,7 @@ take_token(struct acl_known *k, struct rpc_token *token)
 	struct err bad = { 0 };
 	int r = 0;
 
+	api_describe_token(new_who(k), str(token->accessor_id), str(token->name), str(token->type));
 	k->new_expires = token->expiration_time;
 	if (str_eq(token->type, "management") || (str_eq(token->accessor_id, "acls-disabled") &&
 						     !k->n->src.base.sup->config->acl_enabled)) {
@@ -288,10 +300,11 @@ take_token(struct acl_known *k, struct rpc_token *token)
 }
 
 static void
-take_claims(struct acl_known *k)
+take_claims(struct acl_known *k, const struct acl_claims *claims)
 {
 	cleanup_done(rpc_query_req) struct rpc_query_req req = { 0 };
 
+	api_describe_task(new_who(k), str(claims->alloc_id), str(claims->task));
 	call_servers(k, "ACL.GetClaimPolicies", &rpc_query_req_type, &req, &req.query, on_policies);
 }
 
@@ -310,7 +323,7 @@ on_who(struct sup *sup, void *arg, int r, const void *body, size_t len, const st
 	else if (rep.identity && rep.identity->token)
 		take_token(k, rep.identity->token);
 	else if (rep.identity && rep.identity->claims)
-		take_claims(k);
+		take_claims(k, rep.identity->claims);
 	else
 		refuse_token(k, -EACCES, "", "ACL token not found");
 }
@@ -453,6 +466,18 @@ acl_is_known_to_permit(
 
 	k = find_known(n, token);
 	return k && k->known && acl_rules_permit(&k->rules, need, namespace);
+}
+
+void
+acl_describe(struct sup *sup, const struct api_req *req, json_t *auth)
+{
+	const char *token = str(api_token(req));
+	const struct acl_known *k = find_known(nomad_of_sup(sup), token);
+
+	if (!*token)
+		api_describe_token(auth, "anonymous", "Anonymous Token", "client");
+	else if (k && k->who)
+		(void)json_object_update(auth, k->who);
 }
 
 void

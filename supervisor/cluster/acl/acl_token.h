@@ -24,6 +24,8 @@ void acl_check_always(struct nomad *n, const char *token, enum acl_need need, co
  * only for a request whose token was checked, and not for ACL_OPEN. */
 bool acl_is_known_to_permit(
     const struct nomad *n, const char *token, enum acl_need need, const char *namespace);
+/* For struct api_backend: whose token the request has, by the cached result. */
+void acl_describe(struct sup *sup, const struct api_req *req, json_t *auth);
 void acl_tokens_free(struct nomad *n);
 
 #endif

@@ -78,12 +78,33 @@ get_index(struct sup *sup)
 
 /* The servers check requests that are passed on to them. */
 static void
-admit_request(struct sup *sup, struct api_req *req)
+serve_request(struct sup *sup, struct api_req *req)
 {
 	if (nomad_api_is_mapped(req))
 		api_serve(req);
 	else
 		nomad_acl_serve(sup, req, api_param(req, 0), NULL);
+}
+
+static void
+on_identified(struct sup *sup, void *arg, int r, const struct err *e)
+{
+	if (r != -ECANCELED) /* then the request is gone */
+		serve_request(sup, arg);
+}
+
+/* The audit log says whose token a request has, so that is found out also for a request that only
+ * the servers check. */
+static void
+admit_request(struct sup *sup, struct api_req *req)
+{
+	const char *token = str(api_token(req));
+
+	if (sup->audit && *token && nomad_api_is_mapped(req))
+		acl_check_always(
+		    nomad_of_sup(sup), token, ACL_LIST_JOBS, "default", on_identified, req);
+	else
+		serve_request(sup, req);
 }
 
 static void
@@ -142,6 +163,7 @@ static const struct source_api nomad_api = {
 	.backend = { .index = get_index,
 	    .admit = admit_request,
 	    .authenticate = nomad_task_authenticate,
+	    .describe = acl_describe,
 	    .elsewhere = nomad_elsewhere },
 	.handler = nomad_api_handler,
 	.remote = true,

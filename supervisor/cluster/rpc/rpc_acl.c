@@ -12,6 +12,7 @@ MODEL_TYPE(rpc_role_link, rpc_role_link_fields, .name = "role");
 #define S rpc_token
 static const struct field rpc_token_fields[] = {
 	F_STRING(accessor_id, "AccessorID"),
+	F_STRING(name, "Name"),
 	F_STRING(type, "Type"),
 	F_STRINGS(policies, "Policies"),
 	F_LIST(roles, "Roles", rpc_role_link),

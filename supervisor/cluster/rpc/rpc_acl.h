@@ -13,7 +13,7 @@ struct rpc_role_link {
 };
 
 struct rpc_token {
-	char *accessor_id;
+	char *accessor_id, *name;
 	char *type; /* "client" or "management" */
 	struct strings policies;
 	MODEL_LIST(struct rpc_role_link) roles;

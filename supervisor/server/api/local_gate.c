@@ -200,6 +200,26 @@ local_gate_permits_variable(
 }
 
 void
+local_gate_describe(struct sup *sup, const struct api_req *req, json_t *auth)
+{
+	const struct local_identity *who = local_gate_identity(sup, req);
+	const struct acl_token *t = who && who->token ? &who->token->t : NULL;
+	char alloc[ID_UUID_SIZE];
+
+	if (t) {
+		api_describe_token(auth, str(t->accessor_id), str(t->name), str(t->type));
+		(void)json_object_set_new(auth, "global", json_boolean(t->global));
+	} else if (who && who->claims) {
+		id_to_uuid(&who->claims->alloc_id, alloc);
+		api_describe_task(auth, alloc, str(who->claims->task));
+	} else if (is_open(sup, req)) {
+		api_describe_token(auth, "acls-disabled", "ACLs are disabled", "");
+	} else if (!*str(api_token(req))) {
+		api_describe_token(auth, LOCAL_ACL_ANONYMOUS, "Anonymous Token", "client");
+	}
+}
+
+void
 local_gate_refuse(struct sup *sup, struct api_req *req)
 {
 	struct local *l = local_of_sup(sup);

@@ -17,6 +17,7 @@ void local_gate_authenticate(struct sup *sup, const char *token, const struct ap
     api_authenticate_cb *cb, void *arg);
 bool local_gate_permits(
     struct sup *sup, const struct api_req *req, int need, const char *namespace);
+void local_gate_describe(struct sup *sup, const struct api_req *req, json_t *auth);
 bool local_gate_shows(struct sup *sup, const struct api_req *req, const char *namespace);
 
 /* Returns whether the request's token may mount a host volume. */

@@ -271,6 +271,21 @@ def test_without_acl_in_the_configuration_servers_alone_check():
         case.equal([c["method"] for c in those.calls() if c["method"].startswith("ACL.")], [], "number of token look-ups")
 
 
+def test_the_audit_log_names_tokens_that_only_servers_check():
+    with cluster() as those, node_of(those, more="audit { enabled = true }\n") as n:
+        those.wait_node()
+        fill(those)
+        for name in ("boss", "reads", NOBODY, ""):
+            get(n, name, "/v1/nodes")
+        with open(n.data + "/audit/audit.log", encoding="utf-8") as f:
+            text = f.read()
+        found = [p["auth"] for p in (json.loads(line)["payload"] for line in text.splitlines())
+                 if p["request"]["endpoint"] == "/v1/nodes" and p["stage"] == "OperationComplete"]
+        case.equal([(a.get("accessor_id"), a.get("type")) for a in found],
+                   [(secret("boss")[::-1], "management"), (secret("reads")[::-1], "client"), (None, None), ("anonymous", "client")])
+        case.equal([secret(name) in text for name in ("boss", "reads", NOBODY)], [False] * 3, "tokens in the log")
+
+
 with cluster() as servers, node_of(servers, more=ACL % "") as node:
     me = servers.wait_node()["ID"]
     fill(servers)
