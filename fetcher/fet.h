@@ -34,9 +34,15 @@ struct fet {
 	uint64_t files, bytes;     /* of what was made so far */
 };
 
+/* Shared by the worker and the process that answers. */
 struct fet_progress {
 	uint64_t bytes, total;
+	bool transfers; /* a server is sending; false while it is unpacked */
+	bool give_up;   /* to the worker: it is too slow */
 };
+
+/* fet_slow.c: for a transfer that is given up. Returns -EBUSY. */
+int fet_say_slow(struct err *e);
 
 /* fet_landlock.c: leaves this process only what a transfer needs of the machine's files, and write
  * access to staging_fd. Returns 0, also if the kernel has no Landlock, or -errno with *e. */

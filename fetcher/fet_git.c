@@ -330,6 +330,8 @@ wait_for(struct git *g, pid_t pid, int out, char *kept)
 		r = check_size(g);
 		if (r == 0 && clock_ms() >= g->until_ms)
 			r = err_say(g->e, -ETIMEDOUT, "git did not end in time");
+		if (r == 0 && g->f->told->give_up)
+			r = fet_say_slow(g->e);
 	}
 	(void)kill(-pid, SIGKILL); /* also what git has left running */
 	if (waitpid(pid, &status, 0) < 0)
@@ -395,7 +397,9 @@ run(struct git *g, const char *const *args)
 		guard(g, (char *const *)(uintptr_t)args, guarded, out);
 	}
 	close_p(&out);
+	g->f->told->transfers = true;
 	r = pid < 0 ? err_set(g->e, -errno, "start git") : wait_for(g, pid, said, output);
+	g->f->told->transfers = false;
 	if (r == 0)
 		return check_size(g);
 	return r < 0 ? r : explain(g, r, output);

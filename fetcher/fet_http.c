@@ -86,7 +86,7 @@ on_progress(void *arg, curl_off_t total, curl_off_t now, curl_off_t up, curl_off
 
 	t->f->told->total = total > 0 && t->f->files == 0 ? (uint64_t)total : 0;
 	t->f->told->bytes = t->f->bytes + (now > 0 ? (uint64_t)now : 0);
-	return 0;
+	return t->f->told->give_up; /* ends the transfer */
 }
 
 static struct curl_slist *
@@ -202,6 +202,8 @@ explain(const struct transfer *t, CURLcode code, const char *text, struct err *e
 {
 	long status = status_of(t->curl);
 
+	if (t->f->told->give_up)
+		return fet_say_slow(e);
 	if (t->error)
 		return err_set(e, t->error, "store what the server sends");
 	if (t->too_large || (code == CURLE_FILESIZE_EXCEEDED && status / 100 == 2))
@@ -301,11 +303,13 @@ fet_http_get(struct fet *f, const struct fet_http *http, int file_fd, uint64_t l
 	const uint64_t until_ms = clock_ms() + http->timeout_ms;
 	int r = -EAGAIN;
 
+	f->told->transfers = true;
 	for (unsigned i = 0; i < TRIES && r == -EAGAIN; i++) {
 		if (i > 0)
 			(void)nanosleep(&(struct timespec){ .tv_nsec = i * PAUSE_NS }, NULL);
 		if (i == 0 || clock_ms() < until_ms)
 			r = try_once(f, http, file_fd, limit, until_ms, e);
 	}
+	f->told->transfers = false;
 	return r;
 }

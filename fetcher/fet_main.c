@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/config_map.h"
 #include "common/crash.h"
 #include "common/fd.h"
@@ -19,6 +20,7 @@
 #include "common/log.h"
 #include "fetcher/fet.h"
 #include "fetcher/fet_filter.h"
+#include "fetcher/fet_slow.h"
 
 static const struct proc_spec fetcher;
 static struct workers workers = { .spec = &fetcher };
@@ -27,6 +29,7 @@ static struct workers workers = { .spec = &fetcher };
 struct fetch {
 	struct id staging;
 	uint32_t serial; /* of the request; 0: the entry is free */
+	struct fet_pace pace;
 };
 
 static struct {
@@ -124,7 +127,7 @@ get(const struct ipc_packet *p, struct err *e)
 	if (dir < 0)
 		return err_set(e, dir, "open the staging directory of an artifact");
 	CRASH_POINT(FET_BEFORE_GET);
-	*at = (struct fetch){ .staging = req->staging, .serial = p->serial };
+	*at = (struct fetch){ req->staging, p->serial, { .since_ms = clock_ms() } };
 	job.told = &state.told[at - state.v];
 	*job.told = (struct fet_progress){ 0 };
 	return worker_start(&workers, p, req->timeout_ms, (int[]){ dir, p->fds[0] }, 2, fet_get,
@@ -155,6 +158,28 @@ cancel(const struct fet_artifact_cancel_ev *ev)
 		(void)kill(w->pid, SIGKILL);
 }
 
+static void
+give_up_slowest(const struct fet_others_wait_ev *ev)
+{
+	struct fet_progress *slowest = NULL;
+	uint64_t least = FET_SLOW_RATE;
+
+	for (size_t i = 0; i < WORKERS_MAX; i++) {
+		struct fetch *at = &state.v[i];
+		uint64_t rate;
+
+		if (!at->serial || !worker_of(at) ||
+		    !fet_pace_is_slow(&at->pace, &state.told[i], clock_ms(), ev->slow_ms, &rate))
+			continue;
+		if (rate < least)
+			slowest = &state.told[i];
+		if (rate < least)
+			least = rate;
+	}
+	if (slowest)
+		slowest->give_up = true;
+}
+
 static int
 handle_request(void *unused, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
 {
@@ -165,6 +190,9 @@ handle_request(void *unused, const struct ipc_packet *p, void *rep, int *ret_fd,
 		return tell_progress(p->msg, rep, e);
 	case FET_ARTIFACT_CANCEL_EV:
 		cancel(p->msg);
+		return PROC_LATER;
+	case FET_OTHERS_WAIT_EV:
+		give_up_slowest(p->msg);
 		return PROC_LATER;
 	}
 	return -EPROTO;

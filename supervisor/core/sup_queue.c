@@ -15,6 +15,8 @@
 #include "supervisor/core/sup_timer.h"
 
 #define IDLE_USEC 30000000
+#define FULL_USEC 10000000 /* between two hints to a helper all of whose places are taken */
+#define SLOW_MS   60000
 
 typedef uint64_t send_fn(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg);
 
@@ -36,6 +38,14 @@ send_fetch(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
 	return fet_call_artifact_get(sup, req, fd, cb, arg);
 }
 
+static void
+hint_fetch(struct sup *sup)
+{
+	const struct fet_others_wait_ev ev = { .slow_ms = SLOW_MS };
+
+	child_tell(sup, IPC_FETCHER, FET_OTHERS_WAIT_EV, &ev);
+}
+
 static uint64_t
 send_place(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
 {
@@ -55,11 +65,13 @@ static const struct kind {
 	bool lets_go; /* the helper is ended when it is idle */
 	send_fn *send;
 	size_t size;
+	void (*hint)(struct sup *sup); /* tells the helper that requests wait for places, or NULL */
 } kinds[QUEUES] = {
 	[QUEUE_JOB] = { IPC_JOB_PARSER, 2, true, send_job, sizeof(struct par_job_parse_req) },
 	[QUEUE_CONFIG] = { IPC_JOB_PARSER, 2, true, send_config,
 	    sizeof(struct par_config_evaluate_req) },
-	[QUEUE_FETCH] = { IPC_FETCHER, 16, true, send_fetch, sizeof(struct fet_artifact_get_req) },
+	[QUEUE_FETCH] = { IPC_FETCHER, 16, true, send_fetch, sizeof(struct fet_artifact_get_req),
+	    hint_fetch },
 	[QUEUE_PLACE] = { IPC_FILE_HELPER, 8, false, send_place,
 	    sizeof(struct file_artifact_place_req) },
 	[QUEUE_RENDER] = { IPC_TEMPLATE_RENDERER, 4, true, send_render,
@@ -85,11 +97,17 @@ struct idle {
 	struct sup_timer timer;
 };
 
+/* The requests of one kind. */
+struct line {
+	struct sup *sup;
+	enum queue queue;
+	TAILQ_HEAD(, queued) waiting, sent;
+	unsigned n_sent;
+	struct sup_timer full; /* set while some wait and all places are taken */
+};
+
 struct queues {
-	struct {
-		TAILQ_HEAD(, queued) waiting, sent;
-		unsigned n_sent;
-	} v[QUEUES];
+	struct line v[QUEUES];
 	struct idle idle[IPC_PEERS]; /* by enum ipc_peer */
 };
 
@@ -98,6 +116,8 @@ queues_new(struct sup *sup)
 {
 	sup->queues = mem_new(struct queues);
 	for (size_t i = 0; i < QUEUES; i++) {
+		sup->queues->v[i].sup = sup;
+		sup->queues->v[i].queue = i;
 		TAILQ_INIT(&sup->queues->v[i].waiting);
 		TAILQ_INIT(&sup->queues->v[i].sent);
 		sup->queues->idle[kinds[i].peer].sup = sup;
@@ -136,6 +156,7 @@ queues_free(struct sup *sup)
 		while ((q = TAILQ_FIRST(&sup->queues->v[i].waiting)))
 			queue_forget(q);
 		sup_timer_cancel(&sup->queues->idle[kinds[i].peer].timer);
+		sup_timer_cancel(&sup->queues->v[i].full);
 	}
 	free(sup->queues);
 	sup->queues = NULL;
@@ -202,22 +223,42 @@ first_with_share(const struct sup *sup, enum queue queue)
 	return NULL;
 }
 
+static bool
+is_full(const struct line *line)
+{
+	return line->n_sent == kinds[line->queue].at_once && !TAILQ_EMPTY(&line->waiting);
+}
+
+static void
+on_full(void *arg)
+{
+	struct line *line = arg;
+
+	if (!is_full(line))
+		return;
+	kinds[line->queue].hint(line->sup);
+	sup_timer_set(line->sup, &line->full, CLOCK_MONOTONIC, FULL_USEC, on_full, line);
+}
+
 static void
 send_next(struct sup *sup, enum queue queue)
 {
 	const struct kind *kind = &kinds[queue];
+	struct line *line = &sup->queues->v[queue];
 	struct idle *idle = &sup->queues->idle[kind->peer];
 	struct queued *q;
 
-	while (sup->queues->v[queue].n_sent < kind->at_once && (q = first_with_share(sup, queue))) {
-		TAILQ_REMOVE(&sup->queues->v[queue].waiting, q, link);
-		TAILQ_INSERT_TAIL(&sup->queues->v[queue].sent, q, link);
+	while (line->n_sent < kind->at_once && (q = first_with_share(sup, queue))) {
+		TAILQ_REMOVE(&line->waiting, q, link);
+		TAILQ_INSERT_TAIL(&line->sent, q, link);
 		q->sent = true;
-		sup->queues->v[queue].n_sent++;
+		line->n_sent++;
 		(void)kind->send(sup, q->req, steal_fd(&q->fd), on_answer, q);
 		if (kind->lets_go)
 			sup_timer_set(sup, &idle->timer, CLOCK_MONOTONIC, IDLE_USEC, on_idle, idle);
 	}
+	if (kind->hint && is_full(line) && !sup_timer_is_set(&line->full))
+		sup_timer_set(sup, &line->full, CLOCK_MONOTONIC, FULL_USEC, on_full, line);
 }
 
 struct queued *

@@ -35,13 +35,21 @@ def late(h):
     h.wfile.write(b"x" * 1000000)
 
 
+def slow(h):
+    """Sends little, and the rest when `go` is set."""
+    h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"x" * 1000)
+    h.wfile.flush()
+    go.wait()
+    h.wfile.write(b"x" * 1000)
+
+
 def once(h):
     """Fails at the first request."""
     h.reply(HELLO, 200 if server.count(h.path) > 1 else 404)
 
 
 go, started = threading.Event(), threading.Event()
-FILES = {"/hello.txt": HELLO, "/other.txt": b"other\n", "/tool.tgz": packed(), "/late": late, "/big": b"x" * 11000000, "/once": once,
+FILES = {"/hello.txt": HELLO, "/other.txt": b"other\n", "/tool.tgz": packed(), "/late": late, "/slow": slow, "/big": b"x" * 11000000, "/once": once,
          "/headers": lambda h: h.reply(str(h.headers.get("X-Job")).encode())}
 
 
@@ -249,6 +257,23 @@ def test_slow_servers_of_one_job_do_not_delay_another():
     node.wait_running("slow", 10, 60)
     case.equal(server.count("/late") - before, 30, "all its fetches")
     for name in ("quick", "other", "slow"):
+        node.purge(name)
+
+
+def test_slow_servers_of_many_jobs_do_not_delay_another_for_ever():
+    """They take all places, and each keeps its place for a minute at least."""
+    go.clear()
+    before = server.count("/slow")
+    names = ["slow%d" % i for i in range(6)]
+    for name in names:
+        node.register(job(name, [artifact("/slow") for _ in range(3)], group={"Count": 3}))
+    case.until(lambda: server.count("/slow") - before == 16, 30, "all places to be taken")
+    node.register(job("quick", [artifact("/hello.txt")]))
+    node.wait_running("quick", 1, 300)
+    failed = [e["DisplayMessage"] for name in names for a in node.allocs(name) for e in a["TaskStates"]["t"]["Events"] if e["Type"] == "Failed Artifact Download"]
+    case.contains(failed[0], 'failed to download artifact "%s/slow": the server sends less than 16 KiB a second, while other artifacts wait' % server.url)
+    go.set()
+    for name in ("quick", *names):
         node.purge(name)
 
 

@@ -49,6 +49,14 @@ def dripping(h):
     h.close_connection = True
 
 
+def flowing(h):
+    """Sends 20 MiB a second."""
+    h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+    while not stop.wait(0.05):
+        h.wfile.write(b"x" * (1 << 20))
+    h.close_connection = True
+
+
 def redirect(h):
     """Redirects for ever, each time somewhere else."""
     h.reply(b"", 302, [("Location", "/loop?%d" % len(h.server.requests))])
@@ -57,6 +65,8 @@ def redirect(h):
 OK = b"HTTP/1.1 200 OK\r\n"
 FILES = {
     "/ok": BODY,
+    "/flowing": flowing,
+    "/mute": lambda h: stop.wait(),
     "/endless": endless(OK + b"\r\n", b"x" * 65536),
     "/endless_chunks": endless(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + b"x" * 4096 + b"\r\n"),
     "/endless_headers": endless(OK, b"X-%s: y\r\n" % (b"h" * 5000)),
@@ -135,6 +145,34 @@ def test_what_is_in_progress_is_told_and_can_be_cancelled():
     case.contains(f.wait(), "died")
     case.equal(case.raises(RequestError, f.ipc.call, "FET_ARTIFACT_PROGRESS_REQ", ask).code, -errno.ENOENT)
     f.ipc.send("FET_ARTIFACT_CANCEL_EV", ask)  # it has ended
+    case.equal(get("/ok"), {"ok": BODY})
+
+
+def test_the_slowest_transfer_is_given_up_while_others_wait():
+    def others_wait(slow_ms):
+        f.ipc.send("FET_OTHERS_WAIT_EV", {"slow_ms": slow_ms})
+
+    def arrived(staging, least=1):
+        case.until(lambda: f.ipc.call("FET_ARTIFACT_PROGRESS_REQ", {"staging": staging}).fields["bytes"] >= least, 10, "bytes")
+    sent = {path: f.send(server.url + path) for path in ("/flowing", "/silent", "/dripping")}
+    arrived(sent["/flowing"], 1 << 22)
+    arrived(sent["/silent"], 1000)
+    arrived(sent["/dripping"])
+    slow = "the server sends less than 16 KiB a second, while other artifacts wait"
+    others_wait(1 << 30)  # none is as old
+    for _ in ("/silent", "/dripping"):
+        others_wait(1)
+        case.equal(f.wait(), slow)
+    others_wait(1)
+    arrived(sent["/flowing"], 1 << 23)
+    f.ipc.send("FET_ARTIFACT_CANCEL_EV", {"staging": sent["/flowing"]})
+    case.contains(f.wait(), "died")
+    # One that does not begin to send, and one that is asked again and again.
+    for path in ("/mute", "/500"):
+        f.send(server.url + path)
+        case.until(lambda p=path: server.count(p), 10, "the request")
+        others_wait(1)
+        case.contains(f.wait(), "other artifacts wait" if path == "/mute" else "")
     case.equal(get("/ok"), {"ok": BODY})
 
 

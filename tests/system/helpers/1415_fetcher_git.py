@@ -288,6 +288,15 @@ def test_repositories_that_misbehave():
         case.equal(get("git::" + server.url + "/big.git")["big"], big)
 
 
+def test_a_slow_repository_is_given_up_while_others_wait():
+    with again():
+        f.send("git::" + server.url + "/trickle/x.git")
+        case.until(lambda: [line for line in arguments() if b"remote-http" in line], 10, "git")
+        f.ipc.send("FET_OTHERS_WAIT_EV", {"slow_ms": 1})
+        case.contains(f.wait(), "while other artifacts wait")
+        no_git()
+
+
 def test_hooks_and_filters_of_a_repository_do_not_run():
     marker = f.places.base + "/ran"
     with again():
