@@ -67,7 +67,7 @@ sample_tasks(const struct usage_request *q, struct alloc_runner *ar)
 			continue;
 		if (!tr->usage)
 			tr->usage = mem_new(struct run_usage);
-		if (!run_usage_sample(q->sup, tr->usage, run_id(tr->run), true))
+		if (!run_usage_sample(q->sup, tr->usage, run_id(tr->run), RUN_WITH_PIDS))
 			enough = false;
 	}
 	return enough;

@@ -36,16 +36,17 @@ static ssize_t
 next_piece(struct api_stream *st, char *buf, size_t max)
 {
 	struct metrics_answer *a = container_of(st, struct metrics_answer, base);
+	ssize_t n = 0;
 
 	/* A client that reads slowly holds memory. */
 	if (clock_ms() - a->begun_ms > SCRAPE_MAX_MS)
 		return -1;
-	if (a->waits) {
-		turn_defer(a->sup, &a->next_turn);
-		return 0;
-	}
+	if (!a->waits)
+		n = scrape_read(a->scrape, buf, max);
 	a->waits = true;
-	return scrape_read(a->scrape, buf, max);
+	if (n == 0)
+		turn_defer(a->sup, &a->next_turn);
+	return n;
 }
 
 /* Answers to other clients are sent at the end of a turn, so a turn makes one piece only. */

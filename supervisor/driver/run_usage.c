@@ -12,36 +12,59 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/duration.h"
 #include "common/fd.h"
+#include "common/hash.h"
 #include "common/mem.h"
 #include "supervisor/node/usage_sample.h"
 
-#define FILE_MAX (1u << 20)
+#define PROCS_MAX (1u << 20)
+#define IDLE_MS   30000 /* see is_idle() */
 
-/* Reads a file of the run's cgroup. The caller frees the result; NULL if there is no such file. */
-static char *
-read_file(const char *root, const char *run, bool v2, const char *name)
+/* A file of a cgroup that is one record of the kernel: one read returns all of it. */
+struct cgroup_file {
+	char text[8192];
+};
+
+/* Writes the name of a file of the run's cgroup. Returns false if there is no such directory. v1
+ * has a file "tasks" in each cgroup, so the directory of the runs has another name there. In v2
+ * runs with reserved cores have a directory of their own. */
+static bool
+file_path(char ret[640], const char *root, const char *run, bool v2, unsigned i, const char *name)
 {
-	/* v1 has a file "tasks" in each cgroup, so the directory of the runs has another name
-	 * there. In v2 runs with reserved cores have a directory of their own. */
 	const char *const dirs[] = { v2 ? "tasks" : "runs", v2 ? "cores" : NULL };
-	char path[640], *text = NULL;
-	ssize_t n = -ENOENT;
 
-	for (size_t i = 0; root[0] && n == -ENOENT && i < ELEMENTSOF(dirs) && dirs[i]; i++) {
-		(void)snprintf(path, sizeof path, "%s/%s/%s/%s", root, dirs[i], run, name);
-		n = fd_read_file(AT_FDCWD, path, FILE_MAX, &text);
+	if (!root[0] || i >= ELEMENTSOF(dirs) || !dirs[i])
+		return false;
+	return snprintf(ret, 640, "%s/%s/%s/%s", root, dirs[i], run, name) < 640;
+}
+
+/* Returns the text of the file; NULL if there is no such file. */
+static const char *
+read_file(struct cgroup_file *to, const char *root, const char *run, bool v2, const char *name)
+{
+	char path[640];
+	ssize_t n = -1;
+
+	for (unsigned i = 0; n < 0 && file_path(path, root, run, v2, i, name); i++) {
+		cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+		if (fd >= 0)
+			n = read(fd, to->text, sizeof to->text - 1);
+		else if (errno != ENOENT)
+			break;
 	}
-	if (n > 0)
-		return text;
-	free(text);
-	return NULL;
+	if (n <= 0)
+		return NULL;
+	to->text[n] = '\0';
+	return to->text;
 }
 
 static bool
 read_number(const char *root, const char *run, bool v2, const char *name, uint64_t *ret)
 {
-	cleanup_free char *text = read_file(root, run, v2, name);
+	struct cgroup_file f;
+	const char *text = read_file(&f, root, run, v2, name);
 
 	if (!text || text[0] < '0' || text[0] > '9')
 		return false;
@@ -122,15 +145,29 @@ add_pid(struct run_sample *s, pid_t pid)
 		s->pids[s->n_pids++] = one;
 }
 
+static char *
+read_procs_of(const char *root, const char *run, bool v2)
+{
+	char path[640], *text = NULL;
+	ssize_t n = -ENOENT;
+
+	for (unsigned i = 0; n == -ENOENT && file_path(path, root, run, v2, i, "cgroup.procs"); i++)
+		n = fd_read_file(AT_FDCWD, path, PROCS_MAX, &text);
+	if (n > 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
 /* Returns the list of the run's processes. The caller frees it; NULL if there is none. */
 static char *
 read_procs(const struct usage_roots *roots, const char *run)
 {
 	const char *const v1[] = { roots->memory, roots->pids, roots->cpu };
-	char *text = read_file(roots->v2, run, true, "cgroup.procs");
+	char *text = read_procs_of(roots->v2, run, true);
 
 	for (size_t i = 0; !text && i < ELEMENTSOF(v1); i++)
-		text = read_file(v1[i], run, false, "cgroup.procs");
+		text = read_procs_of(v1[i], run, false);
 	return text;
 }
 
@@ -162,7 +199,8 @@ static bool
 read_memory_v1(const struct usage_roots *roots, const char *run, struct run_memory *ret)
 {
 	const char *root = roots->memory;
-	cleanup_free char *stat = read_file(root, run, false, "memory.stat");
+	struct cgroup_file f;
+	const char *stat = read_file(&f, root, run, false, "memory.stat");
 
 	if (!stat)
 		return false;
@@ -188,7 +226,8 @@ static bool
 read_memory_v2(const struct usage_roots *roots, const char *run, struct run_memory *ret)
 {
 	const char *root = roots->v2;
-	cleanup_free char *stat = read_file(root, run, true, "memory.stat");
+	struct cgroup_file f;
+	const char *stat = read_file(&f, root, run, true, "memory.stat");
 
 	if (!stat)
 		return false;
@@ -242,12 +281,13 @@ sum_memory(const struct run_sample *s, struct run_memory *ret)
 bool
 run_limit_unreached(const struct usage_roots *roots, const char *run)
 {
-	cleanup_free char *events = NULL;
+	struct cgroup_file f;
+	const char *events;
 	uint64_t met;
 
 	if (read_number(roots->memory, run, false, "memory.failcnt", &met))
 		return met == 0;
-	events = read_file(roots->v2, run, true, "memory.events");
+	events = read_file(&f, roots->v2, run, true, "memory.events");
 	return events && strstr(events, "\noom ") && usage_number(events, "oom ") == 0;
 }
 
@@ -261,17 +301,31 @@ read_cpu_v1(const struct usage_roots *roots, const char *run, struct cpu_times *
 	       read_number(root, run, false, "cpuacct.usage_sys", &ret->system_ns);
 }
 
+static void
+take_throttled(const char *stat, bool v2, struct run_sample *ret)
+{
+	if (!stat || !strstr(stat, "nr_throttled "))
+		return;
+	ret->has_throttled = true;
+	ret->throttled_periods = usage_number(stat, "nr_throttled ");
+	ret->throttled_ns = v2 ? usage_number(stat, "throttled_usec ") * 1000
+			       : usage_number(stat, "throttled_time ");
+}
+
 /* v2 has cpu.stat even if no controller is in v2. */
 static bool
-read_cpu_v2(const struct usage_roots *roots, const char *run, struct cpu_times *ret)
+read_cpu_v2(const struct usage_roots *roots, const char *run, struct run_sample *ret)
 {
-	cleanup_free char *stat = read_file(roots->v2, run, true, "cpu.stat");
+	struct cgroup_file f;
+	const char *stat = read_file(&f, roots->v2, run, true, "cpu.stat");
 
 	if (!stat || strncmp(stat, "usage_usec ", 11) != 0)
 		return false;
-	ret->total_ns = usage_number(stat, "usage_usec ") * 1000;
-	ret->user_ns = usage_number(stat, "user_usec ") * 1000;
-	ret->system_ns = usage_number(stat, "system_usec ") * 1000;
+	ret->cpu.total_ns = usage_number(stat, "usage_usec ") * 1000;
+	ret->cpu.user_ns = usage_number(stat, "user_usec ") * 1000;
+	ret->cpu.system_ns = usage_number(stat, "system_usec ") * 1000;
+	if (!roots->cpu[0])
+		take_throttled(stat, true, ret);
 	return true;
 }
 
@@ -285,37 +339,64 @@ sum_cpu(const struct run_sample *s, struct cpu_times *ret)
 	}
 }
 
-static void
-read_throttled(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+/*
+ * Returns true if the run has used no CPU time since the last sample. Its memory is then what it
+ * was, unless the kernel reclaimed some, or another process charged some to its cgroup; so it is
+ * read again after half a minute to a minute. The spread keeps the runs of one job, which start
+ * together, from all being read in one scrape.
+ */
+static bool
+is_idle(const char *run, const struct run_sample *last, const struct run_sample *now)
 {
-	const bool v2 = !roots->cpu[0];
-	cleanup_free char *stat = read_file(v2 ? roots->v2 : roots->cpu, run, v2, "cpu.stat");
+	const int64_t limit_ms = IDLE_MS + (int64_t)(hash_string(run) % IDLE_MS);
 
-	if (!stat || !strstr(stat, "nr_throttled "))
-		return;
-	ret->has_throttled = true;
-	ret->throttled_periods = usage_number(stat, "nr_throttled ");
-	ret->throttled_ns = v2 ? usage_number(stat, "throttled_usec ") * 1000
-			       : usage_number(stat, "throttled_time ");
+	return last && last->exact_cpu && now->exact_cpu && last->rest_ns != 0 &&
+	       last->cpu.total_ns == now->cpu.total_ns &&
+	       now->at_ns - last->rest_ns < limit_ms * NS_PER_MS;
 }
 
-void
-run_sample_read(
-    const struct usage_roots *roots, const char *run, bool with_pids, struct run_sample *ret)
+/* Everything that only a run with CPU time changes. */
+static void
+read_rest(const struct usage_roots *roots, const char *run, struct run_sample *ret)
 {
-	ret->at_ns = clock_boot_ns();
-	if (with_pids)
-		read_pids(roots, run, ret);
+	struct cgroup_file f;
+
+	ret->rest_ns = ret->at_ns;
 	if (!read_memory_v1(roots, run, &ret->memory) &&
 	    !read_memory_v2(roots, run, &ret->memory)) {
 		read_pids(roots, run, ret);
 		sum_memory(ret, &ret->memory);
 	}
-	if (!read_cpu_v1(roots, run, &ret->cpu) && !read_cpu_v2(roots, run, &ret->cpu)) {
+	if (roots->cpu[0])
+		take_throttled(read_file(&f, roots->cpu, run, false, "cpu.stat"), false, ret);
+}
+
+static void
+copy_rest(const struct run_sample *last, struct run_sample *ret)
+{
+	ret->rest_ns = last->rest_ns;
+	ret->memory = last->memory;
+	ret->has_throttled = last->has_throttled;
+	ret->throttled_periods = last->throttled_periods;
+	ret->throttled_ns = last->throttled_ns;
+}
+
+void
+run_sample_read(const struct usage_roots *roots, const char *run, bool with_pids,
+    const struct run_sample *last, struct run_sample *ret)
+{
+	ret->at_ns = (int64_t)clock_boot_ns();
+	if (with_pids)
+		read_pids(roots, run, ret);
+	ret->exact_cpu = read_cpu_v1(roots, run, &ret->cpu) || read_cpu_v2(roots, run, ret);
+	if (!ret->exact_cpu) {
 		read_pids(roots, run, ret);
 		sum_cpu(ret, &ret->cpu);
 	}
-	read_throttled(roots, run, ret);
+	if (is_idle(run, last, ret))
+		copy_rest(last, ret);
+	else
+		read_rest(roots, run, ret);
 }
 
 void
@@ -365,8 +446,9 @@ run_usage_limit_unreached(struct sup *sup, const struct id *run)
 }
 
 bool
-run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run, bool with_pids)
+run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run, enum run_detail detail)
 {
+	const bool with_pids = detail == RUN_WITH_PIDS;
 	char name[ID_HEX_SIZE];
 
 	if (!id_equal(&u->run, run)) {
@@ -379,7 +461,8 @@ run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run, boo
 		run_sample_done(&u->before);
 		u->before = u->last;
 		u->last = (struct run_sample){ 0 };
-		run_sample_read(find_roots(sup), name, with_pids, &u->last);
+		run_sample_read(find_roots(sup), name, with_pids,
+		    detail == RUN_WHAT_CHANGED ? &u->before : NULL, &u->last);
 	} else if (with_pids && !u->last.has_pids) {
 		id_to_hex(run, name);
 		read_pids(find_roots(sup), name, &u->last);

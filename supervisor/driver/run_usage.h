@@ -43,8 +43,10 @@ struct run_memory {
 };
 
 struct run_sample {
-	int64_t at_ns; /* clock_boot_ns(); 0: none */
+	int64_t at_ns;   /* clock_boot_ns(); 0: none */
+	int64_t rest_ns; /* when everything but the CPU time was read, which may be earlier */
 	struct cpu_times cpu;
+	bool exact_cpu; /* the kernel's counter, and not a sum of ticks */
 	bool has_throttled, has_pids;
 	uint64_t throttled_periods, throttled_ns;
 	struct run_memory memory;
@@ -58,12 +60,20 @@ struct run_usage {
 	struct run_sample before, last;
 };
 
+/* What a sample reads. */
+enum run_detail {
+	RUN_WHAT_CHANGED, /* the CPU time; of a run that used none, the rest at least every minute
+			   */
+	RUN_WITH_PIDS,    /* everything, also each of its processes, at most RUN_USAGE_PIDS */
+};
+
 /* Ignores NULL. */
 void run_usage_free(struct run_usage *u);
 /* Samples the run, unless the last sample is less than 100 ms old; samples of another run are
- * dropped. with_pids: also each of its processes, of which there may be RUN_USAGE_PIDS. Returns
- * true if there are two samples less than 10 s apart; if not, call again a moment later. */
-bool run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run, bool with_pids);
+ * dropped. Returns true if there are two samples less than 10 s apart; if not, call again a moment
+ * later. */
+bool run_usage_sample(
+    struct sup *sup, struct run_usage *u, const struct id *run, enum run_detail detail);
 /* Fills in the figures of the last sample; the processors' figures cover the time between the two
  * samples. */
 void run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret);
@@ -82,9 +92,10 @@ struct usage_roots {
 int usage_roots_find(const char *mounts, const char *parent, struct usage_roots *ret);
 bool run_limit_unreached(const struct usage_roots *roots, const char *run);
 /* A figure that is not available stays zero and is not in `measured`. The processes are also
- * sampled if a controller is missing, because their figures are added up then. */
-void run_sample_read(
-    const struct usage_roots *roots, const char *run, bool with_pids, struct run_sample *ret);
+ * sampled if a controller is missing, because their figures are added up then. last: an earlier
+ * sample, whose memory an idle run still has; NULL: everything is read. */
+void run_sample_read(const struct usage_roots *roots, const char *run, bool with_pids,
+    const struct run_sample *last, struct run_sample *ret);
 /* Converts the figures to those of the API. */
 void run_memory_show(const struct run_memory *m, struct memory_stats *ret);
 void run_sample_done(struct run_sample *s);

@@ -13,107 +13,17 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
-#include "common/number.h"
-#include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/core/store.h"
 #include "supervisor/driver/lease_page.h"
-#include "supervisor/driver/run.h"
-#include "supervisor/driver/run_usage.h"
+#include "supervisor/metrics/metric_tasks.h"
 #include "supervisor/node/host_usage.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/table/alloc_table.h"
 
 #define MIB (1024.0 * 1024)
 
-/* --- counting --- */
-
-static void
-count_status(struct metric_counts *c, const struct sup_alloc *sa)
-{
-	const char *waits_for;
-
-	switch (sa->a.client_status) {
-	case CLIENT_PENDING:
-		waits_for = alloc_hooks_waits_for(sa->runner);
-		if (waits_for && strcmp(waits_for, alloc_hook_previous.name) == 0)
-			c->blocked++;
-		else
-			c->pending++;
-		break;
-	case CLIENT_RUNNING:
-		c->running++;
-		break;
-	case CLIENT_COMPLETE:
-	case CLIENT_FAILED:
-		c->terminal++;
-		break;
-	default:
-		break;
-	}
-}
-
-static double
-cpu_of(const struct sup_alloc *sa, const struct task *task)
-{
-	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
-
-	return (double)(own ? own->cpu_shares : task->resources->cpu);
-}
-
-static void
-count_resources(struct metric_counts *c, const struct sup_alloc *sa)
-{
-	for (size_t i = 0; i < sa->group->tasks.n; i++) {
-		const struct task *task = &sa->group->tasks.v[i];
-		const struct alloc_memory m = alloc_task_memory(&sa->a, task);
-
-		c->cpu += (int64_t)cpu_of(sa, task);
-		c->memory_mb = number_add(c->memory_mb, m.memory_mb);
-		c->memory_max_mb = number_add(
-		    c->memory_max_mb, m.memory_max_mb > 0 ? m.memory_max_mb : m.memory_mb);
-	}
-	c->disk_mb = number_add(c->disk_mb, group_disk_mb(sa->group));
-}
-
-static void
-count_lease(struct metric_counts *c, uint64_t limit_ms)
-{
-	if (limit_ms > 0 && (c->lease_min_ms == 0 || limit_ms < c->lease_min_ms))
-		c->lease_min_ms = limit_ms;
-}
-
-static void
-add_refs(struct scrape *s, const struct sup_alloc *sa)
-{
-	const unsigned n = sa->runner->n_tasks;
-
-	while (s->n_refs + n > s->refs_size) {
-		s->refs_size = s->refs_size ? 2 * s->refs_size : 64;
-		s->refs = mem_resize(s->refs, s->refs_size, sizeof *s->refs);
-	}
-	for (unsigned i = 0; i < n; i++)
-		s->refs[s->n_refs++] = (struct metric_ref){ .alloc = sa->id, .index = i };
-}
-
-static void
-count_allocs(struct scrape *s)
-{
-	alloc_foreach(s->sup, sa)
-	{
-		if (!sa->runner)
-			continue;
-		count_status(&s->counts, sa);
-		if (!alloc_client_terminal(&sa->a)) {
-			count_resources(&s->counts, sa);
-			count_lease(&s->counts, group_stop_after_ms(sa->group));
-		}
-		for (size_t i = 0; i < sa->a.task_states.n; i++)
-			s->counts.tasks[sa->a.task_states.v[i].value.state]++;
-		if (s->sup->config->telemetry.allocs)
-			add_refs(s, sa);
-	}
-}
+/* --- the machine --- */
 
 /* The percentages of the cores cover the time since the last sample, which may be the last scrape.
  */
@@ -149,7 +59,6 @@ metric_rows_begin(struct scrape *s)
 	else if (gethostname(s->host_name, sizeof s->host_name - 1) < 0)
 		s->host_name[0] = '\0';
 	sample_host(s);
-	count_allocs(s);
 	s->lease_age_s = read_lease_age(s);
 	metric_parts_take(s);
 }
@@ -159,7 +68,6 @@ metric_rows_end(struct scrape *s)
 {
 	host_stats_done(&s->host);
 	metric_parts_free(s);
-	free_p(&s->refs);
 }
 
 /* --- labels --- */
@@ -270,11 +178,13 @@ label_meta(struct scrape *s, const struct task_runner *tr, struct metric_labels 
 	}
 }
 
-static void
-label_task(struct scrape *s, const struct task_runner *tr, struct metric_labels *l)
+void
+metric_label_task(struct scrape *s, const struct task_runner *tr, struct metric_labels *l)
 {
 	const struct sup_alloc *sa = tr->ar->sa;
 
+	l->n = 0;
+	l->names_used = 0;
 	metric_label_add(l, "job", sa->job->job.name);
 	metric_label_add(l, "task_group", sa->a.task_group);
 	metric_label_add(l, "alloc_id", sa->a.id);
@@ -287,47 +197,6 @@ label_task(struct scrape *s, const struct task_runner *tr, struct metric_labels 
 
 /* --- rows --- */
 
-static struct task_runner *
-find_task(struct scrape *s, const struct metric_ref *ref)
-{
-	const struct sup_alloc *sa = alloc_find(s->sup, &ref->alloc);
-
-	if (!sa || !sa->runner || ref->index >= sa->runner->n_tasks)
-		return NULL;
-	return &sa->runner->tasks[ref->index];
-}
-
-/* Samples the task, once in a scrape. Returns false if there is nothing to sample. */
-static bool
-sample_task(struct scrape *s, struct metric_ref *ref, struct task_runner *tr)
-{
-	if (!tr->run)
-		return false;
-	if (!ref->sampled) {
-		if (!tr->usage)
-			tr->usage = mem_new(struct run_usage);
-		(void)run_usage_sample(s->sup, tr->usage, run_id(tr->run), false);
-		ref->sampled = true;
-	}
-	return tr->usage && id_equal(&tr->usage->run, run_id(tr->run));
-}
-
-static const void *
-row_of_task(struct scrape *s, struct metric_ref *ref, bool usage, struct metric_labels *l)
-{
-	static struct metric_task row; /* valid until the next row, as its labels */
-	struct task_runner *tr = find_task(s, ref);
-
-	if (!tr || (usage && !sample_task(s, ref, tr)))
-		return NULL;
-	row = (struct metric_task){ .tr = tr,
-		.state = map_get(task_state, &tr->ar->sa->a.task_states, tr->task->name),
-		.sample = usage ? &tr->usage->last : NULL,
-		.before = usage ? &tr->usage->before : NULL };
-	label_task(s, tr, l);
-	return &row;
-}
-
 size_t
 metric_rows_count(const struct scrape *s, enum metric_rows rows)
 {
@@ -338,7 +207,7 @@ metric_rows_count(const struct scrape *s, enum metric_rows rows)
 		return s->host.disk_stats.n;
 	case ROWS_TASK:
 	case ROWS_USAGE:
-		return s->n_refs;
+		return metric_tasks_count(s, rows);
 	case ROWS_AGENT:
 	case ROWS_NODE:
 	case ROWS_HOST:
@@ -353,8 +222,6 @@ metric_row(struct scrape *s, enum metric_rows rows, size_t i, struct metric_labe
 {
 	ret_labels->n = 0;
 	ret_labels->names_used = 0;
-	if (rows == ROWS_TASK || rows == ROWS_USAGE)
-		return row_of_task(s, &s->refs[i], rows == ROWS_USAGE, ret_labels);
 	if (rows == ROWS_AGENT)
 		return s;
 	if (rows > ROWS_USAGE)
@@ -401,10 +268,18 @@ metric_unallocated_memory(const struct scrape *s)
 			n->reserved_resources.memory.memory_mb - s->counts.memory_mb);
 }
 
+int64_t
+metric_cpu_of(const struct sup_alloc *sa, const struct task *task)
+{
+	const struct alloc_cpu *own = alloc_task_cpu(&sa->a, task->name);
+
+	return own ? own->cpu_shares : task->resources->cpu;
+}
+
 double
 metric_task_cpu(const struct metric_task *t)
 {
-	return cpu_of(t->tr->ar->sa, t->tr->task);
+	return (double)metric_cpu_of(t->tr->ar->sa, t->tr->task);
 }
 
 struct alloc_memory

@@ -9,6 +9,8 @@
 #include "supervisor/metrics/scrape.h"
 
 struct run_sample;
+struct sup_alloc;
+struct task;
 struct task_runner;
 
 #define METRIC_LABELS_MAX 24
@@ -22,7 +24,7 @@ struct metric_labels {
 	} v[METRIC_LABELS_MAX];
 };
 
-/* A task, while its row is printed. */
+/* A task, while its values are read. */
 struct metric_task {
 	const struct task_runner *tr;
 	const struct task_state *state;           /* NULL: it has none yet */
@@ -30,12 +32,15 @@ struct metric_task {
 };
 
 void metric_label_add(struct metric_labels *l, const char *name, const char *value);
-/* Begins a scrape: counts the allocs, samples the machine. */
+void metric_label_task(
+    struct scrape *s, const struct task_runner *tr, struct metric_labels *ret_labels);
+/* Begins a scrape: samples the machine. */
 void metric_rows_begin(struct scrape *s);
 void metric_rows_end(struct scrape *s);
 /* Returns how many rows there are, including some that have gone since. */
 size_t metric_rows_count(const struct scrape *s, enum metric_rows rows);
-/* Returns the i-th row, valid until the next turn, and its labels; NULL if it is gone. */
+/* Returns the i-th row, valid until the next turn, and its labels. Not for tasks, of which
+ * metric_tasks.h has the values. */
 const void *metric_row(
     struct scrape *s, enum metric_rows rows, size_t i, struct metric_labels *ret_labels);
 
@@ -45,7 +50,8 @@ double metric_state_size(const struct scrape *s);
 double metric_unallocated_cpu(const struct scrape *s);
 double metric_unallocated_disk(const struct scrape *s);
 double metric_unallocated_memory(const struct scrape *s);
-double metric_task_cpu(const struct metric_task *t); /* MHz */
+int64_t metric_cpu_of(const struct sup_alloc *sa, const struct task *task); /* MHz */
+double metric_task_cpu(const struct metric_task *t);                        /* MHz */
 struct alloc_memory metric_task_memory(const struct metric_task *t);
 double metric_task_starts(const struct metric_task *t);
 /* A value that Nomad leaves out if it is 0. */

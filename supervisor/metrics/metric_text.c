@@ -16,28 +16,44 @@
 #define NAME_SIZE 128 /* the table has no longer name */
 
 static void
-append(struct scrape *s, const char *text)
+append_to(struct text *to, const char *text)
 {
-	text_append(&s->out, text, strlen(text));
+	text_append(to, text, strlen(text));
 }
 
-/* Whole numbers, which most are, without printf's cost. */
 static void
-append_number(struct scrape *s, double v)
+append(struct scrape *s, const char *text)
 {
-	char buf[32], *at = buf + sizeof buf;
+	append_to(&s->out, text);
+}
+
+/* Writes the number between two texts, which are short. Whole numbers, which most are, without
+ * printf's cost. */
+static void
+append_number(struct scrape *s, const char *before, double v, const char *after)
+{
+	char buf[64], digits[20], *to = stpncpy(buf, before, 16);
+	char *at = digits + sizeof digits;
 	uint64_t n;
 
 	if (!(v >= 0 && v < 9e15) || v != floor(v)) {
-		text_append(
-		    &s->out, buf, (size_t)snprintf(buf, sizeof buf, "%.15g", isfinite(v) ? v : 0));
-		return;
+		to += snprintf(to, 32, "%.15g", isfinite(v) ? v : 0);
+	} else {
+		n = (uint64_t)v;
+		do {
+			*--at = (char)('0' + n % 10);
+		} while ((n /= 10) > 0);
+		to = mempcpy(to, at, (size_t)(digits + sizeof digits - at));
 	}
-	n = (uint64_t)v;
-	do {
-		*--at = (char)('0' + n % 10);
-	} while ((n /= 10) > 0);
-	text_append(&s->out, at, (size_t)(buf + sizeof buf - at));
+	to = stpncpy(to, after, 8);
+	text_append(&s->out, buf, (size_t)(to - buf));
+}
+
+static void
+append_texts(struct scrape *s, const struct text *head, const struct metric_label_text *labels)
+{
+	text_append(&s->out, head->text, head->len);
+	text_append(&s->out, labels->text, labels->len);
 }
 
 /* Prometheus' names have underscores for the dots of Nomad's. */
@@ -67,7 +83,7 @@ cut_total(char *name)
 
 /* Escapes a label's value. Bytes that are not UTF-8 become U+FFFD. */
 static void
-append_escaped(struct scrape *s, const char *text)
+append_escaped(struct text *to, const char *text)
 {
 	const char *start = text;
 
@@ -78,35 +94,27 @@ append_escaped(struct scrape *s, const char *text)
 		if (n > 0)
 			continue;
 		n = 1;
-		text_append(&s->out, start, (size_t)(text - start));
-		append(s, c == '\n'   ? "\\n"
-			  : c == '"'  ? "\\\""
-			  : c == '\\' ? "\\\\"
-				      : "\xef\xbf\xbd");
+		text_append(to, start, (size_t)(text - start));
+		append_to(to, c == '\n'   ? "\\n"
+			      : c == '"'  ? "\\\""
+			      : c == '\\' ? "\\\\"
+					  : "\xef\xbf\xbd");
 		start = text + 1;
 	}
-	text_append(&s->out, start, (size_t)(text - start));
+	text_append(to, start, (size_t)(text - start));
 }
 
-/* le: one more label, of a bucket; NULL: none. */
+/* Without the closing brace, because a bucket has one more label. */
 static void
-append_labels(struct scrape *s, const struct metric_labels *l, const char *le)
+make_labels(const struct metric_labels *l, struct text *to)
 {
-	if (l->n == 0 && !le)
-		return;
 	for (unsigned i = 0; i < l->n; i++) {
-		append(s, i == 0 ? "{" : ",");
-		append(s, l->v[i].name);
-		append(s, "=\"");
-		append_escaped(s, l->v[i].value);
-		append(s, "\"");
+		append_to(to, i == 0 ? "{" : ",");
+		append_to(to, l->v[i].name);
+		append_to(to, "=\"");
+		append_escaped(to, l->v[i].value);
+		append_to(to, "\"");
 	}
-	if (le) {
-		append(s, l->n == 0 ? "{le=\"" : ",le=\"");
-		append(s, le);
-		append(s, "\"");
-	}
-	append(s, "}");
 }
 
 static const char *
@@ -121,21 +129,24 @@ type_name(const struct scrape *s, const struct metric_family *f)
 	return names[f->kind];
 }
 
+/* A line of a histogram. le: one more label, of a bucket; NULL: none. */
 static void
-append_sample(struct scrape *s, const char *name, const char *suffix,
-    const struct metric_labels *labels, const char *le, double value)
+append_line(struct scrape *s, const char *suffix, const struct metric_label_text *labels,
+    const char *le, double value)
 {
-	append(s, name);
+	text_append(&s->out, s->head.text, s->head.len);
 	append(s, suffix);
-	append_labels(s, labels, le);
-	append(s, " ");
-	append_number(s, value);
-	append(s, "\n");
+	text_append(&s->out, labels->text, labels->len);
+	if (le) {
+		append(s, labels->len == 0 ? "{le=\"" : ",le=\"");
+		append(s, le);
+		append(s, "\"");
+	}
+	append_number(s, le || labels->len > 0 ? "} " : " ", value, "\n");
 }
 
 static void
-append_buckets(struct scrape *s, const char *name, const struct metric_labels *labels,
-    const struct histogram *h)
+append_buckets(struct scrape *s, const struct metric_label_text *labels, const struct histogram *h)
 {
 	static const uint64_t bounds[] = HISTOGRAM_BOUNDS;
 	uint64_t n = 0;
@@ -148,10 +159,10 @@ append_buckets(struct scrape *s, const char *name, const struct metric_labels *l
 			    s->format == METRIC_OPENMETRICS && bounds[i] % 1000000 == 0 ? ".0"
 											: "");
 		n += h->buckets[i];
-		append_sample(s, name, "_bucket", labels, le, (double)n);
+		append_line(s, "_bucket", labels, le, (double)n);
 	}
-	append_sample(s, name, "_sum", labels, NULL, (double)h->sum_usec / 1e6);
-	append_sample(s, name, "_count", labels, NULL, (double)h->n);
+	append_line(s, "_sum", labels, NULL, (double)h->sum_usec / 1e6);
+	append_line(s, "_count", labels, NULL, (double)h->n);
 }
 
 /* --- JSON --- */
@@ -161,20 +172,24 @@ static const char *const section_names[] = {
 };
 
 static void
-append_json_head(
-    struct scrape *s, const struct metric_family *f, const struct metric_labels *labels)
+make_json_labels(const struct metric_labels *l, struct text *to)
 {
-	append(s, s->comma ? ",{\"Name\":\"" : "{\"Name\":\"");
-	s->comma = true;
-	append(s, f->name);
-	append(s, "\",\"Labels\":{");
-	for (unsigned i = 0; i < labels->n; i++) {
-		append(s, i == 0 ? "\"" : ",\"");
-		append(s, labels->v[i].name);
-		append(s, "\":");
-		text_json_string(&s->out, labels->v[i].value);
+	for (unsigned i = 0; i < l->n; i++) {
+		append_to(to, i == 0 ? "\"" : ",\"");
+		append_to(to, l->v[i].name);
+		append_to(to, "\":");
+		text_json_string(to, l->v[i].value);
 	}
-	append(s, "}");
+	append_to(to, "}");
+}
+
+static void
+append_json_head(struct scrape *s, const struct metric_label_text *labels)
+{
+	if (s->comma)
+		append(s, ",");
+	s->comma = true;
+	append_texts(s, &s->head, labels);
 }
 
 static void
@@ -182,8 +197,7 @@ append_figure(struct scrape *s, const char *name, double value)
 {
 	append(s, ",\"");
 	append(s, name);
-	append(s, "\":");
-	append_number(s, value);
+	append_number(s, "\":", value, "");
 }
 
 /* Nomad's figures are of the last ten seconds. These are of the time since the agent was started,
@@ -205,9 +219,16 @@ append_sums(struct scrape *s, const struct histogram *h)
 	append(s, "}");
 }
 
+/* Most counters of a family have the same few values, and its rate costs a printf. */
 static void
 append_count(struct scrape *s, double value)
 {
+	const size_t start = s->out.len;
+
+	if (s->tail.len > 0 && s->tail_value == value) {
+		text_append(&s->out, s->tail.text, s->tail.len);
+		return;
+	}
 	append_figure(s, "Count", value);
 	append_figure(s, "Rate", value / (double)s->age_s);
 	append_figure(s, "Sum", value);
@@ -216,37 +237,38 @@ append_count(struct scrape *s, double value)
 	append_figure(s, "Mean", value > 0 ? 1 : 0);
 	append_figure(s, "Stddev", 0);
 	append(s, "}");
+	s->tail.len = 0;
+	text_append(&s->tail, s->out.text + start, s->out.len - start);
+	s->tail_value = value;
 }
 
 /* --- statsd --- */
 
 /* The values of the labels are parts of the name, as with Nomad's agents. */
 static void
-append_part(struct scrape *s, const char *text)
+make_parts(const struct metric_labels *l, struct text *to)
 {
-	const size_t start = s->out.len;
+	for (unsigned i = 0; i < l->n; i++) {
+		const size_t start = to->len + 1;
 
-	append(s, text);
-	for (char *at = s->out.text + start; *at; at++)
-		if (*at == ':' || *at == ' ' || *at == '|' || *at == '@' ||
-		    (unsigned char)*at < 0x20)
-			*at = '_';
+		append_to(to, ".");
+		append_to(to, l->v[i].value);
+		for (char *at = to->text + start; *at; at++)
+			if (*at == ':' || *at == ' ' || *at == '|' || *at == '@' ||
+			    (unsigned char)*at < 0x20)
+				*at = '_';
+	}
 }
 
 /* Counters are sums, which statsd would add up again, so they are sent as gauges too. */
 static void
-append_gauge(struct scrape *s, const struct metric_family *f, const char *suffix,
-    const struct metric_labels *labels, double value)
+append_gauge(
+    struct scrape *s, const char *suffix, const struct metric_label_text *labels, double value)
 {
-	append(s, f->name);
+	text_append(&s->out, s->head.text, s->head.len);
 	append(s, suffix);
-	for (unsigned i = 0; i < labels->n; i++) {
-		append(s, ".");
-		append_part(s, labels->v[i].value);
-	}
-	append(s, ":");
-	append_number(s, value);
-	append(s, "|g\n");
+	text_append(&s->out, labels->text, labels->len);
+	append_number(s, ":", value, "|g\n");
 }
 
 /* --- exported --- */
@@ -288,13 +310,31 @@ metric_text_section(struct scrape *s, enum metric_kind kind)
 }
 
 void
+metric_text_labels(const struct scrape *s, const struct metric_labels *labels, struct text *to)
+{
+	if (s->format == METRIC_JSON)
+		make_json_labels(labels, to);
+	else if (s->format == METRIC_STATSD)
+		make_parts(labels, to);
+	else
+		make_labels(labels, to);
+}
+
+void
 metric_text_family(struct scrape *s, const struct metric_family *f)
 {
 	char name[NAME_SIZE];
 
-	if (s->format == METRIC_JSON || s->format == METRIC_STATSD)
+	s->head.len = 0;
+	if (s->format == METRIC_JSON) {
+		text_printf(&s->head, "{\"Name\":\"%s\",\"Labels\":{", f->name);
 		return;
-	(void)flat_name(f, name);
+	}
+	if (s->format == METRIC_STATSD) {
+		append_to(&s->head, f->name);
+		return;
+	}
+	append_to(&s->head, flat_name(f, name));
 	if (s->format == METRIC_OPENMETRICS && f->kind == METRIC_COUNTER && !f->untyped)
 		cut_total(name);
 	text_printf(&s->out, "# HELP %s %s.\n# TYPE %s %s\n", name, f->help, name, type_name(s, f));
@@ -302,42 +342,37 @@ metric_text_family(struct scrape *s, const struct metric_family *f)
 
 void
 metric_text_value(struct scrape *s, const struct metric_family *f,
-    const struct metric_labels *labels, double value)
+    const struct metric_label_text *labels, double value)
 {
-	char name[NAME_SIZE];
-
 	if (s->format == METRIC_STATSD) {
-		append_gauge(s, f, "", labels, value);
+		append_gauge(s, "", labels, value);
 		return;
 	}
 	if (s->format != METRIC_JSON) {
-		append_sample(s, flat_name(f, name), "", labels, NULL, value);
+		append_texts(s, &s->head, labels);
+		append_number(s, labels->len > 0 ? "} " : " ", value, "\n");
 		return;
 	}
-	append_json_head(s, f, labels);
-	if (f->kind == METRIC_COUNTER) {
+	append_json_head(s, labels);
+	if (f->kind == METRIC_COUNTER)
 		append_count(s, value);
-		return;
-	}
-	append_figure(s, "Value", value);
-	append(s, "}");
+	else
+		append_number(s, ",\"Value\":", value, "}");
 }
 
 void
-metric_text_histogram(struct scrape *s, const struct metric_family *f,
-    const struct metric_labels *labels, const struct histogram *h)
+metric_text_histogram(
+    struct scrape *s, const struct metric_label_text *labels, const struct histogram *h)
 {
-	char name[NAME_SIZE];
-
 	if (s->format == METRIC_STATSD) {
-		append_gauge(s, f, ".sum", labels, (double)h->sum_usec / 1e6);
-		append_gauge(s, f, ".count", labels, (double)h->n);
+		append_gauge(s, ".sum", labels, (double)h->sum_usec / 1e6);
+		append_gauge(s, ".count", labels, (double)h->n);
 		return;
 	}
 	if (s->format != METRIC_JSON) {
-		append_buckets(s, flat_name(f, name), labels, h);
+		append_buckets(s, labels, h);
 		return;
 	}
-	append_json_head(s, f, labels);
+	append_json_head(s, labels);
 	append_sums(s, h);
 }

@@ -11,9 +11,18 @@ void metric_text_end(struct scrape *s);
 void metric_text_section(struct scrape *s, enum metric_kind kind);
 /* The heading of a family, before its first value. */
 void metric_text_family(struct scrape *s, const struct metric_family *f);
+/* The labels of a row in this format, made once for all values of the row. */
+struct metric_label_text {
+	const char *text;
+	size_t len;
+};
+
+void metric_text_labels(
+    const struct scrape *s, const struct metric_labels *labels, struct text *to);
+/* A value or histogram of the family whose heading was written last. */
 void metric_text_value(struct scrape *s, const struct metric_family *f,
-    const struct metric_labels *labels, double value);
-void metric_text_histogram(struct scrape *s, const struct metric_family *f,
-    const struct metric_labels *labels, const struct histogram *h);
+    const struct metric_label_text *labels, double value);
+void metric_text_histogram(
+    struct scrape *s, const struct metric_label_text *labels, const struct histogram *h);
 
 #endif

@@ -10,10 +10,11 @@
 #include "common/duration.h"
 #include "common/mem.h"
 #include "supervisor/core/store.h"
+#include "supervisor/metrics/metric_tasks.h"
 #include "supervisor/metrics/metric_text.h"
 
 #define PIECE_BYTES 16384
-#define PIECE_ROWS  256 /* rows of one piece, with and without a value */
+#define PIECE_ROWS  4096 /* rows of one piece, with and without a value */
 
 struct scrape *
 scrape_new(struct sup *sup, enum metric_format format)
@@ -28,6 +29,7 @@ scrape_new(struct sup *sup, enum metric_format format)
 	if (s->age_s < 1)
 		s->age_s = 1;
 	metric_rows_begin(s);
+	metric_tasks_begin(s);
 	return s;
 }
 
@@ -37,27 +39,53 @@ scrape_free(struct scrape *s)
 	if (!s)
 		return;
 	metric_rows_end(s);
+	metric_tasks_free(s);
+	text_done(&s->head);
+	text_done(&s->labels);
+	text_done(&s->tail);
 	text_done(&s->out);
 	free(s);
+}
+
+static void
+begin_family(struct scrape *s, const struct metric_family *f)
+{
+	if (!s->in_family)
+		metric_text_family(s, f);
+	s->in_family = true;
+}
+
+static void
+print_task(struct scrape *s, const struct metric_family *f)
+{
+	struct metric_label_text labels;
+	const double value = metric_tasks_value(s, f, s->row, &labels);
+
+	if (isnan(value))
+		return;
+	begin_family(s, f);
+	metric_text_value(s, f, &labels, value);
 }
 
 static void
 print_row(struct scrape *s, const struct metric_family *f)
 {
 	struct metric_labels labels;
+	struct metric_label_text text;
 	const void *row = metric_row(s, f->rows, s->row, &labels);
 	const struct histogram *h = row && f->histogram ? f->histogram(s, row) : NULL;
 	const double value = row && f->value ? f->value(s, row) : NAN;
 
 	if (!h && isnan(value))
 		return;
-	if (!s->in_family)
-		metric_text_family(s, f);
-	s->in_family = true;
+	begin_family(s, f);
+	s->labels.len = 0;
+	metric_text_labels(s, &labels, &s->labels);
+	text = (struct metric_label_text){ .text = s->labels.text, .len = s->labels.len };
 	if (h)
-		metric_text_histogram(s, f, &labels, h);
+		metric_text_histogram(s, &text, h);
 	else
-		metric_text_value(s, f, &labels, value);
+		metric_text_value(s, f, &text, value);
 }
 
 /* Goes on to the next family of this section. Returns false after the last. */
@@ -108,7 +136,10 @@ fill_piece(struct scrape *s)
 	s->out.len = s->at = 0;
 	for (unsigned i = 0; i < PIECE_ROWS && s->out.len < PIECE_BYTES && !s->ended; i++) {
 		if (next_row(s)) {
-			print_row(s, s->family);
+			if (s->family->rows == ROWS_TASK || s->family->rows == ROWS_USAGE)
+				print_task(s, s->family);
+			else
+				print_row(s, s->family);
 			s->row++;
 			continue;
 		}
@@ -117,11 +148,23 @@ fill_piece(struct scrape *s)
 	}
 }
 
+/* Returns false if this turn was spent on visiting allocs. */
+static bool
+collect(struct scrape *s)
+{
+	if (s->collected)
+		return true;
+	s->collected = !metric_tasks_go_on(s);
+	return false;
+}
+
 ssize_t
 scrape_read(struct scrape *s, char *buf, size_t max)
 {
 	size_t n;
 
+	if (!collect(s))
+		return 0;
 	while (s->at == s->out.len && !s->ended)
 		fill_piece(s);
 	n = s->out.len - s->at;
@@ -136,6 +179,10 @@ scrape_read(struct scrape *s, char *buf, size_t max)
 bool
 scrape_piece(struct scrape *s, const char **ret, size_t *ret_len)
 {
+	*ret = NULL;
+	*ret_len = 0;
+	if (!collect(s))
+		return true;
 	s->at = s->out.len;
 	while (s->at == s->out.len && !s->ended)
 		fill_piece(s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scrape.h: one reading of all metrics, as text. It is made piece by piece, so that the work loop
- * goes on between two pieces, and it holds no pointers between them: tasks are found again by the
- * ids of their allocs. Runs in: supervisor.
+ * scrape.h: one reading of all metrics, as text. First it visits all allocs, then it makes the
+ * text. Both are done piece by piece, so that the work loop goes on between two pieces, and it
+ * holds no pointers to allocs between them. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_METRICS_SCRAPE_H
 #define DROVER_SUPERVISOR_METRICS_SCRAPE_H
@@ -33,23 +33,15 @@ struct metric_counts {
 	uint64_t lease_min_ms; /* the shortest stop_after_client_disconnect; 0: none */
 };
 
-/* A task that had a runner when the scrape began. */
-struct metric_ref {
-	struct id alloc;
-	unsigned index; /* in the group */
-	bool sampled;   /* by this scrape */
-};
-
 struct scrape {
 	struct sup *sup;
 	enum metric_format format;
 	struct metric_counts counts;
 	struct host_stats host;
 	double core_mhz;
-	int64_t age_s;       /* since the agent was started */
-	char host_name[129]; /* the label "host" of Nomad's names */
-	struct metric_ref *refs;
-	size_t n_refs, refs_size;
+	int64_t age_s;              /* since the agent was started */
+	char host_name[129];        /* the label "host" of Nomad's names */
+	struct metric_tasks *tasks; /* metric_tasks.h */
 	double lease_age_s;         /* NAN: not known */
 	struct metric_parts *parts; /* metric_parts.h: what was copied when it began */
 	size_t n_mounts;
@@ -57,19 +49,25 @@ struct scrape {
 	enum metric_kind section; /* JSON has a list for each kind */
 	const struct metric_family *family;
 	size_t row;
+	bool collected;               /* all allocs were visited */
 	bool begun, in_family, ended; /* in_family: its heading was written */
 	bool comma;                   /* JSON: an object comes before the next one */
-	struct text out;              /* not read yet, from `at` */
+	struct text head;             /* what each line of the family begins with */
+	struct text labels;           /* of the row that is printed */
+	struct text tail;             /* JSON: of the last counter, whose value was tail_value */
+	double tail_value;
+	struct text out; /* not read yet, from `at` */
 	size_t at;
 };
 
 /* The caller frees it. */
 struct scrape *scrape_new(struct sup *sup, enum metric_format format);
 void scrape_free(struct scrape *s); /* ignores NULL */
-/* Fills buf with the next piece. Returns its length; -1 at the end. */
+/* Fills buf with the next piece. Returns its length; 0: it will have one in a later turn; -1 at the
+ * end. */
 ssize_t scrape_read(struct scrape *s, char *buf, size_t max);
-/* The same without a copy, and never with a part of a line; valid until the next call. Returns
- * false at the end. */
+/* The same without a copy, and never with a part of a line; valid until the next call. It may be
+ * empty. Returns false at the end. */
 bool scrape_piece(struct scrape *s, const char **ret, size_t *ret_len);
 
 #endif

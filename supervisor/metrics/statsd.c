@@ -97,7 +97,7 @@ send_piece(struct statsd *d, const char *piece, size_t len)
 {
 	const char *end;
 
-	for (; (end = memchr(piece, '\n', len)); piece = end + 1) {
+	for (; len > 0 && (end = memchr(piece, '\n', len)); piece = end + 1) {
 		const size_t line = (size_t)(end + 1 - piece);
 
 		add_line(d, piece, line);

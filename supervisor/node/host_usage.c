@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "common/cleanup.h"
@@ -20,16 +21,27 @@
 
 #define PROC_MAX (4u << 20)
 
+#define DISKS_NS   (60 * NS_PER_S) /* so often the table of mounts is read, if anyone asks */
+#define DISK_LINES 64              /* of the table of mounts in one turn: about 2 ms */
+
 /* Two samples of the processors and when they were taken (CLOCK_BOOTTIME; 0: not yet). */
 struct host_usage {
 	struct core_list before, now;
 	int64_t before_ns, now_ns;
+	/* The disks, without figures. The table of mounts has a line for each task with secrets, so
+	 * it is not read for each request, and not in one turn. */
+	struct host_stats disks, next_disks; /* next_disks: from what was read of `mounts` */
+	dev_t *devices;                      /* of disks: the st_dev of their mount points */
+	FILE *mounts;                        /* NULL: it is not being read */
+	int64_t disks_ns;
 };
 
 void
 host_usage_new(struct sup *sup)
 {
 	sup->host_usage = mem_new(struct host_usage);
+	host_stats_init(&sup->host_usage->disks);
+	host_stats_init(&sup->host_usage->next_disks);
 }
 
 void
@@ -39,6 +51,11 @@ host_usage_free(struct sup *sup)
 		return;
 	free(sup->host_usage->before.v);
 	free(sup->host_usage->now.v);
+	free(sup->host_usage->devices);
+	if (sup->host_usage->mounts)
+		(void)endmntent(sup->host_usage->mounts);
+	host_stats_done(&sup->host_usage->disks);
+	host_stats_done(&sup->host_usage->next_disks);
 	free_p(&sup->host_usage);
 }
 
@@ -170,24 +187,35 @@ has_device(const struct host_stats *stats, const char *device)
 	return false;
 }
 
-int
-host_disks_read(const char *mounts, struct host_stats *ret)
+/* Adds the disks of so many lines. Returns false at the end of the table. */
+static bool
+read_lines(FILE *mounts, size_t lines, struct host_stats *ret)
 {
-	FILE *f = setmntent(mounts, "re");
 	struct mntent m;
 	char line[8192];
 
-	if (!f)
-		return -errno;
-	while (getmntent_r(f, &m, line, sizeof line)) {
+	for (; lines > 0; lines--) {
 		struct host_disk *disk;
 
+		if (!getmntent_r(mounts, &m, line, sizeof line))
+			return false;
 		if (!is_disk(&m) || has_device(ret, m.mnt_fsname))
 			continue;
 		disk = list_add(host_disk, &ret->disk_stats);
 		str_set(&disk->device, m.mnt_fsname);
 		str_set(&disk->mountpoint, m.mnt_dir);
 	}
+	return true;
+}
+
+int
+host_disks_read(const char *mounts, struct host_stats *ret)
+{
+	FILE *f = setmntent(mounts, "re");
+
+	if (!f)
+		return -errno;
+	(void)read_lines(f, SIZE_MAX, ret);
 	(void)endmntent(f);
 	return 0;
 }
@@ -207,12 +235,12 @@ take_space(const struct statvfs *fs, struct host_disk *ret)
 		    100.0 * (double)(fs->f_files - fs->f_ffree) / (double)fs->f_files;
 }
 
-void
-host_usage_disks(struct host_stats *ret)
+/* Removes disks that cannot be reached. */
+static void
+take_spaces(struct host_stats *ret)
 {
 	struct statvfs fs;
 
-	(void)host_disks_read("/proc/self/mounts", ret);
 	for (size_t i = ret->disk_stats.n; i-- > 0;) {
 		struct host_disk *disk = &ret->disk_stats.v[i];
 
@@ -221,6 +249,74 @@ host_usage_disks(struct host_stats *ret)
 		else
 			list_remove(host_disk, &ret->disk_stats, i);
 	}
+}
+
+void
+host_usage_disks(struct host_stats *ret)
+{
+	(void)host_disks_read("/proc/self/mounts", ret);
+	take_spaces(ret);
+}
+
+static dev_t
+device_at(const struct host_disk *disk)
+{
+	struct stat st;
+
+	return stat(str(disk->mountpoint), &st) == 0 ? st.st_dev : 0;
+}
+
+static void
+use_next_disks(struct host_usage *u)
+{
+	host_stats_done(&u->disks);
+	u->disks = u->next_disks;
+	host_stats_init(&u->next_disks);
+	u->devices = mem_resize(u->devices, u->disks.disk_stats.n + 1, sizeof *u->devices);
+	for (size_t i = 0; i < u->disks.disk_stats.n; i++)
+		u->devices[i] = device_at(&u->disks.disk_stats.v[i]);
+	u->disks_ns = (int64_t)clock_boot_ns();
+}
+
+void
+host_usage_read_on(struct sup *sup)
+{
+	struct host_usage *u = sup->host_usage;
+	const size_t lines = u->disks_ns == 0 ? SIZE_MAX : DISK_LINES;
+
+	if (!u->mounts || read_lines(u->mounts, lines, &u->next_disks))
+		return;
+	(void)endmntent(u->mounts);
+	u->mounts = NULL;
+	use_next_disks(u);
+}
+
+/* A disk that was unmounted since is left out. */
+static void
+add_disks(const struct host_usage *u, struct host_stats *ret)
+{
+	for (size_t i = 0; i < u->disks.disk_stats.n; i++) {
+		const struct host_disk *known = &u->disks.disk_stats.v[i];
+		struct host_disk *disk;
+
+		if (device_at(known) != u->devices[i])
+			continue;
+		disk = list_add(host_disk, &ret->disk_stats);
+		str_set(&disk->device, known->device);
+		str_set(&disk->mountpoint, known->mountpoint);
+	}
+}
+
+static void
+fill_disks(struct sup *sup, struct host_stats *ret)
+{
+	struct host_usage *u = sup->host_usage;
+
+	if (!u->mounts && (u->disks_ns == 0 || (int64_t)clock_boot_ns() - u->disks_ns >= DISKS_NS))
+		u->mounts = setmntent("/proc/self/mounts", "re");
+	host_usage_read_on(sup);
+	add_disks(u, ret);
+	take_spaces(ret);
 }
 
 /* The log directory, which is open, is on the same file system as the alloc directory, which this
@@ -267,7 +363,7 @@ host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret)
 	ret->memory = host_memory_new();
 	if (fd_read_file(AT_FDCWD, "/proc/meminfo", PROC_MAX, &text) > 0)
 		host_memory_parse(text, ret->memory);
-	host_usage_disks(ret);
+	fill_disks(sup, ret);
 	host_usage_alloc_dir(sup, ret);
 	ret->uptime = clock_boot_ns() / NS_PER_S;
 	ret->timestamp = clock_real_ns();

@@ -47,7 +47,11 @@ bool host_usage_sample(struct sup *sup);
 void host_usage_disks(struct host_stats *ret);
 /* Fills in ret->alloc_dir_stats, the disk of the data directory. */
 void host_usage_alloc_dir(struct sup *sup, struct host_stats *ret);
-/* Fills in everything; the processors' figures cover the time between the last two samples. */
+/* Fills in everything; the processors' figures cover the time between the last two samples. The
+ * table of mounts is read once a minute, so a new disk may be missing. */
 void host_usage_fill(struct sup *sup, double core_mhz, struct host_stats *ret);
+/* Reads some more lines of the table of mounts, if it is being read: each call, and each fill,
+ * reads some. */
+void host_usage_read_on(struct sup *sup);
 
 #endif

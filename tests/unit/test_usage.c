@@ -182,7 +182,7 @@ START_TEST(test_cgroup_v1)
 	put("cpu/runs", "cpuacct.usage_user", "2000000000\n");
 	put("cpu/runs", "cpuacct.usage_sys", "1000000000\n");
 	put("cpu/runs", "cpu.stat", "nr_periods 10\nnr_throttled 3\nthrottled_time 123456\n");
-	run_sample_read(&roots, RUN, true, &s);
+	run_sample_read(&roots, RUN, true, NULL, &s);
 	ck_assert_int_gt(s.at_ns, 0);
 	ck_assert_int_eq(s.memory.rss, 2000);
 	ck_assert_int_eq(s.memory.cache, 1000);
@@ -214,7 +214,7 @@ START_TEST(test_cgroup_v2)
 	put("v2/tasks", "cpu.stat",
 	    "usage_usec 3000\nuser_usec 2000\nsystem_usec 1000\nnr_periods 1\nnr_throttled 2\n"
 	    "throttled_usec 5\n");
-	run_sample_read(&roots, RUN, true, &s);
+	run_sample_read(&roots, RUN, true, NULL, &s);
 	ck_assert_int_eq(s.memory.rss, 2000);
 	ck_assert_int_eq(s.memory.cache, 1000);
 	ck_assert_int_eq(s.memory.mapped_file, 300);
@@ -230,6 +230,32 @@ START_TEST(test_cgroup_v2)
 	ck_assert_int_eq(s.throttled_periods, 2);
 	ck_assert_int_eq(s.throttled_ns, 5000);
 	run_sample_done(&s);
+}
+END_TEST
+
+/* A run that used no CPU time has the memory that it had, for a while. */
+START_TEST(test_an_idle_run)
+{
+	struct usage_roots roots = { 0 };
+	struct run_sample first = { 0 }, s = { 0 };
+
+	root(roots.v2, "v2");
+	put("v2/tasks", "memory.stat", "anon 2000\nfile 1000\n");
+	put("v2/tasks", "cpu.stat", "usage_usec 3000\nuser_usec 2000\nsystem_usec 1000\n");
+	run_sample_read(&roots, RUN, false, NULL, &first);
+	put("v2/tasks", "memory.stat", "anon 2001\nfile 1000\n");
+	run_sample_read(&roots, RUN, false, &first, &s);
+	ck_assert_int_eq(s.memory.rss, 2000);
+	first.rest_ns -= 60000000000;
+	s = (struct run_sample){ 0 };
+	run_sample_read(&roots, RUN, false, &first, &s);
+	ck_assert_int_eq(s.memory.rss, 2001);
+	put("v2/tasks", "memory.stat", "anon 2002\nfile 1000\n");
+	put("v2/tasks", "cpu.stat", "usage_usec 3001\nuser_usec 2001\nsystem_usec 1000\n");
+	first = s;
+	s = (struct run_sample){ 0 };
+	run_sample_read(&roots, RUN, false, &first, &s);
+	ck_assert_int_eq(s.memory.rss, 2002);
 }
 END_TEST
 
@@ -265,7 +291,7 @@ START_TEST(test_processes_alone)
 	root(roots.v2, "bare");
 	(void)snprintf(pids, sizeof pids, "%d\n999999999\n", getpid());
 	put("bare/tasks", "cgroup.procs", pids);
-	run_sample_read(&roots, RUN, true, &s);
+	run_sample_read(&roots, RUN, true, NULL, &s);
 	ck_assert_int_eq(s.n_pids, 1);
 	ck_assert_int_eq(s.pids[0].pid, getpid());
 	ck_assert_int_gt(s.pids[0].rss, 100000);
@@ -344,6 +370,7 @@ add(TCase *tc)
 	tcase_add_test(tc, test_hierarchies);
 	tcase_add_test(tc, test_cgroup_v1);
 	tcase_add_test(tc, test_cgroup_v2);
+	tcase_add_test(tc, test_an_idle_run);
 	tcase_add_test(tc, test_whether_the_limit_was_reached);
 	tcase_add_test(tc, test_processes_alone);
 	tcase_add_test(tc, test_a_process_with_any_name);

@@ -3,6 +3,7 @@
 """The telemetry block of the configuration decides what /v1/metrics has."""
 import re
 import socket
+import sqlite3
 
 from lib import agent, api, case, exposition
 
@@ -44,6 +45,28 @@ def test_labels():
         case.equal((labels.get("host"), labels.get("team"), labels.get("zone")), (None, None, "b"))
     with with_telemetry('use_node_name = true } name = "n7" client {') as node:
         case.equal(families(node)["nomad_client_tasks_running"].samples[0][1]["host"], "n7")
+
+
+def test_tasks_that_ended_long_ago_have_no_metrics():
+    """They still count."""
+    with with_telemetry("") as node:
+        made = api.job("two")
+        made["Job"]["TaskGroups"][0]["Tasks"].append(api.task("once", "/bin/true", [], Lifecycle={"Hook": "prestart"}))
+        node.register(made)
+        node.wait_running("two")
+        case.equal(families(node)["nomad_client_allocs_complete"].values(task="once"), [1])
+        node.kill_launcher()
+        db = sqlite3.connect(node.data + "/state/state.db")
+        (text,) = db.execute("SELECT json FROM alloc WHERE job = 'two'").fetchone()
+        db.execute("UPDATE alloc SET json = ? WHERE job = 'two'", (re.sub('("FinishedAt":")[^"]*', r"\g<1>2024-01-01T00:00:00Z", text),))
+        db.commit()
+        db.close()
+        node.start()
+        node.wait_ready()
+        node.wait_running("two")
+        found = families(node)
+        case.equal((found["nomad_client_tasks_running"].one(), found["nomad_client_tasks_dead"].one()), (2, 1))
+        case.equal({(labels["job"], labels["task"]) for _, labels, _ in found["drover_task_restarts_total"].samples}, {("web", "t"), ("two", "t")})
 
 
 def test_prometheus_can_be_disabled():

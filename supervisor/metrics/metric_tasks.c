@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+/* metric_tasks.c: counts the allocs for a scrape, and keeps the values of their tasks. Runs in:
+ * supervisor. */
+#include "supervisor/metrics/metric_tasks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "common/clock.h"
+#include "common/duration.h"
+#include "common/mem.h"
+#include "common/number.h"
+#include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/driver/run.h"
+#include "supervisor/driver/run_usage.h"
+#include "supervisor/metrics/metric_rows.h"
+#include "supervisor/metrics/metric_text.h"
+#include "supervisor/node/host_usage.h"
+#include "supervisor/table/alloc_table.h"
+
+#define SLICE_NS    (2 * NS_PER_MS)  /* of one turn of the work loop */
+#define ENDED_NS    (600 * NS_PER_S) /* a task that ended earlier is left out */
+#define BLOCK_BYTES (120 * 1024)
+
+/* In a block. Its labels come after its values. */
+struct kept_task {
+	uint32_t labels_len, n_values; /* n_values: a value of each column that its kind has */
+	double values[];
+};
+
+struct kept_list {
+	struct kept_task **v;
+	size_t n, size;
+};
+
+/* Blocks, instead of one array that grows, leave no holes in the heap. */
+struct block {
+	SLIST_ENTRY(block) link;
+	size_t used;
+	_Alignas(struct kept_task) char bytes[BLOCK_BYTES];
+};
+
+struct metric_tasks {
+	struct id *allocs; /* that had a runner when the scrape began; until they are visited */
+	size_t n_allocs, at;
+	const struct metric_family **columns; /* the wanted families: of TASK, then of USAGE */
+	size_t n_columns, n_of_task;
+	SLIST_HEAD(, block) blocks;
+	struct kept_list all, sampled; /* sampled: those with values of USAGE, too */
+	struct text labels;            /* of the task that is being kept */
+	/* The column that was asked for last: a family is asked for all of its tasks. */
+	const struct metric_family *family;
+	size_t column;
+};
+
+/* --- counting --- */
+
+static void
+count_status(struct metric_counts *c, const struct sup_alloc *sa)
+{
+	const char *waits_for;
+
+	switch (sa->a.client_status) {
+	case CLIENT_PENDING:
+		waits_for = alloc_hooks_waits_for(sa->runner);
+		if (waits_for && strcmp(waits_for, alloc_hook_previous.name) == 0)
+			c->blocked++;
+		else
+			c->pending++;
+		break;
+	case CLIENT_RUNNING:
+		c->running++;
+		break;
+	case CLIENT_COMPLETE:
+	case CLIENT_FAILED:
+		c->terminal++;
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+count_resources(struct metric_counts *c, const struct sup_alloc *sa)
+{
+	for (size_t i = 0; i < sa->group->tasks.n; i++) {
+		const struct task *task = &sa->group->tasks.v[i];
+		const struct alloc_memory m = alloc_task_memory(&sa->a, task);
+
+		c->cpu += metric_cpu_of(sa, task);
+		c->memory_mb = number_add(c->memory_mb, m.memory_mb);
+		c->memory_max_mb = number_add(
+		    c->memory_max_mb, m.memory_max_mb > 0 ? m.memory_max_mb : m.memory_mb);
+	}
+	c->disk_mb = number_add(c->disk_mb, group_disk_mb(sa->group));
+}
+
+static void
+count_lease(struct metric_counts *c, uint64_t limit_ms)
+{
+	if (limit_ms > 0 && (c->lease_min_ms == 0 || limit_ms < c->lease_min_ms))
+		c->lease_min_ms = limit_ms;
+}
+
+static void
+count_alloc(struct metric_counts *c, const struct sup_alloc *sa)
+{
+	count_status(c, sa);
+	if (!alloc_client_terminal(&sa->a)) {
+		count_resources(c, sa);
+		count_lease(c, group_stop_after_ms(sa->group));
+	}
+	for (size_t i = 0; i < sa->a.task_states.n; i++)
+		c->tasks[sa->a.task_states.v[i].value.state]++;
+}
+
+/* --- tasks --- */
+
+/* Samples the task. Returns false if there is nothing to sample. */
+static bool
+sample_task(struct scrape *s, struct task_runner *tr)
+{
+	if (!tr->run)
+		return false;
+	if (!tr->usage)
+		tr->usage = mem_new(struct run_usage);
+	(void)run_usage_sample(s->sup, tr->usage, run_id(tr->run), RUN_WHAT_CHANGED);
+	return id_equal(&tr->usage->run, run_id(tr->run));
+}
+
+/* As Nomad's agents forget counters that nobody increments: else each ended task would be read for
+ * as long as its alloc is on the node. */
+static bool
+ended_long_ago(const struct task_runner *tr, const struct task_state *state)
+{
+	return !tr->run && state && state->state == TASK_STATE_DEAD && state->finished_at > 0 &&
+	       clock_real_ns() - state->finished_at > ENDED_NS;
+}
+
+static char *
+add_bytes(struct metric_tasks *t, size_t bytes)
+{
+	struct block *b = SLIST_FIRST(&t->blocks);
+
+	if (!b || b->used + bytes > sizeof b->bytes) {
+		b = mem_new(struct block);
+		SLIST_INSERT_HEAD(&t->blocks, b, link);
+	}
+	b->used += (bytes + 7) & ~(size_t)7;
+	return b->bytes + b->used - ((bytes + 7) & ~(size_t)7);
+}
+
+static void
+add_to_list(struct kept_list *list, struct kept_task *kept)
+{
+	if (list->n == list->size) {
+		list->size = list->size ? 2 * list->size : 64;
+		list->v = mem_resize(list->v, list->size, sizeof(struct kept_task *));
+	}
+	list->v[list->n++] = kept;
+}
+
+/* Returns the task with space for its values; NULL: its labels are too long to be kept. */
+static struct kept_task *
+add_task(struct metric_tasks *t, size_t n_values)
+{
+	const size_t size =
+	    sizeof(struct kept_task) + n_values * sizeof(double) + t->labels.len + 8;
+	struct kept_task *kept;
+
+	if (size > BLOCK_BYTES)
+		return NULL;
+	kept = (struct kept_task *)add_bytes(t, size);
+	kept->n_values = (uint32_t)n_values;
+	kept->labels_len = (uint32_t)t->labels.len;
+	if (t->labels.len > 0)
+		memcpy(kept->values + n_values, t->labels.text, t->labels.len);
+	add_to_list(&t->all, kept);
+	if (n_values > t->n_of_task)
+		add_to_list(&t->sampled, kept);
+	return kept;
+}
+
+static void
+keep_task(struct scrape *s, struct task_runner *tr)
+{
+	struct metric_tasks *t = s->tasks;
+	struct metric_task row = { .tr = tr,
+		.state = map_get(task_state, &tr->ar->sa->a.task_states, tr->task->name) };
+	struct metric_labels labels;
+	struct kept_task *kept;
+
+	if (ended_long_ago(tr, row.state))
+		return;
+	if (t->n_columns > t->n_of_task && sample_task(s, tr)) {
+		row.sample = &tr->usage->last;
+		row.before = &tr->usage->before;
+	}
+	metric_label_task(s, tr, &labels);
+	t->labels.len = 0;
+	metric_text_labels(s, &labels, &t->labels);
+	kept = add_task(t, row.sample ? t->n_columns : t->n_of_task);
+	for (size_t i = 0; kept && i < kept->n_values; i++)
+		kept->values[i] = t->columns[i]->value(s, &row);
+}
+
+static void
+visit_alloc(struct scrape *s, const struct id *id)
+{
+	struct sup_alloc *sa = alloc_find(s->sup, id);
+
+	if (!sa || !sa->runner)
+		return;
+	count_alloc(&s->counts, sa);
+	for (unsigned i = 0; s->tasks->n_columns > 0 && i < sa->runner->n_tasks; i++)
+		keep_task(s, &sa->runner->tasks[i]);
+}
+
+/* --- exported --- */
+
+static void
+add_columns(struct scrape *s, enum metric_rows rows)
+{
+	struct metric_tasks *t = s->tasks;
+
+	for (const struct metric_family *f = metric_families; f->name; f++) {
+		if (f->rows != rows || !metric_is_wanted(s, f))
+			continue;
+		t->columns = mem_resize(t->columns, t->n_columns + 1, sizeof *t->columns);
+		t->columns[t->n_columns++] = f;
+	}
+}
+
+void
+metric_tasks_begin(struct scrape *s)
+{
+	struct metric_tasks *t = s->tasks = mem_new(struct metric_tasks);
+
+	add_columns(s, ROWS_TASK);
+	t->n_of_task = t->n_columns;
+	add_columns(s, ROWS_USAGE);
+	t->allocs = mem_zeroed(s->sup->allocs->n + 1, sizeof *t->allocs);
+	alloc_foreach(s->sup, sa)
+	{
+		if (sa->runner)
+			t->allocs[t->n_allocs++] = sa->id;
+	}
+}
+
+bool
+metric_tasks_go_on(struct scrape *s)
+{
+	const uint64_t end_ns = clock_boot_ns() + SLICE_NS;
+	struct metric_tasks *t = s->tasks;
+
+	host_usage_read_on(s->sup);
+	while (t->at < t->n_allocs) {
+		visit_alloc(s, &t->allocs[t->at++]);
+		if (t->at % 4 == 0 && clock_boot_ns() > end_ns)
+			break;
+	}
+	if (t->at < t->n_allocs)
+		return true;
+	free_p(&t->allocs);
+	return false;
+}
+
+void
+metric_tasks_free(struct scrape *s)
+{
+	struct metric_tasks *t = s->tasks;
+	struct block *b;
+
+	while ((b = SLIST_FIRST(&t->blocks))) {
+		SLIST_REMOVE_HEAD(&t->blocks, link);
+		free(b);
+	}
+	free(t->allocs);
+	free(t->columns);
+	free(t->all.v);
+	free(t->sampled.v);
+	text_done(&t->labels);
+	free_p(&s->tasks);
+}
+
+size_t
+metric_tasks_count(const struct scrape *s, enum metric_rows rows)
+{
+	return rows == ROWS_USAGE ? s->tasks->sampled.n : s->tasks->all.n;
+}
+
+double
+metric_tasks_value(const struct scrape *s, const struct metric_family *f, size_t i,
+    struct metric_label_text *ret_labels)
+{
+	struct metric_tasks *t = s->tasks;
+	const struct kept_task *kept = f->rows == ROWS_USAGE ? t->sampled.v[i] : t->all.v[i];
+
+	if (t->family != f) {
+		t->family = f;
+		for (t->column = 0; t->columns[t->column] != f;)
+			t->column++;
+	}
+	*ret_labels =
+	    (struct metric_label_text){ .text = (const char *)(kept->values + kept->n_values),
+		    .len = kept->labels_len };
+	return kept->values[t->column];
+}
