@@ -5,8 +5,7 @@ tests/nomad/isolated.py runs it, for `make check-prometheus`.
 
     tests/nomad/isolated.py tests/prometheus/check.py DIRECTORY [test_…]…
 
-DIRECTORY has the programs prometheus and promtool. Prometheus reads over TCP, so a proxy of this script passes its connections on to the control
-socket."""
+DIRECTORY has the programs prometheus and promtool. Prometheus reads from the agent's listener, health { address }."""
 import json
 import os
 import re
@@ -14,7 +13,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import urllib.parse
 import urllib.request
 
@@ -42,43 +40,15 @@ def promtool(*words, data=None):
     case.equal((done.returncode, done.stdout.decode() if done.returncode else ""), (0, ""), "promtool " + " ".join(words))
 
 
-class Proxy:
-    """Passes TCP connections on to the control socket."""
-
-    def __init__(self, of):
-        self.of, self.listener = of, socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            client, _ = self.listener.accept()
-            agent = self.of.connect()
-            for a, b in ((client, agent), (agent, client)):
-                threading.Thread(target=self.copy, args=(a, b), daemon=True).start()
-
-    @staticmethod
-    def copy(a, b):
-        try:
-            while True:
-                data = a.recv(65536)
-                if not data:
-                    break
-                b.sendall(data)
-            b.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-
-
 class Prometheus:
     """A server on a free port."""
 
-    def __init__(self, target, rules=RULES):
+    def __init__(self, rules=RULES):
         base = case.directory()
         with socket.create_server(("127.0.0.1", 0)) as s:
             self.address = "127.0.0.1:%d" % s.getsockname()[1]
         with open(base + "/prometheus.yml", "w", encoding="ascii") as f:
-            f.write(CONFIG % (rules, target))
+            f.write(CONFIG % (rules, PORT))
         with open(base + "/log", "w", encoding="ascii") as log:
             self.process = subprocess.Popen([PROGRAMS + "/prometheus", "--config.file=%s/prometheus.yml" % base, "--storage.tsdb.path=%s/data" % base,
                                              "--web.listen-address=" + self.address], stdout=log, stderr=log)
@@ -102,7 +72,17 @@ class Prometheus:
             return []
 
     def firing(self):
-        return {a["labels"]["alertname"] for a in self.ask("alerts")["alerts"] if a["state"] == "firing"}
+        return {a["labels"]["alertname"] for a in self.alerts()}
+
+    def alerts(self):
+        return [a for a in self.ask("alerts")["alerts"] if a["state"] == "firing"]
+
+    def failed_components(self):
+        return {a["labels"]["component"] for a in self.alerts() if a["labels"]["alertname"] == "DroverProbeFailed"}
+
+
+def probe():
+    return node.request("GET", "/v1/agent/health?deep=1", timeout=120).status
 
 
 def test_promtool_finds_nothing_wrong():
@@ -128,7 +108,7 @@ def test_the_rules_and_the_dashboard_use_metrics_that_exist():
 def test_prometheus_reads_an_agent_with_many_allocations():
     node.register(api.job("many", count=N))
     node.wait_running("many", N, seconds=900)
-    with Prometheus(Proxy(node).port) as prometheus:
+    with Prometheus() as prometheus:
         case.until(lambda: prometheus.query("up") == [1.0], 60, "Prometheus to read the agent")
         case.until(lambda: prometheus.query("sum(nomad_client_tasks_running)") == [float(N)], 60, "the tasks")
         case.equal(prometheus.query("count(nomad_client_allocs_memory_rss)"), [float(N)])
@@ -136,17 +116,23 @@ def test_prometheus_reads_an_agent_with_many_allocations():
         case.equal(prometheus.query("scrape_duration_seconds > 10"), [], "duration of a scrape")
         target = prometheus.ask("targets")["activeTargets"][0]
         case.equal((target["health"], target["lastError"]), ("up", ""))
+        case.equal(prometheus.firing(), set(), "alerts of an agent that is well")
         for _ in range(5):
             pid = node.kill("file-helper")
             node.wait_process("file-helper", pid)
             case.until(lambda: prometheus.query("drover_process_up{process='file-helper'}") == [1.0], 30, "file-helper to be up again")
         case.until(lambda: "DroverHelperRestarts" in prometheus.firing(), 60, "the alert")
         pid = node.kill("heartbeat", signal.SIGSTOP)
-        case.equal(node.request("GET", "/v1/agent/health?deep=1", timeout=120).status, 503)
+        case.equal(probe(), 503)
         os.kill(pid, signal.SIGCONT)
-        case.until(lambda: "DroverProbeFailed" in prometheus.firing(), 60, "the alert for the failed probe")
+        case.until(lambda: prometheus.failed_components() == {"helper/heartbeat"}, 60, "the alert for the failed probe")
+        case.until(lambda: probe() == 200, 60, "a good probe")
+        case.until(lambda: prometheus.failed_components() == set(), 60, "the end of the alert")
 
 
-LARGE = "client { cpu_total_compute = 1000000 memory_total_mb = 1000000 }\n"
+PORT = 4648
+LARGE = """client { cpu_total_compute = 1000000 memory_total_mb = 1000000 }
+health { address = "127.0.0.1:%d" }
+""" % PORT
 with api.Node(agent.config_args(LARGE)) as node:
     case.run(globals())
