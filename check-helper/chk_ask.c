@@ -74,7 +74,7 @@ void
 chk_ask_free(struct chk_ask *a)
 {
 	if (a->ssl)
-		tls_end(a->ssl);
+		tls_end(a->ssl, false);
 	close_p(&a->fd);
 	free(a);
 }

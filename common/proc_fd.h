@@ -24,11 +24,10 @@ enum proc_fd {
 	FD_SPECIAL2 = 8, /* exec-helper: its own binary; supervisor: NOTIFY_SOCKET or /dev/null */
 	FD_DATA = 9, /* exec-helper, mount-helper, file-helper: the data directory that the launcher
 			locked, even if another one has its name by now */
-	FD_HB_CA = 9, /* heartbeat: the files of tls {} as sealed memfds, or /dev/null */
-	FD_HB_CERT = 10,
-	FD_HB_KEY = 11,
-	FD_LOG = 12,       /* every process: for log_watch(): the socket that lines go to, */
+	FD_LOG = 12, /* every process: for log_watch(): the socket that lines go to, */
 	FD_LOG_LEVEL = 13, /* and the page with the level; the supervisor may write it */
+	FD_FILES = 14,     /* heartbeat, listener: the files of enum config_file, each as a sealed
+			      memfd; /dev/null for those that it does not get */
 	FD_SUP_LOG = 14,   /* supervisor: the socket that lines arrive on */
 	FD_SUP_EXEC = 15,  /* supervisor: its ends of the ten socket pairs */
 	FD_SUP_MOUNT = 16,

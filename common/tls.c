@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tls.c: TLS with OpenSSL. After tls_load() it opens no file, so it works after the drop and under
- * the filter. Runs in: heartbeat, check-helper. */
+ * the filter. Runs in: heartbeat, check-helper, listener. */
 #include "common/tls.h"
 
 #include <arpa/inet.h>
@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,6 +20,8 @@
 #include "common/tls_openssl.h"
 
 #define PEM_MAX      (4 * 1024 * 1024)
+#define CERTS_MAX    (16 * 1024) /* bytes of all certificates that a client may send */
+#define NAME_SIZE    64          /* of a setting, such as health.tls.cert_file */
 #define TEXT(number) #number
 #define LIBSSL(n)    "libssl.so." TEXT(n)
 
@@ -137,7 +140,7 @@ load_ca(SSL_CTX *ctx, int fd, const char *name, struct err *e)
 }
 
 static int
-load_cert(SSL_CTX *ctx, int fd, struct err *e)
+load_cert(SSL_CTX *ctx, int fd, const char *name, struct err *e)
 {
 	__attribute__((__cleanup__(pem_done))) struct pem pem = pem_open(fd);
 	cleanup_with(X509_free) X509 *cert = NULL;
@@ -146,13 +149,13 @@ load_cert(SSL_CTX *ctx, int fd, struct err *e)
 	if (pem.bio)
 		cert = PEM_read_bio_X509(pem.bio, NULL, NULL, NULL);
 	if (!cert)
-		return say_file(e, "tls.cert_file", "a certificate");
+		return say_file(e, name, "a certificate");
 	if (SSL_CTX_use_certificate(ctx, cert) != 1)
-		return say_openssl(e, "tls.cert_file");
+		return say_openssl(e, name);
 	while ((more = PEM_read_bio_X509(pem.bio, NULL, NULL, NULL)))
 		if (SSL_CTX_add0_chain_cert(ctx, more) != 1) {
 			X509_free(more);
-			return say_openssl(e, "tls.cert_file");
+			return say_openssl(e, name);
 		}
 	ERR_clear_error();
 	return 0;
@@ -166,7 +169,7 @@ no_password(char *buf, int size, int rwflag, void *userdata)
 }
 
 static int
-load_key(SSL_CTX *ctx, int fd, struct err *e)
+load_key(SSL_CTX *ctx, int fd, const char *name, struct err *e)
 {
 	__attribute__((__cleanup__(pem_done))) struct pem pem = pem_open(fd);
 	cleanup_with(EVP_PKEY_free) EVP_PKEY *key = NULL;
@@ -174,20 +177,26 @@ load_key(SSL_CTX *ctx, int fd, struct err *e)
 	if (pem.bio)
 		key = PEM_read_bio_PrivateKey(pem.bio, NULL, no_password, NULL);
 	if (!key)
-		return say_file(e, "tls.key_file", "a private key without a password");
+		return say_file(e, name, "a private key without a password");
 	/* OpenSSL compares it with the certificate's key. */
-	if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
-		return say_openssl(e, "tls.key_file does not belong to tls.cert_file");
+	if (SSL_CTX_use_PrivateKey(ctx, key) != 1) {
+		char what[2 * NAME_SIZE];
+
+		(void)snprintf(what, sizeof what, "%s does not belong to the certificate", name);
+		return say_openssl(e, what);
+	}
 	return 0;
 }
 
-struct ssl_ctx_st *
-tls_new(int ca_fd, const char *ca_name, struct err *e)
+/* What both sides have in common; *e if it cannot be made. */
+static SSL_CTX *
+new_context(
+    const SSL_METHOD *(*method)(void), int ca_fd, const char *ca_name, int verify, struct err *e)
 {
 	cleanup_with(SSL_CTX_free) SSL_CTX *ctx = NULL;
 
 	if (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1)
-		ctx = SSL_CTX_new(TLS_client_method());
+		ctx = SSL_CTX_new(method());
 	if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1 ||
 	    SSL_CTX_set_cipher_list(ctx, CIPHERS) != 1 ||
 	    (SSL_CTX_set1_groups_list(ctx, GROUPS) != 1 &&
@@ -204,18 +213,44 @@ tls_new(int ca_fd, const char *ca_name, struct err *e)
 	(void)SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
 	(void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION);
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_verify(ctx, ca_fd >= 0 ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+	SSL_CTX_set_verify(ctx, ca_fd >= 0 ? verify : SSL_VERIFY_NONE, NULL);
 	if (ca_fd >= 0 && load_ca(ctx, ca_fd, ca_name, e) < 0)
 		return NULL;
 	return steal_ptr(&ctx);
 }
 
-int
-tls_identify(struct ssl_ctx_st *ctx, int cert_fd, int key_fd, struct err *e)
+struct ssl_ctx_st *
+tls_new(int ca_fd, const char *ca_name, struct err *e)
 {
-	int r = load_cert(ctx, cert_fd, e);
+	return new_context(TLS_client_method, ca_fd, ca_name, SSL_VERIFY_PEER, e);
+}
 
-	return r < 0 ? r : load_key(ctx, key_fd, e);
+struct ssl_ctx_st *
+tls_new_server(int ca_fd, const char *ca_name, struct err *e)
+{
+	SSL_CTX *ctx = new_context(TLS_server_method, ca_fd, ca_name,
+	    SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, e);
+
+	if (!ctx)
+		return NULL;
+	/* Without tickets each client proves itself in each handshake, and nothing of it is kept.
+	 */
+	(void)SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE);
+	(void)SSL_CTX_set_num_tickets(ctx, 0);
+	(void)SSL_CTX_set_max_cert_list(ctx, CERTS_MAX);
+	return ctx;
+}
+
+int
+tls_identify(struct ssl_ctx_st *ctx, int cert_fd, int key_fd, const char *block, struct err *e)
+{
+	char cert[NAME_SIZE], key[NAME_SIZE];
+	int r;
+
+	(void)snprintf(cert, sizeof cert, "%s.cert_file", block);
+	(void)snprintf(key, sizeof key, "%s.key_file", block);
+	r = load_cert(ctx, cert_fd, cert, e);
+	return r < 0 ? r : load_key(ctx, key_fd, key, e);
 }
 
 void
@@ -255,10 +290,42 @@ tls_begin(struct ssl_ctx_st *ctx, int fd, const char *server_name)
 	return ssl;
 }
 
-void
-tls_end(struct ssl_st *ssl)
+struct ssl_st *
+tls_accept(struct ssl_ctx_st *ctx, int fd)
 {
+	SSL *ssl = SSL_new(ctx);
+
+	if (ssl && SSL_set_fd(ssl, fd) != 1) {
+		SSL_free(ssl);
+		return NULL;
+	}
+	if (ssl)
+		SSL_set_accept_state(ssl);
+	return ssl;
+}
+
+void
+tls_end(struct ssl_st *ssl, bool polite)
+{
+	if (ssl && polite) {
+		(void)SSL_shutdown(ssl);
+		ERR_clear_error();
+	}
 	SSL_free(ssl);
+}
+
+void
+tls_peer_subject(struct ssl_st *ssl, char ret[TLS_SUBJECT_SIZE])
+{
+	cleanup_with(X509_free) X509 *cert = SSL_get1_peer_certificate(ssl);
+
+	ret[0] = '\0';
+	if (!cert)
+		return;
+	/* It writes what is not printable as \xHH. */
+	(void)X509_NAME_oneline(X509_get_subject_name(cert), ret, TLS_SUBJECT_SIZE);
+	if (!ret[0])
+		(void)strcpy(ret, "(no subject)");
 }
 
 static int
@@ -269,8 +336,8 @@ say_handshake(SSL *ssl, struct err *e)
 	if (verified == X509_V_OK)
 		return say_openssl(e, "TLS handshake");
 	ERR_clear_error();
-	return err_say(e, -EPROTO, "the server's certificate is refused: %s",
-	    X509_verify_cert_error_string(verified));
+	return err_say(e, -EPROTO, "the %s's certificate is refused: %s",
+	    SSL_is_server(ssl) ? "client" : "server", X509_verify_cert_error_string(verified));
 }
 
 int

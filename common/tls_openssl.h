@@ -2,7 +2,7 @@
 /*
  * tls_openssl.h: OpenSSL's functions, loaded at run time if TLS is used: linking alone would cost
  * every node 0.7 MB of private memory. Included by tls.c alone, in place of OpenSSL's headers; the
- * macros map OpenSSL's names to the loaded functions. Runs in: heartbeat, check-helper.
+ * macros map OpenSSL's names to the loaded functions. Runs in: heartbeat, check-helper, listener.
  */
 #ifndef DROVER_COMMON_TLS_OPENSSL_H
 #define DROVER_COMMON_TLS_OPENSSL_H
@@ -27,6 +27,7 @@
 	F(SSL_CTX_get_cert_store)                                                                  \
 	F(SSL_CTX_new)                                                                             \
 	F(SSL_CTX_set_cipher_list)                                                                 \
+	F(SSL_CTX_set_num_tickets)                                                                 \
 	F(SSL_CTX_set_options)                                                                     \
 	F(SSL_CTX_set_verify)                                                                      \
 	F(SSL_CTX_use_PrivateKey)                                                                  \
@@ -34,18 +35,25 @@
 	F(SSL_ctrl)                                                                                \
 	F(SSL_do_handshake)                                                                        \
 	F(SSL_free)                                                                                \
+	F(SSL_get1_peer_certificate)                                                               \
 	F(SSL_get_error)                                                                           \
 	F(SSL_get_verify_result)                                                                   \
+	F(SSL_is_server)                                                                           \
 	F(SSL_new)                                                                                 \
 	F(SSL_read)                                                                                \
 	F(SSL_set1_host)                                                                           \
+	F(SSL_set_accept_state)                                                                    \
 	F(SSL_set_connect_state)                                                                   \
 	F(SSL_set_fd)                                                                              \
 	F(SSL_set_hostflags)                                                                       \
+	F(SSL_shutdown)                                                                            \
 	F(SSL_write)                                                                               \
 	F(TLS_client_method)                                                                       \
+	F(TLS_server_method)                                                                       \
+	F(X509_NAME_oneline)                                                                       \
 	F(X509_STORE_add_cert)                                                                     \
 	F(X509_free)                                                                               \
+	F(X509_get_subject_name)                                                                   \
 	F(X509_verify_cert_error_string)
 
 static struct {
@@ -68,6 +76,7 @@ static struct {
 #define SSL_CTX_get_cert_store        openssl.SSL_CTX_get_cert_store
 #define SSL_CTX_new                   openssl.SSL_CTX_new
 #define SSL_CTX_set_cipher_list       openssl.SSL_CTX_set_cipher_list
+#define SSL_CTX_set_num_tickets       openssl.SSL_CTX_set_num_tickets
 #define SSL_CTX_set_options           openssl.SSL_CTX_set_options
 #define SSL_CTX_set_verify            openssl.SSL_CTX_set_verify
 #define SSL_CTX_use_PrivateKey        openssl.SSL_CTX_use_PrivateKey
@@ -75,18 +84,25 @@ static struct {
 #define SSL_ctrl                      openssl.SSL_ctrl
 #define SSL_do_handshake              openssl.SSL_do_handshake
 #define SSL_free                      openssl.SSL_free
+#define SSL_get1_peer_certificate     openssl.SSL_get1_peer_certificate
 #define SSL_get_error                 openssl.SSL_get_error
 #define SSL_get_verify_result         openssl.SSL_get_verify_result
+#define SSL_is_server                 openssl.SSL_is_server
 #define SSL_new                       openssl.SSL_new
 #define SSL_read                      openssl.SSL_read
 #define SSL_set1_host                 openssl.SSL_set1_host
+#define SSL_set_accept_state          openssl.SSL_set_accept_state
 #define SSL_set_connect_state         openssl.SSL_set_connect_state
 #define SSL_set_fd                    openssl.SSL_set_fd
 #define SSL_set_hostflags             openssl.SSL_set_hostflags
+#define SSL_shutdown                  openssl.SSL_shutdown
 #define SSL_write                     openssl.SSL_write
 #define TLS_client_method             openssl.TLS_client_method
+#define TLS_server_method             openssl.TLS_server_method
+#define X509_NAME_oneline             openssl.X509_NAME_oneline
 #define X509_STORE_add_cert           openssl.X509_STORE_add_cert
 #define X509_free                     openssl.X509_free
+#define X509_get_subject_name         openssl.X509_get_subject_name
 #define X509_verify_cert_error_string openssl.X509_verify_cert_error_string
 
 #endif

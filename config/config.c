@@ -431,39 +431,6 @@ static const struct config_attr server_attrs[] = {
 	{ 0 },
 };
 
-/* --- tls --- */
-
-/* Hides the file from tasks, because it may contain a key. */
-static int
-read_tls_file(struct config_reader *c, const struct hcl_node *node)
-{
-	int which = strcmp(node->key, "ca_file") == 0     ? 0
-		    : strcmp(node->key, "cert_file") == 0 ? 1
-							  : 2;
-	char *path = c->config->tls_files[which];
-	int r = config_get_path(c, node, node->key, path);
-
-	if (r == 0 && which == 2 && policy_mask_add(c->policy, path) < 0)
-		return config_fail(c, node->at, "key_file: too many paths to hide from tasks");
-	return r;
-}
-
-static const struct config_attr tls_attrs[] = {
-	BOOL("rpc", tls_rpc),
-	BOOL("verify_server_hostname", tls_verify_server_hostname),
-	CALL("ca_file", read_tls_file),
-	CALL("cert_file", read_tls_file),
-	CALL("key_file", read_tls_file),
-	UNUSED_AS("http", "has no effect: the API is on the control socket only"),
-	UNUSED_AS(
-	    "rpc_upgrade_mode", "has no effect: connections to servers use TLS if tls.rpc is on"),
-	UNUSED_AS("tls_cipher_suites", "has no effect: the TLS library chooses"),
-	UNUSED_AS("tls_min_version", "has no effect: TLS 1.2 or newer is used"),
-	UNUSED_AS("tls_prefer_server_cipher_suites", "has no effect: the TLS library chooses"),
-	UNUSED_AS("verify_https_client", "has no effect: the API is on the control socket only"),
-	{ 0 },
-};
-
 /* --- acl --- */
 
 static int
@@ -512,7 +479,7 @@ static const struct config_attr agent_attrs[] = {
 	BLOCK("server", server_attrs),
 	BLOCK("acl", acl_attrs),
 	BLOCK("health", config_health_attrs),
-	BLOCK("tls", tls_attrs),
+	BLOCK("tls", config_tls_attrs),
 	BLOCK("telemetry", config_telemetry_attrs),
 	BLOCK("audit", config_audit_attrs),
 	UNUSED_SOCKET("addresses"),

@@ -93,22 +93,6 @@ check_host_modes(const struct agent_config *config, struct config_sink *sink)
 	config_say(sink, true, text);
 }
 
-static void
-check_servers(const struct agent_config *config, struct config_sink *sink)
-{
-	static const char *const tls_names[CONFIG_TLS_FILES] = { "ca_file", "cert_file",
-		"key_file" };
-	char text[ERR_MSG_SIZE];
-
-	for (int i = 0; i < CONFIG_TLS_FILES; i++) {
-		if (!config->tls_rpc || config->tls_files[i][0])
-			continue;
-		(void)snprintf(
-		    text, sizeof text, "tls.rpc is on, but tls.%s is not set", tls_names[i]);
-		config_say(sink, true, text);
-	}
-}
-
 /* The block and the signals have no effect without each other. */
 static void
 check_leave(struct agent_config *config, struct config_sink *sink)
@@ -149,7 +133,7 @@ config_check(struct agent_config *config, struct agent_policy *policy, struct co
 		    "paths)");
 	drop_inner_volumes(config, policy, sink);
 	check_host_modes(config, sink);
-	check_servers(config, sink);
+	config_check_files(config, sink);
 	check_leave(config, sink);
 	check_expirations(config, sink);
 	config_check_template(config, sink);

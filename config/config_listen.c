@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config_listen.c: health { }: the TCP address of the agent, and how often it is probed. Runs in:
- * the launcher's configuration child, cli.
+ * config_listen.c: health { }: the TCP address of the agent, its TLS and token, and how often the
+ * agent is probed. Runs in: the launcher's configuration child, cli.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -76,8 +76,41 @@ read_health_interval(struct config_reader *c, const struct hcl_node *node)
 	return config_get_duration(c, node, 1000, &c->config->health_interval_ms);
 }
 
+static int
+read_health_ca(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_read_file(c, node, FILE_HEALTH_CA);
+}
+
+static int
+read_health_cert(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_read_file(c, node, FILE_HEALTH_CERT);
+}
+
+static int
+read_health_key(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_read_file(c, node, FILE_HEALTH_KEY);
+}
+
+static int
+read_health_token(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_read_file(c, node, FILE_HEALTH_TOKEN);
+}
+
+static const struct config_attr health_tls_attrs[] = {
+	CALL("ca_file", read_health_ca),
+	CALL("cert_file", read_health_cert),
+	CALL("key_file", read_health_key),
+	{ 0 },
+};
+
 const struct config_attr config_health_attrs[] = {
 	CALL("address", read_health_address),
 	CALL("interval", read_health_interval),
+	CALL("token_file", read_health_token),
+	BLOCK("tls", health_tls_attrs),
 	{ 0 },
 };

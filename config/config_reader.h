@@ -142,6 +142,11 @@ extern const struct config_attr config_audit_attrs[];
 /* In config_listen.c: health { … }. */
 extern const struct config_attr config_health_attrs[];
 
+/* In config_tls.c: tls { … }; a file for an unprivileged process; the check after the last file. */
+extern const struct config_attr config_tls_attrs[];
+int config_read_file(struct config_reader *c, const struct hcl_node *node, enum config_file which);
+void config_check_files(struct agent_config *config, struct config_sink *sink);
+
 /* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
 

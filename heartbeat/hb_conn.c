@@ -33,7 +33,7 @@ die(struct hb_conn *c, const struct err *e)
 	c->state = HB_CONN_DEAD;
 	c->why = *e;
 	if (c->ssl)
-		tls_end(c->ssl);
+		tls_end(c->ssl, false);
 	c->ssl = NULL;
 	close_p(&c->fd);
 }

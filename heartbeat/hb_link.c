@@ -413,8 +413,9 @@ begin_tls(struct hb_link *l, struct err *e)
 
 	if (!config->tls_rpc)
 		return 0;
-	l->tls = tls_new(FD_HB_CA, "tls.ca_file", e);
-	if (!l->tls || tls_identify(l->tls, FD_HB_CERT, FD_HB_KEY, e) < 0)
+	l->tls = tls_new(FD_FILES + FILE_TLS_CA, "tls.ca_file", e);
+	if (!l->tls ||
+	    tls_identify(l->tls, FD_FILES + FILE_TLS_CERT, FD_FILES + FILE_TLS_KEY, "tls", e) < 0)
 		return -EINVAL;
 	l->options.tls = l->tls;
 	if (config->tls_verify_server_hostname) {

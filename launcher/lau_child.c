@@ -214,6 +214,7 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 		[SPECIAL_HEALTH] =
 		    l->tcp_fds[LISTEN_HEALTH] >= 0 ? l->tcp_fds[LISTEN_HEALTH] : l->null_fd,
 	};
+	uint32_t files = l->config.config->files_of[who];
 	struct words args = { 0 }, env = { 0 };
 	int fds[FD_SUP_LISTENER + 2 - FD_LINK], binary, n = 0;
 
@@ -225,12 +226,12 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 	fds[n++] = who == IPC_EXEC_HELPER ? l->binaries[who] : l->null_fd;
 	if (who == IPC_EXEC_HELPER || who == IPC_MOUNT_HELPER || who == IPC_FILE_HELPER)
 		fds[n++] = l->data_fd;
-	for (int i = 0; who == IPC_HEARTBEAT && i < CONFIG_TLS_FILES; i++)
-		fds[n++] = l->config.config->tls_rpc ? l->config.tls_fds[i] : l->null_fd;
 	while (n < FD_LOG - FD_LINK)
 		fds[n++] = l->null_fd;
 	fds[n++] = l->log_fd;
 	fds[n++] = who == IPC_SUPERVISOR ? l->log_level_write_fd : l->log_level_fd;
+	for (int i = 0; files && i < CONFIG_FILES; i++) /* from FD_FILES on */
+		fds[n++] = files >> i & 1 ? l->config.file_fds[i] : l->null_fd;
 	if (who == IPC_SUPERVISOR)
 		fds[n++] = l->log_out_fd;
 	for (int i = 0; who == IPC_SUPERVISOR && i < LAU_CHILDREN - 1; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lau_config.c: reads the configuration and the files that its tls block names. A short-lived child
+/* lau_config.c: reads the configuration and the files with keys that it names. A short-lived child
  * opens each file as root and reads it as nobody, so the launcher itself never waits for a file
  * system that does not answer. Runs in: launcher. */
 #include <dirent.h>
@@ -41,7 +41,8 @@ static const struct privs nobody = {
 	.uid = NOBODY, .gid = NOBODY, .no_new_privs = true, .filter = &lau_config_prog
 };
 static const char *const record_names[] = { "config", "policy" };
-static const char *const tls_names[CONFIG_TLS_FILES] = { "ca_file", "cert_file", "key_file" };
+static const char *const file_names[CONFIG_FILES] = { "ca_file", "cert_file", "key_file",
+	"health-ca_file", "health-cert_file", "health-key_file", "health-token_file" };
 
 /* place is an O_PATH descriptor of the file; only regular files are opened for reading. Records the
  * resolved path in the source, because that is the one by which exec tasks could reach the file,
@@ -210,26 +211,29 @@ read_config(const struct launcher *l, const struct agent_config *none, struct er
 	return hand_over(1, &policy, sizeof policy, e);
 }
 
-/* Runs in a second child: copies the TLS files, which only heartbeat gets. */
+/* Runs in a second child: copies the files that heartbeat and the listener get. */
 static int
-read_tls(const struct launcher *l, const struct agent_config *config, struct err *e)
+read_files(const struct launcher *l, const struct agent_config *config, struct err *e)
 {
+	uint32_t files = config->files_of[IPC_HEARTBEAT] | config->files_of[IPC_LISTENER];
 	const char *text;
 	int r = 0;
 
-	for (int i = 0; i < CONFIG_TLS_FILES && r == 0; i++) {
-		const char *path = config->tls_files[i];
+	for (int i = 0; i < CONFIG_FILES && r == 0; i++) {
+		const char *path = config->files[i];
 		cleanup_close int fd = -1;
 
+		if (!(files >> i & 1))
+			continue;
 		fd = open_place(path, e);
 		r = fd < 0 ? fd : open_file(fd, path, e);
 	}
 	if (r == 0)
 		r = privs_drop(&nobody, e);
-	for (int i = 0; i < CONFIG_TLS_FILES && r >= 0; i++) {
-		ssize_t n = read_source(&sources[i], &text, e);
+	for (int i = 0, k = 0; i < CONFIG_FILES && r >= 0; i++) {
+		ssize_t n = files >> i & 1 ? read_source(&sources[k++], &text, e) : 0;
 
-		r = n < 0 ? (int)n : hand_over(i, text, (size_t)n, e);
+		r = n <= 0 ? (int)n : hand_over(i, text, (size_t)n, e);
 	}
 	return r;
 }
@@ -296,8 +300,8 @@ lau_config_read(const struct launcher *l, struct lau_config *ret, struct err *e)
 	c.policy_fd = fds[1];
 	if (r >= 0 && (!(c.config = config_map(fds[0], e)) || !(c.policy = policy_map(fds[1], e))))
 		r = -EINVAL;
-	if (r >= 0 && c.config->tls_rpc)
-		r = ask_child(read_tls, l, c.config, tls_names, c.tls_fds, CONFIG_TLS_FILES, e);
+	if (r >= 0 && (c.config->files_of[IPC_HEARTBEAT] | c.config->files_of[IPC_LISTENER]))
+		r = ask_child(read_files, l, c.config, file_names, c.file_fds, CONFIG_FILES, e);
 	if (r < 0)
 		lau_config_done(&c);
 	else
@@ -316,8 +320,8 @@ lau_config_done(struct lau_config *c)
 		(void)close(c->config_fd);
 	if (c->policy_fd > 0)
 		(void)close(c->policy_fd);
-	for (int i = 0; i < CONFIG_TLS_FILES; i++)
-		if (c->tls_fds[i] > 0)
-			(void)close(c->tls_fds[i]);
+	for (int i = 0; i < CONFIG_FILES; i++)
+		if (c->file_fds[i] > 0)
+			(void)close(c->file_fds[i]);
 	*c = (struct lau_config){ 0 };
 }

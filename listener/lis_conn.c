@@ -2,6 +2,7 @@
 /* lis_conn.c: the connections of clients: their requests, answers, limits and deadlines. Runs in:
  * listener. Asked by: anyone on the network. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/log.h"
-#include "common/proc_fd.h"
+#include "common/tls.h"
 #include "listener/lis.h"
 
-#define ADDRESS_MAX     100   /* connections of one address */
-#define ACCEPTS         64    /* at once */
-#define HEAD_MS         10000 /* for the whole head of a request */
-#define IDLE_MS         75000 /* between two requests: more than the usual interval of a scrape */
-#define WRITE_MS        30000 /* for the whole answer to be read */
-#define DRAIN_MS        1000
-#define ACCEPT_AGAIN_MS 200
+#define HEAD_MS  10000 /* for the handshake of TLS, and for the whole head of a request */
+#define IDLE_MS  75000 /* between two requests: more than the usual interval of a scrape */
+#define WRITE_MS 30000 /* for the whole answer to be read */
+#define DRAIN_MS 1000
 
 static const struct {
 	int status;
@@ -28,6 +27,7 @@ static const struct {
 } phrases[] = {
 	{ 200, "OK" },
 	{ 400, "Bad Request" },
+	{ 401, "Unauthorized" },
 	{ 403, "Forbidden" },
 	{ 404, "Not Found" },
 	{ 405, "Method Not Allowed" },
@@ -53,13 +53,15 @@ phrase_of(int status)
 
 /* --- states --- */
 
-static void
-conn_free(struct lis *l, struct lis_conn *c)
+void
+lis_conn_end(struct lis *l, struct lis_conn *c)
 {
 	if (c->state == LIS_WAITS)
 		lis_line_leave(l, c);
-	TAILQ_REMOVE(&l->conns, c, all);
-	l->n_conns--;
+	TAILQ_REMOVE(&c->door->conns, c, all);
+	c->door->n_conns--;
+	if (c->ssl)
+		tls_end(c->ssl, c->state != LIS_SHAKES);
 	lis_answer_unref(c->answer);
 	(void)close(c->fd);
 	free(c->in);
@@ -92,7 +94,10 @@ begin_answer(struct lis *l, struct lis_conn *c, int status, const char *type, si
 	    "HTTP/1.1 %d %s\r\nDate: %s\r\n%s%s%sContent-Length: %zu\r\n"
 	    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s%s\r\n",
 	    status, phrase_of(status), date, type[0] ? "Content-Type: " : "", type,
-	    type[0] ? "\r\n" : "", len, status == 405 ? "Allow: GET, HEAD\r\n" : "",
+	    type[0] ? "\r\n" : "", len,
+	    status == 405   ? "Allow: GET, HEAD\r\n"
+	    : status == 401 ? "WWW-Authenticate: Bearer\r\n"
+			    : "",
 	    c->closes ? "Connection: close\r\n" : "");
 	c->out_len = (size_t)n;
 	c->out_at = c->body_at = 0;
@@ -142,6 +147,12 @@ handle_head(struct lis *l, struct lis_conn *c)
 		reply_text(l, c, -r, why);
 		return;
 	}
+	if (!lis_door_opens_for(c->door, &c->head)) {
+		c->closes = true;
+		c->in_len = 0;
+		reply_text(l, c, 401, "this address needs a token: Authorization: Bearer TOKEN");
+		return;
+	}
 	r = lis_gate_check(&c->head, &c->question, &why);
 	/* A client may send its next request early; it waits in the buffer. */
 	c->in_len -= c->head.len;
@@ -158,11 +169,16 @@ handle_head(struct lis *l, struct lis_conn *c)
 static ssize_t
 receive(struct lis_conn *c, char *buf, size_t size)
 {
-	ssize_t n = recv(c->fd, buf, size, 0);
+	struct err e = { 0 };
+	ssize_t n;
 
+	if (c->ssl)
+		n = tls_read(c->ssl, buf, size, &e);
+	else if ((n = recv(c->fd, buf, size, 0)) < 0)
+		n = -errno;
 	if (n > 0)
 		return n;
-	return n < 0 && errno == EAGAIN ? 0 : -1;
+	return n == -EAGAIN ? 0 : -1;
 }
 
 static void
@@ -171,12 +187,12 @@ read_head(struct lis *l, struct lis_conn *c)
 	ssize_t n;
 
 	if (!c->in && !(c->in = malloc(LIS_HEAD_MAX))) {
-		conn_free(l, c);
+		lis_conn_end(l, c);
 		return;
 	}
 	n = receive(c, c->in + c->in_len, LIS_HEAD_MAX - c->in_len);
 	if (n < 0) {
-		conn_free(l, c);
+		lis_conn_end(l, c);
 		return;
 	}
 	if (n > 0 && c->in_len == 0) /* the time for the head begins with its first byte */
@@ -193,7 +209,7 @@ end_conn(struct lis *l, struct lis_conn *c)
 	char byte;
 
 	if (c->head.len > 0 && c->in_len == 0 && receive(c, &byte, 1) <= 0)
-		conn_free(l, c);
+		lis_conn_end(l, c);
 	else
 		enter(l, c, LIS_DRAINS, DRAIN_MS, EPOLLIN);
 }
@@ -203,6 +219,7 @@ end_answer(struct lis *l, struct lis_conn *c)
 {
 	lis_answer_unref(c->answer);
 	c->answer = NULL;
+	c->served = true;
 	if (c->closes) {
 		end_conn(l, c);
 		return;
@@ -215,6 +232,22 @@ end_answer(struct lis *l, struct lis_conn *c)
 	enter(l, c, LIS_READS, c->in_len > 0 ? HEAD_MS : IDLE_MS, EPOLLIN);
 	if (c->in_len > 0)
 		handle_head(l, c);
+	/* TLS may have decoded bytes that did not fit into the buffer: no event reports them. */
+	if (c->state == LIS_READS && c->ssl)
+		read_head(l, c);
+}
+
+/* Returns how many bytes were sent, or -errno. */
+static ssize_t
+transmit(struct lis_conn *c, const char *data, size_t len, int flags)
+{
+	struct err e = { 0 };
+	ssize_t n;
+
+	if (c->ssl)
+		return tls_write(c->ssl, data, len, &e);
+	n = send(c->fd, data, len, MSG_NOSIGNAL | flags);
+	return n < 0 ? -errno : n;
 }
 
 /* Sends from data[*at, len). Returns whether all is sent; frees the connection if it has ended. */
@@ -223,10 +256,10 @@ send_from(struct lis *l, struct lis_conn *c, const char *data, size_t len, size_
 {
 	ssize_t n = 0;
 
-	while (*at < len && (n = send(c->fd, data + *at, len - *at, MSG_NOSIGNAL | flags)) > 0)
+	while (*at < len && (n = transmit(c, data + *at, len - *at, flags)) > 0)
 		*at += (size_t)n;
-	if (*at < len && errno != EAGAIN) {
-		conn_free(l, c);
+	if (*at < len && n != -EAGAIN) {
+		lis_conn_end(l, c);
 		return false;
 	}
 	return *at == len;
@@ -250,14 +283,55 @@ drain(struct lis *l, struct lis_conn *c)
 	char buf[4096];
 
 	if (receive(c, buf, sizeof buf) < 0)
-		conn_free(l, c);
+		lis_conn_end(l, c);
+}
+
+/* Returns whether the first byte is that of a client which does not speak TLS. */
+static bool
+begins_with_text(struct lis_conn *c)
+{
+	char first;
+
+	if (c->shakes || recv(c->fd, &first, 1, MSG_PEEK) != 1)
+		return false;
+	c->shakes = true;
+	return first >= 'A' && first <= 'Z';
+}
+
+static void
+shake(struct lis *l, struct lis_conn *c)
+{
+	struct err e = { 0 };
+	short events = POLLIN;
+	int r;
+
+	if (begins_with_text(c)) {
+		tls_end(steal_ptr(&c->ssl), false);
+		c->closes = true;
+		reply_text(l, c, 400, "this address needs TLS: https instead of http");
+		return;
+	}
+	r = tls_shake(c->ssl, &events, &e);
+	if (r < 0) {
+		log_debug("a client: %s", e.msg);
+		tls_end(steal_ptr(&c->ssl), false);
+		enter(l, c, LIS_DRAINS, DRAIN_MS, EPOLLIN); /* for its alert to arrive */
+	} else if (r == 0) {
+		(void)lis_watch(
+		    l, EPOLL_CTL_MOD, c->fd, events == POLLOUT ? EPOLLOUT : EPOLLIN, &c->source);
+	} else {
+		enter(l, c, LIS_READS, HEAD_MS, EPOLLIN);
+		read_head(l, c);
+	}
 }
 
 void
 lis_conn_ready(struct lis *l, struct lis_conn *c, uint32_t events)
 {
 	if (events & (EPOLLERR | EPOLLHUP))
-		conn_free(l, c);
+		lis_conn_end(l, c);
+	else if (c->state == LIS_SHAKES)
+		shake(l, c);
 	else if (c->state == LIS_READS)
 		read_head(l, c);
 	else if (c->state == LIS_WRITES)
@@ -266,17 +340,29 @@ lis_conn_ready(struct lis *l, struct lis_conn *c, uint32_t events)
 		drain(l, c);
 }
 
+void
+lis_conn_finish(struct lis *l, struct lis_conn *c)
+{
+	c->closes = true;
+	if (c->state == LIS_WAITS) {
+		lis_line_leave(l, c);
+		lis_conn_refuse(l, c, 503, "the agent restarts: try again in a moment");
+	} else if (c->state == LIS_READS && c->in_len == 0 && c->served) {
+		lis_conn_end(l, c);
+	}
+}
+
 uint64_t
-lis_conns_tick(struct lis *l)
+lis_conns_tick(struct lis *l, struct lis_door *d)
 {
 	uint64_t next = UINT64_MAX;
 	struct lis_conn *c, *after;
 
-	TAILQ_FOREACH_SAFE (c, &l->conns, all, after) {
+	TAILQ_FOREACH_SAFE (c, &d->conns, all, after) {
 		if (c->state == LIS_WAITS) /* the line has the deadline */
 			continue;
 		if (c->deadline_ms <= l->now_ms)
-			conn_free(l, c);
+			lis_conn_end(l, c);
 		else if (c->deadline_ms < next)
 			next = c->deadline_ms;
 	}
@@ -285,89 +371,27 @@ lis_conns_tick(struct lis *l)
 
 /* --- new connections --- */
 
-/* One client has a whole /64 of IPv6. */
-static struct in6_addr
-key_of(const struct sockaddr_storage *from)
+void
+lis_conn_new(struct lis *l, struct lis_door *d, int fd, const struct in6_addr *from)
 {
-	struct in6_addr key = { 0 };
+	struct ssl_st *ssl = d->tls ? tls_accept(d->tls, fd) : NULL;
+	struct lis_conn *c = calloc(1, sizeof *c);
 
-	if (from->ss_family == AF_INET) {
-		key.s6_addr[10] = key.s6_addr[11] = 0xff;
-		memcpy(&key.s6_addr[12], &((const struct sockaddr_in *)from)->sin_addr, 4);
-		return key;
-	}
-	key = ((const struct sockaddr_in6 *)from)->sin6_addr;
-	if (!IN6_IS_ADDR_V4MAPPED(&key))
-		memset(&key.s6_addr[8], 0, 8);
-	return key;
-}
-
-/* Ends the connection that has waited longest for its client, to make room for another one. */
-static void
-evict(struct lis *l)
-{
-	struct lis_conn *c, *oldest = NULL;
-
-	TAILQ_FOREACH (c, &l->conns, all)
-		if (c->state != LIS_WAITS && (!oldest || c->since_ms < oldest->since_ms))
-			oldest = c;
-	if (oldest)
-		conn_free(l, oldest);
-}
-
-static bool
-may_join(struct lis *l, const struct in6_addr *from)
-{
-	const struct lis_conn *c;
-	unsigned n = 0;
-
-	TAILQ_FOREACH (c, &l->conns, all)
-		n += memcmp(&c->from, from, sizeof *from) == 0;
-	if (n >= ADDRESS_MAX)
-		return false;
-	if (l->n_conns == LIS_CONNS_MAX)
-		evict(l);
-	return l->n_conns < LIS_CONNS_MAX;
-}
-
-static void
-conn_new(struct lis *l, int fd, const struct sockaddr_storage *from)
-{
-	struct in6_addr key = key_of(from);
-	struct lis_conn *c = may_join(l, &key) ? calloc(1, sizeof *c) : NULL;
-
-	if (!c || lis_watch(l, EPOLL_CTL_ADD, fd, EPOLLIN, &c->source) < 0) {
+	if (!c || (d->tls && !ssl) || lis_watch(l, EPOLL_CTL_ADD, fd, EPOLLIN, &c->source) < 0) {
+		if (ssl)
+			tls_end(ssl, false);
 		free(c);
 		(void)close(fd);
 		return;
 	}
-	*c = (struct lis_conn){ .source.kind = LIS_CONN, .fd = fd, .from = key };
-	TAILQ_INSERT_TAIL(&l->conns, c, all);
-	l->n_conns++;
-	c->state = LIS_READS;
+	*c = (struct lis_conn){
+		.source.kind = LIS_CONN, .door = d, .fd = fd, .ssl = ssl, .from = *from
+	};
+	TAILQ_INSERT_TAIL(&d->conns, c, all);
+	d->n_conns++;
+	c->state = ssl ? LIS_SHAKES : LIS_READS;
 	c->since_ms = l->now_ms;
 	c->deadline_ms = l->now_ms + HEAD_MS;
-	read_head(l, c); /* most requests are there already, and must not be evicted */
-}
-
-void
-lis_accept(struct lis *l)
-{
-	for (int i = 0; i < ACCEPTS; i++) {
-		struct sockaddr_storage from = { 0 };
-		socklen_t len = sizeof from;
-		int fd = accept4(
-		    FD_SPECIAL, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd >= 0) {
-			conn_new(l, fd, &from);
-			continue;
-		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			log_warn("accept a connection: %s", strerrordesc_np(errno));
-			l->accept_at_ms = l->now_ms + ACCEPT_AGAIN_MS;
-			(void)lis_watch(l, EPOLL_CTL_MOD, FD_SPECIAL, 0, &l->socket);
-		}
-		return;
-	}
+	/* Most have sent something already, and must not be evicted. */
+	lis_conn_ready(l, c, EPOLLIN);
 }

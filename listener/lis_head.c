@@ -122,6 +122,33 @@ on_accept(struct reading *r, const char *value, size_t len)
 	return 0;
 }
 
+static int
+set_token(struct reading *r, const char *token, size_t len)
+{
+	if (r->head->token)
+		return refuse(r, 400, "the request has more than one token");
+	r->head->token = token;
+	r->head->token_len = len;
+	return 0;
+}
+
+static int
+on_nomad_token(struct reading *r, const char *value, size_t len)
+{
+	return set_token(r, value, len);
+}
+
+static int
+on_authorization(struct reading *r, const char *value, size_t len)
+{
+	static const char scheme[] = "Bearer ";
+	const size_t n = sizeof scheme - 1;
+
+	if (len < n || strncasecmp(value, scheme, n) != 0)
+		return set_token(r, value, 0); /* another scheme is no valid token */
+	return set_token(r, value + n, len - n);
+}
+
 /* All others, such as Upgrade, are ignored: nothing of them is passed on. */
 static const struct {
 	const char *name;
@@ -133,6 +160,8 @@ static const struct {
 	{ "transfer-encoding", on_encoding },
 	{ "expect", on_expect },
 	{ "accept", on_accept },
+	{ "authorization", on_authorization },
+	{ "x-nomad-token", on_nomad_token },
 };
 
 static int

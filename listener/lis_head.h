@@ -21,6 +21,8 @@ struct lis_head {
 	bool is_head; /* the method is HEAD, not GET */
 	bool keeps;   /* the client permits another request on this connection */
 	enum lis_accept accept;
+	const char *token; /* of "Authorization: Bearer" or X-Nomad-Token; NULL: none */
+	size_t token_len;
 	const char *target;
 	size_t target_len;
 };

@@ -4,18 +4,22 @@
  * configuration has an address. Runs in: listener. Asked by: anyone on the network, supervisor. */
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/config_map.h"
 #include "common/ipc.h"
 #include "common/proc_many.h"
+#include "common/tls.h"
 #include "listener/lis.h"
 #include "listener/lis_filter.h"
 
-#define HANG_S 60
-#define EVENTS 256 /* in one turn; then the supervisor's messages are read */
+#define HANG_S    60
+#define EVENTS    256 /* in one turn; then the supervisor's messages are read */
+#define FINISH_MS 700 /* the launcher waits for a second */
 
-static struct lis lis = { .socket.kind = LIS_SOCKET };
+static struct lis lis;
 
 static const struct proc_spec listener;
 
@@ -31,12 +35,18 @@ static int
 open_loop(void *state, const struct proc_args *args, struct err *e)
 {
 	struct lis *l = state;
+	const struct agent_config *config = config_map(FD_CONFIG, e);
 
+	if (!config)
+		return -EINVAL;
+	l->files = config->files_of[IPC_LISTENER];
+	(void)munmap((void *)(uintptr_t)config, sizeof *config);
 	(void)close(FD_CONFIG);
-	TAILQ_INIT(&l->conns);
 	lis_lines_init(l);
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	return l->epoll_fd < 0 ? err_set(e, -errno, "make the loop of connections") : 0;
+	if (l->epoll_fd < 0)
+		return err_set(e, -errno, "make the loop of connections");
+	return l->files & ~(1u << FILE_HEALTH_TOKEN) ? tls_load(e) : 0;
 }
 
 static int
@@ -51,9 +61,7 @@ handle_message(void *state, struct ipc_packet *p, struct err *e)
 		if (l->serves)
 			return err_say(e, -EPROTO, "LIS_SERVE_EV came twice");
 		l->serves = true;
-		return lis_watch(l, EPOLL_CTL_ADD, FD_SPECIAL, EPOLLIN, &l->socket) < 0
-			   ? err_say(e, -EINVAL, "the listener has no socket")
-			   : 0;
+		return lis_doors_serve(l) ? 0 : err_say(e, -EINVAL, "the listener has no socket");
 	case LIS_LINK_EV:
 		fd = p->fds[0];
 		p->fds[0] = -1;
@@ -68,8 +76,8 @@ static void
 on_event(struct lis *l, struct lis_source *source, uint32_t events)
 {
 	switch (source->kind) {
-	case LIS_SOCKET:
-		lis_accept(l);
+	case LIS_DOOR:
+		lis_door_accept(l, container_of(source, struct lis_door, source));
 		break;
 	case LIS_CONN:
 		lis_conn_ready(l, container_of(source, struct lis_conn, source), events);
@@ -100,21 +108,29 @@ prepare_turn(void *state, struct proc_turn *turn, struct err *e)
 	uint64_t next, lines;
 
 	l->now_ms = clock_ms();
-	if (l->accept_at_ms && l->accept_at_ms <= l->now_ms) {
-		l->accept_at_ms = 0;
-		(void)lis_watch(l, EPOLL_CTL_MOD, FD_SPECIAL, EPOLLIN, &l->socket);
-	}
 	lines = lis_lines_tick(l); /* it gives clients deadlines */
-	next = lis_conns_tick(l);
+	next = lis_doors_tick(l);
 	if (lines < next)
 		next = lines;
-	if (l->accept_at_ms && l->accept_at_ms < next)
-		next = l->accept_at_ms;
 	turn->fds[0] = (struct pollfd){ .fd = l->epoll_fd, .events = POLLIN };
 	turn->n = 1;
 	if (next != UINT64_MAX)
 		turn->timeout_ms = next > l->now_ms ? (int)(next - l->now_ms) : 0;
 	return 1;
+}
+
+/* The supervisor has ended, perhaps for a new configuration. Clients whose request has come get an
+ * answer, and those that are read one read it; new ones wait in the queue for the next listener. */
+static void
+finish_clients(struct lis *l)
+{
+	uint64_t end = clock_ms() + FINISH_MS;
+	struct epoll_event ev;
+
+	lis_doors_close(l);
+	while ((l->now_ms = clock_ms()) < end && lis_doors_finish(l))
+		if (epoll_wait(l->epoll_fd, &ev, 1, (int)(end - l->now_ms)) == 1)
+			on_event(l, ev.data.ptr, ev.events);
 }
 
 static const struct proc_many turns = {
@@ -128,7 +144,16 @@ static const struct proc_many turns = {
 static int
 run_listener(void *state, const struct proc_args *args)
 {
-	return proc_serve_many(&turns, state);
+	struct err e = { 0 };
+	int code;
+
+	if (lis_doors_open(state, &e) < 0) {
+		log_error("%s", e.msg);
+		return 1;
+	}
+	code = proc_serve_many(&turns, state);
+	finish_clients(state);
+	return code;
 }
 
 static const struct proc_spec listener = {

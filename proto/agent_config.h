@@ -98,8 +98,9 @@ struct agent_config {
 	uint64_t drain_deadline_ms;               /* 0: none */
 	bool tls_rpc, tls_verify_server_hostname; /* TLS on the connection to the servers */
 	struct config_listen listen[LISTEN_USES];
-	uint64_t health_interval_ms; /* between two probes; 0: only on request */
-	char tls_files[CONFIG_TLS_FILES][CONFIG_PATH_SIZE];
+	uint64_t health_interval_ms;                /* between two probes; 0: only on request */
+	char files[CONFIG_FILES][CONFIG_PATH_SIZE]; /* paths; empty: none */
+	uint32_t files_of[CONFIG_PROCESSES]; /* that an enum ipc_peer gets: bits 1 << config_file */
 	bool acl_enabled;    /* API requests to this node need a token that the servers know */
 	uint64_t acl_ttl_ms; /* how long a token is cached; default 30 s */
 	/* How long a token that expires is valid at least and at most; without servers. */

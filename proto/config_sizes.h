@@ -16,6 +16,6 @@
 #define CONFIG_PLUGINS_MAX  16
 #define CONFIG_DEVICE_SIZE  16 /* IFNAMSIZ */
 #define CONFIG_CIDR_SIZE    64
-#define CONFIG_TLS_FILES    3 /* ca_file, cert_file, key_file */
+#define CONFIG_PROCESSES    16 /* more than there are */
 
 #endif

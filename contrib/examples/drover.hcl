@@ -29,7 +29,12 @@ client {
 
 # Health and metrics over TCP, for load balancers and Prometheus; nothing else is answered there.
 # health {
-#   address = "127.0.0.1:4648"
+#   address    = "127.0.0.1:4648"
+#   token_file = "/etc/drover/health.token" # that each request needs
+#   tls {
+#     cert_file = "/etc/drover/health.pem"
+#     key_file  = "/etc/drover/health.key"
+#   }
 # }
 
 # Tasks without isolation, by default as root: whoever may submit jobs is then root.

@@ -113,7 +113,8 @@ static const char hcl[] =
     "name = \"n\\u00e9 \\\"q\\\" \\\\ $${x} $5\"\n"
     "data_dir = \"/opt/drover/\"\n"
     "log_level = \"WARN\"\n"
-    "health { address = \"[2001:db8::1]:4648\" }\n"
+    "health { address = \"[2001:db8::1]:4648\" token_file = \"/h/token\"\n"
+    "  tls { ca_file = \"/h/ca\" cert_file = \"/h/cert\" key_file = \"/h/key\" } }\n"
     "client {\n"
     "  enabled = true\n"
     "  servers = [ \"a:4647\", \"b\", ]\n"
@@ -153,7 +154,9 @@ static const char json[] =
     "{ \"region\": \"eu\", \"datacenter\": \"dc2\", \"name\": \"n\\u00e9 \\\"q\\\" \\\\ ${x} "
     "$5\",\n"
     "  \"data_dir\": \"/opt/drover\", \"log_level\": \"warn\",\n"
-    "  \"health\": { \"address\": \"[2001:db8::1]:4648\" },\n"
+    "  \"health\": { \"address\": \"[2001:db8::1]:4648\", \"token_file\": \"/h/token\",\n"
+    "    \"tls\": { \"ca_file\": \"/h/ca\", \"cert_file\": \"/h/cert\", \"key_file\": \"/h/key\" } "
+    "},\n"
     "  \"server\": { \"eval_gc_threshold\": \"2h\", \"job_gc_threshold\": \"90m\" },\n"
     "  \"client\": [ { \"enabled\": true, \"servers\": [\"a:4647\", \"b\"], \"node_class\": "
     "\"big\",\n"
@@ -235,6 +238,10 @@ START_TEST(everything_in_either_language)
 		.sin6_port = htons(4648),
 		.sin6_addr.s6_addr = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 } }),
 	    sizeof(struct sockaddr_in6));
+	ck_assert_str_eq(config.files[FILE_HEALTH_CA], "/h/ca");
+	ck_assert_str_eq(config.files[FILE_HEALTH_CERT], "/h/cert");
+	ck_assert_str_eq(config.files[FILE_HEALTH_KEY], "/h/key");
+	ck_assert_str_eq(config.files[FILE_HEALTH_TOKEN], "/h/token");
 	ck_assert_uint_eq(config.min_dynamic_port, 25000);
 	ck_assert_uint_eq(config.max_dynamic_port, 26000);
 	ck_assert_uint_eq(config.n_host_networks, 2);
@@ -388,9 +395,9 @@ START_TEST(servers_to_join_and_their_tls)
 	ck_assert_str_eq(config.servers[1], "b:1");
 	ck_assert_str_eq(config.servers[2], "c");
 	ck_assert(config.tls_rpc && config.tls_verify_server_hostname);
-	ck_assert_str_eq(config.tls_files[0], "/t/ca.pem");
-	ck_assert_str_eq(config.tls_files[1], "/t/cert.pem");
-	ck_assert_str_eq(config.tls_files[2], "/t/key.pem");
+	ck_assert_str_eq(config.files[FILE_TLS_CA], "/t/ca.pem");
+	ck_assert_str_eq(config.files[FILE_TLS_CERT], "/t/cert.pem");
+	ck_assert_str_eq(config.files[FILE_TLS_KEY], "/t/key.pem");
 	for (uint32_t i = 0; i < policy.n_masks; i++)
 		masked |= strcmp(policy.masks[i], "/t/key.pem") == 0;
 	ck_assert(masked);

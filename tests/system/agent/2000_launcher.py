@@ -598,7 +598,7 @@ def test_heartbeat_receives_the_tls_files_as_memfds():
     with agent.Agent(["-config", path]) as a:
         a.wait_ready()
         pid = a.wait_process("heartbeat")
-        for fd, name in enumerate(("ca_file", "cert_file", "key_file"), 9):
+        for fd, name in enumerate(("ca_file", "cert_file", "key_file"), 14):
             case.contains(os.readlink("/proc/%d/fd/%d" % (pid, fd)), "/memfd:")
             with open("/proc/%d/fd/%d" % (pid, fd), encoding="ascii") as f:
                 case.equal(f.read(), "this is %s\n" % name, name)

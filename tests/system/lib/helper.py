@@ -19,6 +19,7 @@ from . import binary, build_dir, case
 from .ipc import Channel, Error
 
 # enum proc_fd
+FILES = 7  # enum config_file
 FD_LINK, FD_CONFIG, FD_LOCK, FD_IPC, FD_SPECIAL, FD_SPECIAL2, FD_DATA = range(3, 10)
 
 USERS = ("drover", "executor", "csi", "heartbeat", "check", "file", "parser", "fetcher", "renderer", "listener")  # in the order of proc_args.agent_uids
@@ -223,12 +224,13 @@ class Helper:
         opened = [config_fd, their_link.detach(), theirs.detach()]
         try:
             data_fd = self._open(opened, data or places.data, os.O_RDONLY | os.O_DIRECTORY)
-            more = [self._open(opened, path, os.O_RDONLY) for path in tls]
+            files = [self._open(opened, path, os.O_RDONLY) for path in tls]
+            more = []
             if name in ("exec-helper", "mount-helper", "file-helper"):
                 more.append(data_fd)
             if lock < 0 and name not in ("csi-helper", "check-helper", "job-parser", "fetcher", "template-renderer", "listener"):
                 lock = self._open(opened, "/proc/self/fd/%d/lock" % data_fd, os.O_RDONLY)
-            self._start(config_fd, opened[1], opened[2], lock, more, opened, args, env)
+            self._start(config_fd, opened[1], opened[2], lock, more, files, opened, args, env)
         finally:
             for fd in opened:
                 os.close(fd)
@@ -239,7 +241,7 @@ class Helper:
         opened.append(os.open(path, flags | os.O_CLOEXEC))
         return opened[-1]
 
-    def _start(self, config_fd, link_fd, ipc_fd, lock, more, opened, args, env):
+    def _start(self, config_fd, link_fd, ipc_fd, lock, more, files, opened, args, env):
         null = self._open(opened, "/dev/null", os.O_RDWR)
         lock = null if lock < 0 else lock
         special = special2 = null
@@ -252,6 +254,8 @@ class Helper:
             special = self.special
         fds = [null, self.log_file.fileno(), self.log_file.fileno(), link_fd, config_fd, lock, ipc_fd, special, special2]
         fds += more + [null] * (3 - len(more))
+        if self.name in ("heartbeat", "listener"):
+            fds += [null, null] + files + [null] * (FILES - len(files))  # first FD_LOG and FD_LOG_LEVEL
         argv = self._argv() + list(args)
         path = binary(self.name)
         if not os.access(path, os.X_OK):
