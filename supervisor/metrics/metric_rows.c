@@ -201,6 +201,8 @@ size_t
 metric_rows_count(const struct scrape *s, enum metric_rows rows)
 {
 	switch (rows) {
+	case ROWS_NETWORK:
+		return node_get(s->sup)->node_resources.networks.n;
 	case ROWS_CORE:
 		return s->host.cpu.n;
 	case ROWS_DISK:
@@ -227,6 +229,13 @@ metric_row(struct scrape *s, enum metric_rows rows, size_t i, struct metric_labe
 	if (rows > ROWS_USAGE)
 		return metric_part(s, rows, i, ret_labels);
 	label_node(s, ret_labels);
+	if (rows == ROWS_NETWORK) {
+		const struct network_resource *n =
+		    &node_get(s->sup)->node_resources.networks.v[i];
+
+		metric_label_add(ret_labels, "device", n->device);
+		return n;
+	}
 	if (rows == ROWS_CORE) {
 		/* Nomad names cores "cpu0" as well. */
 		metric_label_add(ret_labels, "cpu", s->host.cpu.v[i].cpu);

@@ -14,6 +14,7 @@
 #include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/node/host_usage.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/volume/plugin_counts.h"
 #include "supervisor/health/probe.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -351,6 +352,14 @@ host_usage_sample(struct sup *sup)
 		host_cores_parse(text, &u->now);
 	}
 	return usage_is_pair(u->before_ns, u->now_ns);
+}
+
+double
+host_usage_core_busy_s(const struct sup *sup, const char *core)
+{
+	const struct core_times *found = find_core(&sup->host_usage->now, core);
+
+	return found ? (double)found->busy / (double)sysconf(_SC_CLK_TCK) : 0;
 }
 
 void

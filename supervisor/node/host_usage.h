@@ -43,6 +43,8 @@ void host_usage_free(struct sup *sup);
 /* Samples the processors, unless the last sample is less than 100 ms old. Returns true if there are
  * two samples less than 10 s apart; if not, call again a moment later. */
 bool host_usage_sample(struct sup *sup);
+/* Returns for how many seconds since the boot the core ("cpu0") was busy, in the last sample. */
+double host_usage_core_busy_s(const struct sup *sup, const char *core);
 /* Adds the disks with their figures; disks that this process cannot reach are left out. */
 void host_usage_disks(struct host_stats *ret);
 /* Fills in ret->alloc_dir_stats, the disk of the data directory. */

@@ -38,6 +38,7 @@ plugin "raw_exec" {{
     enabled = true
   }}
 }}
+{more}
 """
 
 
@@ -53,14 +54,14 @@ def cgroups():
 
 
 class Original:
-    """client: lines for its client block. directory: for its data, removed at the end. env: more variables."""
+    """client: lines for its client block. more: other blocks. directory: for its data, removed at the end. env: more variables."""
 
-    def __init__(self, servers, name="original", client="", directory=None, env=None):
+    def __init__(self, servers, name="original", client="", directory=None, env=None, more=""):
         self.dir, self.name = directory or case.directory(), name
         self.ports = real.free_ports(3)
         os.mkdir(self.dir + "/tmp")  # the sockets of its plugins
         with open(self.dir + "/client.hcl", "w", encoding="ascii") as f:
-            f.write(CONFIG.format(dir=self.dir, ip="127.0.0.1", name=name, ports=self.ports, client=client,
+            f.write(CONFIG.format(dir=self.dir, ip="127.0.0.1", name=name, ports=self.ports, client=client, more=more,
                                   servers=", ".join('"%s"' % a for a in servers.addresses)))
         self.before = set(cgroups())
         self.env = env or {}
