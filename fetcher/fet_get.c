@@ -28,13 +28,14 @@
 #define STARS_MAX    3
 #define MEMORY_BYTES ((rlim_t)1 << 30) /* of the worker, and of each program that it runs */
 
-/* No core dump either: it would have the url's secrets. */
+/* No core dump either, also of git: it would have the url's secrets. If cores go to a program,
+ * which core_pattern then names, the kernel looks at a limit of 1 only, not at one of 0. */
 static int
 set_limits(struct err *e)
 {
-	const struct rlimit memory = { MEMORY_BYTES, MEMORY_BYTES }, none = { 0, 0 };
+	const struct rlimit memory = { MEMORY_BYTES, MEMORY_BYTES }, no_core = { 1, 1 };
 
-	if (setrlimit(RLIMIT_CORE, &none) < 0)
+	if (setrlimit(RLIMIT_CORE, &no_core) < 0)
 		return err_set(e, -errno, "limit a worker of the fetcher");
 #ifndef __SANITIZE_ADDRESS__
 	if (setrlimit(RLIMIT_DATA, &memory) < 0)

@@ -151,6 +151,9 @@ def test_a_repository_behind_a_password_that_nobody_sees():
     for pid in os.listdir("/proc"):
         if pid.isdigit() and b"git" in line_of(pid):
             case.equal(os.stat("/proc/%s/environ" % pid).st_mode & 0o077, 0)
+    # Nor does a core: the limit is 1, because a program that gets cores gets those that are limited to 0, too.
+    limits = [core_limit(pid) for pid in processes_of_git()]
+    case.equal((len(limits) > 1, set(map(tuple, limits))), (True, {("1", "1")}), "limits of core dumps")
     f.helper.kill()
     f.helper.wait()
     no_git()
@@ -189,6 +192,11 @@ def arguments():
 def processes_of_git():
     """Returns the pids of git and of the programs that it has started."""
     return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and line_of(pid).startswith((b"git", b"/usr/lib/git-core", b"/usr/bin/ssh"))]
+
+
+def core_limit(pid):
+    with open("/proc/%d/limits" % pid, encoding="ascii") as file:
+        return next(line.split()[4:6] for line in file if line.startswith("Max core file size"))
 
 
 def no_git():
