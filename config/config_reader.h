@@ -133,14 +133,9 @@ extern const struct config_attr config_artifact_attrs[];
 extern const struct config_attr config_template_attrs[];
 void config_check_template(const struct agent_config *config, struct config_sink *sink);
 
-/* In config_telemetry.c: telemetry { }. */
-extern const struct config_attr config_telemetry_attrs[];
-
-/* In config_audit.c: audit { }. */
-extern const struct config_attr config_audit_attrs[];
-
-/* In config_listen.c: health { … }. */
-extern const struct config_attr config_health_attrs[];
+/* In config_telemetry.c, config_audit.c and config_listen.c: telemetry, audit, health. */
+extern const struct config_attr config_telemetry_attrs[], config_audit_attrs[],
+    config_health_attrs[];
 
 /* In config_tls.c: tls { … }; a file for an unprivileged process; the check after the last file. */
 extern const struct config_attr config_tls_attrs[];
