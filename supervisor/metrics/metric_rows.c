@@ -230,8 +230,7 @@ metric_row(struct scrape *s, enum metric_rows rows, size_t i, struct metric_labe
 		return metric_part(s, rows, i, ret_labels);
 	label_node(s, ret_labels);
 	if (rows == ROWS_NETWORK) {
-		const struct network_resource *n =
-		    &node_get(s->sup)->node_resources.networks.v[i];
+		const struct network_resource *n = &node_get(s->sup)->node_resources.networks.v[i];
 
 		metric_label_add(ret_labels, "device", n->device);
 		return n;
