@@ -87,6 +87,12 @@ read_max_kill_timeout(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
+read_ephemeral_limit(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_get_duration(c, node, 1000, &c->config->ephemeral_limit_ms);
+}
+
+static int
 read_gc_interval(struct config_reader *c, const struct hcl_node *node)
 {
 	return config_get_duration(c, node, 1, &c->config->gc_interval_ms);
@@ -297,6 +303,8 @@ static const struct config_attr client_attrs[] = {
 	CALL("servers", config_read_servers),
 	BLOCK("server_join", config_server_join_attrs),
 	TEXT("node_class", node_class),
+	BOOL("ephemeral", ephemeral),
+	CALL("ephemeral_limit", read_ephemeral_limit),
 	TEXT("node_pool", node_pool),
 	BLOCK("meta", meta_attrs),
 	BLOCK("options", config_options_attrs),

@@ -110,6 +110,9 @@ check_leave(struct agent_config *config, struct config_sink *sink)
 		config_say(sink, false,
 		    "drain_on_shutdown has no effect without leave_on_terminate = true or "
 		    "leave_on_interrupt = true: tasks keep running when the agent ends");
+	if (config->ephemeral && config->n_servers == 0)
+		config_say(sink, false,
+		    "ephemeral has no effect without servers: only these can forget a node");
 	if (config->retry_max > 0 && config->n_servers == 0)
 		config_say(sink, false, "retry_max has no effect without servers");
 }

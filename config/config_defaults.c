@@ -89,6 +89,7 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		    .http_bytes = 100000000000,
 		    .unpack_bytes = 100000000000,
 		    .unpack_files = 4096 },
+		.ephemeral_limit_ms = 300000,
 		.acl_ttl_ms = 30000,
 		.acl_expiration_min_ms = 60000,
 		.acl_expiration_max_ms = 86400000,

@@ -95,7 +95,10 @@ struct agent_config {
 	uint32_t drain_signals; /* what follows: bits of the signals that drain the node before the
 				   agent ends (leave.h) */
 	bool drain_force, drain_spares_system, disable_remote_exec, dev;
-	uint64_t drain_deadline_ms;               /* 0: none */
+	uint64_t drain_deadline_ms; /* 0: none */
+	bool
+	    ephemeral; /* a node that the servers have not heard for this long joins as a new one */
+	uint64_t ephemeral_limit_ms;
 	bool tls_rpc, tls_verify_server_hostname; /* TLS on the connection to the servers */
 	struct config_listen listen[LISTEN_USES];
 	uint64_t health_interval_ms;                /* between two probes; 0: only on request */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * departure.c: has the node land or retire, step by step: the drain (leave.h), for a retired node
- * the removal of all allocs and its deregistration, the durable state, the end of the agent. Each
+ * departure.c: has the node land, retire, or renew itself, step by step: the drain (leave.h), which
+ * a renewal does not have, the removal of all allocs and the node's deregistration, which landing
+ * does not have, the durable state, the end of the agent or (of a renewal) of this process. Each
  * step may be repeated: a new supervisor begins with the first. Runs in: supervisor.
  */
 #include "supervisor/alloc/departure.h"
@@ -52,6 +53,13 @@ struct departure {
 	struct sup_timer limit, disk;
 };
 
+/* Returns whether all allocs are to be removed. */
+static bool
+removes(const struct departure *dep)
+{
+	return dep->state == DEPARTURE_RETIRING || dep->state == DEPARTURE_RENEWING;
+}
+
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
@@ -83,6 +91,8 @@ on_written(struct sup *sup, struct dirty *d)
 		(void)sd_notifyf(0, "STATUS=%s", departure_names[dep->state]);
 		sup->exit_code = PROC_EXIT_LEFT;
 		sup->exiting = true;
+	} else if (dep->state == DEPARTURE_RENEWED) {
+		sup->exiting = true; /* the launcher starts the next, which is the new node */
 	}
 	forget_rejoin(sup);
 }
@@ -94,6 +104,7 @@ add_event(struct sup *sup, enum departure_state state)
 		[DEPARTURE_NONE] = "Node takes allocations again",
 		[DEPARTURE_LANDING] = "Node lands",
 		[DEPARTURE_RETIRING] = "Node retires",
+		[DEPARTURE_RENEWING] = "Node removes everything and joins as a new one",
 	};
 	cleanup_done(node_event) struct node_event ev;
 
@@ -198,12 +209,12 @@ departure_new(struct sup *sup, struct err *e)
 	    dep->state, dep->state == DEPARTURE_RETIRED ? DEPARTURE_REJOIN : DEPARTURE_STARTED, e);
 	if (r < 0)
 		return r;
-	sup->new_identity = dep->state == DEPARTURE_RETIRED;
+	sup->new_identity = dep->state == DEPARTURE_RETIRED || dep->state == DEPARTURE_RENEWED;
 	if (dep->state != DEPARTURE_RETIRED)
 		forget_rejoin(sup);
 	if (r != (int)dep->state)
 		enter_state(sup, (enum departure_state)r);
-	sup->draining = dep->state == DEPARTURE_LANDING || dep->state == DEPARTURE_RETIRING;
+	sup->draining = dep->state == DEPARTURE_LANDING || removes(dep);
 	return 0;
 }
 
@@ -221,13 +232,18 @@ finish(struct sup *sup)
 	if (next < 0)
 		return;
 	enter_state(sup, (enum departure_state)next);
-	journal_info(JOURNAL_NODE, NULL, "the node is %s: the agent ends", departure_names[next]);
+	if (next == DEPARTURE_RENEWED)
+		journal_info(JOURNAL_NODE, NULL,
+		    "everything of the old node is removed: the agent begins as a new node");
+	else
+		journal_info(
+		    JOURNAL_NODE, NULL, "the node is %s: the agent ends", departure_names[next]);
 }
 
 static void
 on_deregistered(struct sup *sup, int r, const struct err *e)
 {
-	if (sup->departure->state != DEPARTURE_RETIRING)
+	if (!removes(sup->departure))
 		return;
 	if (r >= 0)
 		journal_info(JOURNAL_NODE, NULL, "the servers have forgotten the node");
@@ -276,7 +292,7 @@ on_disk(struct sup *sup, void *arg, int r, const void *reply, int fd, const stru
 	cleanup_close int list = fd;
 
 	(void)list;
-	if (dep->state != DEPARTURE_RETIRING)
+	if (!removes(dep))
 		return;
 	if (r >= 0 && rep->removing)
 		sup_timer_set(sup, &dep->disk, CLOCK_BOOTTIME, DISK_USEC, check_disk, sup);
@@ -355,10 +371,27 @@ remove_allocs(struct sup *sup)
 static void
 on_left(struct sup *sup)
 {
-	if (sup->departure->state == DEPARTURE_RETIRING)
+	if (removes(sup->departure))
 		remove_allocs(sup);
 	else
 		finish(sup);
+}
+
+/* Nothing is handed over: the servers have placed the allocs elsewhere. */
+static void
+renew(struct sup *sup)
+{
+	const struct client_stop stop = { .why = "the servers have forgotten the node",
+		.done = on_left };
+	struct departure *dep = sup->departure;
+
+	journal_warn(JOURNAL_NODE, NULL,
+	    "the servers have not heard this node for too long, or have forgotten it: it removes "
+	    "all allocations and joins as a new node");
+	dep->work.fn = on_work_changed;
+	dep->deregisters = false;
+	sup->draining = true;
+	client_stop_all(sup, &stop);
 }
 
 static void
@@ -424,6 +457,9 @@ departure_start(struct sup *sup)
 	case DEPARTURE_LANDING:
 	case DEPARTURE_RETIRING:
 		begin(sup);
+		break;
+	case DEPARTURE_RENEWING:
+		renew(sup);
 		break;
 	case DEPARTURE_RETURNING:
 		come_back(sup);
@@ -509,6 +545,13 @@ bool
 departure_is_wanted_gone(struct sup *sup)
 {
 	return sup->departure->state == DEPARTURE_RETIRING;
+}
+
+bool
+departure_is_renewing(const struct sup *sup)
+{
+	return sup->departure->state == DEPARTURE_RENEWING ||
+	       sup->departure->state == DEPARTURE_RENEWED;
 }
 
 json_t *

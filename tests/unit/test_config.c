@@ -716,6 +716,21 @@ START_TEST(telemetry_says_what_is_published)
 }
 END_TEST
 
+START_TEST(a_node_may_be_forgotten)
+{
+	parse_well("");
+	ck_assert(!config.ephemeral && config.ephemeral_limit_ms == 300000);
+	parse_well("client { servers = [\"a\"] ephemeral = true ephemeral_limit = \"10m\" }");
+	ck_assert(config.ephemeral && config.ephemeral_limit_ms == 600000);
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_str_eq(warnings, "");
+	ck_assert_int_lt(parse("client { ephemeral_limit = \"10ms\" }"), 0);
+	parse_well("client { ephemeral = true }");
+	ck_assert_int_eq(check_config(), 0);
+	ck_assert_ptr_nonnull(strstr(warnings, "ephemeral has no effect without servers"));
+}
+END_TEST
+
 START_TEST(audit_says_where_entries_go)
 {
 	static const char later[] =
@@ -755,6 +770,7 @@ static void
 add(TCase *tc)
 {
 	tcase_add_test(tc, audit_says_where_entries_go);
+	tcase_add_test(tc, a_node_may_be_forgotten);
 	tcase_add_test(tc, telemetry_says_what_is_published);
 	tcase_add_test(tc, all_errors_are_reported_with_their_lines);
 	tcase_add_test(tc, the_number_of_reported_problems_is_bounded);

@@ -7,18 +7,20 @@
 #include "tests/unit/unit.h"
 
 /* One letter for each state, in their order. */
-static const char letters[] = "nlLbrR";
+static const char letters[] = "nlLbrRwW";
 
 /* For each state, by event in the order of enum departure_event: the next state, or '.' if the
  * event is refused. */
 static const char *const matrix[DEPARTURE_STATES] = {
-	/*                       land retire cancel finished started returned rejoin */
-	[DEPARTURE_NONE] = "lr..n..",
-	[DEPARTURE_LANDING] = "lrbLl..",
-	[DEPARTURE_LANDED] = "....b..",
-	[DEPARTURE_RETURNING] = "lr..bn.",
-	[DEPARTURE_RETIRING] = ".rbRr..",
-	[DEPARTURE_RETIRED] = "....R.n",
+	/*                  land retire cancel finished started returned rejoin forgotten */
+	[DEPARTURE_NONE] = "lr..n..w",
+	[DEPARTURE_LANDING] = "lrbLl...",
+	[DEPARTURE_LANDED] = "....b...",
+	[DEPARTURE_RETURNING] = "lr..bn..",
+	[DEPARTURE_RETIRING] = ".rbRr...",
+	[DEPARTURE_RETIRED] = "....R.n.",
+	[DEPARTURE_RENEWING] = ".r.Ww..w",
+	[DEPARTURE_RENEWED] = "....n...",
 };
 
 START_TEST(every_event_in_every_state)

@@ -53,6 +53,11 @@ struct nomad {
 	 * what this node reported to them earlier. */
 	void (*on_registered)(struct nomad *n, bool first, bool anew);
 
+	/* nomad_stall.c: when the servers' patience ends after their last answer, in ns of
+	 * CLOCK_BOOTTIME; negative if that was before the boot. Only with client { ephemeral } */
+	int64_t due_ns, due_written_ns;
+	bool due_known;
+
 	/* nomad_clock.c: when this machine was started, in s since 1970 by the servers' clock; 0:
 	 * it is not known */
 	int64_t servers_boot_s;

@@ -432,6 +432,22 @@ destroy_alloc(struct nomad *n, struct nomad_alloc *na)
 	client_alloc_destroy(n->src.base.sup, na->sa);
 }
 
+/* Removes an alloc that the servers do not have for this node. */
+static void
+remove_alloc(struct nomad *n, struct nomad_alloc *na, const char *why)
+{
+	struct sup_alloc *sa = na->sa;
+
+	journal_info(
+	    JOURNAL_ALLOC, ABOUT_ALLOC(sa), "allocation %.8s: removed, because %s", sa->a.id, why);
+	turn_durable(n->src.base.sup);
+	na->removed = true;
+	if (na->destroyed && !sa->runner)
+		nomad_alloc_destroyed(&n->src.base, sa);
+	else
+		destroy_alloc(n, na);
+}
+
 void
 nomad_allocs_remove_others(struct nomad *n)
 {
@@ -442,17 +458,8 @@ nomad_allocs_remove_others(struct nomad *n)
 	{
 		struct nomad_alloc *na = nomad_alloc_of(sa);
 
-		if (!na || na->seen == n->list_number || na->removed)
-			continue;
-		journal_info(JOURNAL_ALLOC, ABOUT_ALLOC(sa),
-		    "allocation %.8s: removed, because the servers do not list it any more",
-		    sa->a.id);
-		turn_durable(sup);
-		na->removed = true;
-		if (na->destroyed && !sa->runner)
-			nomad_alloc_destroyed(&n->src.base, sa);
-		else
-			destroy_alloc(n, na);
+		if (na && na->seen != n->list_number && !na->removed)
+			remove_alloc(n, na, "the servers do not list it any more");
 	}
 }
 
@@ -489,7 +496,11 @@ nomad_allocs_start(struct nomad *n)
 {
 	alloc_foreach(n->src.base.sup, sa)
 	{
-		if (!sa->runner)
+		struct nomad_alloc *na = nomad_alloc_of(sa);
+
+		if (na && na->foreign)
+			remove_alloc(n, na, "it is of the node that this one was before");
+		else if (!sa->runner)
 			nomad_alloc_updated(&n->src.base, sa);
 	}
 }
@@ -594,6 +605,7 @@ nomad_allocs_load(struct nomad *n, struct err *e)
 
 		j = job_find(n, str(job->namespace), str(job->id), sa->job->key);
 		attach_alloc(sa, j)->claimed = true;
+		nomad_alloc_of(sa)->foreign = !str_eq(sa->a.node_id, node_get(sup)->id);
 		/* A list that is older than an alloc we already have is ignored. */
 		if (sa->a.alloc_modify_index > n->watch_index)
 			n->watch_index = sa->a.alloc_modify_index;

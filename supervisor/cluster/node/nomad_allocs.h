@@ -28,6 +28,7 @@ struct nomad_alloc {
 	uint64_t sending_hash;
 	enum client_status acked_status, sending_status;
 	unsigned seen;  /* number of the last list that contained it */
+	bool foreign;   /* it is of an earlier identity of this node: servers do not hear of it */
 	bool removed;   /* the servers have removed it: it is being destroyed */
 	bool claimed;   /* one of its volumes may be claimed */
 	bool destroyed; /* client_alloc_destroy() was called for it */
@@ -52,7 +53,7 @@ nomad_alloc_of(struct sup_alloc *sa)
 
 int nomad_allocs_load(struct nomad *n, struct err *e);
 /* To be called after the restore: reports allocs that had ended before this supervisor started,
- * because their last update may not have been sent. */
+ * because their last update may not have been sent. Removes those of an earlier identity. */
 void nomad_allocs_start(struct nomad *n);
 /* Begins a new list. */
 void nomad_allocs_begin_list(struct nomad *n);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "supervisor/alloc/departure.h"
 #include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/node/node_state.h"
@@ -141,7 +142,8 @@ ask_deregister(struct nomad *n)
 	    DEADLINE_MS, LINK_REPEAT, on_deregistered, NULL);
 }
 
-/* The servers get the last states of the allocs first. */
+/* The servers get the last states of the allocs first, but not of a node that they have given up.
+ */
 static void
 on_deregister_time(void *arg)
 {
@@ -149,7 +151,8 @@ on_deregister_time(void *arg)
 
 	if (n->departed)
 		end_departure(n, 0, NULL);
-	else if (!LIST_EMPTY(&n->pending) || n->update_call)
+	else if ((!LIST_EMPTY(&n->pending) || n->update_call) &&
+		 !departure_is_renewing(n->src.base.sup))
 		nomad_after(n, &n->leave_timer, SETTLE_MS, on_deregister_time);
 	else
 		ask_deregister(n);

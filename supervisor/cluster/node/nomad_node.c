@@ -3,10 +3,12 @@
  * the servers' answers mean for them. Runs in: supervisor. */
 #include "supervisor/cluster/node/nomad_node.h"
 
+#include "supervisor/alloc/departure.h"
 #include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_claims.h"
 #include "supervisor/cluster/node/nomad_register.h"
 #include "supervisor/cluster/node/nomad_services.h"
+#include "supervisor/cluster/node/nomad_stall.h"
 #include "supervisor/cluster/node/nomad_update.h"
 #include "supervisor/cluster/node/nomad_watch.h"
 #include "supervisor/core/journal.h"
@@ -88,7 +90,7 @@ make_beat(struct sup *sup, const void **ret_body, size_t *ret_len)
 	};
 
 	*ret_len = 0;
-	if (!n->ready || n->departed)
+	if (!n->ready || n->departed || departure_is_renewing(sup))
 		return;
 	nomad_write(n, &req.write);
 	n->beat.len = 0;
@@ -108,6 +110,9 @@ take_beat(struct nomad *n, const struct rpc_node_rep *rep)
 	bool gap =
 	    first || now - n->beat_ms > (uint64_t)rep->heartbeat_ttl / 1000000 + BEAT_SLACK_MS;
 
+	if (nomad_stall_stops(n))
+		return;
+	nomad_stall_heard(n, rep->heartbeat_ttl);
 	n->beats++;
 	n->beat_ms = now;
 	nomad_register_take_identity(n, rep->signed_identity);
@@ -151,7 +156,7 @@ on_server(struct sup *sup, const char *server, const char *why)
 		journal_info(JOURNAL_SERVERS, NULL, "using server %s", server);
 	else
 		journal_warn(JOURNAL_SERVERS, NULL, "no server is reachable: %s", why);
-	if (!*server)
+	if (!*server || nomad_stall_stops(n))
 		return;
 	if (sup_timer_is_set(&n->register_timer) && !n->ready && n->register_failures > 0)
 		nomad_register(n);

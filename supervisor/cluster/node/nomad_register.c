@@ -17,6 +17,7 @@
 #include "supervisor/alloc/departure.h"
 #include "supervisor/cluster/node/nomad_clock.h"
 #include "supervisor/cluster/node/nomad_leave.h"
+#include "supervisor/cluster/node/nomad_stall.h"
 #include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 
@@ -32,8 +33,12 @@ static int
 write_node(struct sup *sup, struct dirty *d, struct err *e)
 {
 	struct nomad *n = container_of(d, struct nomad, node_row);
+	char heard[NOMAD_STALL_TEXT_SIZE];
 	int r = store_meta_put(sup->store, "nomad_registered", n->registered ? "1" : "0", e);
 
+	nomad_stall_format(n, heard);
+	if (r == 0)
+		r = store_meta_put(sup->store, "nomad_heard", heard, e);
 	return r < 0 ? r : store_meta_put(sup->store, "nomad_identity", str(n->identity), e);
 }
 
@@ -48,7 +53,7 @@ int
 nomad_register_load(struct nomad *n, struct err *e)
 {
 	struct store *store = n->src.base.sup->store;
-	cleanup_free char *registered = NULL, *identity = NULL;
+	cleanup_free char *registered = NULL, *identity = NULL, *heard = NULL;
 	int r;
 
 	n->node_row.write = write_node;
@@ -63,6 +68,11 @@ nomad_register_load(struct nomad *n, struct err *e)
 	if (r < 0)
 		return r;
 	n->registered = strcmp(registered, "1") == 0;
+	r = store_meta_get(store, "nomad_heard", &heard, e);
+	if (r == 0)
+		nomad_stall_parse(n, heard);
+	else if (r != -ENOENT)
+		return r;
 	r = store_meta_get(store, "nomad_identity", &identity, e);
 	str_set(&n->identity, identity);
 	return r == -ENOENT ? 0 : r;
@@ -167,6 +177,7 @@ take_registration(struct nomad *n, const struct rpc_node_rep *rep)
 		node_row_changed(n);
 	}
 	nomad_register_take_identity(n, rep->signed_identity);
+	nomad_stall_heard(n, rep->heartbeat_ttl);
 	n->denied = n->unknown = false;
 	n->register_failures = 0;
 	n->ready = true;
@@ -220,7 +231,7 @@ nomad_register(struct nomad *n)
 	struct rpc_register_req req = { .node = &view };
 	struct text body = { 0 };
 
-	if (n->register_call || n->departed)
+	if (n->register_call || n->departed || nomad_stall_stops(n))
 		return;
 	sup_timer_cancel(&n->register_timer);
 	node_done(&n->sent);
@@ -252,9 +263,12 @@ nomad_register_if_unknown(struct nomad *n, int r, const struct err *e)
 		nomad_leave_unknown(n, e);
 		return true;
 	}
-	if (n->register_call || sup_timer_is_set(&n->register_timer))
+	if (departure_is_renewing(n->src.base.sup) || n->register_call ||
+	    sup_timer_is_set(&n->register_timer))
 		return true;
 	journal_warn(JOURNAL_SERVERS, NULL, "the servers do not know this node: %s", e->msg);
+	if (strstr(e->msg, "not found") && nomad_stall_forgotten(n))
+		return true;
 	nomad_register_again(n);
 	return true;
 }

@@ -120,7 +120,7 @@ hash_update(struct nomad *n, const struct alloc *a)
 static void
 add_pending(struct nomad *n, struct nomad_alloc *na)
 {
-	if (na->pending)
+	if (na->pending || na->foreign)
 		return;
 	na->pending = true;
 	LIST_INSERT_HEAD(&n->pending, na, pending_link);

@@ -12,6 +12,7 @@
 
 #include "common/duration.h"
 #include "common/log.h"
+#include "supervisor/alloc/departure.h"
 #include "supervisor/cluster/node/nomad.h"
 #include "supervisor/cluster/node/nomad_allocs.h"
 #include "supervisor/cluster/node/nomad_call.h"
@@ -280,6 +281,10 @@ ask_list(struct nomad *n)
 	struct rpc_node_req req;
 	bool blocks = n->watch_index > 0 && n->watch_synced && !n->watch_fresh && !n->watch_doubt;
 
+	if (departure_is_renewing(n->src.base.sup)) {
+		n->watch = WATCH_OFF;
+		return;
+	}
 	rpc_node_req_init(&req);
 	nomad_query(n, &req.query);
 	str_set(&req.node_id, node->id);
@@ -316,6 +321,15 @@ nomad_watch_restart(struct nomad *n)
 	sup_timer_cancel(&n->watch_timer);
 	drop_list(n);
 	ask_list(n);
+}
+
+void
+nomad_watch_stop(struct nomad *n)
+{
+	link_cancel(n->src.base.sup, n->watch_call);
+	n->watch_call = 0;
+	n->watch = WATCH_OFF;
+	nomad_watch_free(n);
 }
 
 void

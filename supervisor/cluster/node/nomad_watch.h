@@ -11,6 +11,8 @@ void nomad_watch_start(struct nomad *n);
 void nomad_watch_restart(struct nomad *n);
 /* Retries delayed lists now, because a call was answered. */
 void nomad_watch_wake(struct nomad *n);
+/* Asks for no list any more. */
+void nomad_watch_stop(struct nomad *n);
 void nomad_watch_free(struct nomad *n);
 
 #endif

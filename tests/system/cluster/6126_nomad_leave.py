@@ -121,7 +121,7 @@ def test_a_retired_node_is_forgotten_and_joins_as_another():
         node.start()
         node.wait_ready()
         case.equal(servers.wait_node()["ID"] != me, True, "whether the node is a new one")
-        node.wait_log("removed, because the servers do not list it any more", 30)
+        node.wait_log("removed, because it is of the node that this one was before", 30)
 
 
 def test_only_a_permitted_token_has_the_servers_forget_the_node():
