@@ -6,6 +6,8 @@ Only in namespaces of its own (isolated.py).
         both.run("success", [alike.task("t", "exit 0")])
         both.same("success")
 
+With alone=True a third agent, which works alone, runs the same jobs.
+
 Intended differences are in the table of docs/differences.md, which this reads; any other difference is an error."""
 import contextlib
 import glob
@@ -15,15 +17,16 @@ import urllib.request
 
 import client
 import real
-from lib import api, case
+from lib import agent, api, case
 from lib.cluster import node_of
 from real import S, Server
 
-OURS, THEIRS = "ours", "theirs"
+OURS, THEIRS, ALONE = "ours", "theirs", "alone"
 # Only what a shell needs: the original client takes longer to link the whole machine than all of this test.
 CHROOT = ["/usr/bin/dash", "/usr/bin/sleep", "/etc/passwd", "/etc/group", *glob.glob("/lib/*-linux-gnu/libc.so.6"),
           *glob.glob("/lib*/ld-linux-*.so.*")]
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "differences.md")
+CONFIG = 'name = "%s"\nclient {\n  network_interface = "lo"\n}\nplugin "raw_exec" {\n  config {\n    enabled = true\n  }\n}\n' % ALONE
 WAITS = "while :; do sleep 0.1; done"
 
 
@@ -79,44 +82,74 @@ def has(kind, name="t", count=1):
     return lambda a: [e["Type"] for e in ((a.get("TaskStates") or {}).get(name) or {"Events": []})["Events"]].count(kind) >= count
 
 
-class Pair:
-    """Each job NAME is registered twice, as NAME-ours and NAME-theirs, each on the node of that name."""
+class Alone(Server):
+    """The requests of a server, to an agent that works alone."""
 
-    def __init__(self, server):
+    def __init__(self, node):  # pylint: disable=super-init-not-called
+        self.node = node
+
+    def request(self, method, path, body=None, headers=None):
+        return self.node.do(method, path, body, headers)
+
+
+class Pair:
+    """Each job NAME is registered for each node, as NAME-ours and NAME-theirs, and runs on the node of that name."""
+
+    def __init__(self, server, alone=None):
         self.server, self.left_out, self.met = server, left_out(), set()
+        self.servers = {OURS: server, THEIRS: server, **({ALONE: Alone(alone)} if alone else {})}
+        self.nodes = tuple(self.servers)
 
     def run(self, name, tasks, kind="batch", group=None, job=None):
-        for node in (OURS, THEIRS):
+        for node in self.nodes:
             made = api.job("%s-%s" % (name, node), group={**restarts(0), "Tasks": tasks, **(group or {})})
-            self.server.run(made, Type=kind, Constraints=[{"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}],
-                            **(job or {}))
+            self._run_on(node, made, Type=kind, **(job or {}))
+
+    def _run_on(self, node, made, **fields):
+        self.servers[node].run(made, Constraints=[{"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}], **fields)
+
+    def apart(self):
+        """Returns the nodes that do not share a server: one of the cluster, and the one that works alone."""
+        return [n for n in self.nodes if n != OURS]
+
+    def run_apart(self, make):
+        """Registers the job that make() returns once in the cluster, and alone."""
+        for node in self.apart():
+            self._run_on(node, make())
+
+    def do_apart(self, path, body):
+        for node in self.apart():
+            self.servers[node].do(path, body)
 
     def allocs(self, name):
-        """Waits until both nodes have an alloc. Returns {node: its first alloc}."""
-        found = {n: self.server.allocs("%s-%s" % (name, n)) for n in (OURS, THEIRS)}
-        return {n: self.server.ask("/v1/allocation/" + a[0]["ID"]) for n, a in found.items()} if all(found.values()) else None
+        """Returns {node: its first alloc}, or None if a node has none yet."""
+        found = {n: self.servers[n].allocs("%s-%s" % (name, n)) for n in self.nodes}
+        return {n: self.servers[n].ask("/v1/allocation/" + a[0]["ID"]) for n, a in found.items()} if all(found.values()) else None
 
     def put(self, name, node, **items):
         """Changes the variable of a job that both nodes have."""
         path = "nomad/jobs/%s-%s" % (name, node)
-        self.server.do("/v1/var/" + path, {"Path": path, "Items": items})
+        self.servers[node].do("/v1/var/" + path, {"Path": path, "Items": items})
 
     def said(self, alloc, name="t"):
         """Returns what a task has written."""
-        url = "http://127.0.0.1:%d/v1/client/fs/logs/%s?task=%s&type=stdout&plain=true" % (self.server.ports[0], alloc["ID"], name)
+        path = "/v1/client/fs/logs/%s?task=%s&type=stdout&plain=true" % (alloc["ID"], name)
+        if alloc["JobID"].endswith("-" + ALONE):
+            answer = self.servers[ALONE].node.request("GET", path)
+            return answer.text if answer.status == 200 else ""
         try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
+            with urllib.request.urlopen("http://127.0.0.1:%d%s" % (self.server.ports[0], path), timeout=60) as answer:
                 return answer.read().decode()
         except OSError:
             return ""
 
     def until(self, name, condition, what):
-        """Waits until both allocs satisfy the condition. Returns them."""
+        """Waits until the allocs of all nodes satisfy the condition. Returns them."""
         def so():
             found = self.allocs(name)
             return found if found and all(condition(a) for a in found.values()) else None
         try:
-            return case.until(so, 120, "both allocations of %s to %s" % (name, what))
+            return case.until(so, 120, "the allocations of %s to %s" % (name, what))
         except AssertionError:
             for node, alloc in (self.allocs(name) or {}).items():
                 print("  %s: %s\n%s" % (node, seen(alloc), details(alloc)))
@@ -136,8 +169,8 @@ class Pair:
 
     def purge(self, *names):
         for name in names:
-            for node in (OURS, THEIRS):
-                self.server.purge("%s-%s" % (name, node))
+            for node in self.nodes:
+                self.servers[node].purge("%s-%s" % (name, node))
 
     def same(self, *names):
         """Checks that both allocs of each job end, in the same way."""
@@ -164,14 +197,18 @@ class Pair:
             case.until(lambda a=alloc: "on\n" in self.said(a), 60, "the task of %s to write that it is ready" % name)
 
     def stop(self, name, query=""):
-        for node in (OURS, THEIRS):
-            self.server.request("DELETE", "/v1/job/%s-%s%s" % (name, node, query))
+        for node in self.nodes:
+            self.servers[node].request("DELETE", "/v1/job/%s-%s%s" % (name, node, query))
 
 
 @contextlib.contextmanager
-def pair(env=None):
+def pair(env=None, alone=False):
     """env: variables of the original client."""
     chroot = "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % (p, "/bin/sh" if p.endswith("dash") else p) for p in CHROOT)
-    with Server() as server, node_of(server, name=OURS), client.Original(server, THEIRS, chroot, env=env):
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(Server())
+        stack.enter_context(node_of(server, name=OURS))
+        stack.enter_context(client.Original(server, THEIRS, chroot, env=env))
+        node = stack.enter_context(api.Node(args=agent.config_args(CONFIG))) if alone else None
         case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {OURS, THEIRS}, 120, "two nodes")
-        yield Pair(server)
+        yield Pair(server, node)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the same jobs with artifacts on drover and on a client of the servers' own program: the trees that their tasks find, with modes, links and
-contents, and whether they fail, are the same, except for the differences that are listed here and in docs/differences.md. For
-`make check-nomad NOMAD=path`.
+"""Runs the same jobs with artifacts on drover, in a cluster and alone, and on a client of the servers' own program: the trees that their tasks
+find, with modes, links and contents, and whether they fail, are the same, except for the differences that are listed here and in
+docs/differences.md. For `make check-nomad NOMAD=path`.
 
     tests/nomad/isolated.py tests/nomad/check_artifacts.py PATH [test_…]…"""
 import bz2
@@ -19,7 +19,7 @@ import zipfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import case, s3, web  # noqa: E402
 import alike  # noqa: E402
-from alike import OURS, THEIRS, task  # noqa: E402
+from alike import ALONE, OURS, THEIRS, task  # noqa: E402
 
 BODY = b"hello\n" * 100
 MD5 = hashlib.md5(BODY).hexdigest()
@@ -161,22 +161,24 @@ def run_all(cases):
 def compare(cases):
     found, odd, same = run_all(cases), [], 0
     for name, seen in found.items():
-        ours, theirs = seen[OURS], seen[THEIRS]
+        theirs = seen[THEIRS]
         if name.startswith("s3-"):  # the client lets everybody write objects
             theirs = (theirs[0], theirs[1].replace(" f 666 ", " f 644 "), theirs[2])
         reason, *statuses = DIFFER.get(name, ("",))
-        if reason:
-            if (ours[0], theirs[0]) != tuple(statuses) or ours == theirs:
+        if seen[OURS] != seen[ALONE]:
+            odd.append((name, "differs from an agent that works alone", seen))
+        elif reason:
+            if (seen[OURS][0], theirs[0]) != tuple(statuses) or seen[OURS] == theirs:
                 odd.append((name, "differs in another way than is known", seen))
             print("    %s: %s" % (name, reason))
-        elif ours != theirs:
+        elif seen[OURS] != theirs:
             odd.append((name, seen))
         else:
             same += 1
     print("    %d of %d are the same" % (same, len(found)))
     if odd:
         print("\n".join("%s: %s" % f[1:] for f in failures if f[0] in [o[0] for o in odd]))
-        raise AssertionError("they differ:\n" + "\n".join("%s\n  ours   %s\n  theirs %s" % (str(o[:-1]), o[-1][OURS], o[-1][THEIRS]) for o in odd))
+        raise AssertionError("they differ:\n" + "\n".join("%s\n  ours   %s\n  alone  %s\n  theirs %s" % (str(o[:-1]), o[-1][OURS], o[-1][ALONE], o[-1][THEIRS]) for o in odd))
 
 
 def test_files():
@@ -264,5 +266,5 @@ def test_buckets():
 
 
 failures = []
-with web.Server(files()) as server, s3.Server(OBJECTS) as store, alike.pair({"HOME": case.directory()}) as both:  # without a .gitconfig, which old clients find but cannot read
+with web.Server(files()) as server, s3.Server(OBJECTS) as store, alike.pair({"HOME": case.directory()}, alone=True) as both:  # without a .gitconfig, which old clients find but cannot read
     case.run(globals())

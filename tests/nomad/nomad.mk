@@ -15,6 +15,7 @@ check-nomad: all ## test with a real server, NOMAD=path/to/nomad (needs root); N
 	python3 -B tests/nomad/isolated.py tests/nomad/check_placement.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_variables.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_task_api.py "$(NOMAD)" || failed=1; \
+	python3 -B tests/nomad/isolated.py tests/nomad/check_identities.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_templates.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_artifacts.py "$(NOMAD)" || failed=1; \
 	exit $$failed
