@@ -35,6 +35,15 @@ struct hb_beat {
 			   not */
 };
 
+/* hb_names.h: the look-ups of a probe. */
+struct hb_names {
+	uint32_t serial;            /* of the request; 0: nobody waits */
+	uint64_t since_ms;          /* of the request */
+	uint32_t next;              /* of the configured servers */
+	char asked[256];            /* the name that is being looked up, or "" */
+	char missing[ERR_MSG_SIZE]; /* the sentence about a name without an address, or "" */
+};
+
 /* The only instance. */
 struct hb {
 	const struct agent_config *config;
@@ -44,6 +53,7 @@ struct hb {
 	struct lease_page *lease;
 	struct hb_ipc ipc;
 	struct hb_beat beat;
+	struct hb_names names;
 	struct hb_link *link;        /* hb_link.h; NULL without servers */
 	TAILQ_HEAD(, hb_call) calls; /* hb_call.h */
 	unsigned n_calls;

@@ -15,6 +15,7 @@
 #include "common/proc.h"
 #include "common/tls.h"
 #include "heartbeat/hb_ipc.h"
+#include "heartbeat/hb_names.h"
 #include "heartbeat/hb_resolve.h"
 #include "heartbeat/hb_server.h"
 #include "proto/heartbeat.pb-c.h"
@@ -250,6 +251,7 @@ on_resolved(struct hb_link *l)
 	int r;
 
 	while ((r = hb_resolve_take(l->resolver, &a)) > 0) {
+		hb_names_on_answer(l->hb, &a);
 		(void)strcpy(name, l->wanted);
 		if (!name[0] || hb_server_split(name, host, &port) < 0 || strcmp(host, a.host) != 0)
 			continue; /* an answer to an earlier look-up */
@@ -265,6 +267,7 @@ on_resolved(struct hb_link *l)
 	if (r == 0) {
 		log_error("the resolver has ended: names of servers can no longer be looked up");
 		close_p(&l->resolver);
+		hb_names_lose(l->hb);
 	}
 }
 
@@ -448,6 +451,12 @@ struct hb_conn *
 hb_link_current(struct hb_link *l)
 {
 	return l->current;
+}
+
+int
+hb_link_resolve(struct hb_link *l, const char *host)
+{
+	return l->resolver < 0 ? -ENOTCONN : hb_resolve_ask(l->resolver, host);
 }
 
 const char *

@@ -48,6 +48,8 @@ int hb_link_new(struct hb *hb, const struct hb_link_ops *ops, int resolver, stru
  * reason. */
 struct hb_conn *hb_link_current(struct hb_link *l);
 const char *hb_link_why(struct hb_link *l);
+/* Has the resolver look up a name, for hb_names.h. Returns 0 or -errno. */
+int hb_link_resolve(struct hb_link *l, const char *host);
 /* Reports a failure of the current server, so that another one is tried. */
 void hb_link_complain(struct hb_link *l, const char *why);
 /* Sets the servers as the cluster lists them. An empty list is ignored. */

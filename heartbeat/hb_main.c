@@ -20,6 +20,7 @@
 #include "heartbeat/hb_filter.h"
 #include "heartbeat/hb_ipc.h"
 #include "heartbeat/hb_link.h"
+#include "heartbeat/hb_names.h"
 #include "heartbeat/hb_local_filter.h"
 #include "heartbeat/hb_relay.h"
 #include "heartbeat/hb_resolve.h"
@@ -67,6 +68,9 @@ handle_message(void *state, struct ipc_packet *p, struct err *e)
 	case HB_CALL_REQ:
 	case HB_CALL_BIG_REQ:
 		return hb_call_on_req(h, p, hb_beat_on_answer, e);
+	case HB_NAMES_REQ:
+		hb_names_on_req(h, p->serial);
+		return 0;
 	case HB_CALL_CANCEL_EV:
 		hb_call_cancel(h, ((const HbCallCancelEv *)p->msg)->call);
 		return 0;
@@ -96,6 +100,7 @@ prepare_turn(void *state, struct proc_turn *turn, struct err *e)
 	if (h->link) {
 		next_ms = earlier(next_ms, hb_link_tick(h->link));
 		next_ms = earlier(next_ms, hb_calls_tick(h));
+		next_ms = earlier(next_ms, hb_names_tick(h));
 		hb_link_flush(h->link);
 		more = hb_link_has_more(h->link);
 		turn->n = hb_link_poll(h->link, turn->fds);

@@ -7,6 +7,7 @@
 
 #include "proto/check_helper.pb-c.h"
 #include "proto/csi_helper.pb-c.h"
+#include "proto/heartbeat.pb-c.h"
 #include "supervisor/core/sup_child.h"
 
 /* By the number of the request's descriptors. */

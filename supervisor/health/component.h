@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * component.h: what a probe has found about each part of this node: "disk", "state", "clock",
- * "helper/NAME", "driver/NAME", "plugin/ID", "volume/NAME". Runs in: supervisor.
+ * "dns", "helper/NAME", "driver/NAME", "plugin/ID", "volume/NAME". Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_HEALTH_COMPONENT_H
 #define DROVER_SUPERVISOR_HEALTH_COMPONENT_H

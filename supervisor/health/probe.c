@@ -42,7 +42,7 @@ struct health {
 typedef void check_fn(struct sup *sup);
 static check_fn *const phase_1[] = { check_disk, check_clock, check_state, NULL };
 static check_fn *const phase_2[] = { check_helpers, check_plugins, check_volumes, NULL };
-static check_fn *const phase_3[] = { check_drivers, NULL };
+static check_fn *const phase_3[] = { check_names, check_drivers, NULL };
 static check_fn *const *const phases[] = { NULL, phase_1, phase_2, phase_3 };
 
 static void

@@ -71,6 +71,7 @@ void check_state(struct sup *sup);
 void check_helpers(struct sup *sup);
 void check_plugins(struct sup *sup);
 void check_volumes(struct sup *sup);
+void check_names(struct sup *sup);
 void check_drivers(struct sup *sup);
 
 /* The state that checks keep from one probe to the next. */
