@@ -4,10 +4,11 @@ import gzip
 import io
 import os
 import signal
+import subprocess
 import tarfile
 import threading
 
-from lib import agent, api, case, web
+from lib import agent, api, build_dir, case, web
 
 HELLO = b"hello\n"
 WAIT = "exec sleep 1000"
@@ -315,13 +316,33 @@ def test_the_disk_of_the_group_is_a_limit():
 
 
 def test_progress_is_told():
+    """By an event, and where the job was started."""
     go.clear()
-    node.register(job("slow", [artifact("/late")]))
+    path = case.write(case.directory() + "/j.hcl", """
+job "slow" {
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sleep"
+        args    = ["1000"]
+      }
+      artifact {
+        source = "%s/late"
+      }
+    }
+  }
+}
+""" % server.url)
     text = 'Downloading "%s/late": 1.0 of 1.9 MiB' % server.url
-    case.until(lambda: ("Downloading Artifacts", text) in events("slow"), 60, "progress")
-    case.contains(node.drover("alloc", "why", node.allocs("slow")[0]["ID"]).out, "It waits for 1 of its artifacts.")
-    go.set()
-    node.wait_running("slow")
+    with subprocess.Popen([build_dir() + "/drover", "job", "run", path], env=dict(os.environ, DROVER_ADDR="unix://" + node.socket_path), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as command:
+        case.until(lambda: node.request("GET", "/v1/job/slow").status == 200 and node.allocs("slow"), 60, "the job")
+        case.until(lambda: ("Downloading Artifacts", text) in events("slow"), 60, "progress")
+        case.contains(node.drover("alloc", "why", node.allocs("slow")[0]["ID"]).out, "It waits for 1 of its artifacts.")
+        go.set()
+        node.wait_running("slow")
+        case.contains(command.communicate(timeout=case.LEAST_S)[0], 'task "t": Downloading Artifacts: ' + text)
     node.purge("slow")
 
 

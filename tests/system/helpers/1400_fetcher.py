@@ -61,6 +61,27 @@ def test_redirects_are_followed_to_http_only():
         case.contains(f.get(server.url + path), "redirects to something other than http")
 
 
+def test_a_proxy_of_the_environment():
+    """For http it gets the whole url; for https a tunnel to the host is asked for. no_proxy has an effect."""
+    seen = []
+
+    class Proxy(web.Handler):
+        def do_GET(self):  # pylint: disable=invalid-name
+            seen.append((self.command, self.path, self.headers.get("Proxy-Authorization")))
+            self.reply(BODY, 200 if self.command == "GET" else 502)
+        do_CONNECT = do_GET  # pylint: disable=invalid-name
+    with web.Server({}) as proxy:
+        proxy.http.RequestHandlerClass = Proxy
+        url = proxy.url.replace("//", "//me:word@")
+        with fetch.Fetcher(env={"HTTP_PROXY": url, "HTTPS_PROXY": url, "NO_PROXY": "127.0.0.1"}) as other:
+            case.equal(other.get("http://far.example/x/a.txt?b=c"), {"a.txt": BODY})
+            case.contains(other.get("https://far.example/a.txt"), "502")
+            case.equal(set(seen), {("GET", "http://far.example/x/a.txt?b=c", "Basic bWU6d29yZA=="), ("CONNECT", "far.example:443", "Basic bWU6d29yZA==")})
+            seen.clear()
+            case.equal(other.get(server.url + "/moved"), {"moved": BODY})
+            case.equal((seen, "word" in other.helper.log()), ([], False))
+
+
 def test_a_redirect_to_another_server_has_no_secrets():
     seen = []
 
