@@ -56,6 +56,8 @@ static const char *const peer_names[IPC_PEERS] = {
 	[IPC_FETCHER] = "fetcher",
 	[IPC_TEMPLATE_RENDERER] = "template-renderer",
 	[IPC_LISTENER] = "listener",
+	[IPC_IMAGE_FETCHER] = "image-fetcher",
+	[IPC_IMAGE_UNPACKER] = "image-unpacker",
 	[IPC_HELPER] = "helper",
 };
 

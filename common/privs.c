@@ -4,18 +4,22 @@
 #include "common/privs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/crash.h"
+#include "common/fd.h"
 
 #define SECBITS_LOCKED                                                                             \
 	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                           \
@@ -32,6 +36,44 @@ cap_count(void)
 		if (i == 63 || prctl(PR_CAPBSET_READ, i, 0, 0, 0) < 0)
 			n = i;
 	return n;
+}
+
+/* Only a process outside of the new namespace may map more than one id. */
+static _Noreturn void
+write_maps(pid_t pid, int go_fd, uid_t first, unsigned n)
+{
+	char path[32], map[48];
+	bool done = read(go_fd, map, 1) == 0;
+
+	(void)snprintf(map, sizeof map, "0 %u %u", first, n);
+	(void)snprintf(path, sizeof path, "/proc/%d/gid_map", (int)pid);
+	done = done && fd_write_file(AT_FDCWD, path, map) == 0;
+	(void)snprintf(path, sizeof path, "/proc/%d/uid_map", (int)pid);
+	_exit(!done || fd_write_file(AT_FDCWD, path, map) < 0);
+}
+
+int
+privs_new_user_namespace(uid_t first, unsigned n, struct err *e)
+{
+	pid_t self = getpid(), child;
+	int go[2], status = 1;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "make a user namespace");
+	child = fork();
+	if (child == 0) {
+		(void)close(go[1]);
+		write_maps(self, go[0], first, n);
+	}
+	if (child < 0 || unshare(CLONE_NEWUSER) < 0)
+		return err_set(e, -errno, "make a user namespace");
+	(void)close(go[1]);
+	(void)close(go[0]);
+	if (waitpid(child, &status, 0) != child || status != 0)
+		return err_say(e, -EPERM, "map the ids of a user namespace");
+	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return err_set(e, -errno, "become root of a user namespace");
+	return 0;
 }
 
 uint64_t

@@ -52,6 +52,13 @@ int privs_bound(uint64_t keep);
 void privs_describe(const struct privs *p, const char *name, const char *user, bool filtered);
 /* Makes dir_fd the root and the working directory of this process. Returns 0, or -errno with *e. */
 int privs_chroot(int dir_fd, struct err *e);
+/*
+ * Enters a user namespace of its own, in which the n ids from 0 on are those from `first` on
+ * outside, and becomes its root, with all capabilities over what belongs to these ids and none over
+ * anything else. To be called by root, before an exec. Returns 0, or -errno with *e: the caller
+ * must exit.
+ */
+int privs_new_user_namespace(uid_t first, unsigned n, struct err *e);
 /* Returns a mask of all capabilities that this kernel knows. */
 uint64_t privs_all_caps(void);
 /* For forked children: sets PR_SET_PDEATHSIG SIGKILL, and exits if the parent is not `parent` any

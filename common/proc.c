@@ -48,6 +48,7 @@ static const struct arg {
 	ARG(ARG_NUMBER, "--agent-uid-7=", agent_uids[7]),
 	ARG(ARG_NUMBER, "--agent-uid-8=", agent_uids[8]),
 	ARG(ARG_NUMBER, "--agent-uid-9=", agent_uids[9]),
+	ARG(ARG_NUMBER, "--agent-uid-10=", agent_uids[10]),
 	ARG(ARG_NUMBER, "--generation=", generation),
 	ARG(ARG_FLAG, "--dev", dev),
 #undef ARG
@@ -291,7 +292,7 @@ describe(const struct proc_spec *spec)
 {
 	const struct privs p = privs_of(spec, &(struct proc_args){ .uid = 1 });
 
-	privs_describe(&p, spec->name, p.uid ? "own" : "0", false);
+	privs_describe(&p, spec->name, spec->own_namespace ? "mapped" : p.uid ? "own" : "0", false);
 	if (spec->child)
 		privs_describe(&spec->child->privs, spec->child->name, spec->child->user,
 		    spec->filter != NULL);
@@ -318,7 +319,7 @@ proc_main(const struct proc_spec *spec, int argc, char **argv)
 	level = log_level_parse(args.log_level);
 	if (level > 0)
 		log_init(spec->name, (enum log_level)level);
-	for (int fd = FD_LINK; fd <= FD_SUP_LISTENER; fd++)
+	for (int fd = FD_LINK; fd <= FD_SUP_LAST; fd++)
 		(void)fd_set_cloexec(fd, true);
 	log_watch(FD_LOG, FD_LOG_LEVEL);
 	/* After execveat() with a descriptor ps would show the descriptor's number as name. */

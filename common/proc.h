@@ -55,8 +55,9 @@ struct proc_args {
 	gid_t drover_gid; /* supervisor's, which may read what helpers make for it */
 	uid_t executor_uid;
 	gid_t executor_gid;
-	uid_t agent_uids[10]; /* uids of supervisor, executor, csi, heartbeat, check, file, parser,
-				fetcher, renderer, listener; no task may have them */
+	uid_t agent_uids[11]; /* uids of supervisor, executor, csi, heartbeat, check, file, parser,
+				fetcher, renderer, listener, image-fetcher; no task may have
+				them */
 	bool dev;
 	uint32_t generation;
 };
@@ -90,6 +91,8 @@ struct proc_spec {
 	bool stays_root;    /* uid 0 instead of --uid, with only the capabilities below */
 	uint64_t caps;      /* permitted and effective set */
 	bool keep_bounding; /* for exec-helper: its executors need the set */
+	bool
+	    own_namespace; /* with stays_root: uid 0 of a user namespace, which the launcher made */
 	bool no_new_privs;
 	bool lock_securebits;
 	const struct sock_fprog *filter;

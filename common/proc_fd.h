@@ -16,20 +16,22 @@ enum proc_fd {
 			  fetcher, listener) or agent_policy (others) */
 	FD_LOCK = 5,   /* the flock on <data>/lock, which proc_main() keeps by a mapping in place of
 			  the descriptor; /dev/null in csi-helper, check-helper, job-parser,
-			  fetcher, template-renderer and listener */
+			  fetcher, template-renderer, listener, image-fetcher and
+			  image-unpacker */
 	FD_IPC = 6,    /* helpers: the socket to the supervisor */
 	FD_SPECIAL = 7,  /* supervisor: the control socket; exec-helper: the executor's binary;
 			    heartbeat: the lease, until it is mapped; listener: the TCP socket of
 			    health { address }; others: /dev/null */
 	FD_SPECIAL2 = 8, /* exec-helper: its own binary; supervisor: NOTIFY_SOCKET or /dev/null */
 	FD_DATA = 9, /* exec-helper, mount-helper, file-helper: the data directory that the launcher
-			locked, even if another one has its name by now */
+			locked, even if another one has its name by now; image-fetcher: its
+			images/blobs; image-unpacker: its images */
 	FD_LOG = 12, /* every process: for log_watch(): the socket that lines go to, */
 	FD_LOG_LEVEL = 13, /* and the page with the level; the supervisor may write it */
 	FD_FILES = 14,     /* heartbeat, listener: the files of enum config_file, each as a sealed
 			      memfd; /dev/null for those that it does not get */
 	FD_SUP_LOG = 14,   /* supervisor: the socket that lines arrive on */
-	FD_SUP_EXEC = 15,  /* supervisor: its ends of the ten socket pairs */
+	FD_SUP_EXEC = 15,  /* supervisor: its ends of the twelve socket pairs */
 	FD_SUP_MOUNT = 16,
 	FD_SUP_CSI = 17,
 	FD_SUP_HEARTBEAT = 18,
@@ -39,6 +41,9 @@ enum proc_fd {
 	FD_SUP_FETCHER = 22,
 	FD_SUP_RENDERER = 23,
 	FD_SUP_LISTENER = 24,
+	FD_SUP_IMAGE_FETCHER = 25,
+	FD_SUP_IMAGE_UNPACKER = 26,
+	FD_SUP_LAST = FD_SUP_IMAGE_UNPACKER,
 };
 
 #endif

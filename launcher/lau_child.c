@@ -20,6 +20,7 @@
 #include "common/privs.h"
 #include "common/proc.h"
 #include "launcher/launcher.h"
+#include "proto/container_ids.h"
 
 #define ARGS_MAX 24
 #define ENV_MAX  8
@@ -52,6 +53,9 @@ static const struct row {
 	    false, SPECIAL_NONE },
 	[IPC_LISTENER] = { "drover-listener", LAU_USER_LISTENER, false, false, false,
 	    SPECIAL_HEALTH },
+	[IPC_IMAGE_FETCHER] = { "drover-image-fetcher", LAU_USER_IMAGES, false, false, false,
+	    SPECIAL_NONE },
+	[IPC_IMAGE_UNPACKER] = { "drover-image-unpacker", -1, false, false, false, SPECIAL_NONE },
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 
@@ -216,7 +220,8 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 	};
 	uint32_t files = l->config.config->files_of[who];
 	struct words args = { 0 }, env = { 0 };
-	int fds[FD_SUP_LISTENER + 2 - FD_LINK], binary, n = 0;
+	struct err e = { 0 };
+	int fds[FD_SUP_LAST + 2 - FD_LINK], binary, n = 0;
 
 	fds[n++] = link;
 	fds[n++] = row->policy ? l->config.policy_fd : l->config.config_fd;
@@ -226,6 +231,10 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 	fds[n++] = who == IPC_EXEC_HELPER ? l->binaries[who] : l->null_fd;
 	if (who == IPC_EXEC_HELPER || who == IPC_MOUNT_HELPER || who == IPC_FILE_HELPER)
 		fds[n++] = l->data_fd;
+	if (who == IPC_IMAGE_FETCHER || who == IPC_IMAGE_UNPACKER)
+		fds[n++] = fd_open_beneath(l->data_fd,
+		    who == IPC_IMAGE_FETCHER ? "images/blobs" : "images", O_RDONLY | O_DIRECTORY,
+		    0);
 	while (n < FD_LOG - FD_LINK)
 		fds[n++] = l->null_fd;
 	fds[n++] = l->log_fd;
@@ -259,6 +268,11 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 		_exit(127);
 	binary = FD_LINK + n - 1;
 	(void)fd_set_cloexec(binary, true);
+	if (who == IPC_IMAGE_UNPACKER &&
+	    privs_new_user_namespace(CONTAINER_ID_FIRST, CONTAINER_IDS, &e) < 0) {
+		log_error("start %s: %s", row->binary, e.msg);
+		_exit(127);
+	}
 	(void)execveat(binary, "", args.v, env.v, AT_EMPTY_PATH);
 	log_error("start %s: %s", row->binary, strerrordesc_np(errno));
 	_exit(127);

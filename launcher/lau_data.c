@@ -25,6 +25,7 @@
 #include "common/path.h"
 #include "common/privs.h"
 #include "launcher/launcher.h"
+#include "proto/container_ids.h"
 
 #define DEFAULT_DATA "/var/lib/drover"
 #define TEMPORARY    "/tmp/drover-XXXXXX"
@@ -33,21 +34,26 @@
 #define PLUGIN_SOCKET "/csi/sock/01234567-0123-0123-0123-0123456789ab/csi.sock"
 #define DATA_LEN_MAX  (sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof PLUGIN_SOCKET)
 
+enum owner { OWNER_ROOT, OWNER_DROVER, OWNER_IMAGES, OWNER_UNPACKER };
+
 static const struct made_dir {
 	const char *name;
 	mode_t mode;
-	bool owned, grouped; /* owner drover, group drover; otherwise root */
+	enum owner owner, group;
 } made_dirs[] = {
-	{ "state", 0700, true, true },
-	{ "audit", 0700, true, true },
-	{ "alloc", 0711, false, false },
-	{ "logs", 02750, false, true },
-	{ "run", 02750, false, true },
-	{ "csi", 0711, false, false },
-	{ "csi/sock", 0711, false, false },
-	{ "csi/node", 0711, false, false },
-	{ "csi/controller", 0711, false, false },
-	{ "csi/monolith", 0711, false, false },
+	{ "state", 0700, OWNER_DROVER, OWNER_DROVER },
+	{ "audit", 0700, OWNER_DROVER, OWNER_DROVER },
+	{ "alloc", 0711, OWNER_ROOT, OWNER_ROOT },
+	{ "logs", 02750, OWNER_ROOT, OWNER_DROVER },
+	{ "run", 02750, OWNER_ROOT, OWNER_DROVER },
+	{ "csi", 0711, OWNER_ROOT, OWNER_ROOT },
+	{ "csi/sock", 0711, OWNER_ROOT, OWNER_ROOT },
+	{ "csi/node", 0711, OWNER_ROOT, OWNER_ROOT },
+	{ "csi/controller", 0711, OWNER_ROOT, OWNER_ROOT },
+	{ "csi/monolith", 0711, OWNER_ROOT, OWNER_ROOT },
+	{ "images", 0711, OWNER_ROOT, OWNER_ROOT },
+	{ "images/blobs", 02750, OWNER_IMAGES, OWNER_UNPACKER },
+	{ "images/layers", 0700, OWNER_UNPACKER, OWNER_UNPACKER },
 };
 
 /* Opens the data directory with O_PATH; makes it if it is missing. */
@@ -248,6 +254,15 @@ read_instance(struct launcher *l, struct err *e)
 	return r < 0 ? err_set(e, r, "write %s/instance", l->data) : 0;
 }
 
+static unsigned
+owner_id(const unsigned *ids, enum owner owner)
+{
+	return owner == OWNER_ROOT     ? 0
+	       : owner == OWNER_DROVER ? ids[LAU_USER_DROVER]
+	       : owner == OWNER_IMAGES ? ids[LAU_USER_IMAGES]
+				       : CONTAINER_ID_FIRST;
+}
+
 int
 lau_data_make(struct launcher *l, struct err *e)
 {
@@ -260,9 +275,8 @@ lau_data_make(struct launcher *l, struct err *e)
 	for (size_t i = 0; i < ELEMENTSOF(made_dirs); i++) {
 		const struct made_dir *d = &made_dirs[i];
 
-		r = dir_ensure_at(l->data_fd, d->name, d->mode,
-		    d->owned ? l->users.uid[LAU_USER_DROVER] : 0,
-		    d->grouped ? l->users.gid[LAU_USER_DROVER] : 0, NULL);
+		r = dir_ensure_at(l->data_fd, d->name, d->mode, owner_id(l->users.uid, d->owner),
+		    owner_id(l->users.gid, d->group), NULL);
 		if (r < 0)
 			return err_set(e, r, "make %s/%s", l->data, d->name);
 	}

@@ -146,6 +146,7 @@ lau_users_find(struct launcher *l, struct err *e)
 		return check_apart(&l->users, e);
 	return err_say(e, -ENOENT,
 	    "the users drover, drover-exec, drover-csi, drover-heartbeat, drover-check, "
-	    "drover-file, drover-parser, drover-fetcher, drover-renderer and drover-listener must "
-	    "be in /etc/passwd: run systemd-sysusers, or try `drover agent -dev`");
+	    "drover-file, drover-parser, drover-fetcher, drover-renderer, drover-listener and "
+	    "drover-images must be in /etc/passwd: run systemd-sysusers, or try `drover agent "
+	    "-dev`");
 }

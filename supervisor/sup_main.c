@@ -31,6 +31,7 @@
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/driver_breaker.h"
 #include "supervisor/driver/lease_page.h"
+#include "supervisor/image/images.h"
 #include "supervisor/http/api.h"
 #include "supervisor/http/task_socket.h"
 #include "supervisor/driver/run.h"
@@ -242,7 +243,7 @@ begin_parts(struct err *e)
 	check_queues_new(&sup);
 	if ((r = sup_timers_open(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
 	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
-	    (r = volumes_new(&sup, e)) < 0)
+	    (r = volumes_new(&sup, e)) < 0 || (r = images_new(&sup, e)) < 0)
 		return r;
 	drivers_fingerprint(&sup);
 	plugins_configured_new(&sup);
@@ -277,6 +278,7 @@ end_parts(void)
 	departure_free(&sup);
 	client_free(&sup);
 	check_queues_free(&sup);
+	images_free(&sup);
 	volumes_free(&sup);
 	plugins_configured_free(&sup);
 	plugins_free(&sup);

@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 7
+#define STORE_SCHEMA_VERSION 8
 /* "drvr": a file with another id was made by another program and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -53,5 +53,9 @@ static const char store_schema_7[] =
     "CREATE TABLE acl_role(id TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE acl_token(accessor TEXT PRIMARY KEY, json TEXT NOT NULL, secret BLOB NOT NULL) "
     "WITHOUT ROWID;";
+
+static const char store_schema_8[] =
+    "CREATE TABLE image(name TEXT PRIMARY KEY, digest TEXT NOT NULL, config TEXT NOT NULL, layers "
+    "TEXT NOT NULL, pulled INTEGER NOT NULL);";
 
 #endif

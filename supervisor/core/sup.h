@@ -52,6 +52,7 @@ struct monitor;
 struct queues;
 struct statsd;
 struct audit_log;
+struct images;
 
 /* The supervisor has one struct sup. Each part makes its own member, in the order of sup_main.c. */
 struct sup {
@@ -90,6 +91,7 @@ struct sup {
 	struct plugins *plugins;
 	struct plugins_configured *plugins_configured;
 	struct volumes *volumes;
+	struct images *images; /* image/images.h */
 	/* service/: checks.h, check_probe.h, check_tls.h, task_env.h */
 	struct check_queues *check_queues;
 	struct check_probes *check_probes;

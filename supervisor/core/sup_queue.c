@@ -58,6 +58,36 @@ send_render(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
 	return ren_call_render(sup, req, fd, cb, arg);
 }
 
+static uint64_t
+send_image(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return img_call_image_pull(sup, req, fd, cb, arg);
+}
+
+static uint64_t
+send_blobs_drop(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return img_call_blobs_drop(sup, req, cb, arg);
+}
+
+static uint64_t
+send_unpack(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return unp_call_layer_unpack(sup, req, cb, arg);
+}
+
+static uint64_t
+send_layer_remove(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return unp_call_layer_remove(sup, req, cb, arg);
+}
+
+static uint64_t
+send_layer_list(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return unp_call_layer_list(sup, req, cb, arg);
+}
+
 /* at_once is below WORKERS_MAX. Job files and configurations do not wait for each other. */
 static const struct kind {
 	enum ipc_peer peer;
@@ -76,6 +106,16 @@ static const struct kind {
 	    sizeof(struct file_artifact_place_req) },
 	[QUEUE_RENDER] = { IPC_TEMPLATE_RENDERER, 4, true, send_render,
 	    sizeof(struct ren_render_req) },
+	[QUEUE_IMAGE] = { IPC_IMAGE_FETCHER, 4, true, send_image,
+	    sizeof(struct img_image_pull_req) },
+	[QUEUE_BLOBS_DROP] = { IPC_IMAGE_FETCHER, 1, true, send_blobs_drop,
+	    sizeof(struct img_blobs_drop_req) },
+	[QUEUE_UNPACK] = { IPC_IMAGE_UNPACKER, 2, true, send_unpack,
+	    sizeof(struct unp_layer_unpack_req) },
+	[QUEUE_LAYER_REMOVE] = { IPC_IMAGE_UNPACKER, 2, true, send_layer_remove,
+	    sizeof(struct unp_layer_remove_req) },
+	[QUEUE_LAYERS] = { IPC_IMAGE_UNPACKER, 1, true, send_layer_list,
+	    sizeof(struct unp_layer_list_req) },
 };
 
 struct queued {

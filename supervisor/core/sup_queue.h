@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sup_queue.h: requests to helpers that take long. Only some of a kind are sent at a time, so that
- * other requests to these helpers always find a worker; further ones wait. job-parser, the fetcher
- * and template-renderer are started by the first request, and ended after 30 s without one. Runs
- * in: supervisor.
+ * other requests to these helpers always find a worker; further ones wait. job-parser, the fetcher,
+ * template-renderer, image-fetcher and image-unpacker are started by the first request, and ended
+ * after 30 s without one. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_CORE_SUP_QUEUE_H
 #define DROVER_SUPERVISOR_CORE_SUP_QUEUE_H
@@ -14,11 +14,16 @@
 
 /* Each has its request in proto/ipc_records.def. */
 enum queue {
-	QUEUE_JOB,    /* par_job_parse_req */
-	QUEUE_CONFIG, /* par_config_evaluate_req */
-	QUEUE_FETCH,  /* fet_artifact_get_req */
-	QUEUE_PLACE,  /* file_artifact_place_req, without a descriptor */
-	QUEUE_RENDER, /* ren_render_req */
+	QUEUE_JOB,          /* par_job_parse_req */
+	QUEUE_CONFIG,       /* par_config_evaluate_req */
+	QUEUE_FETCH,        /* fet_artifact_get_req */
+	QUEUE_PLACE,        /* file_artifact_place_req, without a descriptor */
+	QUEUE_RENDER,       /* ren_render_req */
+	QUEUE_IMAGE,        /* img_image_pull_req */
+	QUEUE_BLOBS_DROP,   /* img_blobs_drop_req */
+	QUEUE_UNPACK,       /* unp_layer_unpack_req */
+	QUEUE_LAYER_REMOVE, /* unp_layer_remove_req */
+	QUEUE_LAYERS,       /* unp_layer_list_req */
 	QUEUES
 };
 

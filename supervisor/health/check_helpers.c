@@ -21,7 +21,7 @@ struct helper_check {
 static const enum ipc_peer always[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_FILE_HELPER,
 	IPC_HEARTBEAT };
 static const enum ipc_peer sometimes[] = { IPC_CSI_HELPER, IPC_CHECK_HELPER, IPC_JOB_PARSER,
-	IPC_FETCHER, IPC_TEMPLATE_RENDERER, IPC_LISTENER };
+	IPC_FETCHER, IPC_TEMPLATE_RENDERER, IPC_LISTENER, IPC_IMAGE_FETCHER, IPC_IMAGE_UNPACKER };
 
 static void
 on_late(struct check *c)

@@ -88,8 +88,9 @@ def wait_status(node, name, status, n=1):
     return case.until(so, 60, "%d allocations of %s to be %s" % (n, name, status))
 
 
-# 3115 and 3120 walk these kinds; 3110 walks all others, and so any new kind.
+# 3115, 3120 and 3130 walk these kinds; 3110 walks all others, and so any new kind.
 OF_3120 = kinds("PROBE_VALUE", "PROBE_TASK")
+OF_3130 = kinds("IMAGE")
 OF_3115 = kinds("NODE", "DISK", "INDEX", "LAUNCH", "NAMESPACE", "SIGNING_KEY", "ACL_POLICY", "ACL_ROLE", "ACL_TOKEN", "ACL_BOOTSTRAP", "VOLUME",
                 "VARIABLE", "MOUNT", "NODE_META", "NOMAD_NODE", "NOMAD_JOB", "SERVICE", "ACKED")
 

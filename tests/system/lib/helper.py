@@ -22,7 +22,7 @@ from .ipc import Channel, Error
 FILES = 7  # enum config_file
 FD_LINK, FD_CONFIG, FD_LOCK, FD_IPC, FD_SPECIAL, FD_SPECIAL2, FD_DATA = range(3, 10)
 
-USERS = ("drover", "executor", "csi", "heartbeat", "check", "file", "parser", "fetcher", "renderer", "listener")  # in the order of proc_args.agent_uids
+USERS = ("drover", "executor", "csi", "heartbeat", "check", "file", "parser", "fetcher", "renderer", "listener", "images")  # in the order of proc_args.agent_uids
 F_ADD_SEALS = 1033
 SEALS = 0x1 | 0x2 | 0x4 | 0x8  # SEAL, SHRINK, GROW, WRITE
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 1 << 14, 1 << 18
@@ -206,11 +206,14 @@ class Places:
         self.remove()
 
 
+IMAGE_DIRECTORIES = {"image-fetcher": "images/blobs", "image-unpacker": "images"}
+
+
 class Helper:
     """A running helper. .ipc is its Channel, .pid its pid, .log() its log so far."""
 
     users = {"csi-helper": "csi", "heartbeat": "heartbeat", "check-helper": "check", "file-helper": "file", "job-parser": "parser", "fetcher": "fetcher",
-             "template-renderer": "renderer", "listener": "listener", "supervisor": "drover"}
+             "template-renderer": "renderer", "listener": "listener", "image-fetcher": "images", "image-unpacker": "images", "supervisor": "drover"}
 
     def __init__(self, name, places, config="", dev=True, args=(), env=None, hello=True, data=None,
                  tls=(), lock=-1, special=-1):
@@ -228,7 +231,9 @@ class Helper:
             more = []
             if name in ("exec-helper", "mount-helper", "file-helper"):
                 more.append(data_fd)
-            if lock < 0 and name not in ("csi-helper", "check-helper", "job-parser", "fetcher", "template-renderer", "listener"):
+            elif name in IMAGE_DIRECTORIES:
+                more.append(self._image_directory(opened, name))
+            if lock < 0 and name not in ("csi-helper", "check-helper", "job-parser", "fetcher", "template-renderer", "listener", "image-fetcher", "image-unpacker"):
                 lock = self._open(opened, "/proc/self/fd/%d/lock" % data_fd, os.O_RDONLY)
             self._start(config_fd, opened[1], opened[2], lock, more, files, opened, args, env)
         finally:
@@ -236,6 +241,13 @@ class Helper:
                 os.close(fd)
         if hello:
             self.hello = self.say_hello()
+
+    def _image_directory(self, opened, name):
+        """Opens what the launcher hands on. image-unpacker runs here without the user namespace that the launcher makes for it."""
+        for path in ("images", "images/blobs", "images/layers"):
+            os.makedirs(self.places.data + "/" + path, exist_ok=True)
+        os.chown(self.places.data + "/images/blobs", self.places.uid["images"], 0)
+        return self._open(opened, self.places.data + "/" + IMAGE_DIRECTORIES[name], os.O_RDONLY | os.O_DIRECTORY)
 
     def _open(self, opened, path, flags):
         opened.append(os.open(path, flags | os.O_CLOEXEC))

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from lib import ROOT, agent, api, build_dir, case, crash, helper, holder, trace, volumes
+from lib import ROOT, agent, api, build_dir, case, crash, helper, holder, images, trace, volumes
 
 COLUMNS = {"inheritable": "CapInh", "permitted": "CapPrm", "effective": "CapEff", "bounding": "CapBnd", "ambient": "CapAmb",
            "NoNewPrivs": "NoNewPrivs", "Seccomp": "Seccomp"}
@@ -29,7 +29,7 @@ def own_ids(a):
     """Returns {process: (uid, gid)} from the arguments of exec-helper, which refuses these users for tasks."""
     words = dict(w[2:].split("=", 1) for w in agent.arguments(a.wait_process("exec-helper")) if "=" in w)
     names = ("supervisor", "executor", "csi-helper", "heartbeat", "check-helper", "file-helper", "job-parser", "fetcher",
-             "template-renderer", "listener")
+             "template-renderer", "listener", "image-fetcher")
     return {name: (words["agent-uid-%d" % i],) * 2 for i, name in enumerate(names)}
 
 
@@ -60,7 +60,7 @@ def test_the_table_agrees_with_the_binaries():
 
 
 def test_helpers_with_fixed_records_do_not_link_protobuf():
-    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "fetcher", "template-renderer", "listener", "executor", "holder"):
+    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "fetcher", "template-renderer", "listener", "image-fetcher", "image-unpacker", "executor", "holder"):
         binary = "%s/drover-%s" % (build_dir(), name)
         with open(binary, "rb") as f:
             case.equal(re.findall(rb"libprotobuf\S*?|protobuf_c_\w+", f.read()), [], name)
@@ -113,6 +113,8 @@ def test_every_running_process_has_the_privileges_of_the_table():
         node.wait_process("check-helper")
         node.register(api.job("artifact", Artifacts=[{"GetterSource": "http://127.0.0.1:1/x"}]))
         node.wait_process("fetcher")
+        node.drover("image", "pull", "127.0.0.1:1/x", code=1)
+        node.wait_process("image-fetcher")
         case.equal(node.do("POST", "/v1/jobs/parse", {"JobHCL": 'job "j" {\n}'})["ID"], "j", "job")
         running, ids = node.processes(), own_ids(node)
         # No part of the agent starts template-renderer yet: the next test starts it.
@@ -120,7 +122,7 @@ def test_every_running_process_has_the_privileges_of_the_table():
         case.equal(sorted(running), sorted(set(table) - others), "processes")
         compare("launcher", node.pid, table["launcher"], (0, 0))
         for name, pid in running.items():
-            compare(name, pid, table[name], ids.get(name, (0, 0)))
+            compare(name, pid, table[name], ids.get(name, (0, 0)) if table[name]["uid"] != "mapped" else (images.ID_FIRST,) * 2)
         found = executors(node)
         case.equal(len(found), 4, "executors")
         for pid in found:

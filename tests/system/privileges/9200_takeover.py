@@ -22,6 +22,8 @@ TO_FETCHER = [m for m in ipc.TABLE if m.receiver == "FETCHER"]
 TO_PARSER = [m for m in ipc.TABLE if m.receiver == "JOB_PARSER"]
 TO_LISTENER = [m for m in ipc.TABLE if m.receiver == "LISTENER"]
 TO_RENDERER = [m for m in ipc.TABLE if m.receiver == "TEMPLATE_RENDERER"]
+TO_IMAGES = [m for m in ipc.TABLE if m.receiver == "IMAGE_FETCHER"]
+TO_UNPACKER = [m for m in ipc.TABLE if m.receiver == "IMAGE_UNPACKER"]
 TO_CSI = [m for m in ipc.TABLE if m.receiver == "CSI_HELPER"]
 SLOW = b'job "j" {\n meta {\n  x = bcrypt("a", 15)\n }\n}'  # takes seconds
 ALL_CAPS = range(41)
@@ -433,6 +435,26 @@ def test_listener_ends_when_the_protocol_is_broken():
     with helper.Places() as places:
         n = cut_off_all("listener", places, TO_LISTENER, "LISTENER")
         print("    %d packets" % n)
+
+
+# --- image-fetcher, image-unpacker ---
+
+def test_image_fetcher_ends_when_the_protocol_is_broken():
+    with helper.Places() as places:
+        n = cut_off_all("image-fetcher", places, TO_IMAGES, "IMAGE_FETCHER")
+        print("    %d packets" % n)
+
+
+def test_image_unpacker_ends_when_the_protocol_is_broken():
+    with helper.Places() as places:
+        n = cut_off_all("image-unpacker", places, TO_UNPACKER, "IMAGE_UNPACKER")
+        print("    %d packets" % n)
+        with helper.Helper("image-unpacker", places) as h:
+            for blob, layer in (("", "0" * 64), ("../../etc/shadow", "0" * 64), ("0" * 64, "../x"), ("0" * 63 + "G", "0" * 64), ("0" * 64, "0" * 63)):
+                request = {"max_bytes": 1, "max_files": 1, "timeout_ms": 1000, "blob": blob, "layer": layer}
+                e = case.raises(ipc.RequestError, h.ipc.answer, h.ipc.send("UNP_LAYER_UNPACK_REQ", request))
+                case.contains(str(e), "the request for a layer is not valid")
+            case.contains(str(case.raises(ipc.RequestError, h.ipc.answer, h.ipc.send("UNP_LAYER_REMOVE_REQ", {"layer": "../blobs"}))), "64 hexadecimal digits")
 
 
 # --- csi-helper ---

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/* img_main.c: the image-fetcher, from its constant. It fetches container images, each in a worker,
+ * into the store's directory of blobs, and keeps no state between two requests. The supervisor
+ * starts it on demand. Runs in: image-fetcher. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/crash.h"
+#include "common/fd.h"
+#include "common/id.h"
+#include "common/landlock.h"
+#include "common/log.h"
+#include "image-fetcher/img.h"
+#include "image-fetcher/img_filter.h"
+
+static const struct proc_spec image_fetcher;
+static struct workers workers = { .spec = &image_fetcher };
+
+/* The images that are being fetched, by the position of their progress in shared memory. */
+struct fetch {
+	struct id pull;
+	uint32_t serial; /* of the request; 0: the entry is free */
+};
+
+static struct {
+	struct fetch v[WORKERS_MAX];
+	struct img_progress *told; /* [WORKERS_MAX] */
+} state;
+
+/* What skopeo reads besides: policies, mirrors, certificates of registries. */
+static const char *const configuration[] = { "/etc/containers", "/usr/share/containers",
+	"/etc/docker/certs.d" };
+
+static int
+restrict_files(struct err *e)
+{
+	cleanup_close int rules = landlock_new(e);
+	int r;
+
+	if (rules == -ENOSYS) {
+		log_info("this kernel has no Landlock, so the image-fetcher can read what its user "
+			 "can");
+		return 0;
+	}
+	if (rules < 0)
+		return rules;
+	r = landlock_permit_fd(rules, FD_DATA, LANDLOCK_READ | LANDLOCK_WRITE, e);
+	if (r == 0)
+		r = landlock_permit_network_programs(rules, e);
+	for (size_t i = 0; r == 0 && i < ELEMENTSOF(configuration); i++)
+		r = landlock_permit(rules, configuration[i], LANDLOCK_READ, e);
+	return r == 0 ? landlock_enforce(rules, e) : r;
+}
+
+static int
+prepare(void *unused, const struct proc_args *args, struct err *e)
+{
+	(void)umask(022);
+	state.told = mmap(NULL, WORKERS_MAX * sizeof *state.told, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (state.told == MAP_FAILED)
+		return err_set(e, -errno, "make the memory for progress");
+	return restrict_files(e);
+}
+
+/* Returns the worker of the entry; NULL: it has ended. */
+static const struct worker *
+worker_of(const struct fetch *at)
+{
+	for (const struct worker *w = workers.v; w < workers.v + WORKERS_MAX; w++)
+		if (w->pid > 0 && w->serial == at->serial)
+			return w;
+	return NULL;
+}
+
+static struct fetch *
+find(const struct id *pull)
+{
+	for (struct fetch *at = state.v; at < state.v + WORKERS_MAX; at++)
+		if (at->serial && id_equal(&at->pull, pull) && worker_of(at))
+			return at;
+	return NULL;
+}
+
+static struct fetch *
+free_entry(void)
+{
+	for (struct fetch *at = state.v; at < state.v + WORKERS_MAX; at++)
+		if (!at->serial || !worker_of(at))
+			return at;
+	return NULL;
+}
+
+static void
+answer_pulled(void *unused, const struct worker *w, struct worker_result *res)
+{
+	struct img_image_pull_rep rep = { .bytes = res->bytes };
+	struct err none = { 0 }, e = { 0 };
+
+	CRASH_POINT(IMG_AFTER_PULL);
+	(void)proc_answer(&image_fetcher, w->type, w->serial, 0, &rep, res->fd, &none, &e);
+}
+
+static int
+pull(const struct ipc_packet *p, struct err *e)
+{
+	const struct img_image_pull_req *req = p->msg;
+	struct fetch *at = free_entry();
+	struct img_job job = { .idle_ms = req->idle_ms };
+
+	if (!at || id_is_zero(&req->pull) || find(&req->pull) || req->timeout_ms == 0 ||
+	    req->idle_ms == 0 || req->idle_ms > INT32_MAX)
+		return err_say(e, -EINVAL, "the request for an image is not valid");
+	*at = (struct fetch){ .pull = req->pull, .serial = p->serial };
+	job.told = &state.told[at - state.v];
+	*job.told = (struct img_progress){ 0 };
+	return worker_start(&workers, p, req->timeout_ms, (int[]){ FD_DATA, p->fds[0] }, 2,
+	    img_pull, &job, answer_pulled, "fetch the image", e);
+}
+
+static int
+tell_progress(
+    const struct img_image_progress_req *req, struct img_image_progress_rep *rep, struct err *e)
+{
+	const struct fetch *at = find(&req->pull);
+
+	if (!at)
+		return err_say(e, -ENOENT, "this image is not being fetched");
+	rep->bytes = state.told[at - state.v].bytes;
+	rep->total = state.told[at - state.v].total;
+	return 0;
+}
+
+/* A worker is the leader of a process group, to which skopeo belongs. */
+static void
+cancel(const struct img_image_cancel_ev *ev)
+{
+	const struct fetch *at = find(&ev->pull);
+	const struct worker *w = at ? worker_of(at) : NULL;
+
+	if (w && kill(-w->pid, SIGKILL) < 0)
+		(void)kill(w->pid, SIGKILL);
+}
+
+static int
+handle_request(void *unused, const struct ipc_packet *p, void *rep, int *ret_fd, struct err *e)
+{
+	switch (p->type) {
+	case IMG_IMAGE_PULL_REQ:
+		return pull(p, e);
+	case IMG_IMAGE_PROGRESS_REQ:
+		return tell_progress(p->msg, rep, e);
+	case IMG_BLOBS_DROP_REQ:
+		img_blobs_remove(FD_DATA, "");
+		return 0;
+	case IMG_IMAGE_CANCEL_EV:
+		cancel(p->msg);
+		return PROC_LATER;
+	}
+	return -EPROTO;
+}
+
+static void
+collect(void *unused)
+{
+	workers_collect(&workers);
+	if (!workers_run(&workers, img_pull))
+		img_blobs_remove(FD_DATA, ".");
+}
+
+static int
+next_timeout(void *unused)
+{
+	return workers_timeout(&workers);
+}
+
+static const struct proc_spec image_fetcher = {
+	.name = "image-fetcher",
+	.peer = IPC_IMAGE_FETCHER,
+	.no_new_privs = true,
+	.filter = &img_prog,
+	.handle = handle_request,
+	.init = prepare,
+	.between = collect,
+	.timeout_ms = next_timeout,
+};
+
+int
+main(int argc, char **argv)
+{
+	return proc_main(&image_fetcher, argc, argv);
+}

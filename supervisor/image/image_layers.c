@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/* image_layers.c: the layers in the store: which there are, unpacking and removal. Runs in:
+ * supervisor. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "common/mem.h"
+#include "supervisor/core/journal.h"
+#include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_queue.h"
+#include "supervisor/image/images.h"
+
+#define LAYER_BYTES_MAX   ((uint64_t)64 << 30)
+#define LAYER_FILES_MAX   4000000
+#define UNPACK_TIMEOUT_MS (30 * 60 * 1000)
+#define LIST_BYTES_MAX    ((size_t)128 << 20)
+
+struct layer *
+layer_find(struct sup *sup, const char *id)
+{
+	struct layer *l;
+
+	TAILQ_FOREACH (l, &sup->images->layers, link)
+		if (strcmp(l->id, id) == 0)
+			return l;
+	return NULL;
+}
+
+static struct layer *
+add_layer(struct sup *sup, const char *id, enum layer_state state)
+{
+	struct layer *l = mem_new(struct layer);
+
+	*l = (struct layer){ .sup = sup, .state = state };
+	(void)strcpy(l->id, id);
+	TAILQ_INSERT_TAIL(&sup->images->layers, l, link);
+	return l;
+}
+
+static void
+drop_layer(struct layer *l)
+{
+	TAILQ_REMOVE(&l->sup->images->layers, l, link);
+	free(l);
+}
+
+/* --- unpacking --- */
+
+static void
+on_unpacked(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	struct layer *l = arg;
+
+	l->state = LAYER_PRESENT;
+	if (r < 0)
+		l->why = *e;
+	pulls_advance(sup);
+	if (r < 0)
+		drop_layer(l);
+	layers_collect(sup);
+}
+
+void
+layer_unpack(struct sup *sup, const struct image_layer *layer)
+{
+	struct unp_layer_unpack_req req = { .max_bytes = LAYER_BYTES_MAX,
+		.max_files = LAYER_FILES_MAX,
+		.timeout_ms = UNPACK_TIMEOUT_MS };
+	struct layer *l = add_layer(sup, layer->id, LAYER_UNPACKING);
+
+	(void)IPC_TEXT_SET(req.blob, layer->blob);
+	(void)IPC_TEXT_SET(req.layer, layer->id);
+	(void)queue_ask(sup, QUEUE_UNPACK, &req, -1, on_unpacked, l);
+}
+
+/* --- what the store has --- */
+
+/* An image without all of its layers is forgotten, and pulled again when it is wanted. */
+static void
+forget_broken(struct sup *sup)
+{
+	struct image *image;
+
+	TAILQ_FOREACH (image, &sup->images->list, link)
+		for (size_t i = 0; i < image->n_layers && !image->removed; i++) {
+			if (layer_find(sup, image->layers[i].id))
+				continue;
+			journal_warn(JOURNAL_IMAGE, NULL,
+			    "image %s is forgotten: the store does not have its layer sha256:%s",
+			    image->name, image->layers[i].id);
+			image->removed = true;
+			turn_write(sup, &image->row);
+		}
+}
+
+static int
+read_list(struct sup *sup, int fd)
+{
+	cleanup_free char *text = NULL;
+	char *rest, *line;
+	const void *map;
+	size_t len;
+	int r = fd_memfd_map(fd, LIST_BYTES_MAX, &map, &len);
+
+	if (r < 0)
+		return r;
+	text = mem_strndup(map ? map : "", len);
+	(void)munmap((void *)(uintptr_t)map, len);
+	for (rest = text; (line = strsep(&rest, "\n"));)
+		if (strlen(line) == 64 && strspn(line, "0123456789abcdef") == 64 &&
+		    !layer_find(sup, line))
+			(void)add_layer(sup, line, LAYER_PRESENT);
+	return 0;
+}
+
+static void
+on_listed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	cleanup_close int list = fd;
+
+	sup->images->listing = false;
+	if (r == 0)
+		r = read_list(sup, list);
+	if (r < 0)
+		journal_error(JOURNAL_IMAGE, NULL, "list the layers of images: %s",
+		    e ? e->msg : strerrordesc_np(-r));
+	else
+		forget_broken(sup);
+	/* After a failure, what is missing is found when it is unpacked: it is there. */
+	sup->images->listed = true;
+	pulls_advance(sup);
+	layers_collect(sup);
+}
+
+void
+layers_list(struct sup *sup)
+{
+	if (sup->images->listed || sup->images->listing)
+		return;
+	sup->images->listing = true;
+	(void)queue_ask(sup, QUEUE_LAYERS, &(struct unp_layer_list_req){}, -1, on_listed, NULL);
+}
+
+/* --- removal --- */
+
+static bool
+is_used(struct sup *sup, const struct layer *l)
+{
+	const struct image *image;
+
+	TAILQ_FOREACH (image, &sup->images->list, link)
+		for (size_t i = 0; i < image->n_layers; i++)
+			if (!image->removed && strcmp(image->layers[i].id, l->id) == 0)
+				return true;
+	return false;
+}
+
+static void
+on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	if (r < 0)
+		journal_error(JOURNAL_IMAGE, NULL, "%s", e->msg);
+	drop_layer(arg);
+	pulls_advance(sup);
+}
+
+static void
+on_blobs_dropped(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	if (r < 0)
+		journal_error(JOURNAL_IMAGE, NULL, "%s", e->msg);
+}
+
+void
+layers_collect(struct sup *sup)
+{
+	struct layer *l;
+
+	if (sup->images->n_active > 0 || !sup->images->listed)
+		return;
+	TAILQ_FOREACH (l, &sup->images->layers, link) {
+		struct unp_layer_remove_req req = { 0 };
+
+		if (l->state != LAYER_PRESENT || is_used(sup, l))
+			continue;
+		l->state = LAYER_REMOVING;
+		(void)IPC_TEXT_SET(req.layer, l->id);
+		(void)queue_ask(sup, QUEUE_LAYER_REMOVE, &req, -1, on_removed, l);
+	}
+	if (!sup->images->has_blobs)
+		return;
+	sup->images->has_blobs = false;
+	(void)queue_ask(
+	    sup, QUEUE_BLOBS_DROP, &(struct img_blobs_drop_req){}, -1, on_blobs_dropped, NULL);
+}

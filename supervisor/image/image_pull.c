@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+/* image_pull.c: pulls images: one pull for all that want the same. Runs in: supervisor. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+
+#include "common/clock.h"
+#include "common/fd.h"
+#include "common/image_ref.h"
+#include "common/mem.h"
+#include "model/engine/field.h"
+#include "supervisor/core/changed.h"
+#include "supervisor/core/journal.h"
+#include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_queue.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/image/images.h"
+
+#define TIMEOUT_MS      (5 * 60 * 1000) /* as image_pull_timeout of Nomad's docker driver */
+#define IDLE_MS         (2 * 60 * 1000) /* as its pull_activity_timeout */
+#define PULL_BYTES_MAX  ((json_int_t)64 << 30)
+#define PROGRESS_USEC   500000
+#define ANSWER_MAX      ((size_t)16 << 20)
+#define TRIES           3
+#define TRY_AGAIN_USEC  1000000 /* after the first try; doubles */
+#define FAILED_KEPT_MAX 32      /* failed pulls that the API shows */
+
+/* PULL_WAITING: for the list of the store's layers. */
+enum pull_state { PULL_WAITING, PULL_FETCHING, PULL_UNPACKING, PULL_FAILED };
+
+struct image_want {
+	TAILQ_ENTRY(image_want) link;
+	struct pull *pull;
+	image_cb *cb;
+	void *arg;
+};
+
+struct pull {
+	TAILQ_ENTRY(pull) link;
+	struct sup *sup;
+	char name[IMAGE_REF_SIZE];
+	enum pull_state state;
+	struct id id;
+	json_t *auth;
+	bool insecure;
+	unsigned timeout_ms, idle_ms, tries;
+	struct queued *fetch;
+	struct sup_timer timer;
+	uint64_t bytes, total, ask; /* ask: the call for its progress */
+	char digest[80];
+	json_t *config;
+	struct image_layer *layers;
+	size_t n_layers;
+	struct err why;
+	TAILQ_HEAD(, image_want) wants;
+	struct deferred end; /* calls back */
+};
+
+static const char *const state_names[] = {
+	[PULL_WAITING] = "pulling",
+	[PULL_FETCHING] = "pulling",
+	[PULL_UNPACKING] = "unpacking",
+	[PULL_FAILED] = "failed",
+};
+
+static void
+free_pull(struct pull *p)
+{
+	struct sup *sup = p->sup;
+	struct image_want *w;
+
+	queue_forget(p->fetch);
+	child_call_cancel(sup, p->ask);
+	sup_timer_cancel(&p->timer);
+	turn_forget_deferred(sup, &p->end);
+	while ((w = TAILQ_FIRST(&p->wants))) {
+		TAILQ_REMOVE(&p->wants, w, link);
+		free(w);
+	}
+	TAILQ_REMOVE(&sup->images->pulls, p, link);
+	json_decref(p->auth);
+	json_decref(p->config);
+	free(p->layers);
+	free(p);
+}
+
+void
+pulls_free(struct sup *sup)
+{
+	struct pull *p;
+
+	while ((p = TAILQ_FIRST(&sup->images->pulls)))
+		free_pull(p);
+}
+
+/* --- the end --- */
+
+/* The oldest failures are forgotten. */
+static void
+keep_few_failures(struct sup *sup)
+{
+	struct pull *p, *next;
+	size_t n = 0;
+
+	TAILQ_FOREACH (p, &sup->images->pulls, link)
+		n += p->state == PULL_FAILED;
+	TAILQ_FOREACH_SAFE (p, &sup->images->pulls, link, next)
+		if (p->state == PULL_FAILED && n > FAILED_KEPT_MAX) {
+			n--;
+			free_pull(p);
+		}
+}
+
+static void
+run_callbacks(struct sup *sup, struct deferred *d)
+{
+	struct pull *p = container_of(d, struct pull, end);
+	const struct image *image = p->state == PULL_FAILED ? NULL : image_find(sup, p->name);
+	struct image_want *w;
+
+	if (!image && p->state != PULL_FAILED)
+		(void)err_say(&p->why, -ENOENT, "image %s was removed", p->name);
+	while ((w = TAILQ_FIRST(&p->wants))) {
+		image_cb *cb = w->cb;
+		void *arg = w->arg;
+
+		TAILQ_REMOVE(&p->wants, w, link);
+		free(w);
+		if (cb)
+			cb(sup, arg, image, &p->why);
+	}
+	if (p->state == PULL_FAILED)
+		keep_few_failures(sup);
+	else
+		free_pull(p);
+	layers_collect(sup);
+}
+
+static void
+end_pull(struct pull *p)
+{
+	queue_forget(steal_ptr(&p->fetch));
+	sup_timer_cancel(&p->timer);
+	p->sup->images->n_active--;
+	turn_defer(p->sup, &p->end);
+	changed_mark(p->sup, CHANGED_WORK);
+}
+
+static void
+fail_pull(struct pull *p, const struct err *why)
+{
+	p->state = PULL_FAILED;
+	(void)err_say(&p->why, why->code, "pull image %s: %s", p->name, why->msg);
+	journal_warn(JOURNAL_IMAGE, NULL, "%s", p->why.msg);
+	end_pull(p);
+}
+
+static void
+complete_pull(struct pull *p)
+{
+	journal_info(JOURNAL_IMAGE, NULL, "image %s is here: %zu layers, %s", p->name, p->n_layers,
+	    p->digest);
+	(void)image_put(
+	    p->sup, p->name, p->digest, steal_ptr(&p->config), steal_ptr(&p->layers), p->n_layers);
+	turn_durable(p->sup);
+	end_pull(p);
+}
+
+/* --- unpacking --- */
+
+/* Unpacks the layers that are missing, one after another, as far as possible: they are all in the
+ * queue at once, and a layer that another pull unpacks is waited for. */
+static void
+unpack_layers(struct pull *p)
+{
+	bool waits = false;
+
+	for (size_t i = 0; i < p->n_layers; i++) {
+		struct layer *l = layer_find(p->sup, p->layers[i].id);
+
+		if (l && l->why.code < 0) {
+			fail_pull(p, &l->why);
+			return;
+		}
+		if (!l)
+			layer_unpack(p->sup, &p->layers[i]);
+		waits = waits || !l || l->state != LAYER_PRESENT;
+	}
+	if (!waits)
+		complete_pull(p);
+}
+
+/* --- fetching --- */
+
+static int
+take_answer(struct pull *p, int fd, struct err *e)
+{
+	const void *map;
+	size_t len;
+	int r = fd_memfd_map(fd, ANSWER_MAX, &map, &len);
+
+	if (r < 0)
+		return err_set(e, r, "read the image-fetcher's answer");
+	r = image_answer_read(map, len, p->digest, &p->config, &p->layers, &p->n_layers, e);
+	(void)munmap((void *)(uintptr_t)map, len);
+	return r;
+}
+
+static void fetch(void *arg);
+
+/* Whether the reason may be gone at the next try: the registry cannot be reached, a process of the
+ * image-fetcher has ended. The layers that have arrived are not fetched again. */
+static bool
+try_again(struct pull *p, int r)
+{
+	if ((r != -EAGAIN && r != -ETIMEDOUT && r != -ECONNRESET && r != -EIO) ||
+	    ++p->tries == TRIES)
+		return false;
+	sup_timer_set(
+	    p->sup, &p->timer, CLOCK_MONOTONIC, TRY_AGAIN_USEC << (p->tries - 1), fetch, p);
+	return true;
+}
+
+static void
+on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	cleanup_close int answer = fd;
+	struct pull *p = arg;
+	struct err why = { 0 };
+
+	p->fetch = NULL;
+	sup_timer_cancel(&p->timer);
+	if (r < 0)
+		why = *e;
+	else
+		r = take_answer(p, answer, &why);
+	if (r < 0) {
+		if (!try_again(p, r))
+			fail_pull(p, &why);
+		return;
+	}
+	p->state = PULL_UNPACKING;
+	unpack_layers(p);
+}
+
+static void ask_progress(void *arg);
+
+static void
+on_progress(struct sup *sup, void *arg, int r, const void *msg, int fd, const struct err *e)
+{
+	const struct img_image_progress_rep *rep = msg;
+	struct pull *p = arg;
+
+	p->ask = 0;
+	if (r == 0) {
+		p->bytes = rep->bytes;
+		p->total = rep->total;
+	}
+	sup_timer_set(sup, &p->timer, CLOCK_MONOTONIC, PROGRESS_USEC, ask_progress, p);
+}
+
+static void
+ask_progress(void *arg)
+{
+	struct pull *p = arg;
+
+	p->ask = img_call_image_progress(
+	    p->sup, &(struct img_image_progress_req){ .pull = p->id }, on_progress, p);
+}
+
+/* The architecture, and its variant, as the OCI image index names those of uname(2). */
+static void
+find_platform(const char **ret_architecture, const char **ret_variant)
+{
+	static const struct {
+		const char *machine, *architecture, *variant;
+	} platforms[] = {
+		{ "x86_64", "amd64", "" },
+		{ "aarch64", "arm64", "" },
+		{ "armv7l", "arm", "v7" },
+		{ "armv6l", "arm", "v6" },
+		{ "i686", "386", "" },
+		{ "ppc64le", "ppc64le", "" },
+		{ "riscv64", "riscv64", "" },
+		{ "s390x", "s390x", "" },
+	};
+	struct utsname un = { 0 };
+
+	(void)uname(&un);
+	*ret_architecture = "amd64";
+	*ret_variant = "";
+	for (size_t i = 0; i < ELEMENTSOF(platforms); i++)
+		if (strcmp(un.machine, platforms[i].machine) == 0) {
+			*ret_architecture = platforms[i].architecture;
+			*ret_variant = platforms[i].variant;
+		}
+}
+
+static json_t *
+list_present(struct sup *sup)
+{
+	json_t *list = json_array();
+	const struct layer *l;
+
+	TAILQ_FOREACH (l, &sup->images->layers, link)
+		if (l->state == LAYER_PRESENT) {
+			char id[IMAGE_HEX_SIZE + 8] = "sha256:";
+
+			(void)json_array_append_new(list, json_string(strcat(id, l->id)));
+		}
+	return list;
+}
+
+static int
+make_spec(const struct pull *p)
+{
+	cleanup_free char *text = NULL;
+	cleanup_json json_t *spec = NULL;
+	const char *architecture, *variant;
+	int fd;
+
+	find_platform(&architecture, &variant);
+	spec = mem_need(
+	    json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:O*}", "reference", p->name, "os",
+		"linux", "architecture", architecture, "variant", variant, "insecure", p->insecure,
+		"max_bytes", PULL_BYTES_MAX, "have", list_present(p->sup), "auth", p->auth));
+	text = mem_need(json_dumps(spec, JSON_COMPACT));
+	fd = fd_memfd_sealed("image", text, strlen(text));
+	explicit_bzero(text, strlen(text)); /* it may have a password */
+	return fd;
+}
+
+static void
+fetch(void *arg)
+{
+	struct pull *p = arg;
+	struct img_image_pull_req req = {
+		.pull = p->id, .timeout_ms = p->timeout_ms, .idle_ms = p->idle_ms
+	};
+	struct err why = { 0 };
+	int fd = -1, r = images_note_use(p->sup, &why);
+
+	if (r == 0 && (fd = make_spec(p)) < 0)
+		r = err_set(&why, fd, "pass the description of an image");
+	if (r < 0) {
+		fail_pull(p, &why);
+		return;
+	}
+	p->state = PULL_FETCHING;
+	p->sup->images->has_blobs = true;
+	p->fetch = queue_ask(p->sup, QUEUE_IMAGE, &req, fd, on_fetched, p);
+	sup_timer_set(p->sup, &p->timer, CLOCK_MONOTONIC, PROGRESS_USEC, ask_progress, p);
+}
+
+void
+pulls_advance(struct sup *sup)
+{
+	struct pull *p, *next;
+
+	TAILQ_FOREACH_SAFE (p, &sup->images->pulls, link, next)
+		if (p->state == PULL_WAITING && sup->images->listed)
+			fetch(p);
+		else if (p->state == PULL_UNPACKING && !p->end.queue)
+			unpack_layers(p);
+}
+
+/* --- requests --- */
+
+/* As Docker: the registries of this machine itself need no certificate. */
+static bool
+is_loopback(const char *registry)
+{
+	return strncmp(registry, "127.", 4) == 0 || strncmp(registry, "[::1]", 5) == 0 ||
+	       strcmp(registry, "localhost") == 0 || strncmp(registry, "localhost:", 10) == 0;
+}
+
+static struct pull *
+find_pull(struct sup *sup, const char *name, const struct image_request *request)
+{
+	struct pull *p;
+
+	TAILQ_FOREACH (p, &sup->images->pulls, link)
+		if (p->state != PULL_FAILED && !p->end.queue && strcmp(p->name, name) == 0 &&
+		    (p->auth == request->auth ||
+			json_equal(p->auth, (json_t *)(uintptr_t)request->auth)))
+			return p;
+	return NULL;
+}
+
+/* A failure of the same image is not shown any more. */
+static void
+forget_failure(struct sup *sup, const char *name)
+{
+	struct pull *p, *next;
+
+	TAILQ_FOREACH_SAFE (p, &sup->images->pulls, link, next)
+		if (p->state == PULL_FAILED && !p->end.queue && strcmp(p->name, name) == 0)
+			free_pull(p);
+}
+
+static struct pull *
+begin_pull(struct sup *sup, const struct image_ref *ref, const struct image_request *request)
+{
+	struct pull *p = mem_new(struct pull);
+
+	*p = (struct pull){ .sup = sup,
+		.id = id_random(),
+		.auth = json_deep_copy(request->auth),
+		.insecure = is_loopback(ref->registry),
+		.timeout_ms = request->timeout_ms ?: TIMEOUT_MS,
+		.idle_ms = request->idle_ms ?: IDLE_MS,
+		.end = { .run = run_callbacks } };
+	TAILQ_INIT(&p->wants);
+	image_ref_format(ref, p->name);
+	forget_failure(sup, p->name);
+	TAILQ_INSERT_TAIL(&sup->images->pulls, p, link);
+	sup->images->n_active++;
+	if (image_find(sup, p->name) && !request->force)
+		end_pull(p);
+	else if (sup->images->listed)
+		fetch(p);
+	else
+		layers_list(sup);
+	return p;
+}
+
+struct image_want *
+image_want(
+    struct sup *sup, const struct image_request *request, image_cb *cb, void *arg, struct err *e)
+{
+	char name[IMAGE_REF_SIZE];
+	struct image_want *w;
+	struct image_ref ref;
+
+	if (image_ref_parse(request->text, &ref, e) < 0)
+		return NULL;
+	image_ref_format(&ref, name);
+	w = mem_new(struct image_want);
+	*w = (struct image_want){ .cb = cb, .arg = arg };
+	w->pull = find_pull(sup, name, request) ?: begin_pull(sup, &ref, request);
+	TAILQ_INSERT_TAIL(&w->pull->wants, w, link);
+	return w;
+}
+
+void
+image_forget(struct image_want *w)
+{
+	struct sup *sup;
+	struct pull *p;
+
+	if (!w)
+		return;
+	p = w->pull;
+	sup = p->sup;
+	TAILQ_REMOVE(&p->wants, w, link);
+	free(w);
+	if (!TAILQ_EMPTY(&p->wants) || p->end.queue || p->state == PULL_FAILED)
+		return;
+	if (p->state == PULL_FETCHING)
+		child_tell(p->sup, IPC_IMAGE_FETCHER, IMG_IMAGE_CANCEL_EV,
+		    &(struct img_image_cancel_ev){ .pull = p->id });
+	sup->images->n_active--;
+	free_pull(p);
+	layers_collect(sup);
+}
+
+/* --- for the API --- */
+
+void
+pulls_show(struct sup *sup, json_t *list)
+{
+	const struct pull *p;
+
+	TAILQ_FOREACH (p, &sup->images->pulls, link)
+		if (p->state == PULL_FAILED)
+			(void)json_array_append_new(
+			    list, json_pack("{s:s, s:s, s:s}", "Name", p->name, "Status",
+				      state_names[p->state], "Error", p->why.msg));
+		else
+			(void)json_array_append_new(
+			    list, json_pack("{s:s, s:s, s:I, s:I}", "Name", p->name, "Status",
+				      state_names[p->state], "Bytes", (json_int_t)p->bytes, "Total",
+				      (json_int_t)p->total));
+}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 900
+# takes: 90
+"""At each crash point a process dies while an image is pulled and removed. In the end the image is whole, nothing is fetched twice without
+need, and nothing stays in the store."""
+import os
+import shutil
+
+from lib import case
+from lib.crash_walk import OF_3130, page
+from lib import crash, images, web
+
+if not shutil.which("skopeo"):
+    case.skip("no skopeo")
+
+OF_HELPERS = [p for p in crash.POINTS if p.startswith(("IMG_", "UNP_"))]
+OF_SUPERVISOR = ("SUP_BEFORE_COMMIT", "SUP_AFTER_COMMIT", "SUP_AFTER_SEND", "SUP_BETWEEN_SENDS")
+FILES = [("f%d" % i, os.urandom(20000)) for i in range(40)]
+TARS = [images.tar([images.directory("d"), *(images.file("d/" + name, body) for name, body in FILES)]), images.tar([images.file("top", b"x" * 1000000)])]
+image = images.Image(TARS, pack="")
+died = {}
+
+
+def status_of(node, name):
+    answer = node.ask("/v1/agent/images")
+    return next((x for x in reversed(answer) if x["Name"] == name), {"Status": "absent"})["Status"]
+
+
+def pull(node, name):
+    """Asks again while the pull has been ended by a crash."""
+    def ready():
+        node.revive()
+        status = status_of(node, name)
+        if status in ("absent", "failed"):
+            node.do("PUT", "/v1/agent/images", {"Name": name})
+        return status == "ready"
+    case.until(ready, 30, "the image to be ready")
+
+
+def check_layers(node):
+    for name, body in FILES:
+        with open(images.layer_path(node, TARS[0], "d/" + name), "rb") as f:
+            case.equal(f.read() == body, True, name)
+    case.equal(os.path.getsize(images.layer_path(node, TARS[1], "top")), 1000000, "top")
+
+
+def remove(node, name):
+    def gone():
+        node.revive()
+        if status_of(node, name) == "ready":
+            answer = node.request("DELETE", "/v1/agent/images?name=" + name)
+            case.equal(answer.status in (200, 404), True, answer.text)
+        return [x for part in ("layers", "blobs") for x in os.listdir("%s/images/%s" % (node.data, part))] == []
+    case.until(gone, 60, "nothing to be in the store")
+
+
+def cycle(node, server, point, skip):
+    """Returns whether the point was reached."""
+    name = images.name(server, "a:1")
+    server.requests.clear()
+    page.arm(point, skip)
+    try:
+        pull(node, name)
+        check_layers(node)
+        fetched = [server.count("/v2/a/blobs/" + images.digest(x)) for x in image.blobs]
+        # A blob that was being fetched when a process died is fetched again.
+        case.equal(max(fetched) <= 2, True, "fetches: %s" % fetched)
+        if point in ("IMG_AFTER_PULL", "UNP_AFTER_UNPACK"):
+            case.equal(fetched, [1, 1], "fetches after all had arrived")
+        # The store is compared with the rows after a restart of the supervisor only.
+        if point.startswith(("SUP", "ROW")):
+            node.revive()
+        remove(node, name)
+        if page.armed():
+            return False
+        died[point] = died.get(point, 0) + 1
+        return True
+    except AssertionError as e:
+        raise AssertionError("%s after %d passes: %s" % (point, skip, e)) from None
+    finally:
+        page.disarm()
+
+
+def test_crashes_while_an_image_is_pulled_and_removed():
+    with web.Server(images.registry({"a": {"1": image}})) as server, crash.Node(env=page.env) as node:
+        for point in [*OF_HELPERS, *OF_3130]:
+            for skip in range(3):
+                if not cycle(node, server, point, skip):
+                    break
+        for point in OF_SUPERVISOR:
+            for skip in range(0, 12, 2):
+                cycle(node, server, point, skip)
+
+
+def test_each_point_was_reached():
+    for point, times in died.items():
+        print("    %-28s killed %3d times" % (point, times))
+    case.equal([p for p in [*OF_HELPERS, *OF_3130] if not died.get(p)], [], "points at which no process died")
+
+
+case.run(globals())

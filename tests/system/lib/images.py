@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Container images, made here, and the files of a registry that has them.
+
+    base = images.Image([images.tar([images.directory("etc"), images.file("etc/a", b"x", uid=5)])], {"Cmd": ["/bin/sh"]})
+    with web.Server(images.registry({"team/base": {"1": base}})) as server:
+        images.name(server, "team/base:1")
+
+The registry is as the distribution specification has it, for clients that only read.
+"""
+import gzip
+import hashlib
+import io
+import json
+import os
+import platform
+import subprocess
+import tarfile
+
+ID_FIRST = 1879048192  # proto/container_ids.h
+OCI = "application/vnd.oci.image."
+DOCKER = "application/vnd.docker.distribution.manifest."
+HERE = {"x86_64": "amd64", "aarch64": "arm64", "riscv64": "riscv64"}.get(platform.machine(), platform.machine())
+
+
+def file(path, body=b"", mode=0o644, **more):
+    return path, body, {"mode": mode, **more}
+
+
+def directory(path, mode=0o755, **more):
+    return path, None, {"type": tarfile.DIRTYPE, "mode": mode, **more}
+
+
+def link(path, target, **more):
+    return path, None, {"type": tarfile.SYMTYPE, "linkname": target, "mode": 0o777, **more}
+
+
+def hardlink(path, target):
+    return path, None, {"type": tarfile.LNKTYPE, "linkname": target}
+
+
+def whiteout(path):
+    at, _, name = path.rpartition("/")
+    return file("%s%s.wh.%s" % (at, "/" if at else "", name))
+
+
+def opaque(path):
+    return file(path + "/.wh..wh..opq")
+
+
+def tar(entries):
+    """Returns the bytes of a tar. An entry is (path, bytes or None, attributes of the TarInfo)."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as t:
+        for path, body, attributes in entries:
+            info = tarfile.TarInfo(path)
+            for key, value in attributes.items():
+                setattr(info, key, value)
+            if body is not None:
+                info.size = len(body)
+            t.addfile(info, io.BytesIO(body) if body is not None else None)
+    return out.getvalue()
+
+
+def digest(data):
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+PACKERS = {"gzip": (lambda data: gzip.compress(data, mtime=0), "+gzip"), "zstd": (zstd, "+zstd"), "": (lambda data: data, "")}
+
+
+class Image:
+    """An image of these layers: the bytes of their tars, from the lowest. pack: a name of PACKERS. docker: with Docker's media types. config and
+    manifest: a function that changes the one or the other."""
+
+    def __init__(self, layers, config=None, pack="gzip", docker=False, architecture=HERE, change=None):
+        packer, suffix = PACKERS[pack]
+        self.tars, self.blobs = layers, [packer(x) for x in layers]
+        described = {"architecture": architecture, "os": "linux", "config": config or {}, "rootfs": {"type": "layers", "diff_ids": [digest(x) for x in layers]}}
+        kinds = [OCI + "manifest.v1+json", OCI + "config.v1+json", OCI + "layer.v1.tar" + suffix]
+        if docker:
+            kinds = [DOCKER + "v2+json", "application/vnd.docker.container.image.v1+json", "application/vnd.docker.image.rootfs.diff.tar.gzip"]
+        self.config = json.dumps(described).encode()
+        self.described = {"schemaVersion": 2, "mediaType": kinds[0], "config": self.part(kinds[1], self.config), "layers": [self.part(kinds[2], x) for x in self.blobs]}
+        if change:
+            change(self.described)
+        self.manifest, self.kind = json.dumps(self.described).encode(), kinds[0]
+        self.digest = digest(self.manifest)
+        self.architecture = architecture
+
+    @staticmethod
+    def part(kind, data):
+        return {"mediaType": kind, "digest": digest(data), "size": len(data)}
+
+    def files(self, repository, tag):
+        at = "/v2/%s/" % repository
+        found = {at + "blobs/" + digest(x): x for x in [self.config, *self.blobs]}
+        for reference in (tag, self.digest):
+            found["%smanifests/%s" % (at, reference)] = document(self.manifest, self.kind)
+        return found
+
+
+class Index:
+    """An image of several platforms."""
+
+    def __init__(self, parts):
+        self.parts = parts
+        listed = [{**Image.part(x.kind, x.manifest), "platform": {"architecture": x.architecture, "os": "linux"}} for x in parts]
+        self.kind = OCI + "index.v1+json"
+        self.manifest = json.dumps({"schemaVersion": 2, "mediaType": self.kind, "manifests": listed}).encode()
+        self.digest = digest(self.manifest)
+
+    def files(self, repository, tag):
+        found = {}
+        for part in self.parts:
+            found.update(part.files(repository, part.architecture))
+        found["/v2/%s/manifests/%s" % (repository, tag)] = document(self.manifest, self.kind)
+        return found
+
+
+def document(body, kind):
+    return lambda h: h.reply(body, headers=[("Content-Type", kind), ("Docker-Content-Digest", digest(body))])
+
+
+def registry(repositories):
+    """Returns the files of web.Server: {repository: {tag: Image or Index}}."""
+    found = {"/v2/": b"{}"}
+    for repository, tags in repositories.items():
+        for tag, image in tags.items():
+            found.update(image.files(repository, tag))
+    return found
+
+
+def name(server, reference):
+    return "127.0.0.1:%d/%s" % (server.port, reference)
+
+
+def layers(node):
+    """Returns the names of all that is in the store's directory of layers."""
+    return sorted(os.listdir(node.data + "/images/layers"))
+
+
+def layer_path(node, data, path=""):
+    return "%s/images/layers/%s/%s" % (node.data, hashlib.sha256(data).hexdigest(), path)
