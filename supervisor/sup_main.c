@@ -35,6 +35,7 @@
 #include "supervisor/http/api.h"
 #include "supervisor/http/task_socket.h"
 #include "supervisor/driver/run.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/metrics/statsd.h"
@@ -242,8 +243,9 @@ begin_parts(struct err *e)
 	plugins_new(&sup);
 	check_queues_new(&sup);
 	if ((r = sup_timers_open(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
-	    (r = node_state_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
-	    (r = volumes_new(&sup, e)) < 0 || (r = images_new(&sup, e)) < 0)
+	    (r = node_state_new(&sup, e)) < 0 || (r = node_events_new(&sup, e)) < 0 ||
+	    (r = node_meta_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0 ||
+	    (r = images_new(&sup, e)) < 0)
 		return r;
 	drivers_fingerprint(&sup);
 	plugins_configured_new(&sup);
@@ -288,6 +290,7 @@ end_parts(void)
 	fs_followers_free(&sup);
 	alloc_fs_free(&sup);
 	node_meta_free(&sup);
+	node_events_free(&sup);
 	node_state_free(&sup);
 	queues_free(&sup);
 	children_free(&sup);

@@ -9,6 +9,7 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/source/source.h"
 
 /* The next check after a removal: the file system frees a removed tree with a delay. */
@@ -61,7 +62,11 @@ on_stat(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 		    "the disk is %d %% full and %d %% of its inodes are in use: removing %d "
 		    "ended allocations",
 		    (int)bytes, (int)inodes, (int)n);
-	else if (gc->full && !was_full)
+	if (gc->full != was_full)
+		node_event_say(sup, "Disk",
+		    "The disk is %d %% full, %d %% of its inodes are used%s", (int)bytes,
+		    (int)inodes, gc->full ? "" : ": there is room again");
+	if (n == 0 && gc->full && !was_full)
 		journal_warn(JOURNAL_DISK, NULL,
 		    "the disk is %d %% full and %d %% of its inodes are in use, but there is "
 		    "no ended allocation to remove",

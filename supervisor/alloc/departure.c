@@ -30,6 +30,7 @@
 #include "supervisor/core/sup_child.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/source/source.h"
 #include "supervisor/table/alloc_table.h"

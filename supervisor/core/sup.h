@@ -20,6 +20,7 @@ struct changes;
 struct children;
 struct alloc_table;
 struct source;
+struct node_events;
 struct node_meta;
 struct node_state;
 struct disk_size;
@@ -74,9 +75,10 @@ struct sup {
 	/* table/alloc_table.h, source/source.h */
 	struct alloc_table *allocs;
 	struct source *source;
-	/* node/: node_state.h, node_meta.h, node_disk.h, host_usage.h, mounts.h */
+	/* node/: node_state.h, node_events.h, node_meta.h, node_disk.h, host_usage.h, mounts.h */
 	struct node_state *node;
 	struct node_meta *node_meta;
+	struct node_events *node_events;
 	struct disk_size *disk;
 	struct host_usage *host_usage;
 	struct mounts *mounts;

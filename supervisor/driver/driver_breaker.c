@@ -11,6 +11,7 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
 
 #define FAILURES      5        /* in a row, before a probe */

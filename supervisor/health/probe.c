@@ -19,6 +19,7 @@
 #include "supervisor/driver/driver_breaker.h"
 #include "supervisor/health/check_memory.h"
 #include "supervisor/health/probe_tasks.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
 
 TAILQ_HEAD(probe_waiters, probe_waiter);
@@ -154,6 +155,15 @@ is_bad(const struct component *c)
 	return c && c->state >= HEALTH_FAILED;
 }
 
+/* The disk and the clock have subsystems of their own. */
+static const char *
+subsystem_of(const char *component)
+{
+	return strcmp(component, "disk") == 0    ? "Disk"
+	       : strcmp(component, "clock") == 0 ? "Clock"
+						 : "Health";
+}
+
 /* An event of the node, if a component has become bad or good. */
 static void
 tell_change(struct sup *sup, const struct component *c, bool was_bad)
@@ -163,7 +173,7 @@ tell_change(struct sup *sup, const struct component *c, bool was_bad)
 	node_event_init(&ev);
 	if (is_bad(c) == was_bad || c->state == HEALTH_UNKNOWN)
 		return;
-	str_set(&ev.subsystem, "Health");
+	str_set(&ev.subsystem, subsystem_of(c->name));
 	if (was_bad)
 		str_setf(&ev.message, "%s works again", c->name);
 	else

@@ -39,8 +39,6 @@
 	"SIGPIPE,SIGPROF,SIGQUIT,SIGSEGV,SIGSTOP,SIGSYS,SIGTERM,SIGTRAP,SIGTSTP,SIGTTIN,SIGTTOU,"  \
 	"SIGURG,SIGUSR1,SIGUSR2,SIGWINCH,SIGXCPU,SIGXFSZ"
 
-#define EVENTS_MAX 10 /* as servers keep */
-
 struct node_state {
 	struct node n;
 	struct dirty id_row;
@@ -310,6 +308,12 @@ node_ip(struct sup *sup)
 						: "127.0.0.1";
 }
 
+struct node *
+node_of(struct sup *sup)
+{
+	return &sup->node->n;
+}
+
 const struct node *
 node_get(struct sup *sup)
 {
@@ -367,21 +371,6 @@ node_put_plugin(struct sup *sup, bool controller, const char *id, const struct c
 
 	csi_info_done(at);
 	csi_info_copy(info, at);
-}
-
-void
-node_event_add(struct sup *sup, const struct node_event *event)
-{
-	struct node *n = &sup->node->n;
-	struct node_event *ev;
-
-	if (n->events.n >= EVENTS_MAX)
-		list_remove(node_event, &n->events, 0);
-	ev = list_add(node_event, &n->events);
-	node_event_copy(event, ev);
-	ev->timestamp = clock_real_ns();
-	if (sup->source)
-		sup->source->ops->node_event(sup->source, ev);
 }
 
 void

@@ -15,6 +15,8 @@ void node_count_disk(struct sup *sup);
 
 /* Returns the node with its current plugins and drivers; never NULL after node_state_new(). */
 const struct node *node_get(struct sup *sup);
+/* For node_events.c. */
+struct node *node_of(struct sup *sup);
 /* Returns the node's first address, at which services of its tasks are registered; never NULL. */
 const char *node_ip(struct sup *sup);
 /* Adds a driver with the attributes of its fingerprint, or updates it. */
@@ -25,9 +27,6 @@ void node_put_driver_health(struct sup *sup, const char *driver, const char *why
  * node_changed(). */
 void node_forget_plugins(struct sup *sup);
 void node_put_plugin(struct sup *sup, bool controller, const char *id, const struct csi_info *info);
-/* Adds a copy of an event with its subsystem (such as "Storage"), message and details. The node has
- * the last ten; the source is notified. */
-void node_event_add(struct sup *sup, const struct node_event *event);
 /* Notifies the source that the node has changed. */
 void node_changed(struct sup *sup);
 /* Sets the drain that is in progress (NULL: none). *drain is copied. */

@@ -16,6 +16,7 @@
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/volume_calls.h"

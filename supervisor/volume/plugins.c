@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/plugin_calls.h"
 #include "supervisor/volume/plugin_counts.h"

@@ -14,6 +14,7 @@
 #include "common/list.h"
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugin_calls.h"

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_timer.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugin_listing.h"

@@ -12,6 +12,7 @@
 #include "supervisor/cluster/node/nomad_update.h"
 #include "supervisor/cluster/node/nomad_watch.h"
 #include "supervisor/core/journal.h"
+#include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
 
 #define CHANGE_MS       1000 /* delay after a change, to collect others */
@@ -156,6 +157,10 @@ on_server(struct sup *sup, const char *server, const char *why)
 		journal_info(JOURNAL_SERVERS, NULL, "using server %s", server);
 	else
 		journal_warn(JOURNAL_SERVERS, NULL, "no server is reachable: %s", why);
+	if (!*server)
+		node_event_say(sup, "Link", "No server is reachable: %s", why);
+	else if (n->beats > 0)
+		node_event_say(sup, "Link", "The node uses server %s", server);
 	if (!*server || nomad_stall_stops(n))
 		return;
 	if (sup_timer_is_set(&n->register_timer) && !n->ready && n->register_failures > 0)

@@ -122,9 +122,12 @@ def test_a_short_stall_changes_nothing():
         servers.start_server(0)
         before = len(servers.calls("Node.UpdateStatus"))
         case.until(lambda: len(servers.calls("Node.UpdateStatus")) > before, 60, "a beat")
+        servers.wait_call("Node.EmitEvents", seconds=60)
         node.replace_supervisor()
         case.until(lambda: "rejoining the servers as a known node" in node.log(), 20, "the return")
         case.equal((processes_of(alloc), list(servers.nodes())), (task, [me]))
+        said = [e["Message"] for e in servers.node(me)["Events"] if e["Subsystem"] == "Link"]
+        case.equal([m.split(":")[0].split(" 127")[0] for m in said], ["No server is reachable", "The node uses server"])
 
 
 def test_an_agent_that_was_away_does_not_register_what_it_was():
