@@ -22,7 +22,8 @@ enum proc_fd {
 	FD_SPECIAL = 7,  /* supervisor: the control socket; exec-helper: the executor's binary;
 			    heartbeat: the lease, until it is mapped; listener: the TCP socket of
 			    health { address }; others: /dev/null */
-	FD_SPECIAL2 = 8, /* exec-helper: its own binary; supervisor: NOTIFY_SOCKET or /dev/null */
+	FD_SPECIAL2 = 8, /* exec-helper: its own binary; listener: the TCP socket of the API;
+			    others: /dev/null */
 	FD_DATA = 9, /* exec-helper, mount-helper, file-helper: the data directory that the launcher
 			locked, even if another one has its name by now; image-fetcher: its
 			images/blobs; image-unpacker: its images */

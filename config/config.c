@@ -470,9 +470,6 @@ static const struct config_attr acl_attrs[] = {
 	{ 0 },
 };
 
-#define UNUSED_SOCKET(key)                                                                         \
-	UNUSED_AS(key, "has no effect: drover listens on its control socket only")
-
 static const struct config_attr agent_attrs[] = {
 	TEXT("region", region),
 	TEXT("datacenter", datacenter),
@@ -488,12 +485,12 @@ static const struct config_attr agent_attrs[] = {
 	BLOCK("acl", acl_attrs),
 	BLOCK("health", config_health_attrs),
 	BLOCK("tls", config_tls_attrs),
+	TEXT("bind_addr", bind_address),
+	BLOCK("addresses", config_addresses_attrs),
+	BLOCK("ports", config_ports_attrs),
 	BLOCK("telemetry", config_telemetry_attrs),
 	BLOCK("audit", config_audit_attrs),
-	UNUSED_SOCKET("addresses"),
-	UNUSED_SOCKET("advertise"),
-	UNUSED_SOCKET("bind_addr"),
-	UNUSED_SOCKET("ports"),
+	UNUSED_AS("advertise", "has no effect: drover tells nobody an address of its own"),
 	UNUSED_AS("autopilot", "has no effect: there is one embedded server"),
 	UNUSED_AS("consul", "has no effect: jobs with consul blocks are refused"),
 	UNUSED_AS(

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config_listen.c: health { }: the TCP address of the agent, its TLS and token, and how often the
- * agent is probed. Runs in: the launcher's configuration child, cli.
+ * config_listen.c: the TCP addresses of the agent: health { } with its TLS and token, and how often
+ * the agent is probed; ports { http }, addresses { http } and bind_addr. Runs in: the launcher's
+ * configuration child, cli.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,7 +12,8 @@
 
 #include "config/config_reader.h"
 
-#define FORM "an address and a port such as \"127.0.0.1:4648\", \"[::1]:4648\" or \":4648\""
+#define API_PORT 4646
+#define FORM     "an address and a port such as \"127.0.0.1:4648\", \"[::1]:4648\" or \":4648\""
 
 /* Splits "host:port" or "[host]:port". Returns false if it has another form. */
 static bool
@@ -106,6 +108,64 @@ static const struct config_attr health_tls_attrs[] = {
 	CALL("key_file", read_health_key),
 	{ 0 },
 };
+
+/* --- the API --- */
+
+#define UNUSED_PEER(key)                                                                           \
+	UNUSED_AS(key, "has no effect: drover listens for neither servers nor clients of a "       \
+		       "cluster")
+
+const struct config_attr config_addresses_attrs[] = {
+	TEXT("http", http_address),
+	UNUSED_PEER("rpc"),
+	UNUSED_PEER("serf"),
+	{ 0 },
+};
+
+const struct config_attr config_ports_attrs[] = {
+	PORT("http", http_port),
+	UNUSED_PEER("rpc"),
+	UNUSED_PEER("serf"),
+	{ 0 },
+};
+
+bool
+config_listen_is_local(const struct config_listen *at)
+{
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+
+	memcpy(&in, at->sockaddr, sizeof in);
+	memcpy(&in6, at->sockaddr, sizeof in6);
+	return at->family == AF_INET ? ntohl(in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+				     : IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+}
+
+bool
+config_find_api_address(struct agent_config *config, struct config_sink *sink)
+{
+	const char *host = config->http_address[0] ? config->http_address : config->bind_address;
+	uint64_t port = config->http_port ? config->http_port : API_PORT;
+	struct config_listen at = { 0 };
+	char text[ERR_MSG_SIZE];
+
+	config->listen[LISTEN_API] = at;
+	if (!config->http_port && !config->http_address[0])
+		return false;
+	if (strcmp(host, "0.0.0.0") == 0)
+		host = ""; /* Nomad means every address, also of IPv6 */
+	if (!set_sockaddr(&at, host, (uint16_t)port)) {
+		(void)snprintf(text, sizeof text,
+		    "%s: expected an address such as \"127.0.0.1\" or \"::1\", found \"%s\"",
+		    config->http_address[0] ? "addresses.http" : "bind_addr", host);
+		config_say(sink, true, text);
+		return false;
+	}
+	(void)snprintf(
+	    at.text, sizeof at.text, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
+	config->listen[LISTEN_API] = at;
+	return true;
+}
 
 const struct config_attr config_health_attrs[] = {
 	CALL("address", read_health_address),

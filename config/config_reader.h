@@ -112,37 +112,6 @@ int config_read_body(
 int config_read_blocks(
     struct config_reader *c, const struct hcl_node *node, const struct config_attr *known);
 
-/* In config_network.c: of client and client { reserved }. */
-int config_read_network_interface(struct config_reader *c, const struct hcl_node *node);
-int config_read_reserved_ports(struct config_reader *c, const struct hcl_node *node);
-extern const struct config_attr config_host_network_attrs[];
-
-/* In config_cluster.c: of client. */
-int config_read_servers(struct config_reader *c, const struct hcl_node *node);
-int config_read_drain(struct config_reader *c, const struct hcl_node *node);
-extern const struct config_attr config_server_join_attrs[];
-
-/* In config_csi.c: client { csi_plugin, csi_call_timeout }. */
-extern const struct config_attr config_csi_plugin_attrs[];
-int config_read_csi_call_timeout(struct config_reader *c, const struct hcl_node *node);
-
-/* In config_artifact.c: client { artifact }. */
-extern const struct config_attr config_artifact_attrs[];
-
-/* In config_template.c: client { template }, and its check after the last file. */
-extern const struct config_attr config_template_attrs[];
-void config_check_template(const struct agent_config *config, struct config_sink *sink);
-
-/* In config_telemetry.c, config_audit.c and config_listen.c: telemetry, audit, health. */
-extern const struct config_attr config_telemetry_attrs[], config_audit_attrs[],
-    config_health_attrs[];
-
-/* In config_tls.c: tls { … }; a file for an unprivileged process; the check after the last file. */
-extern const struct config_attr config_tls_attrs[];
-int config_read_file(struct config_reader *c, const struct hcl_node *node, enum config_file which);
-void config_check_files(struct agent_config *config, struct config_sink *sink);
-
-/* In config_drivers.c: client { options } and plugin { … }. */
-extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
+#include "config/config_blocks.h"
 
 #endif

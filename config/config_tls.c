@@ -10,6 +10,8 @@
 /* Files that tasks must not see. */
 #define SECRETS (1u << FILE_TLS_KEY | 1u << FILE_HEALTH_KEY | 1u << FILE_HEALTH_TOKEN)
 
+_Static_assert(IPC_PEERS <= CONFIG_PROCESSES, "files_of[] has no room for a process");
+
 int
 config_read_file(struct config_reader *c, const struct hcl_node *node, enum config_file which)
 {
@@ -42,16 +44,16 @@ read_key_file(struct config_reader *c, const struct hcl_node *node)
 const struct config_attr config_tls_attrs[] = {
 	BOOL("rpc", tls_rpc),
 	BOOL("verify_server_hostname", tls_verify_server_hostname),
+	BOOL("http", tls_http),
+	BOOL("verify_https_client", tls_verify_https_client),
 	CALL("ca_file", read_ca_file),
 	CALL("cert_file", read_cert_file),
 	CALL("key_file", read_key_file),
-	UNUSED_AS("http", "has no effect: the API is on the control socket only"),
 	UNUSED_AS(
 	    "rpc_upgrade_mode", "has no effect: connections to servers use TLS if tls.rpc is on"),
 	UNUSED_AS("tls_cipher_suites", "has no effect: the TLS library chooses"),
 	UNUSED_AS("tls_min_version", "has no effect: TLS 1.2 or newer is used"),
 	UNUSED_AS("tls_prefer_server_cipher_suites", "has no effect: the TLS library chooses"),
-	UNUSED_AS("verify_https_client", "has no effect: the API is on the control socket only"),
 	{ 0 },
 };
 
@@ -91,7 +93,7 @@ check_health(struct agent_config *config, struct config_sink *sink)
 	if (why || files[FILE_HEALTH_TOKEN][0])
 		config_say(sink, false,
 		    "health.tls and health.token_file have no effect without health.address");
-	*mine = 0;
+	*mine = 0; /* so far it is about this address only */
 }
 
 static void
@@ -104,10 +106,58 @@ check_rpc(struct agent_config *config, struct config_sink *sink)
 		    &config->files_of[IPC_HEARTBEAT]);
 }
 
+/* Who may send requests over TCP must be known: by a certificate or by a token, which only TLS
+ * protects on a network. */
+static void
+check_api_policy(const struct agent_config *config, struct config_sink *sink)
+{
+	const char *at = config->listen[LISTEN_API].text;
+	char text[ERR_MSG_SIZE];
+
+	if (!config->tls_http && !config_listen_is_local(&config->listen[LISTEN_API])) {
+		(void)snprintf(text, sizeof text,
+		    "the API at %s needs TLS: set tls { http = true }, or addresses { http = "
+		    "\"127.0.0.1\" }",
+		    at);
+		config_say(sink, true, text);
+	}
+	if (!(config->tls_http && config->tls_verify_https_client) && !config->acl_enabled) {
+		(void)snprintf(text, sizeof text,
+		    "the API at %s would obey everyone who can reach it: set tls { http = true "
+		    "verify_https_client = true }, or acl { enabled = true }",
+		    at);
+		config_say(sink, true, text);
+	}
+}
+
+static void
+check_api(struct agent_config *config, struct config_sink *sink)
+{
+	const char *why = config->tls_http ? "tls.http is on" : NULL;
+	uint32_t *mine = &config->files_of[IPC_LISTENER];
+
+	if (!config_find_api_address(config, sink)) {
+		if (config->tls_http)
+			config_say(sink, false,
+			    "tls.http has no effect without ports { http }, the API's port over "
+			    "TCP");
+		return;
+	}
+	check_api_policy(config, sink);
+	if (!why)
+		return;
+	need_file(config, sink, FILE_TLS_CERT, "tls", "cert_file", why, mine);
+	need_file(config, sink, FILE_TLS_KEY, "tls", "key_file", why, mine);
+	if (config->tls_verify_https_client)
+		need_file(config, sink, FILE_TLS_CA, "tls", "ca_file",
+		    "tls.verify_https_client is on", mine);
+}
+
 void
 config_check_files(struct agent_config *config, struct config_sink *sink)
 {
 	memset(config->files_of, 0, sizeof config->files_of);
 	check_rpc(config, sink);
 	check_health(config, sink);
+	check_api(config, sink);
 }

@@ -228,7 +228,9 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 	fds[n++] = row->lock ? l->lock_fd : l->null_fd;
 	fds[n++] = who == IPC_SUPERVISOR ? l->null_fd : ends[0];
 	fds[n++] = specials[row->special];
-	fds[n++] = who == IPC_EXEC_HELPER ? l->binaries[who] : l->null_fd;
+	fds[n++] = who == IPC_EXEC_HELPER                               ? l->binaries[who]
+		   : who == IPC_LISTENER && l->tcp_fds[LISTEN_API] >= 0 ? l->tcp_fds[LISTEN_API]
+									: l->null_fd;
 	if (who == IPC_EXEC_HELPER || who == IPC_MOUNT_HELPER || who == IPC_FILE_HELPER)
 		fds[n++] = l->data_fd;
 	if (who == IPC_IMAGE_FETCHER || who == IPC_IMAGE_UNPACKER)

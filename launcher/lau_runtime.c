@@ -204,6 +204,7 @@ lau_listen(struct launcher *l, const struct agent_config *config, struct err *e)
 		if (at->len > 0 &&
 		    ((fd = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0 ||
 			setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
+			setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int)) < 0 ||
 			bind(fd, (const struct sockaddr *)at->sockaddr, at->len) < 0 ||
 			listen(fd, SOMAXCONN) < 0))
 			return err_set(e, -errno, "listen on %s", at->text);

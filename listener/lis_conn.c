@@ -16,6 +16,9 @@
 #include "common/tls.h"
 #include "listener/lis.h"
 
+#define NO_TOKEN                                                                                   \
+	"Permission denied: a request over TCP needs a valid ACL token (-token, DROVER_TOKEN, or " \
+	"the header X-Nomad-Token)"
 #define HEAD_MS  10000 /* for the handshake of TLS, and for the whole head of a request */
 #define IDLE_MS  75000 /* between two requests: more than the usual interval of a scrape */
 #define WRITE_MS 30000 /* for the whole answer to be read */
@@ -58,6 +61,8 @@ lis_conn_end(struct lis *l, struct lis_conn *c)
 {
 	if (c->state == LIS_WAITS)
 		lis_line_leave(l, c);
+	if (c->relay)
+		lis_relay_free(l, c->relay);
 	TAILQ_REMOVE(&c->door->conns, c, all);
 	c->door->n_conns--;
 	if (c->ssl)
@@ -137,7 +142,7 @@ static void
 handle_head(struct lis *l, struct lis_conn *c)
 {
 	const char *why;
-	int r = lis_head_parse(c->in, c->in_len, &c->head, &why);
+	int r = lis_head_parse(c->in, c->in_len, c->door->is_api, &c->head, &why);
 
 	if (r == 0)
 		return;
@@ -147,10 +152,16 @@ handle_head(struct lis *l, struct lis_conn *c)
 		reply_text(l, c, -r, why);
 		return;
 	}
-	if (!lis_door_opens_for(c->door, &c->head)) {
+	if (!lis_door_opens_for(c->door, c)) {
 		c->closes = true;
 		c->in_len = 0;
-		reply_text(l, c, 401, "this address needs a token: Authorization: Bearer TOKEN");
+		reply_text(l, c, 401,
+		    c->door->is_api ? NO_TOKEN
+				    : "this address needs a token: Authorization: Bearer TOKEN");
+		return;
+	}
+	if (c->door->is_api) {
+		lis_relay_begin(l, c);
 		return;
 	}
 	r = lis_gate_check(&c->head, &c->question, &why);
@@ -165,9 +176,8 @@ handle_head(struct lis *l, struct lis_conn *c)
 	lis_line_join(l, c);
 }
 
-/* Returns the bytes that came, 0 if none did, or -1 if the connection has ended. */
-static ssize_t
-receive(struct lis_conn *c, char *buf, size_t size)
+ssize_t
+lis_conn_receive(struct lis_conn *c, char *buf, size_t size)
 {
 	struct err e = { 0 };
 	ssize_t n;
@@ -190,7 +200,7 @@ read_head(struct lis *l, struct lis_conn *c)
 		lis_conn_end(l, c);
 		return;
 	}
-	n = receive(c, c->in + c->in_len, LIS_HEAD_MAX - c->in_len);
+	n = lis_conn_receive(c, c->in + c->in_len, LIS_HEAD_MAX - c->in_len);
 	if (n < 0) {
 		lis_conn_end(l, c);
 		return;
@@ -203,12 +213,14 @@ read_head(struct lis *l, struct lis_conn *c)
 }
 
 /* If the client still sends, the kernel would drop the answer together with the connection. */
-static void
-end_conn(struct lis *l, struct lis_conn *c)
+void
+lis_conn_close(struct lis *l, struct lis_conn *c)
 {
 	char byte;
 
-	if (c->head.len > 0 && c->in_len == 0 && receive(c, &byte, 1) <= 0)
+	if (c->relay)
+		lis_relay_free(l, c->relay);
+	if (c->head.len > 0 && c->in_len == 0 && lis_conn_receive(c, &byte, 1) <= 0)
 		lis_conn_end(l, c);
 	else
 		enter(l, c, LIS_DRAINS, DRAIN_MS, EPOLLIN);
@@ -221,7 +233,7 @@ end_answer(struct lis *l, struct lis_conn *c)
 	c->answer = NULL;
 	c->served = true;
 	if (c->closes) {
-		end_conn(l, c);
+		lis_conn_close(l, c);
 		return;
 	}
 	c->head = (struct lis_head){ 0 };
@@ -237,9 +249,8 @@ end_answer(struct lis *l, struct lis_conn *c)
 		read_head(l, c);
 }
 
-/* Returns how many bytes were sent, or -errno. */
-static ssize_t
-transmit(struct lis_conn *c, const char *data, size_t len, int flags)
+ssize_t
+lis_conn_send(struct lis_conn *c, const char *data, size_t len, int flags)
 {
 	struct err e = { 0 };
 	ssize_t n;
@@ -256,7 +267,7 @@ send_from(struct lis *l, struct lis_conn *c, const char *data, size_t len, size_
 {
 	ssize_t n = 0;
 
-	while (*at < len && (n = transmit(c, data + *at, len - *at, flags)) > 0)
+	while (*at < len && (n = lis_conn_send(c, data + *at, len - *at, flags)) > 0)
 		*at += (size_t)n;
 	if (*at < len && n != -EAGAIN) {
 		lis_conn_end(l, c);
@@ -282,7 +293,7 @@ drain(struct lis *l, struct lis_conn *c)
 {
 	char buf[4096];
 
-	if (receive(c, buf, sizeof buf) < 0)
+	if (lis_conn_receive(c, buf, sizeof buf) < 0)
 		lis_conn_end(l, c);
 }
 
@@ -320,6 +331,7 @@ shake(struct lis *l, struct lis_conn *c)
 		(void)lis_watch(
 		    l, EPOLL_CTL_MOD, c->fd, events == POLLOUT ? EPOLLOUT : EPOLLIN, &c->source);
 	} else {
+		tls_peer_subject(c->ssl, c->subject);
 		enter(l, c, LIS_READS, HEAD_MS, EPOLLIN);
 		read_head(l, c);
 	}
@@ -336,6 +348,8 @@ lis_conn_ready(struct lis *l, struct lis_conn *c, uint32_t events)
 		read_head(l, c);
 	else if (c->state == LIS_WRITES)
 		write_answer(l, c);
+	else if (c->state == LIS_RELAYS)
+		lis_relay_pump(l, c->relay);
 	else if (c->state == LIS_DRAINS)
 		drain(l, c);
 }
@@ -347,6 +361,8 @@ lis_conn_finish(struct lis *l, struct lis_conn *c)
 	if (c->state == LIS_WAITS) {
 		lis_line_leave(l, c);
 		lis_conn_refuse(l, c, 503, "the agent restarts: try again in a moment");
+	} else if (c->state == LIS_RELAYS && c->relay->fd < 0) {
+		lis_relay_late(l, c->relay);
 	} else if (c->state == LIS_READS && c->in_len == 0 && c->served) {
 		lis_conn_end(l, c);
 	}
@@ -361,7 +377,9 @@ lis_conns_tick(struct lis *l, struct lis_door *d)
 	TAILQ_FOREACH_SAFE (c, &d->conns, all, after) {
 		if (c->state == LIS_WAITS) /* the line has the deadline */
 			continue;
-		if (c->deadline_ms <= l->now_ms)
+		if (c->deadline_ms <= l->now_ms && c->relay)
+			lis_relay_late(l, c->relay);
+		else if (c->deadline_ms <= l->now_ms)
 			lis_conn_end(l, c);
 		else if (c->deadline_ms < next)
 			next = c->deadline_ms;
@@ -372,7 +390,8 @@ lis_conns_tick(struct lis *l, struct lis_door *d)
 /* --- new connections --- */
 
 void
-lis_conn_new(struct lis *l, struct lis_door *d, int fd, const struct in6_addr *from)
+lis_conn_new(
+    struct lis *l, struct lis_door *d, int fd, const struct in6_addr *from, const char *address)
 {
 	struct ssl_st *ssl = d->tls ? tls_accept(d->tls, fd) : NULL;
 	struct lis_conn *c = calloc(1, sizeof *c);
@@ -387,6 +406,7 @@ lis_conn_new(struct lis *l, struct lis_door *d, int fd, const struct in6_addr *f
 	*c = (struct lis_conn){
 		.source.kind = LIS_CONN, .door = d, .fd = fd, .ssl = ssl, .from = *from
 	};
+	(void)strcpy(c->address, address);
 	TAILQ_INSERT_TAIL(&d->conns, c, all);
 	d->n_conns++;
 	c->state = ssl ? LIS_SHAKES : LIS_READS;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* lis_door.c: the TCP addresses: their keys and tokens, and whose connections are accepted. Runs
  * in: listener. Asked by: anyone on the network. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -24,6 +26,9 @@ static const struct {
 } table[LISTEN_USES] = {
 	[LISTEN_HEALTH] = { FD_SPECIAL, FILE_HEALTH_CA, FILE_HEALTH_CERT, FILE_HEALTH_KEY,
 	    FILE_HEALTH_TOKEN, "health.tls" },
+	/* ACL tokens are the supervisor's. */
+	[LISTEN_API] = { FD_SPECIAL2, FILE_TLS_CA, FILE_TLS_CERT, FILE_TLS_KEY, CONFIG_FILES,
+	    "tls" },
 };
 
 /* --- the configuration --- */
@@ -74,7 +79,9 @@ lis_doors_open(struct lis *l, struct err *e)
 	for (size_t i = 0; i < LISTEN_USES && r == 0; i++) {
 		struct lis_door *d = &l->doors[i];
 
-		*d = (struct lis_door){ .source.kind = LIS_DOOR, .fd = table[i].fd };
+		*d = (struct lis_door){
+			.source.kind = LIS_DOOR, .fd = table[i].fd, .is_api = i == LISTEN_API
+		};
 		TAILQ_INIT(&d->conns);
 		if (has_file(l, table[i].cert))
 			r = open_tls(l, d, i, e);
@@ -103,10 +110,14 @@ lis_doors_serve(struct lis *l)
 
 /* Compares in a time that does not depend on how much is right. */
 bool
-lis_door_opens_for(const struct lis_door *d, const struct lis_head *head)
+lis_door_opens_for(const struct lis_door *d, const struct lis_conn *c)
 {
+	const struct lis_head *head = &c->head;
 	unsigned char differs = 0;
 
+	/* The supervisor decides too; this keeps bodies of nobody away from it. */
+	if (d->is_api)
+		return c->subject[0] || head->token_len > 0 || !head->writes;
 	if (d->token_len == 0)
 		return true;
 	if (!head->token || head->token_len != d->token_len)
@@ -135,6 +146,25 @@ key_of(const struct sockaddr_storage *from)
 	return key;
 }
 
+static void
+write_address(const struct sockaddr_storage *from, char ret[LIS_ADDRESS_SIZE])
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+	bool mapped = from->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr);
+	char host[INET6_ADDRSTRLEN] = "";
+
+	if (from->ss_family == AF_INET)
+		(void)inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+	else if (mapped)
+		(void)inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], host, sizeof host);
+	else
+		(void)inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
+	(void)snprintf(ret, LIS_ADDRESS_SIZE,
+	    from->ss_family == AF_INET6 && !mapped ? "[%s]:%u" : "%s:%u", host,
+	    ntohs(from->ss_family == AF_INET ? in->sin_port : in6->sin6_port));
+}
+
 /* Ends the connection that has waited longest for its client, to make room for another one. */
 static void
 evict(struct lis *l, struct lis_door *d)
@@ -142,7 +172,8 @@ evict(struct lis *l, struct lis_door *d)
 	struct lis_conn *c, *oldest = NULL;
 
 	TAILQ_FOREACH (c, &d->conns, all)
-		if (c->state != LIS_WAITS && (!oldest || c->since_ms < oldest->since_ms))
+		if (c->state != LIS_WAITS && !c->relay &&
+		    (!oldest || c->since_ms < oldest->since_ms))
 			oldest = c;
 	if (oldest)
 		lis_conn_end(l, oldest);
@@ -179,6 +210,7 @@ lis_door_accept(struct lis *l, struct lis_door *d)
 		socklen_t len = sizeof from;
 		int fd =
 		    accept4(d->fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		char address[LIS_ADDRESS_SIZE];
 		struct in6_addr key;
 
 		if (fd < 0 &&
@@ -187,8 +219,9 @@ lis_door_accept(struct lis *l, struct lis_door *d)
 		if (fd < 0)
 			return;
 		key = key_of(&from);
+		write_address(&from, address);
 		if (may_join(l, d, &key))
-			lis_conn_new(l, d, fd, &key);
+			lis_conn_new(l, d, fd, &key, address);
 		else
 			(void)close(fd);
 	}

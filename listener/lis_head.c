@@ -14,7 +14,8 @@ struct reading {
 	const char **why;
 	unsigned n_headers, n_hosts, n_lengths;
 	bool old; /* HTTP/1.0 */
-	bool encoded, expects, has_body;
+	bool encoded, chunked, expects, has_body;
+	bool api; /* more is permitted */
 };
 
 static int
@@ -102,13 +103,14 @@ static int
 on_encoding(struct reading *r, const char *value, size_t len)
 {
 	r->encoded = true;
+	r->chunked = equals(value, len, "chunked");
 	return 0;
 }
 
 static int
 on_expect(struct reading *r, const char *value, size_t len)
 {
-	r->expects = true;
+	r->expects = !r->api || !equals(value, len, "100-continue");
 	return 0;
 }
 
@@ -197,10 +199,18 @@ read_header(struct reading *r, const char *line, size_t len)
 static int
 read_method(struct reading *r, const char *method, size_t len)
 {
+	static const char *const writing[] = { "PUT", "POST", "DELETE" };
+
 	r->head->is_head = len == 4 && memcmp(method, "HEAD", 4) == 0;
 	if (r->head->is_head || (len == 3 && memcmp(method, "GET", 3) == 0))
 		return 0;
-	return refuse(r, 405, "only GET and HEAD are answered at this address");
+	r->head->writes = true;
+	for (size_t i = 0; r->api && i < sizeof writing / sizeof writing[0]; i++)
+		if (strlen(writing[i]) == len && memcmp(method, writing[i], len) == 0)
+			return 0;
+	return refuse(r, 405,
+	    r->api ? "only GET, HEAD, PUT, POST and DELETE are answered at this address"
+		   : "only GET and HEAD are answered at this address");
 }
 
 static int
@@ -237,7 +247,7 @@ read_first(struct reading *r, const char *line, size_t len)
 		return status;
 	r->head->target = space + 1;
 	r->head->target_len = (size_t)(second - r->head->target);
-	if (r->head->target_len > LIS_TARGET_MAX)
+	if (!r->api && r->head->target_len > LIS_TARGET_MAX)
 		return refuse(r, 414, "the path is longer than 1024 bytes");
 	for (size_t i = 0; i < r->head->target_len; i++)
 		if (r->head->target[i] <= ' ' || r->head->target[i] >= 0x7f)
@@ -256,7 +266,10 @@ check_all(const struct reading *r)
 		return refuse(r, 400, "the request must have one Host header");
 	if (r->n_lengths > 1 || (r->n_lengths > 0 && r->encoded))
 		return refuse(r, 400, "the request says its length twice");
-	if (r->encoded || r->has_body)
+	if (r->api && r->encoded && !r->chunked)
+		return refuse(r, 400, "Transfer-Encoding has another value than chunked");
+	r->head->writes |= r->encoded || r->has_body;
+	if (!r->api && (r->encoded || r->has_body))
 		return refuse(r, 413, "a request at this address has no body");
 	return r->expects ? refuse(r, 417, "the request expects what is not supported") : 1;
 }
@@ -276,10 +289,10 @@ find_line(const char *at, size_t len)
 }
 
 int
-lis_head_parse(const char *buf, size_t len, struct lis_head *ret, const char **ret_why)
+lis_head_parse(const char *buf, size_t len, bool api, struct lis_head *ret, const char **ret_why)
 {
 	struct lis_head head = { 0 };
-	struct reading r = { .head = &head, .why = ret_why };
+	struct reading r = { .head = &head, .why = ret_why, .api = api };
 	size_t at = 0;
 	int status = 0;
 

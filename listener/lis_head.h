@@ -18,7 +18,8 @@ enum lis_accept { LIS_ACCEPT_ANY, LIS_ACCEPT_TEXT, LIS_ACCEPT_OPENMETRICS };
 /* A parsed head. Strings point into its bytes and have no NUL. */
 struct lis_head {
 	size_t len;   /* of the head, with the empty line */
-	bool is_head; /* the method is HEAD, not GET */
+	bool is_head; /* the method is HEAD */
+	bool writes;  /* the method is none of GET and HEAD, or it has a body */
 	bool keeps;   /* the client permits another request on this connection */
 	enum lis_accept accept;
 	const char *token; /* of "Authorization: Bearer" or X-Nomad-Token; NULL: none */
@@ -27,8 +28,10 @@ struct lis_head {
 	size_t target_len;
 };
 
-/* Returns 1; 0 if more bytes are needed; or a negative status such as -400 with the sentence in
- * *ret_why: then the connection must be closed. */
-int lis_head_parse(const char *buf, size_t len, struct lis_head *ret, const char **ret_why);
+/* For the API, api: also methods that write, bodies, and long paths. Returns 1; 0 if more bytes are
+ * needed; or a negative status such as -400 with the sentence in *ret_why: then the connection must
+ * be closed. */
+int lis_head_parse(
+    const char *buf, size_t len, bool api, struct lis_head *ret, const char **ret_why);
 
 #endif

@@ -43,6 +43,7 @@ open_loop(void *state, const struct proc_args *args, struct err *e)
 	(void)munmap((void *)(uintptr_t)config, sizeof *config);
 	(void)close(FD_CONFIG);
 	lis_lines_init(l);
+	TAILQ_INIT(&l->relays);
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epoll_fd < 0)
 		return err_set(e, -errno, "make the loop of connections");
@@ -53,6 +54,7 @@ static int
 handle_message(void *state, struct ipc_packet *p, struct err *e)
 {
 	struct lis *l = state;
+	uint32_t link;
 	int fd;
 
 	l->now_ms = clock_ms();
@@ -61,11 +63,14 @@ handle_message(void *state, struct ipc_packet *p, struct err *e)
 		if (l->serves)
 			return err_say(e, -EPROTO, "LIS_SERVE_EV came twice");
 		l->serves = true;
+		l->relays_max = ((const struct lis_serve_ev *)p->msg)->api_links;
 		return lis_doors_serve(l) ? 0 : err_say(e, -EINVAL, "the listener has no socket");
 	case LIS_LINK_EV:
 		fd = p->fds[0];
 		p->fds[0] = -1;
-		lis_line_on_link(l, ((const struct lis_link_ev *)p->msg)->link, fd);
+		link = ((const struct lis_link_ev *)p->msg)->link;
+		if (!lis_relay_on_link(l, link, fd))
+			lis_line_on_link(l, link, fd);
 		return 0;
 	default:
 		return err_say(e, -EPROTO, "%s has no handler", ipc_msg_info(p->type)->name);
@@ -84,6 +89,9 @@ on_event(struct lis *l, struct lis_source *source, uint32_t events)
 		break;
 	case LIS_LINE:
 		lis_line_ready(l, container_of(source, struct lis_line, source));
+		break;
+	case LIS_RELAY:
+		lis_relay_ready(l, container_of(source, struct lis_relay, source), events);
 		break;
 	}
 }

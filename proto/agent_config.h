@@ -101,6 +101,11 @@ struct agent_config {
 	uint64_t ephemeral_limit_ms;
 	bool tls_rpc, tls_verify_server_hostname; /* TLS on the connection to the servers */
 	struct config_listen listen[LISTEN_USES];
+	/* bind_addr, addresses.http and ports.http: config_check() makes listen[LISTEN_API] of
+	 * them. */
+	char bind_address[64], http_address[64];
+	uint64_t http_port;
+	bool tls_http, tls_verify_https_client;     /* TLS on the API over TCP; with certificates */
 	uint64_t health_interval_ms;                /* between two probes; 0: only on request */
 	char files[CONFIG_FILES][CONFIG_PATH_SIZE]; /* paths; empty: none */
 	uint32_t files_of[CONFIG_PROCESSES]; /* that an enum ipc_peer gets: bits 1 << config_file */

@@ -20,7 +20,7 @@ enum config_file {
 };
 
 /* The kinds of requests that a TCP address answers. */
-enum listen_use { LISTEN_HEALTH, LISTEN_USES };
+enum listen_use { LISTEN_HEALTH, LISTEN_API, LISTEN_USES };
 
 struct config_listen {
 	char text[64]; /* "127.0.0.1:4648", for messages */

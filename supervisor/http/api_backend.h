@@ -24,7 +24,7 @@ struct api_task {
 };
 /* NULL: it came through the control socket. */
 const struct api_task *api_task(const struct api_req *req);
-/* r is 0 if the token is valid for the task; -EACCES if it is not; -EBADMSG if it is none;
+/* r is 0 if the token is valid; -EACCES if it is not; -EBADMSG if it is none;
  * -ECANCELED if the agent is ending; otherwise that could not be found out. */
 typedef void api_authenticate_cb(struct sup *sup, void *arg, int r, const struct err *e);
 
@@ -39,7 +39,8 @@ struct api_backend {
 	 * the control socket has full access. */
 	void (*admit)(struct sup *sup, struct api_req *req);
 	/* Checks whether a token is valid at the socket of a task, before admit(): its own
-	 * identity, or an ACL token. Calls cb once, now or later. NULL: tasks have no access. */
+	 * identity, or an ACL token. With task NULL, over TCP: only an ACL token. Calls cb once,
+	 * now or later. NULL: neither tasks nor clients over TCP have access. */
 	void (*authenticate)(struct sup *sup, const char *token, const struct api_task *task,
 	    api_authenticate_cb *cb, void *arg);
 	/* For api_permits(). NULL: everything is permitted. */

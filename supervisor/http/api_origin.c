@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "supervisor/http/http_req.h"
+#include "supervisor/http/tcp_gate.h"
 
 static void
 find_peer(const struct api_req *req, struct api_origin *o)
@@ -29,6 +30,12 @@ api_origin(const struct api_req *req)
 
 	if (req->client && req->client->is_link) {
 		o.kind = API_ORIGIN_HEALTH;
+		return o;
+	}
+	if (req->client && req->client->tcp) {
+		o.kind = API_ORIGIN_TCP;
+		o.address = req->client->tcp->address;
+		o.certificate = req->client->tcp->certificate;
 		return o;
 	}
 	o.task = api_task(req);

@@ -18,6 +18,7 @@
 #include "supervisor/http/http_req.h"
 #include "supervisor/http/listener_links.h"
 #include "supervisor/http/task_socket.h"
+#include "supervisor/http/tcp_gate.h"
 
 #define CONNECTIONS_MAX   1200         /* includes the blocking queries of api_wait.c */
 #define CONNECTION_MEMORY (32 * 1024u) /* bytes of one connection: the limit of its header, too */
@@ -25,6 +26,7 @@
 /* Bytes of the requests and answers of all operators or of the listener, and of all tasks. */
 #define HELD_MAX       (64ul * 1024 * 1024)
 #define TASKS_HELD_MAX (16ul * 1024 * 1024)
+#define TCP_HELD_MAX   (32ul * 1024 * 1024)
 #define BODY_MAX       (1024 * 1024)
 /* A body that is too large is read up to this size, so that the client gets the answer 413. */
 #define BODY_DRAIN_MAX (64ull * 1024 * 1024)
@@ -37,16 +39,18 @@
 static void
 log_request(struct api_req *req)
 {
-	char request[256], origin[API_ORIGIN_TEXT_SIZE];
+	char request[256], origin[API_ORIGIN_TEXT_SIZE], process[32] = "";
 	pid_t pid = api_origin(req).pid;
 
+	if (pid > 0)
+		(void)snprintf(process, sizeof process, ", pid %d", pid);
 	api_origin_text(req, origin);
 	(void)snprintf(request, sizeof request, "%s %s", req->method,
 	    req->route ? req->route->pattern : "(no route)");
 	journal_print(req->route && req->route->durable ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
-	    JOURNAL_REQUEST, &(struct journal_about){ .request = request },
-	    "%s%s%s by %s, pid %d: %d", request, req->target.n_params ? " of " : "",
-	    req->target.n_params ? req->target.params[0] : "", origin, pid, req->status);
+	    JOURNAL_REQUEST, &(struct journal_about){ .request = request }, "%s%s%s by %s%s: %d",
+	    request, req->target.n_params ? " of " : "",
+	    req->target.n_params ? req->target.params[0] : "", origin, process, req->status);
 }
 
 static enum MHD_Result
@@ -93,12 +97,14 @@ route_request(struct api_req *req)
 		return;
 	}
 	r = api_route_find(req->sup->api->routes, req->method, &req->target, &req->route);
-	if (r == -ENOENT)
+	if (r == 0 && !http_audit_receive(req))
+		return;
+	if (!tcp_gate_permits(req))
+		tcp_gate_refuse(req);
+	else if (r == -ENOENT)
 		reply_no_path(req);
 	else if (r < 0)
 		api_reply_error(req, 405, "Invalid method");
-	else if (!http_audit_receive(req))
-		return;
 	else if (backend->admit)
 		backend->admit(req->sup, req);
 	else
@@ -112,7 +118,7 @@ is_pending(const struct api_req *req)
 	return req->route && req->route->durable && req->suspended && !req->response && !req->held;
 }
 
-/* The token of a task is valid. */
+/* The token of a task or of a client over TCP is valid. */
 static void
 go_on(struct api_req *req)
 {
@@ -121,13 +127,15 @@ go_on(struct api_req *req)
 		http_watch_stuck_turns(req->sup);
 }
 
-/* A task must show a valid token, whatever it requests. The listener needs none for the little that
- * it may request. */
+/* A task must show a valid token, whatever it requests, and so must a client over TCP that has no
+ * certificate. The listener needs none for the little that it may request. */
 static void
 check_request(struct api_req *req)
 {
 	if (req->client->task)
 		task_gate_check(req, req->client->task, go_on);
+	else if (req->client->tcp)
+		tcp_gate_check(req, go_on);
 	else if (req->client->is_link)
 		listener_links_serve(req);
 	else
@@ -276,13 +284,17 @@ begin_client(struct api *api, struct MHD_Connection *conn)
 	if (connection < 0 || !from)
 		return NULL;
 	if (http_origin_of(from->client_addr, &origin))
-		share = origin.task ? &api->of_tasks : &api->of_listener;
+		share = origin.task  ? &api->of_tasks
+			: origin.tcp ? &api->of_tcp
+				     : &api->of_listener;
 	client = http_client_new(&share->clients, conn, connection);
 	client->task = origin.task;
+	client->tcp = origin.tcp ? http_tcp_ref(origin.tcp) : NULL;
 	client->is_link = share == &api->of_listener;
 	if (client->task)
 		client->from = task_socket_joined(client->task);
 	api->n_links += client->is_link;
+	api->n_tcp += client->tcp != NULL;
 	return client;
 }
 
@@ -292,6 +304,8 @@ end_client(struct api *api, struct http_client *client)
 	struct task_socket *task = client->task;
 
 	api->n_links -= client->is_link;
+	api->n_tcp -= client->tcp != NULL;
+	http_tcp_unref(client->tcp);
 	http_client_free(client);
 	if (task)
 		task_socket_left(task);
@@ -380,7 +394,7 @@ http_run(struct sup *sup)
 {
 	struct api *api = sup->api;
 	MHD_UNSIGNED_LONG_LONG ms;
-	uint64_t own_ms, tasks_ms, links_ms;
+	uint64_t own_ms, tasks_ms, links_ms, tcp_ms;
 
 	(void)MHD_run(api->mhd);
 	/* It accepts connections again at the start of the run after the one that closed a
@@ -392,8 +406,11 @@ http_run(struct sup *sup)
 	tasks_ms =
 	    http_clients_tick(&api->of_tasks.clients, api->full || task_sockets_are_full(api));
 	links_ms = http_clients_tick(&api->of_listener.clients, false);
+	tcp_ms = http_clients_tick(&api->of_tcp.clients, api->full);
 	if (tasks_ms < own_ms)
 		own_ms = tasks_ms;
+	if (tcp_ms < own_ms)
+		own_ms = tcp_ms;
 	if (links_ms < own_ms)
 		own_ms = links_ms;
 	if (MHD_get_timeout(api->mhd, &ms) != MHD_YES || ms > own_ms)
@@ -499,6 +516,7 @@ add_sources(struct sup *sup, struct api *api)
 	http_clients_init(&api->operators.clients, info->epoll_fd, HELD_MAX);
 	http_clients_init(&api->of_tasks.clients, info->epoll_fd, TASKS_HELD_MAX);
 	http_clients_init(&api->of_listener.clients, info->epoll_fd, HELD_MAX);
+	http_clients_init(&api->of_tcp.clients, info->epoll_fd, TCP_HELD_MAX);
 	if ((r = task_sockets_init(sup)) < 0 ||
 	    (r = sd_event_add_io(sup->event, &api->io, info->epoll_fd, EPOLLIN, on_io, sup)) < 0 ||
 	    (r = sd_event_add_time(sup->event, &api->timer, CLOCK_MONOTONIC, 0, 0, on_timer, sup)) <

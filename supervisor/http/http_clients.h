@@ -16,6 +16,7 @@
 struct MHD_Connection;
 struct api_task;
 struct http_clients;
+struct http_tcp;
 struct task_socket;
 
 /* One connection. */
@@ -26,10 +27,11 @@ struct http_client {
 	/* The task by whose socket it came; NULL: the control socket. */
 	struct task_socket *task;
 	const struct api_task *from;
-	bool is_link;      /* it is a link of the listener */
-	int fd;            /* descriptor of the connection */
-	uint64_t since_ms; /* when it began to wait */
-	size_t held;       /* bytes of request and answer */
+	bool is_link;         /* it is a link of the listener, for health and metrics */
+	struct http_tcp *tcp; /* it is a client of the API over TCP; else NULL */
+	int fd;               /* descriptor of the connection */
+	uint64_t since_ms;    /* when it began to wait */
+	size_t held;          /* bytes of request and answer */
 	bool waiting;
 	bool reads; /* while waiting: the client has to read, not to send */
 	bool cut;   /* cut off: its traffic is ignored until it times out */

@@ -8,11 +8,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
+struct http_tcp;
 struct task_socket;
 
 struct http_origin {
 	sa_family_t family;       /* AF_UNSPEC */
-	struct task_socket *task; /* NULL: the listener */
+	struct task_socket *task; /* or: */
+	struct http_tcp *tcp;     /* a client of the API over TCP. Both NULL: the listener itself */
 };
 
 /* Returns whether the connection has an origin, in *ret; false: it came by the control socket. */

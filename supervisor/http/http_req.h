@@ -26,8 +26,8 @@ struct waiter;
 struct http_audit;
 
 /* Resources that clients share. The clients of the control socket have one struct, the clients of
- * all tasks' sockets another, and the listener a third, so that none of them can use up those of
- * operators. */
+ * all tasks' sockets another, the listener a third, and those of the API over TCP a fourth, so that
+ * none of them can use up those of operators. */
 struct api_share {
 	struct http_clients clients;
 	struct filter_budget filters; /* of the filters of all requests */
@@ -51,10 +51,11 @@ struct api {
 	struct MHD_Daemon *mhd;
 	sd_event_source *io, *timer, *again, *stuck_check;
 	LIST_HEAD(, api_req) reqs;
-	struct api_share operators, of_tasks, of_listener;
+	struct api_share operators, of_tasks, of_listener, of_tcp;
 	struct task_sockets tasks;
 	LIST_HEAD(, waiter) waiters; /* api_wait.c: blocking queries */
 	unsigned n_links;            /* connections of the listener */
+	unsigned n_tcp;              /* of clients of the API over TCP */
 	bool full;                   /* accepts no connections for now */
 	bool closing;
 };
@@ -90,7 +91,8 @@ struct api_req {
 	bool no_room;             /* its body was dropped, because too much memory is held */
 	bool owed; /* it was answered while no commit was possible, and its handler still answers */
 	bool begun, routed, suspended, queued, gone_away;
-	bool refused; /* of a task without a valid token: its connection is closed */
+	bool refused; /* of a task or over TCP, without a valid token: its connection is closed */
+	bool named;   /* over TCP, with a valid token */
 };
 
 static inline struct api_share *

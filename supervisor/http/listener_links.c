@@ -13,8 +13,12 @@
 #include "supervisor/core/sup_child.h"
 #include "supervisor/http/http_origin.h"
 #include "supervisor/http/http_req.h"
+#include "supervisor/http/tcp_gate.h"
 
 #define LINKS_MAX 16 /* the listener uses three; one whose client left ends with its answer */
+#define API_LINKS_MAX                                                                              \
+	200 /* of the 1,200 connections; the listener uses four fifths, because those              \
+		   that it closes take a moment to end */
 
 /* Requests without a token, and without a change of anything. */
 static const char *const patterns[] = { "/v1/agent/health", "/v1/metrics" };
@@ -22,30 +26,44 @@ static const char *const patterns[] = { "/v1/agent/health", "/v1/metrics" };
 static void
 start(struct sup *sup)
 {
-	const struct lis_serve_ev serve = { .links = LINKS_MAX };
+	const struct lis_serve_ev serve = { .links = LINKS_MAX,
+		.api_links = API_LINKS_MAX * 4 / 5 };
 
 	child_tell(sup, IPC_LISTENER, LIS_SERVE_EV, &serve);
 }
 
-/* Makes a link, whose other end the listener gets. Without room for one more, that end is closed.
- */
-static int
-on_want(struct sup *sup, uint32_t number)
+/* Adds our end of a link to the connections. Without room for one more it is closed. */
+static void
+add_link(struct sup *sup, int end, struct http_tcp *tcp)
 {
-	const struct http_origin origin = { .family = AF_UNSPEC };
-	const struct lis_link_ev link = { .link = number };
+	const struct http_origin origin = { .family = AF_UNSPEC, .tcp = tcp };
+
+	if (tcp ? sup->api->n_tcp < API_LINKS_MAX : sup->api->n_links < LINKS_MAX)
+		/* Takes over the end, also on failure. http.c counts the connection. */
+		(void)MHD_add_connection(
+		    sup->api->mhd, end, (const struct sockaddr *)&origin, sizeof origin);
+	else
+		(void)close(end);
+}
+
+/* Makes a link, whose other end the listener gets. */
+static int
+on_want(struct sup *sup, const struct lis_want_ev *want)
+{
+	const struct lis_link_ev link = { .link = want->link };
+	struct http_tcp *tcp = NULL;
 	int ends[2];
 
+	if (want->api && (sup->config->listen[LISTEN_API].len == 0 ||
+			     !(tcp = http_tcp_new(want->address, want->certificate))))
+		return -EPROTO;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
 		log_error("make a link for the listener: %m");
+		http_tcp_unref(tcp);
 		return 0; /* its clients are answered at their deadline */
 	}
-	if (sup->api->n_links < LINKS_MAX)
-		/* Takes over its end, also on failure. http.c counts the connection. */
-		(void)MHD_add_connection(
-		    sup->api->mhd, ends[0], (const struct sockaddr *)&origin, sizeof origin);
-	else
-		(void)close(ends[0]);
+	add_link(sup, ends[0], tcp);
+	http_tcp_unref(tcp);
 	(void)child_call(sup, IPC_LISTENER, LIS_LINK_EV, &link, ends[1], 0, CALL_TELL, NULL, NULL);
 	http_run(sup);
 	return 0;
@@ -57,9 +75,7 @@ on_event(struct sup *sup, struct ipc_packet *p)
 	if (!sup->api)
 		return 0;
 	if (p)
-		return p->type == LIS_WANT_EV
-			   ? on_want(sup, ((const struct lis_want_ev *)p->msg)->link)
-			   : -EPROTO;
+		return p->type == LIS_WANT_EV ? on_want(sup, p->msg) : -EPROTO;
 	start(sup);
 	return 0;
 }
@@ -67,7 +83,7 @@ on_event(struct sup *sup, struct ipc_packet *p)
 void
 listener_links_init(struct sup *sup)
 {
-	if (sup->config->listen[LISTEN_HEALTH].len == 0)
+	if (sup->config->listen[LISTEN_HEALTH].len == 0 && sup->config->listen[LISTEN_API].len == 0)
 		return;
 	child_listen(sup, IPC_LISTENER, on_event);
 	start(sup);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listener_links.h: the requests of the listener, which serves health { address }. Each comes by a
- * link: a socket pair that is made for it, when the listener wants one. The listener faces the
- * network, so it is not trusted: only the node's health and metrics can be read by a link, whatever
- * the listener sends. Runs in: supervisor. Asked by: listener. */
+/* listener_links.h: the requests of the listener, which serves health { address } and ports { http
+ * }. They come by links: socket pairs, each made when the listener wants one. The listener faces
+ * the network, so it is not trusted. By a link for health { address } only the node's health and
+ * metrics can be read, whatever the listener sends. A link for the API stands for one client, whose
+ * requests tcp_gate.h checks. Runs in: supervisor. Asked by: listener. */
 #ifndef DROVER_SUPERVISOR_HTTP_LISTENER_LINKS_H
 #define DROVER_SUPERVISOR_HTTP_LISTENER_LINKS_H
 
 struct api_req;
 struct sup;
 
-/* Starts the listener if the configuration has an address, also again when it has ended. */
+/* Starts the listener if the configuration has a TCP address, also again when it has ended. */
 void listener_links_init(struct sup *sup);
 
 /* For http.c. Answers the request of a link. */

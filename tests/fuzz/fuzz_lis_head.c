@@ -8,24 +8,27 @@
 #include "tests/fuzz/fuzz.h"
 
 static void
-read_request(const char *data, size_t len)
+read_request(const char *data, size_t len, bool api)
 {
 	struct lis_head head = { 0 }, again;
 	struct lis_question q;
 	const char *why = NULL;
-	int r = lis_head_parse(data, len, &head, &why);
+	int r = lis_head_parse(data, len, api, &head, &why);
 
 	HOLDS(r == 1 || r == 0 || (r <= -400 && r > -600 && why));
 	HOLDS(r != 0 || len < LIS_HEAD_MAX);
 	if (r != 1)
 		return;
-	HOLDS(head.len <= len && head.target_len > 0 && head.target_len <= LIS_TARGET_MAX);
+	HOLDS(head.len <= len && head.target_len > 0 && (api || head.target_len <= LIS_TARGET_MAX));
 	HOLDS(memcmp(data + head.len - 4, "\r\n\r\n", 4) == 0);
 	HOLDS(!memchr(data, '\0', head.len));
 	/* A complete head is complete with its last byte, whatever follows. */
-	HOLDS(lis_head_parse(data, head.len, &again, &why) == 1 && again.len == head.len);
-	HOLDS(lis_head_parse(data, head.len - 1, &again, &why) == 0);
-	if (lis_gate_check(&head, &q, &why) == 0)
+	HOLDS(lis_head_parse(data, head.len, api, &again, &why) == 1 && again.len == head.len);
+	HOLDS(lis_head_parse(data, head.len - 1, api, &again, &why) == 0);
+	HOLDS(
+	    !head.token || (head.token >= data && head.token + head.token_len <= data + head.len));
+	HOLDS(api || !head.writes);
+	if (!api && lis_gate_check(&head, &q, &why) == 0)
 		HOLDS(q.kind < LIS_KINDS && strlen(q.target) < sizeof q.target &&
 		      strspn(q.target, "/?&=abcdefghijklmnopqrstuvwxyz1") == strlen(q.target));
 }
@@ -50,7 +53,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	read_request(text, size - 1);
+	read_request(text, size - 1, false);
+	read_request(text, size - 1, true);
 	r = read_answer(&whole, text, size - 1, size);
 	if (r == 1) {
 		HOLDS(read_answer(&pieces, text, size - 1, (size_t)data[0] + 1) == 1);

@@ -13,6 +13,7 @@
 #include "common/config_map.h"
 #include "common/fd.h"
 #include "common/privs.h"
+#include "common/ipc.h"
 #include "config/config.h"
 #include "proto/ipc_records.h"
 #include "hcl/hcl_tree.h"
@@ -342,6 +343,39 @@ check_config(void)
 	return config_check(&config, &policy, &sink);
 }
 
+static int
+check_of(const char *text)
+{
+	parse_well(text);
+	return check_config();
+}
+
+START_TEST(the_api_over_tcp)
+{
+	static const char tls[] =
+	    "tls { http = true verify_https_client = true ca_file = \"/t/ca\"\n"
+	    "  cert_file = \"/t/cert\" key_file = \"/t/key\" }\n";
+	char text[512];
+
+	ck_assert_int_eq(check_of("bind_addr = \"192.0.2.7\"\n"), 0);
+	ck_assert_uint_eq(config.listen[LISTEN_API].len, 0);
+	(void)snprintf(text, sizeof text, "bind_addr = \"192.0.2.7\" ports { http = 80 }\n%s", tls);
+	ck_assert_int_eq(check_of(text), 0);
+	ck_assert_str_eq(config.listen[LISTEN_API].text, "192.0.2.7:80");
+	ck_assert_uint_eq(config.files_of[IPC_LISTENER],
+	    1u << FILE_TLS_CA | 1u << FILE_TLS_CERT | 1u << FILE_TLS_KEY);
+	ck_assert_uint_eq(config.files_of[IPC_HEARTBEAT], 0);
+	(void)snprintf(text, sizeof text, "addresses { http = \"::1\" }\n%s", tls);
+	ck_assert_int_eq(check_of(text), 0);
+	ck_assert_str_eq(config.listen[LISTEN_API].text, "[::1]:4646");
+	ck_assert_int_eq(check_of("addresses { http = \"::1\" } acl { enabled = true }\n"), 0);
+	ck_assert_uint_eq(config.files_of[IPC_LISTENER], 0);
+	ck_assert_int_eq(
+	    check_of("addresses { http = \"::2\" } acl { enabled = true }\n"), -EINVAL);
+	ck_assert_int_eq(check_of("addresses { http = \"::1\" }\n"), -EINVAL);
+}
+END_TEST
+
 START_TEST(host_modes)
 {
 	parse_well("plugin \"exec\" { config { default_pid_mode = \"host\" } }");
@@ -434,14 +468,14 @@ END_TEST
 
 START_TEST(what_is_not_known_is_a_warning)
 {
-	ck_assert_int_eq(parse("frob = 1\nports { http = 5 }\nclient {\n  enabled = false\n  "
+	ck_assert_int_eq(parse("frob = 1\nadvertise { http = 5 }\nclient {\n  enabled = false\n  "
 			       "no_host_uuid = true\n}\n"
 			       "server {\n  enabled = true\n  bootstrap_expect = 1\n}\nplugin "
 			       "\"docker\" { x = 1 }\n"),
 	    0);
 	ck_assert_str_eq(warnings,
 	    "a.hcl:1:1: 'frob' is unknown and has no effect\n"
-	    "a.hcl:2:1: 'ports' has no effect: drover listens on its control socket only\n"
+	    "a.hcl:2:1: 'advertise' has no effect: drover tells nobody an address of its own\n"
 	    "a.hcl:4:3: 'enabled' = false has no effect: drover is always a client\n"
 	    "a.hcl:5:3: 'no_host_uuid' has no effect: the node id is random, and kept in "
 	    "<data_dir>\n"
@@ -783,6 +817,7 @@ add(TCase *tc)
 	tcase_add_test(tc, host_modes);
 	tcase_add_test(tc, volumes_in_volumes);
 	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));
+	tcase_add_test(tc, the_api_over_tcp);
 	tcase_add_test(tc, servers_to_join_and_their_tls);
 	tcase_add_test(tc, tokens_are_wanted_when_acl_says_so);
 	tcase_add_test(tc, what_is_not_known_is_a_warning);

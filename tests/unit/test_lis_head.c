@@ -79,7 +79,7 @@ START_TEST(heads_are_parsed_strictly)
 		const struct head_case *c = &heads[i];
 		struct lis_head head = { 0 };
 		const char *why = "";
-		int r = lis_head_parse(c->text, strlen(c->text), &head, &why);
+		int r = lis_head_parse(c->text, strlen(c->text), false, &head, &why);
 
 		ck_assert_msg(r == c->r, "%s: %d, %s", c->text, r, why);
 		if (r < 0)
@@ -91,7 +91,7 @@ START_TEST(heads_are_parsed_strictly)
 		ck_assert_int_eq(strncmp(head.target, c->why, head.target_len), 0);
 		/* No shorter text is complete, or is refused. */
 		for (size_t n = 0; n < strlen(c->text); n++)
-			ck_assert_int_eq(lis_head_parse(c->text, n, &head, &why), 0);
+			ck_assert_int_eq(lis_head_parse(c->text, n, false, &head, &why), 0);
 	}
 }
 END_TEST
@@ -104,17 +104,17 @@ START_TEST(heads_have_limits)
 	size_t n;
 
 	ck_assert_int_eq(
-	    lis_head_parse("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n", 25, &head, &why), -400);
+	    lis_head_parse("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n", 25, false, &head, &why), -400);
 	memset(text, 'x', sizeof text);
 	memcpy(text, "GET /", 5);
-	ck_assert_int_eq(lis_head_parse(text, LIS_HEAD_MAX - 1, &head, &why), 0);
-	ck_assert_int_eq(lis_head_parse(text, LIS_HEAD_MAX, &head, &why), -431);
+	ck_assert_int_eq(lis_head_parse(text, LIS_HEAD_MAX - 1, false, &head, &why), 0);
+	ck_assert_int_eq(lis_head_parse(text, LIS_HEAD_MAX, false, &head, &why), -431);
 	(void)strcpy(text + 5 + LIS_TARGET_MAX, " HTTP/1.0\r\n\r\n");
-	ck_assert_int_eq(lis_head_parse(text, strlen(text), &head, &why), -414);
+	ck_assert_int_eq(lis_head_parse(text, strlen(text), false, &head, &why), -414);
 	n = (size_t)sprintf(text, "GET / HTTP/1.0\r\n");
 	for (int i = 0; i < 65; i++)
 		n += (size_t)sprintf(text + n, "A: b\r\n");
-	ck_assert_int_eq(lis_head_parse(text, n, &head, &why), -431);
+	ck_assert_int_eq(lis_head_parse(text, n, false, &head, &why), -431);
 }
 END_TEST
 
@@ -143,7 +143,7 @@ START_TEST(what_a_head_says_about_its_connection)
 		const char *why;
 
 		ck_assert_int_eq(
-		    lis_head_parse(cases[i].text, strlen(cases[i].text), &head, &why), 1);
+		    lis_head_parse(cases[i].text, strlen(cases[i].text), false, &head, &why), 1);
 		ck_assert_int_eq(head.keeps, cases[i].keeps);
 		ck_assert_int_eq(head.is_head, cases[i].is_head);
 		ck_assert_int_eq(head.accept, cases[i].accept);

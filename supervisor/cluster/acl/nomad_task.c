@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_task.c: the tokens of requests of tasks, which the servers know. Runs in: supervisor. */
+/* nomad_task.c: the tokens of requests of tasks and over TCP, which the servers know. Runs in:
+ * supervisor. */
 #include "supervisor/cluster/acl/nomad_task.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ struct task_check {
 	LIST_ENTRY(task_check) link; /* in nomad.checks */
 	struct sup *sup;
 	struct id alloc;
-	char *task;
+	char *task; /* NULL: no task, but a client over TCP */
 	api_authenticate_cb *cb;
 	void *arg;
 };
@@ -38,8 +39,18 @@ is_own(const struct task_check *c, const struct acl_claims *claims)
 {
 	struct id alloc;
 
-	return id_from_uuid(str(claims->alloc_id), &alloc) && id_equal(&alloc, &c->alloc) &&
+	return c->task && id_from_uuid(str(claims->alloc_id), &alloc) &&
+	       id_equal(&alloc, &c->alloc) &&
 	       (!*str(claims->task) || str_eq(claims->task, c->task));
+}
+
+/* Servers without ACLs, and those that see no token, name tokens that nobody has made: over TCP
+ * they say nothing about the sender. */
+static bool
+is_made(const struct task_check *c, const struct rpc_token *token)
+{
+	return c->task || (!str_eq(token->accessor_id, "acls-disabled") &&
+			      !str_eq(token->accessor_id, "anonymous"));
 }
 
 static bool
@@ -69,8 +80,10 @@ on_who(struct sup *sup, void *arg, int r, const void *body, size_t len, const st
 	}
 	r = model_from_msgpack(&rpc_who_rep_type, body, len, &rep, WIRE_MEMORY_MAX, &bad);
 	who = rep.identity;
-	if (r == 0 && !(who && (who->token || (who->claims && is_own(c, who->claims)))))
-		r = err_say(&bad, -EACCES, "the token is not valid for this task");
+	if (r == 0 && !(who && ((who->token && is_made(c, who->token)) ||
+				   (who->claims && is_own(c, who->claims)))))
+		r = err_say(&bad, -EACCES,
+		    c->task ? "the token is not valid for this task" : "the token is not valid");
 	end_check(c, r, &bad);
 }
 
@@ -82,11 +95,11 @@ nomad_task_authenticate(struct sup *sup, const char *token, const struct api_tas
 	struct nomad *n = nomad_of_sup(sup);
 	struct task_check *c = mem_new(struct task_check);
 
-	*c = (struct task_check){ .sup = sup,
-		.alloc = task->alloc,
-		.task = mem_strdup(task->name),
-		.cb = cb,
-		.arg = arg };
+	*c = (struct task_check){
+		.sup = sup, .task = task ? mem_strdup(task->name) : NULL, .cb = cb, .arg = arg
+	};
+	if (task)
+		c->alloc = task->alloc;
 	LIST_INSERT_HEAD(&n->checks, c, link);
 	str_set(&req.query.region, nomad_region(n));
 	str_set(&req.query.auth_token, token);

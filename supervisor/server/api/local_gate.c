@@ -280,7 +280,10 @@ local_gate_authenticate(struct sup *sup, const char *token, const struct api_tas
 
 	if (who && !who->claims && !sup->config->acl_enabled)
 		(void)err_say(&e, -EACCES, "ACLs are disabled");
-	else if (who && who->claims &&
+	else if (who && !task && !who->token)
+		(void)err_say(
+		    &e, -EACCES, "the token is that of a task: over TCP an ACL token is needed");
+	else if (who && who->claims && task &&
 		 (!id_equal(&who->claims->alloc_id, &task->alloc) ||
 		     !str_eq(who->claims->task, task->name)))
 		(void)err_say(&e, -EACCES, "the token is that of another task");

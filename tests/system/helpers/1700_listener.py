@@ -174,7 +174,7 @@ def test_slow_clients_are_disconnected():
 
 
 def test_messages_that_break_the_protocol_end_it():
-    for name, fields in (("LIS_SERVE_EV", {"links": 16}), ("LIS_WANT_EV", {"link": 1})):
+    for name, fields in (("LIS_SERVE_EV", {"links": 16, "api_links": 0}), ("LIS_WANT_EV", {"link": 1})):
         with Listener() as l:
             l.ended = True
             l.thread.join()

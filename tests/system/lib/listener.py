@@ -35,7 +35,7 @@ class Listener:
 
     def start(self):
         self.h = helper.Helper("listener", self.places, special=self.socket.fileno(), config=self.config, tls=self.files)
-        self.h.ipc.send("LIS_SERVE_EV", {"links": 16})
+        self.h.ipc.send("LIS_SERVE_EV", {"links": 16, "api_links": 20})
         self.ended = False
         self.thread = threading.Thread(target=self.serve)
         self.thread.start()
