@@ -265,7 +265,7 @@ int
 cli_log_source_journal(
     struct cli_log_source *s, char *const *allocs, size_t n, bool follow, struct err *e)
 {
-	cleanup_free const char **argv = mem_zeroed(n + 8, sizeof *argv);
+	cleanup_free const char **argv = mem_zeroed(n + 10, sizeof *argv);
 	cleanup_free char *matches = mem_alloc(n * 64);
 	posix_spawn_file_actions_t actions;
 	size_t k = 0;
@@ -278,6 +278,9 @@ cli_log_source_journal(
 	argv[k++] = "--all";
 	argv[k++] = follow ? "--follow" : "--quiet";
 	argv[k++] = follow ? "--no-tail" : "--quiet";
+	/* The agent's own lines about an allocation have its id, too, but no stream. */
+	argv[k++] = "DROVER_STREAM=stdout";
+	argv[k++] = "DROVER_STREAM=stderr";
 	for (size_t i = 0; i < n; i++) {
 		(void)snprintf(matches + i * 64, 64, "DROVER_ALLOC_ID=%s", allocs[i]);
 		argv[k++] = matches + i * 64;

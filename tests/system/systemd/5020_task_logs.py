@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # takes: 30
-"""The output of tasks in the journal of a real journald: its fields, more lines than the limit of a unit, and a restart of journald."""
+"""The output of tasks in the journal of a real journald: its fields, more lines than the limit of a unit, and a restart of journald; and drover job
+logs, which reads it together with files."""
 import json
 
 from lib import case, systemd_bed
 
 CONFIG = 'plugin "raw_exec" { config { enabled = true } }\nclient { options { "logs.destination" = "journald" } }\n'
 LINES = 30000
+STEADY = 6000
 SCRIPT = "i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); done; echo '<2>end' >&2" % LINES
 
 
@@ -48,6 +50,51 @@ def test_journald_gets_every_line_although_it_restarts():
         bed.run("drover", "job", "run", "-detach", "-json", "/root/both.json")
         entry = case.until(lambda: entries(bed, "DROVER_JOB=both"), 30, "the entry")[0]
         case.equal(bed.run("drover", "alloc", "logs", entry["DROVER_ALLOC_ID"]).stdout, "hello\n", "the file")
+
+
+def writer(name, destination, width):
+    """A task that writes numbered lines for about ten seconds."""
+    script = "i=0; while [ $i -lt %d ]; do printf '%s %%0*d\\n' %d $i; i=$((i+1)); [ $((i %% 100)) -gt 0 ] || sleep 0.15; done" % (STEADY, name, width)
+    return {"Name": name, "Driver": "raw_exec", "Config": {"command": "/bin/sh", "args": ["-c", script]},
+            "LogConfig": {"Destination": destination, "MaxFiles": 10, "MaxFileSizeMB": 1}, "Resources": {"CPU": 100, "MemoryMB": 64}}
+
+
+def numbers(text):
+    """Returns {task: the numbers of its lines, in the order in which they were printed}."""
+    found = {"file": [], "entry": []}
+    for line in text.splitlines():
+        words = line.split()
+        case.equal((len(words), words[0] in found), (2, True), line)
+        found[words[0]].append(int(words[1]))
+    return found
+
+
+def first_wrong(found):
+    """Returns for each task with a wrong line: its place, the number of lines, what is there."""
+    return {name: next((at, len(those), those[at:at + 3]) for at in range(STEADY + 1) if those[at:at + 1] != ([at] if at < STEADY else []))
+            for name, those in found.items() if those != list(range(STEADY))}
+
+
+def test_job_logs_loses_and_doubles_nothing():
+    """A file is rotated, and the journal; journald and the agent are restarted, while it follows a job with tasks in either store."""
+    mixed = json.dumps({"Job": {"ID": "mixed", "Name": "mixed", "Type": "batch", "Datacenters": ["*"], "TaskGroups": [{
+        "Name": "g", "Count": 1, "Tasks": [writer("file", "files", 240), writer("entry", "journald", 20)]}]}})
+    with systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG, "root/mixed.json": mixed}, unified=True) as bed:
+        bed.run("systemctl", "start", "drover.socket")
+        bed.run("drover", "job", "run", "-detach", "-json", "/root/mixed.json")
+        bed.run("systemd-run", "--unit=follow", "sh", "-c", "drover job logs -f -plain mixed > /root/followed 2> /root/errors")
+
+        def followed():
+            text = bed.run("sh", "-c", "touch /root/followed && cat /root/followed").stdout
+            return numbers(text[:text.rfind("\n") + 1])
+        for i, words in enumerate((("journalctl", "--rotate"), ("systemctl", "restart", "systemd-journald.service"),
+                                   ("systemctl", "restart", "drover.service"), ("journalctl", "--rotate"))):
+            case.until(lambda i=i: len(followed()["entry"]) > 500 * (i + 1), 60, "more lines")
+            bed.run(*words)
+        case.until(lambda: all(STEADY - 1 in those for those in followed().values()), 90, "the last lines")
+        bed.run("systemctl", "stop", "follow.service")
+        case.equal(first_wrong(followed()), {}, "followed: " + bed.run("cat", "/root/errors").stdout)
+        case.equal(first_wrong(numbers(bed.run("drover", "job", "logs", "-plain", "mixed").stdout)), {}, "read at the end")
 
 
 case.run(globals())
