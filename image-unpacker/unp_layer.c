@@ -13,7 +13,6 @@
 #include <sha2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,10 +25,9 @@
 #include "common/utf8.h"
 #include "image-unpacker/unp.h"
 
-#define CHUNK        65536
-#define MEMORY_BYTES ((rlim_t)1 << 29)
-#define PART         ".part-"   /* begins the name of a layer that is not complete */
-#define LIST_MAX     (1u << 20) /* layers of a list */
+#define CHUNK    65536
+#define PART     ".part-"   /* begins the name of a layer that is not complete */
+#define LIST_MAX (1u << 20) /* layers of a list */
 
 struct unpacking {
 	const struct unp_job *job;
@@ -301,25 +299,11 @@ commit(struct unpacking *u, const char *part, const char *name)
 	return fsync(dir) < 0 ? err_set(u->e, -errno, "store the layer") : 0;
 }
 
-static int
-limit_memory(struct err *e)
-{
-#ifdef __SANITIZE_ADDRESS__
-	return 0;
-#else
-	const struct rlimit memory = { MEMORY_BYTES, MEMORY_BYTES };
-
-	return setrlimit(RLIMIT_DATA, &memory) < 0
-		   ? err_set(e, -errno, "limit a worker of the image-unpacker")
-		   : 0;
-#endif
-}
-
 int
 unp_layer_unpack(int unused, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct unp_job *job = arg;
-	struct unpacking *u = mem_new(struct unpacking);
+	cleanup_free struct unpacking *u = mem_new(struct unpacking);
 	char part[48], name[96], hex[ID_HEX_SIZE], text[ERR_MSG_SIZE];
 	struct id id = id_random();
 	int r;
@@ -332,14 +316,14 @@ unp_layer_unpack(int unused, const void *arg, struct worker_result *ret, struct 
 	(void)snprintf(name, sizeof name, "layers/%s", job->layer);
 	if (access(name, F_OK) == 0)
 		return 0;
-	r = limit_memory(e);
-	if (r == 0 && mkdir(part, 0755) < 0)
-		r = err_set(e, -errno, "make the directory of the layer");
+	r = mkdir(part, 0755) < 0 ? err_set(e, -errno, "make the directory of the layer") : 0;
 	if (r == 0)
 		r = unpack(u, part);
 	if (r == 0)
 		r = commit(u, part, name);
 	unp_tree_done(&u->tree);
+	close_p(&u->tree.root_fd);
+	close_p(&u->blob_fd);
 	(void)tree_remove_at(AT_FDCWD, part); /* exists after a failure, or if another was faster */
 	if (r < 0) {                          /* the archive chose a part of it */
 		(void)utf8_sanitize(text, sizeof text, e->msg, strlen(e->msg));

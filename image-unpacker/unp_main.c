@@ -11,11 +11,14 @@
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "common/crash.h"
 #include "image-unpacker/unp.h"
 #include "image-unpacker/unp_filter.h"
+
+#define MEMORY_BYTES ((rlim_t)1 << 29) /* of a worker */
 
 static const struct proc_spec image_unpacker;
 static struct workers workers = { .spec = &image_unpacker };
@@ -27,6 +30,28 @@ enter_store(void *unused, const struct proc_args *args, struct err *e)
 	(void)umask(0);
 	(void)setlocale(LC_CTYPE, "C.UTF-8"); /* names in archives are UTF-8 */
 	return privs_chroot(FD_DATA, e);
+}
+
+static int
+limit_memory(struct err *e)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return 0;
+#else
+	const struct rlimit memory = { MEMORY_BYTES, MEMORY_BYTES };
+
+	return setrlimit(RLIMIT_DATA, &memory) < 0
+		   ? err_set(e, -errno, "limit a worker of the image-unpacker")
+		   : 0;
+#endif
+}
+
+static int
+unpack_layer(int fd, const void *job, struct worker_result *ret, struct err *e)
+{
+	int r = limit_memory(e);
+
+	return r < 0 ? r : unp_layer_unpack(fd, job, ret, e);
 }
 
 static void
@@ -56,7 +81,7 @@ unpack(const struct ipc_packet *p, struct err *e)
 	(void)strcpy(job.blob, req->blob);
 	(void)strcpy(job.layer, req->layer);
 	cleaned = false;
-	return worker_start(&workers, p, req->timeout_ms, NULL, 0, unp_layer_unpack, &job,
+	return worker_start(&workers, p, req->timeout_ms, NULL, 0, unpack_layer, &job,
 	    answer_unpacked, "unpack the layer", e);
 }
 
@@ -93,7 +118,7 @@ static void
 collect(void *unused)
 {
 	workers_collect(&workers);
-	if (cleaned || workers_run(&workers, unp_layer_unpack) ||
+	if (cleaned || workers_run(&workers, unpack_layer) ||
 	    workers_run(&workers, unp_layer_remove))
 		return;
 	unp_layers_clean();
