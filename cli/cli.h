@@ -24,7 +24,7 @@ enum cli_exit {
 #define CLI_TIMEOUT_MS 60000 /* timeout of one request without -timeout */
 
 struct cli {
-	const char *socket_path; /* path of the control socket */
+	const char *socket_path; /* path of the control socket; NULL: the address is of TCP */
 	const char *address;     /* the address as the operator wrote it, for messages */
 	const char *namespace;   /* of requests; NULL or "*": all */
 	bool json;               /* print the API's answer as JSON */

@@ -13,6 +13,7 @@
 #include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_screen.h"
+#include "cli/cli_tcp.h"
 #include "cli/cli_template.h"
 #include "common/clock.h"
 #include "common/duration.h"
@@ -36,12 +37,24 @@ cli_api_choose(struct cli *cli, struct err *e)
 		cli->address = nomad;
 	if (!cli->address || !*cli->address)
 		cli->address = CLI_ADDRESS_DEFAULT;
+	cli_tls_from_environment();
+	cli->socket_path = NULL;
+	if (cli_is_tcp(cli->address))
+		return 0;
 	if (strncmp(cli->address, "unix://", 7) != 0 || cli->address[7] == '\0')
 		return err_say(e, -EINVAL,
-		    "the address \"%s\" is not of the form unix:///path/of/the/socket",
+		    "the address \"%s\" is not of the form unix:///path/of/the/socket or "
+		    "https://host:port",
 		    cli->address);
 	cli->socket_path = cli->address + 7;
 	return 0;
+}
+
+int
+cli_api_connect(const struct cli *cli, struct err *e)
+{
+	return cli->socket_path ? cli_http_connect(cli->socket_path, e)
+				: cli_tcp_connect(cli->address, e);
 }
 
 static int
@@ -67,6 +80,8 @@ cli_api_explain(struct cli *cli, struct err *e)
 		    "drover`, or give its address with -address or DROVER_ADDR",
 		    cli->address);
 	case -EACCES:
+		if (!cli->socket_path)
+			return e->code;
 		return err_say(e, e->code,
 		    "permission denied for the control socket %s: only root and members of the "
 		    "group drover may open it",
@@ -84,7 +99,7 @@ cli_api_open(
 	cleanup_close int fd = -1;
 	int r;
 
-	fd = cli_http_connect(cli->socket_path, e);
+	fd = cli_api_connect(cli, e);
 	if (fd < 0)
 		return fd;
 	r = cli_http_send(fd, method, whole, cli->headers, body, body ? strlen(body) : 0,

@@ -12,9 +12,11 @@
 #include "common/cleanup.h"
 #include "model/engine/field.h"
 
-/* Chooses the control socket: of -address, of DROVER_ADDR, or of NOMAD_ADDR if that is a unix
- * socket, so that scripts written for Nomad keep working. Returns 0 or -EINVAL. */
+/* Chooses the agent: of -address, of DROVER_ADDR, or of NOMAD_ADDR if that is a unix socket, so
+ * that scripts written for Nomad keep working. Returns 0 or -EINVAL. */
 int cli_api_choose(struct cli *cli, struct err *e);
+/* Connects to it. Returns a descriptor, or -errno with a sentence. */
+int cli_api_connect(const struct cli *cli, struct err *e);
 /* Sends one request and reads the answer as JSON into *ret (a new reference; NULL for an empty
  * answer; ret may be NULL). cli->status is the HTTP status, 0 if there was no answer. Returns 0;
  * -ENOENT for 404 and -EREMOTEIO for other error statuses, with the answer's text in *e and in full

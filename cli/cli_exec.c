@@ -380,7 +380,7 @@ open_talk(struct cli *cli, struct talk *t, const char *target, struct err *e)
 	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
 		return err_set(e, -errno, "generate the websocket key");
 	key[base64_encode(bytes, sizeof bytes, key)] = '\0';
-	t->fd = cli_http_connect(cli->socket_path, e);
+	t->fd = cli_api_connect(cli, e);
 	if (t->fd < 0)
 		return t->fd;
 	whole = cli_namespace_target(cli, "GET", target);

@@ -81,7 +81,9 @@ print_verbs(int argc, char **argv)
 	(void)putchar('\n');
 	cli_put(stdout, 0,
 	    "Every command takes -help. An id may be shortened to a unique prefix.\n"
-	    "DROVER_ADDR=unix:///PATH is the address of the agent (" CLI_ADDRESS_DEFAULT ").\n"
+	    "DROVER_ADDR=unix:///PATH is the address of the agent (" CLI_ADDRESS_DEFAULT "),\n"
+	    "over TCP https://HOST:PORT, with DROVER_CACERT, DROVER_CLIENT_CERT, "
+	    "DROVER_CLIENT_KEY.\n"
 	    "DROVER_TOKEN=… is the ACL token, if the agent requires one.\n"
 	    "DROVER_NAMESPACE=NAME is the namespace, as with -namespace.");
 }

@@ -14,6 +14,7 @@
 #include "cli/cli_namespace.h"
 #include "cli/cli_print.h"
 #include "cli/cli_screen.h"
+#include "cli/cli_tcp.h"
 #include "cli/cli_verbs.h"
 #include "cli/cli_template.h"
 #include "common/cleanup.h"
@@ -26,10 +27,15 @@ static struct {
 	const char *token, *template;
 } options;
 
-#define NO_TLS "requests go to a unix socket, without TLS"
-
 const struct cli_flag cli_common_flags[] = {
-	{ "address", CLI_FLAG_STRING, &cli.address, "unix:///PATH", "the agent's control socket" },
+	{ "address", CLI_FLAG_STRING, &cli.address, "ADDRESS",
+	    "the agent: unix:///PATH of its control socket, or https://HOST:PORT" },
+	{ "ca-cert", CLI_FLAG_STRING, &cli_tls.ca_cert, "FILE",
+	    "over https, the authority of the agent's certificate, as with DROVER_CACERT" },
+	{ "client-cert", CLI_FLAG_STRING, &cli_tls.client_cert, "FILE",
+	    "over https, the client's certificate, as with DROVER_CLIENT_CERT" },
+	{ "client-key", CLI_FLAG_STRING, &cli_tls.client_key, "FILE",
+	    "over https, the client's key, as with DROVER_CLIENT_KEY" },
 	{ "json", CLI_FLAG_BOOL, &cli.json, NULL, "print the API's answer as JSON" },
 	{ "namespace", CLI_FLAG_STRING, &cli.namespace, "NAMESPACE",
 	    "the namespace; * or none: all, and \"default\" for a new job" },
@@ -37,17 +43,16 @@ const struct cli_flag cli_common_flags[] = {
 	{ "t", CLI_FLAG_STRING, &options.template, "TEMPLATE",
 	    "print the API's answer with a template of Go's text/template" },
 	{ "timeout", CLI_FLAG_DURATION, &cli.timeout_ms, "TIME", "timeout of one request (60s)" },
+	{ "tls-server-name", CLI_FLAG_STRING, &cli_tls.server_name, "NAME",
+	    "over https, the name in the agent's certificate, as with DROVER_TLS_SERVER_NAME" },
 	{ "token", CLI_FLAG_STRING, &options.token, "TOKEN",
 	    "the ACL token, as with DROVER_TOKEN" },
 	{ "verbose", CLI_FLAG_BOOL, &cli.verbose, NULL, "show full ids and exact times" },
-	{ "ca-cert", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
-	{ "ca-path", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
-	{ "client-cert", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
-	{ "client-key", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
+	{ "ca-path", CLI_FLAG_REFUSED, NULL, NULL, "-ca-cert takes a file with all certificates" },
 	{ "force-color", CLI_FLAG_REFUSED, NULL, NULL, "only a terminal gets colours" },
 	{ "region", CLI_FLAG_REFUSED, NULL, NULL, "requests are for the region of the agent" },
-	{ "tls-server-name", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
-	{ "tls-skip-verify", CLI_FLAG_REFUSED, NULL, NULL, NO_TLS },
+	{ "tls-skip-verify", CLI_FLAG_REFUSED, NULL, NULL,
+	    "the agent's certificate is always verified: see -ca-cert and -tls-server-name" },
 	{ 0 },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls.h: TLS 1.2 and later on non-blocking connections. tls.c is the only file that uses OpenSSL.
- * Runs in: heartbeat, check-helper, as clients; listener, as a server.
+ * Runs in: heartbeat, check-helper, cli, as clients; listener, as a server.
  */
 #ifndef DROVER_COMMON_TLS_H
 #define DROVER_COMMON_TLS_H
