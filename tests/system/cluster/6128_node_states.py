@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# takes: 110
+"""The table of a node's states: what its servers see, what its probe finds and what it is told decide whether it works, ends or begins anew, each
+for itself. A bad probe changes nothing at the servers, a lost link changes no probe, and only landing and retiring end an agent."""
+import os
+import signal
+import time
+
+from lib import api, case, cluster
+from lib.cluster import job, processes_of
+
+HOLD = ["-c", "trap 'sleep 3; exit 0' INT TERM; while :; do sleep 0.1; done"]
+
+# servers: "up", "lost" (none can be reached), "purged" (they have forgotten the node) before or "mid" (after) the order.
+# found: of the servers the node's status, "other" (a node with another id) or "none"; the node's own state; whether the agent has ended with 0,
+# and whether its task runs. The agent of a node that landed or retired tells no state.
+TABLE = (
+    # ephemeral servers  probe   order      servers   state      ends   task
+    (False, "up",        "good", None,      "ready",  "running", False, True),
+    (False, "up",        "bad",  None,      "ready",  "running", False, True),
+    (True,  "up",        "bad",  None,      "ready",  "running", False, True),
+    (False, "up",        "bad",  "land",    "ready",  None,      True,  False),
+    (False, "up",        "bad",  "retire",  "none",   None,      True,  False),
+    (False, "lost",      "good", None,      None,     "running", False, True),
+    (False, "lost",      "bad",  None,      None,     "running", False, True),
+    (True,  "lost",      "good", None,      None,     "running", False, True),
+    (False, "lost mid",  "good", "land",    None,     None,      True,  False),
+    (False, "lost mid",  "good", "retire",  None,     None,      True,  False),
+    (False, "purged",    "good", None,      "ready",  "running", False, True),  # it registers again, and the servers still list its work
+    (True,  "purged",    "good", None,      "other",  "running", False, False),
+    (True,  "purged",    "bad",  None,      "other",  "running", False, False),
+    (False, "purged mid", "good", "land",   None,     None,      True,  False),
+    (True,  "purged mid", "good", "land",   None,     None,      True,  False),
+    (True,  "purged mid", "good", "retire", None,     None,      True,  False),
+)
+
+
+def spoil(servers, node, me, what):
+    if what == "lost":
+        servers.stop_server(0)
+        node.wait_log("no server is reachable", 30)
+    elif what == "purged":
+        servers.purge_node(me)
+
+
+def tell(node, order):
+    """Lets it land or retire, by a signal or by a request with a deadline."""
+    if order == "land":
+        os.kill(node.pid, signal.SIGUSR1)
+    elif order == "retire":
+        node.do("PUT", "/v1/agent/retire", {"Deadline": 10**9})
+
+
+def look(servers, me):
+    """Returns what the servers have of the node."""
+    nodes = servers.nodes()
+    if me in nodes:
+        return nodes[me]["Status"]
+    return "other" if any(n["Status"] == "ready" for n in nodes.values()) else "none"
+
+
+def check(row):
+    ephemeral, source, probe, order, seen, state, ends, runs = row
+    volume = case.directory() + "/volume"
+    os.mkdir(volume)
+    client = 'host_volume "h" { path = "%s" }\n%s' % (volume, "ephemeral = true\n" if ephemeral else "")
+    with cluster.servers() as servers, cluster.node_of(servers, client=client) as node:
+        servers.settings(ttl_s=1.0, ttl_jitter_s=0.0)
+        me = servers.wait_node()["ID"]
+        alloc = servers.run_job(job("web", "/bin/sh", HOLD, KillTimeout=20 * 10**9), me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        task = min(case.until(lambda: processes_of(alloc), 20, "the task"))
+        if probe == "bad":
+            os.rmdir(volume)
+        when = source.partition(" ")
+        if not when[2]:
+            spoil(servers, node, me, when[0])
+        tell(node, order)
+        if when[2]:
+            node.wait_log("it takes no new allocations", 30)
+            spoil(servers, node, me, when[0])
+        if ends:
+            case.equal(node.wait(60), 0, "exit code")
+        if seen:
+            case.until(lambda: look(servers, me) == seen, 60, "the servers to have the node as %s" % seen)
+        if not runs:
+            case.until(lambda: processes_of(alloc) == [], 60, "the end of the task")
+        if not ends:
+            node.wait_ready()
+            case.until(lambda: node.ask("/v1/agent/departure")["State"] == state, 60, "state %s" % state)
+            found = node.request("GET", "/v1/agent/health?deep=1", timeout=120)
+            case.equal(found.status, 200 if probe == "good" else 503, found.text)
+        if runs:
+            case.equal(task in processes_of(alloc), True, "whether the task runs")
+        if source == "lost":
+            servers.start_server(0)
+            case.until(lambda: look(servers, me) == "ready", 60, "the node to be back")
+            case.equal(task in processes_of(alloc), True, "whether the task runs when the servers are back")
+
+
+def test_every_row():
+    for row in TABLE:
+        began = time.monotonic()
+        try:
+            check(row)
+            print("    %s: %.1f s" % (row[:4], time.monotonic() - began))
+        except AssertionError as e:
+            raise AssertionError("%s: %s" % (row[:4], e)) from None
+
+
+case.run(globals())
