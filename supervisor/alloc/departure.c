@@ -117,6 +117,16 @@ add_event(struct sup *sup, enum departure_state state)
 	node_event_add(sup, &ev);
 }
 
+/* Shows the state in the page of the node. */
+static void
+describe(struct sup *sup)
+{
+	enum departure_state state = sup->departure->state;
+
+	if (sup->node) /* not yet, while the state is read */
+		node_set_description(sup, state == DEPARTURE_NONE ? "" : departure_names[state]);
+}
+
 static void
 enter_state(struct sup *sup, enum departure_state state)
 {
@@ -127,6 +137,7 @@ enter_state(struct sup *sup, enum departure_state state)
 		add_event(sup, state);
 	}
 	dep->state = state;
+	describe(sup);
 	turn_write(sup, &dep->row);
 	turn_durable(sup);
 	changed_mark(sup, CHANGED_DEPARTURE);
@@ -454,6 +465,7 @@ come_back(struct sup *sup)
 void
 departure_start(struct sup *sup)
 {
+	describe(sup);
 	switch (sup->departure->state) {
 	case DEPARTURE_LANDING:
 	case DEPARTURE_RETIRING:

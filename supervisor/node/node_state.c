@@ -407,6 +407,12 @@ node_set_eligibility(struct sup *sup, enum node_eligibility eligibility)
 }
 
 void
+node_set_description(struct sup *sup, const char *text)
+{
+	str_set(&sup->node->n.status_description, text);
+}
+
+void
 node_set_meta(struct sup *sup, const json_t *over)
 {
 	struct string_map *meta = &sup->node->n.meta;

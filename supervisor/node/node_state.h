@@ -37,6 +37,8 @@ void node_set_meta(struct sup *sup, const json_t *over);
 /* For an operator's request without a drain: sets whether allocs are placed on this node. The
  * setting is durable. */
 void node_set_takes_allocs(struct sup *sup, bool takes);
+/* Sets what the page of the node says about its status: "landing"; "": nothing. */
+void node_set_description(struct sup *sup, const char *text);
 /* For a source: sets whether allocs are placed on this node. */
 void node_set_eligibility(struct sup *sup, enum node_eligibility eligibility);
 

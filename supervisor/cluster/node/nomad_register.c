@@ -216,6 +216,7 @@ nomad_register_view(struct nomad *n)
 	/* This setting counts only at the first registration; the servers own it afterwards. */
 	view.scheduling_eligibility = NODE_ELIGIBLE;
 	view.status_updated_at = 0;
+	view.status_description = NULL; /* theirs */
 	view.drain = false;
 	view.drain_strategy = NULL;
 	(void)memset(&view.events, 0, sizeof view.events);

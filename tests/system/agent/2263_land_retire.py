@@ -32,6 +32,11 @@ def state(node):
     return node.ask("/v1/agent/departure")["State"]
 
 
+def described(node):
+    """Returns what `node status` says about the node's status."""
+    return re.findall(r"^Description +[=:]? *(\S+)$", node.drover("node", "status", "-self").out, re.M)
+
+
 def restart(node):
     node.start()
     node.wait_ready()
@@ -102,9 +107,12 @@ def test_a_landing_is_cancelled():
         case.equal(node.drover("node", "events").out, "No events\n")
         node.do("PUT", "/v1/agent/land", {"Deadline": 0})
         case.until(lambda: not processes_of(web), 20, "the end of the service")
+        case.equal(described(node), ["landing"])
+        node.replace_supervisor()
+        case.equal(described(node), ["landing"])
         said = node.drover("node", "land", "-cancel")
         case.contains(said.out, "takes allocations again")
-        case.equal(state(node), "running")
+        case.equal((state(node), described(node)), ("running", []))
         case.equal(node.wait_running("web")[0]["ID"] != web, True, "whether another allocation runs")
         case.equal(len(processes_of(alloc)) > 0, True, "whether the batch job still runs")
         case.equal([(e["Subsystem"], e["Message"]) for e in json.loads(node.drover("node", "events", "-json").out)],
