@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* check_node.c: checks of the disk, the clock and state.db. Runs in: supervisor. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "common/cleanup.h"
@@ -49,12 +52,31 @@ judge_disk(struct sup *sup, const struct statvfs *fs)
 		check_report(sup, "disk", HEALTH_OK, NULL);
 }
 
+/* Newer kernels do not mark a file system as read-only that they stopped writing to after an error,
+ * so a file without a name is made. The directory of state.db is the one where this process may. */
+static bool
+refuses_writes(struct sup *sup)
+{
+	cleanup_free char *dir = mem_printf("%s/state", sup->args.data_dir);
+	cleanup_close int fd = -1;
+	struct stat disk, state;
+
+	if (fstat(sup->log_dir_fd, &disk) < 0 || stat(dir, &state) < 0 ||
+	    disk.st_dev != state.st_dev)
+		return false;
+	fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	return fd < 0 && errno == EROFS;
+}
+
 void
 check_disk(struct sup *sup)
 {
 	struct statvfs fs;
 
-	if (fstatvfs(sup->log_dir_fd, &fs) < 0)
+	if (refuses_writes(sup))
+		check_report(sup, "disk", HEALTH_FAILED, "the disk of %s can only be read",
+		    sup->args.data_dir);
+	else if (fstatvfs(sup->log_dir_fd, &fs) < 0)
 		check_report(sup, "disk", HEALTH_FAILED, "stat the disk of %s: %s",
 		    sup->args.data_dir, strerror(errno));
 	else

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel stops writing to the disk of the data directory, as it does after an error: the probe says so, and nothing else."""
+import os
+import subprocess
+
+from lib import api, case, loop
+
+
+def mount():
+    subprocess.run(["mount", "-n", "-o", "loop", image, top], check=True)
+
+
+def test_a_disk_that_can_only_be_read():
+    case.equal(node.request("GET", "/v1/agent/health?deep=1").status, 200)
+    if subprocess.run(["mount", "-n", "-o", "remount,abort", top], check=False).returncode != 0:
+        case.skip("this kernel cannot abort a file system")
+    answer = node.request("GET", "/v1/agent/health?deep=1", timeout=120)
+    bad = {name: c["message"] for name, c in answer.json["components"].items() if c["state"] in ("failed", "hung")}
+    case.equal(set(bad), {"disk"}, "components that are not well")
+    case.equal((answer.status, bad["disk"] in ("the disk of %s can only be read" % node.data, "the disk of %s is mounted read-only" % node.data)),
+               (503, True), bad)
+    case.equal(node.request("GET", "/v1/agent/health").status in (200, 500), True, "the work loop answers")
+
+
+def test_it_is_well_when_the_disk_is():
+    node.kill_launcher()
+    for at in (node.data + "/alloc", top):
+        subprocess.run(["umount", "-n", at], check=False)
+    mount()
+    node.start()
+    node.wait_ready()
+    case.until(lambda: node.request("GET", "/v1/agent/health?deep=1").status == 200, 60, "a good probe")
+
+
+if not loop.usable():
+    case.skip("no loop devices")
+top = case.directory()
+image = top + ".img"
+with open(image, "wb") as f:
+    f.truncate(256 << 20)
+subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+mount()
+os.chmod(top, 0o755)
+try:
+    with api.Node(data=top + "/data") as node:
+        case.run(globals())
+finally:
+    subprocess.run(["umount", "-n", top], check=False)
+    os.unlink(image)
