@@ -181,7 +181,7 @@ shake(struct ssl_st *ssl, int fd, const char *address, struct err *e)
 	while ((r = tls_shake(ssl, &events, e)) == 0)
 		if ((r = wait_for(fd, events, deadline_ms)) < 0)
 			return err_set(e, r, "TLS handshake with %s", address);
-	return r < 0 ? err_prefix(e, address) : 0;
+	return r < 0 ? err_prefix(e, "%s", address) : 0;
 }
 
 /* One direction of the relay. */

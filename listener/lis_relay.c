@@ -231,7 +231,8 @@ lis_relay_pump(struct lis *l, struct lis_relay *r)
 	for (int i = 0; moved && i < ROUNDS; i++) {
 		int up, down;
 
-		moved = send_up(r) | receive_down(l, r);
+		moved = send_up(r);
+		moved |= receive_down(l, r);
 		up = receive_up(c);
 		down = up < 0 ? -1 : send_down(r);
 		if (down < 0) {
