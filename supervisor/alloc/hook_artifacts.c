@@ -101,15 +101,40 @@ drop_all(struct sup *sup)
 
 /* --- the end --- */
 
-/* A fetch that was sent is ended. */
 static void
-forget_request(struct artifact *one)
+on_cancelled(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	cleanup_free struct id *staging = arg;
+
+	drop_staging(sup, staging);
+}
+
+/* A fetch that was sent is ended. Its directory is removed after the answer: the fetcher may make
+ * it only now, if it has just been started. */
+static void
+cancel_fetch(struct artifact *one)
 {
 	const struct fet_artifact_cancel_ev ev = { .staging = one->staging };
+	struct id *staging = mem_new(struct id);
 
-	if (one->state == FETCH_FETCHING && queue_has_begun(one->request))
-		child_tell(one->of->tr->ar->sup, IPC_FETCHER, FET_ARTIFACT_CANCEL_EV, &ev);
+	*staging = one->staging;
+	queue_hand_over(one->request, on_cancelled, staging);
+	child_tell(one->of->tr->ar->sup, IPC_FETCHER, FET_ARTIFACT_CANCEL_EV, &ev);
+}
+
+static void
+end_artifact(struct artifact *one)
+{
+	struct sup *sup = one->of->tr->ar->sup;
+
+	child_call_cancel(sup, one->call);
+	if (one->state == FETCH_FETCHING && queue_has_begun(one->request)) {
+		cancel_fetch(one);
+		return;
+	}
 	queue_forget(one->request);
+	if (one->state > FETCH_FETCHING && one->state < FETCH_DONE)
+		drop_staging(sup, &one->staging);
 }
 
 static void
@@ -119,14 +144,8 @@ free_fetches(struct task_runner *tr)
 
 	if (!all)
 		return;
-	for (size_t i = 0; i < all->n; i++) {
-		struct artifact *one = &all->v[i];
-
-		forget_request(one);
-		child_call_cancel(tr->ar->sup, one->call);
-		if (one->state > FETCH_WAITING && one->state < FETCH_DONE)
-			drop_staging(tr->ar->sup, &one->staging);
-	}
+	for (size_t i = 0; i < all->n; i++)
+		end_artifact(&all->v[i]);
 	sup_timer_cancel(&all->timer);
 	free(all);
 }

@@ -186,6 +186,13 @@ queue_forget(struct queued *q)
 }
 
 void
+queue_hand_over(struct queued *q, call_cb *cb, void *arg)
+{
+	q->cb = cb;
+	q->arg = arg;
+}
+
+void
 queues_free(struct sup *sup)
 {
 	struct queued *q;

@@ -43,6 +43,8 @@ struct queued *queue_ask_for(struct sup *sup, enum queue queue, uint64_t owner, 
     int fd, call_cb *cb, void *arg);
 /* A request that still waits is not sent. Ignores NULL. */
 void queue_forget(struct queued *q);
+/* Another owner gets the answer of a request that was sent. */
+void queue_hand_over(struct queued *q, call_cb *cb, void *arg);
 /* True: the request was sent. */
 bool queue_has_begun(const struct queued *q);
 

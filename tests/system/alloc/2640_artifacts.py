@@ -37,11 +37,12 @@ def late(h):
 
 
 def slow(h):
-    """Sends little, and the rest when `go` is set."""
-    h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"x" * 1000)
-    h.wfile.flush()
-    go.wait()
-    h.wfile.write(b"x" * 1000)
+    """Sends a byte now and then, until `go` is set."""
+    h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    while not go.wait(0.2):
+        h.wfile.write(b"x")
+        h.wfile.flush()
+    h.close_connection = True
 
 
 def once(h):
@@ -271,9 +272,12 @@ def test_slow_servers_of_many_jobs_do_not_delay_another_for_ever():
     case.until(lambda: server.count("/slow") - before == 16, 30, "all places to be taken")
     node.register(job("quick", [artifact("/hello.txt")]))
     node.wait_running("quick", 1, 300)
-    failed = [e["DisplayMessage"] for name in names for a in node.allocs(name) for e in a["TaskStates"]["t"]["Events"] if e["Type"] == "Failed Artifact Download"]
-    case.contains(failed[0], 'failed to download artifact "%s/slow": the server sends less than 16 KiB a second, while other artifacts wait' % server.url)
-    go.set()
+    go.set()  # a task fails when all its fetches have ended
+
+    def failed():
+        return [e["DisplayMessage"] for name in names for a in node.allocs(name) for e in a["TaskStates"]["t"]["Events"] if e["Type"] == "Failed Artifact Download"]
+    text = 'failed to download artifact "%s/slow": the server sends less than 16 KiB a second, while other artifacts wait' % server.url
+    case.until(lambda: text in failed(), 60, "the failure of a slow one")
     for name in ("quick", *names):
         node.purge(name)
 

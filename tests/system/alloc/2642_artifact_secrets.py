@@ -2,12 +2,15 @@
 """Passwords, tokens and keys of artifacts are seen by the servers that they are for, and can be read nowhere else: not while an artifact is fetched,
 not afterwards, and not in the errors of what cannot be fetched."""
 import base64
+import contextlib
+import glob
 import os
+import signal
 import socket
 import threading
 import urllib.parse
 
-from lib import api, case, traces, web
+from lib import agent, api, case, helper, traces, web
 
 # Of the job's text.
 PASSWORD, TOKEN, HEADER, OPTION, KEY, SESSION, GIT, SSH = MARKS = [
@@ -146,6 +149,48 @@ def test_what_cannot_be_fetched():
         case.contains(shown[0] if shown else "", said, name)
         case.equal(traces.find(node, MARKS, "fails", of_job=True) + traces.in_processes(MARKS, "environ"), [], name)
         node.purge("fails")
+
+
+@contextlib.contextmanager
+def known_user():
+    """ssh asks for its own user, which an agent for development makes up. The fetcher may read the passwd of its start."""
+    with open("/etc/passwd", encoding="utf-8") as file:
+        passwd = file.read()
+    uid = os.stat(node.data + "/alloc/.fetch").st_uid
+    helper.mount(case.write(case.directory() + "/passwd", passwd + "fetcher:x:%d:%d::/nonexistent:/bin/false\n" % (uid, uid)), "/etc/passwd", "", 4096)
+    try:
+        if "fetcher" in node.processes():
+            node.kill("fetcher", signal.SIGKILL)
+        yield
+    finally:
+        helper.umount("/etc/passwd", 2)
+
+
+def keys():
+    return glob.glob(node.data + "/alloc/.fetch/*/key")
+
+
+def test_no_key_is_left_by_a_kill():
+    """While ssh, which has the key in a file, waits for a server that says nothing."""
+    with known_user(), socket.create_server(("127.0.0.1", 0)) as mute:
+        source = {"GetterSource": "git::ssh://git@127.0.0.1:%d/r.git" % mute.getsockname()[1], "GetterOptions": {"sshkey": base64.b64encode(SSH).decode()}}
+        for victim in ("worker", "fetcher", "supervisor", "agent", "job"):
+            node.register(job("key", [source]))
+            case.until(keys, 60, "the key")
+            if victim == "worker":
+                os.kill(agent.children(node.processes()["fetcher"])[0], signal.SIGKILL)
+            elif victim == "agent":
+                node.kill_launcher()
+                node.start()
+                node.wait_ready()
+            elif victim != "job":
+                node.kill(victim, signal.SIGKILL)
+            case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, 60, "the agent")
+            node.purge("key")
+            case.until(lambda: os.listdir(node.data + "/alloc/.fetch") == [], 30, "the staging directory to be removed after a kill of the " + victim)
+            # It is removed after a moment in the trash.
+            case.until(lambda: traces.in_files(node.data, [SSH], [node.data + "/state"]) == [], 30, "no file to have the key after a kill of the " + victim)
+            case.equal(traces.in_processes([SSH], "cmdline"), [], victim)
 
 
 asked, go = [], threading.Event()
