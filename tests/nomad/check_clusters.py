@@ -76,6 +76,52 @@ def drain(one, node):
     case.until(lambda: one.ask("/v1/node/" + node["ID"])["DrainStrategy"] is None, 90, "the end of the drain of " + node["Name"])
 
 
+def held(one, name):
+    """Runs a task on node n1. Returns its allocation when the process is there."""
+    one.run(sleeper(name), Constraints=on("n1"))
+    alloc = one.wait(name, ["running"], 60)[0]["ID"]
+    case.until(lambda: processes_of(alloc), 20, "its process")
+    return alloc
+
+
+def test_a_node_lands_and_comes_back_and_retires():
+    with Server() as one, node_of(one, name="n1") as node:
+        me = wait_named(one, "n1")["n1"]["ID"]
+        alloc = held(one, "web")
+        node.do("PUT", "/v1/agent/land", {"Deadline": 30 * S})
+        case.equal((node.wait(90), processes_of(alloc)), (0, []))
+        found = one.ask("/v1/node/" + me)
+        case.equal((found["SchedulingEligibility"], found["DrainStrategy"], found["LastDrain"]["Status"]), ("ineligible", None, "complete"))
+        case.equal([a["ClientStatus"] for a in one.allocs("web") if a["ID"] == alloc], ["complete"])
+        node.start()
+        node.wait_ready()
+        case.until(lambda: one.ask("/v1/node/" + me)["SchedulingEligibility"] == "eligible", 60, "the node to be eligible")
+        again = one.wait("web", ["complete", "running"], 90)[1]["ID"]
+        case.until(lambda: processes_of(again), 20, "the process of its successor")
+        case.equal(list(named(one)), ["n1"])
+        node.do("PUT", "/v1/agent/retire", {"Deadline": 30 * S})
+        case.equal((node.wait(120), processes_of(again)), (0, []))
+        case.contains(node.log(), "the servers have forgotten the node")
+        case.equal([n["ID"] for n in one.ask("/v1/nodes")], [])
+        node.start()
+        case.equal(node.wait(), 78, "the exit code of a retired node")
+        one.purge("web")
+
+
+def test_an_ephemeral_node_that_was_purged_joins_as_another():
+    with Server() as one, node_of(one, name="n1", client="ephemeral = true") as node:
+        me = wait_named(one, "n1")["n1"]["ID"]
+        alloc = held(one, "web")
+        one.do("/v1/node/%s/purge" % me, {})
+        new = case.until(lambda: [n["ID"] for n in one.ask("/v1/nodes") if n["ID"] != me and n["Status"] == "ready"], 90, "another node")
+        case.until(lambda: processes_of(alloc) == [] and not os.path.exists(node.data + "/alloc/" + alloc), 60, "nothing of the old allocation")
+        case.until(lambda: where(one, "web") == "n1", 120, "the job to run on the new node")
+        case.equal((len(new), [a["NodeID"] for a in one.allocs("web") if a["ClientStatus"] == "running"]), (1, new))
+        node.wait_ready()
+        case.equal(node.ask("/v1/agent/leaks"), [])
+        purge(one, "web")
+
+
 @contextlib.contextmanager
 def three_nodes(beats=real.PATIENT):
     with Server(beats=beats) as one, node_of(one, name="n1") as a, node_of(one, name="n2") as b, client.Original(one, "n3"):
