@@ -93,6 +93,7 @@ RUNS = (
     ("deployment promote", (1, "deployment promote -detach {deployment}")), ("deployment fail", "deployment fail {deployment}"),
     ("job dispatch", "job dispatch -detach called"), ("job periodic force", "job periodic force -detach timed"),
     ("job scale", "job scale -detach web 2"), ("alloc stop", "alloc stop -detach {alloc}"),
+    ("image list", "image list"), ("image pull", (1, "image pull 127.0.0.1:1/none")), ("image remove", (1, "image remove none")),
     ("namespace list", "namespace list"), ("namespace apply", "namespace apply other"), ("namespace status", "namespace status other"),
     ("namespace delete", "namespace delete other"), ("operator api", "operator api /v1/jobs"), ("operator metrics", "operator metrics -format prometheus", (1, "operator metrics -format xml")), ("operator root keyring list", "operator root keyring list"),
     ("operator root keyring rotate", "operator root keyring rotate"), ("operator root keyring remove", (1, "operator root keyring remove none")),
