@@ -293,11 +293,12 @@ def test_a_local_user_reaches_nothing_of_a_working_agent():
 def test_users_of_the_agents_processes_reach_no_more():
     """An attacker in one of these processes has its user. Its descriptors: 2000; its capabilities: 9100; its filter: unit/filters."""
     for name, uid in ids.items():
-        if name not in ("drover", "drover-exec", "drover-file", "drover-fetcher"):
+        if name not in ("drover", "drover-exec", "drover-file", "drover-fetcher", "drover-images"):
             check_reach(name, uid, [], public())
-    staging = node.data + "/alloc/.fetch"
-    check_reach("drover-fetcher", ids["drover-fetcher"], [], public() + ["(list|mode|owner|plant) " + staging])
-    os.chmod(staging, 0o700)  # the attempt has opened it
+    for name, own in (("drover-fetcher", node.data + "/alloc/.fetch"), ("drover-images", node.data + "/images/blobs")):
+        mode = stat.S_IMODE(os.stat(own).st_mode)
+        check_reach(name, ids[name], [], public() + ["(list|mode|owner|plant) " + own])
+        os.chmod(own, mode)  # the attempt has opened it
 
 
 def test_the_group_of_the_socket_reaches_it_and_the_logs():
@@ -306,7 +307,7 @@ def test_the_group_of_the_socket_reaches_it_and_the_logs():
 
 def test_an_attacker_in_the_supervisor_reaches_no_file_of_an_alloc_directly():
     check_reach("drover", ids["drover"], [], of_the_group() + [
-        "(list|see|read|write|plant|mode|owner) %s/state(/.*)?" % node.data])
+        "(list|see|read|write|plant|mode|owner) %s/(state|audit)(/.*)?" % node.data])
 
 
 def test_the_agent_listens_on_no_network_or_abstract_socket():
