@@ -361,7 +361,7 @@ lis_conn_finish(struct lis *l, struct lis_conn *c)
 	if (c->state == LIS_WAITS) {
 		lis_line_leave(l, c);
 		lis_conn_refuse(l, c, 503, "the agent restarts: try again in a moment");
-	} else if (c->state == LIS_RELAYS && c->relay->fd < 0) {
+	} else if (c->state == LIS_RELAYS && c->relay->fd < 0 && !c->relay->ended) {
 		lis_relay_late(l, c->relay);
 	} else if (c->state == LIS_READS && c->in_len == 0 && c->served) {
 		lis_conn_end(l, c);

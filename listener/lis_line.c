@@ -57,8 +57,10 @@ begin(struct lis *l, struct lis_line *line)
 	if (ipc_send(FD_IPC, IPC_LISTENER, IPC_SUPERVISOR, LIS_WANT_EV, 0, &want, NULL, 0,
 		MSG_DONTWAIT, &e) < 0)
 		line->not_before_ms = l->now_ms + 100;
-	else
+	else {
 		line->state = LIS_WANTS;
+		line->deadline_ms = l->now_ms + limits[kind_of(l, line)].ms;
+	}
 }
 
 void
@@ -213,11 +215,14 @@ lis_lines_tick(struct lis *l)
 
 		if (line->state == LIS_ASKS && line->deadline_ms <= l->now_ms)
 			fail(l, line, limits[i].late);
+		/* The supervisor could make no link: the next one is wanted with a new number. */
+		if (line->state == LIS_WANTS && line->deadline_ms <= l->now_ms)
+			line->state = LIS_IDLE;
 		at = expire_waiters(l, line);
 		begin(l, line);
 		if (at < next)
 			next = at;
-		if (line->state == LIS_ASKS && line->deadline_ms < next)
+		if (line->state != LIS_IDLE && line->deadline_ms < next)
 			next = line->deadline_ms;
 		if (line->state == LIS_IDLE && !TAILQ_EMPTY(&line->waiters) &&
 		    line->not_before_ms < next)

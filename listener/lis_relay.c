@@ -170,8 +170,7 @@ receive_down(struct lis *l, struct lis_relay *r)
 		return false;
 	if (n <= 0) {
 		r->ended = true;
-		close_p(
-		    &r->fd); /* which also ends that it is watched: the supervisor has no copy */
+		close_link(l, r);
 		return false;
 	}
 	r->len += (size_t)n;
