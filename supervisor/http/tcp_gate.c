@@ -81,13 +81,26 @@ is_open(const struct api_req *req)
 	return req->route && strcmp(path_needs[api_req_path(req)], "ACL_OPEN") == 0;
 }
 
+/* Returns whether the request has a token that is to be checked. */
+static bool
+has_token(const struct api_req *req)
+{
+	const char *token = str(api_token(req));
+
+	return *token && strlen(token) <= TOKEN_MAX && req->sup->config->acl_enabled &&
+	       req->sup->api->backend->authenticate;
+}
+
+/* A certificate does not make the token of a task valid here. */
 bool
 tcp_gate_permits(const struct api_req *req)
 {
 	bool reads = strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
 
-	if (!req->client->tcp || is_proven(req))
+	if (!req->client->tcp)
 		return true;
+	if (is_proven(req))
+		return !has_token(req) || req->named;
 	/* What changes something without a permission does so for whoever asks. */
 	return is_open(req) ? reads && !req->route->durable : req->named;
 }
@@ -96,7 +109,7 @@ void
 tcp_gate_refuse(struct api_req *req)
 {
 	req->refused = true;
-	if (is_open(req))
+	if (is_open(req) && !is_proven(req))
 		api_reply_error(req, 403,
 		    "Permission denied: over TCP this needs a client certificate "
 		    "(tls.verify_https_client): use the control socket");
@@ -131,15 +144,13 @@ void
 tcp_gate_check(struct api_req *req, void (*go_on)(struct api_req *))
 {
 	const struct api_backend *backend = req->sup->api->backend;
-	const char *token = str(api_token(req));
 	struct token_check *c;
 
-	if (is_proven(req) || !*token || strlen(token) > TOKEN_MAX ||
-	    !req->sup->config->acl_enabled || !backend->authenticate) {
+	if (!has_token(req)) {
 		go_on(req); /* tcp_gate_permits() decides by the path */
 	} else {
 		c = mem_new(struct token_check);
 		*c = (struct token_check){ req, go_on };
-		backend->authenticate(req->sup, token, NULL, on_checked, c);
+		backend->authenticate(req->sup, api_token(req), NULL, on_checked, c);
 	}
 }

@@ -211,6 +211,16 @@ def test_the_token_of_a_task_is_none_over_tcp():
         answer = Remote(token=env[b"NOMAD_TOKEN"].decode()).request("GET", "/v1/jobs")
         case.equal((answer.status, "needs a valid ACL token" in answer.text), (403, True), answer.text)
         n.purge("web")
+    with node(MUTUAL + ACL) as n:  # nor does a certificate make it one
+        n.token = n.do("POST", "/v1/acl/bootstrap")["SecretID"]
+        n.register(api.job("web", Identity={"Env": True}))
+        n.wait_running("web")
+        pid = next(int(p) for p in os.listdir("/proc") if p.isdigit() and b"NOMAD_TOKEN=" in environ(p))
+        env = dict(pair.split(b"=", 1) for pair in environ(pid).split(b"\0") if b"=" in pair)
+        own = "/v1/var/nomad/jobs/web"
+        for token, status in ((env[b"NOMAD_TOKEN"].decode(), 403), (n.token, 404)):
+            case.equal(Remote("client", token=token).request("GET", own).status, status, "a variable of the task's job")
+        n.purge("web")
 
 
 def environ(pid):
