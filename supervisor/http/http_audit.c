@@ -18,11 +18,15 @@
 #include "supervisor/http/api_backend.h"
 #include "supervisor/http/api_origin.h"
 #include "supervisor/http/http_req.h"
+#include "supervisor/http/tcp_gate.h"
 
 #define ENDPOINT_SIZE 1024 /* bytes; longer paths are cut off */
 #define AGENT_SIZE    256
-#define RECEIVED      "OperationReceived"
-#define COMPLETE      "OperationComplete"
+/* Entries of requests that the gate of TCP refuses; more are left out. */
+#define REFUSALS_AT_ONCE    20
+#define REFUSALS_PER_SECOND 5
+#define RECEIVED            "OperationReceived"
+#define COMPLETE            "OperationComplete"
 
 /* What the entries of one request have in common. */
 struct http_audit {
@@ -147,13 +151,33 @@ begin(struct api_req *req)
 }
 
 /* Returns whether this request may change something, or opens a session: its first entry must not
- * be lost with the machine's power. */
+ * be lost with the machine's power. What is refused at the gate of TCP changes nothing, and its
+ * clients must not keep the work loop waiting for the disk. */
 static bool
 is_change(const struct api_req *req)
 {
-	const char *connection = api_header(req, MHD_HTTP_HEADER_UPGRADE);
+	bool reads = strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
 
-	return strcmp(req->method, "GET") != 0 || connection || (req->route && req->route->durable);
+	return tcp_gate_permits(req) && (!reads || api_header(req, MHD_HTTP_HEADER_UPGRADE) ||
+					    (req->route && req->route->durable));
+}
+
+/* Returns whether the entry of a request that the gate of TCP refuses may be written: anybody can
+ * send such requests, and fill the disk. */
+static bool
+may_note_refusal(void)
+{
+	static uint64_t filled_ms, tokens = REFUSALS_AT_ONCE;
+	uint64_t now = clock_ms(), more = (now - filled_ms) * REFUSALS_PER_SECOND / 1000;
+
+	if (more > 0) {
+		filled_ms = now;
+		tokens = more > REFUSALS_AT_ONCE - tokens ? REFUSALS_AT_ONCE : tokens + more;
+	}
+	if (tokens == 0)
+		return false;
+	tokens--;
+	return true;
 }
 
 static int
@@ -218,7 +242,8 @@ add_entry(struct api_req *req, const char *stage)
 static bool
 is_audited(const struct api_req *req)
 {
-	return req->sup->audit && req->client && api_origin(req).kind != API_ORIGIN_HEALTH;
+	return req->sup->audit && req->client && api_origin(req).kind != API_ORIGIN_HEALTH &&
+	       (req->audit || tcp_gate_permits(req) || may_note_refusal());
 }
 
 bool
