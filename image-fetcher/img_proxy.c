@@ -87,9 +87,9 @@ fail(const char *text, struct err *e)
 static void __attribute__((noreturn))
 become_skopeo(const struct img_spec *spec, pid_t parent, int sock, int auth_fd)
 {
-	static const char *const inherited[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
-		"no_proxy", "NO_PROXY" };
-	char *args[24], *env[8];
+	static const char *const inherited[] = { "HTTP_PROXY", "http_proxy", "HTTPS_PROXY",
+		"https_proxy", "NO_PROXY", "no_proxy" };
+	char *args[24], *env[16];
 	int fds[] = { sock, auth_fd }, n = 0, n_env = 0;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 

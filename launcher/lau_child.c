@@ -174,6 +174,9 @@ add_variable(struct words *w, const char *name)
 		add_word(w, "%s=%s", name, value);
 }
 
+static const char *const proxies[] = { "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy",
+	"NO_PROXY", "no_proxy" };
+
 /* client { artifact { set_environment_variables } }: proxies and credentials, for example. */
 static void
 add_artifact_variables(struct words *w, const struct launcher *l)
@@ -254,6 +257,8 @@ become(const struct launcher *l, pid_t launcher, enum ipc_peer who, int link, co
 		add_word(&env, "%s", crash_env());
 	if (who == IPC_FETCHER)
 		add_artifact_variables(&env, l);
+	for (size_t i = 0; who == IPC_IMAGE_FETCHER && i < ELEMENTSOF(proxies); i++)
+		add_variable(&env, proxies[i]);
 	if (row->notify) {
 		add_variable(&env, "NOTIFY_SOCKET");
 		add_variable(&env, "WATCHDOG_USEC");

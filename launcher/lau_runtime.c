@@ -192,27 +192,38 @@ lau_socket_renew(struct launcher *l, struct err *e)
 	return r;
 }
 
+/* The old sockets stay unless all new ones can be had: an address belongs to the configuration that
+ * says who may use it. */
 int
 lau_listen(struct launcher *l, const struct agent_config *config, struct err *e)
 {
+	int fds[LISTEN_USES], r = 0;
+
 	for (int i = 0; i < LISTEN_USES; i++) {
 		const struct config_listen *at = &config->listen[i];
-		cleanup_close int fd = -1;
+		int fd = -1;
 
-		if (memcmp(l->tcp_at[i], at->sockaddr, sizeof at->sockaddr) == 0)
-			continue;
-		if (at->len > 0 &&
+		if (r == 0 && at->len > 0 &&
+		    memcmp(l->tcp_at[i], at->sockaddr, sizeof at->sockaddr) != 0 &&
 		    ((fd = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0 ||
 			setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
 			setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int)) < 0 ||
 			bind(fd, (const struct sockaddr *)at->sockaddr, at->len) < 0 ||
 			listen(fd, SOMAXCONN) < 0))
-			return err_set(e, -errno, "listen on %s", at->text);
-		close_p(&l->tcp_fds[i]);
-		l->tcp_fds[i] = steal_fd(&fd);
-		memcpy(l->tcp_at[i], at->sockaddr, sizeof at->sockaddr);
+			r = err_set(e, -errno, "listen on %s", at->text);
+		fds[i] = fd;
 	}
-	return 0;
+	for (int i = 0; i < LISTEN_USES; i++) {
+		const uint8_t *sockaddr = config->listen[i].sockaddr;
+
+		if (r == 0 && memcmp(l->tcp_at[i], sockaddr, sizeof l->tcp_at[i]) != 0) {
+			close_p(&l->tcp_fds[i]);
+			l->tcp_fds[i] = steal_fd(&fds[i]);
+			memcpy(l->tcp_at[i], sockaddr, sizeof l->tcp_at[i]);
+		}
+		close_p(&fds[i]);
+	}
+	return r;
 }
 
 /* Checks whether the unit exists that keeps tasks apart from the agent's own unit. */
