@@ -14,9 +14,9 @@
 
 DEFINE_CLEANUP(json_t *, json_decref);
 
-#define IMG_LAYERS_MAX 128 /* Docker's limit too */
-#define IMG_MANIFEST_MAX                                                                           \
-	((size_t)4 << 20) /* bytes of a manifest or configuration, as registries have it */
+#define IMG_LAYERS_MAX   128               /* Docker's limit too */
+#define IMG_MANIFEST_MAX ((size_t)4 << 20) /* bytes of a manifest, as registries have it */
+#define IMG_CONFIG_MAX   ((size_t)1 << 20) /* of a configuration: the supervisor keeps it */
 
 /* The description of an image, as the supervisor sent it. */
 struct img_spec {

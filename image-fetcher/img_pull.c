@@ -63,7 +63,7 @@ silent(const struct pull *p)
 
 /* Reads a pipe to its end, for which skopeo was asked. */
 static int
-read_all(struct pull *p, int fd, char **ret, size_t *ret_len)
+read_all(struct pull *p, int fd, size_t max, char **ret, size_t *ret_len)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0, size = 0;
@@ -80,10 +80,9 @@ read_all(struct pull *p, int fd, char **ret, size_t *ret_len)
 		if (n < 0)
 			return err_set(p->e, -errno, "read from skopeo");
 		len += (size_t)n;
-		if (len > IMG_MANIFEST_MAX)
+		if (len > max)
 			return err_say(p->e, -EFBIG,
-			    "its manifest or configuration has more than %zu bytes",
-			    IMG_MANIFEST_MAX);
+			    "its manifest or configuration has more than %zu bytes", max);
 	}
 	*ret = steal_ptr(&text);
 	*ret_len = len;
@@ -92,7 +91,7 @@ read_all(struct pull *p, int fd, char **ret, size_t *ret_len)
 
 /* Calls a method that answers with a JSON document in a pipe. ret_value may be NULL. */
 static int
-get_document(struct pull *p, const char *method, json_t **ret_value, json_t **ret)
+get_document(struct pull *p, const char *method, size_t max, json_t **ret_value, json_t **ret)
 {
 	cleanup_with(json_decref) json_t *value = NULL;
 	cleanup_free char *text = NULL;
@@ -108,7 +107,7 @@ get_document(struct pull *p, const char *method, json_t **ret_value, json_t **re
 		return err_say(p->e, -EBADMSG, "skopeo does not answer %s as expected", method);
 	r = img_proxy_finish(&p->proxy, pipe, p->e);
 	if (r == 0)
-		r = read_all(p, fd, &text, &len);
+		r = read_all(p, fd, max, &text, &len);
 	if (r == 0)
 		r = img_proxy_finished(&p->proxy, p->e);
 	if (r < 0)
@@ -355,12 +354,12 @@ pull(struct pull *p)
 	int r = open_image(p);
 
 	if (r == 0)
-		r = get_document(p, "GetManifest", &digest, &manifest);
+		r = get_document(p, "GetManifest", IMG_MANIFEST_MAX, &digest, &manifest);
 	name = json_string_value(digest);
 	if (r == 0 && (!name || !img_is_digest(name)))
 		r = err_say(p->e, -EBADMSG, "its manifest has no SHA-256 digest");
 	if (r == 0)
-		r = get_document(p, "GetFullConfig", NULL, &config);
+		r = get_document(p, "GetFullConfig", IMG_CONFIG_MAX, NULL, &config);
 	if (r == 0)
 		r = img_manifest_read(manifest, config, &p->layers, p->e);
 	if (r == 0 && p->layers.bytes > p->spec.max_bytes)

@@ -24,10 +24,10 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "image-unpacker/unp.h"
+#include "proto/ipc_records.h"
 
-#define CHUNK    65536
-#define PART     ".part-"   /* begins the name of a layer that is not complete */
-#define LIST_MAX (1u << 20) /* layers of a list */
+#define CHUNK 65536
+#define PART  ".part-" /* begins the name of a layer that is not complete */
 
 struct unpacking {
 	const struct unp_job *job;
@@ -364,7 +364,7 @@ unp_layer_list(int unused, const void *arg, struct worker_result *ret, struct er
 
 	if (r < 0)
 		return err_set(e, r, "list the layers");
-	while ((name = dir_next(d)) && n < LIST_MAX)
+	while ((name = dir_next(d)) && n < UNP_LAYERS_MAX)
 		if (name[0] != '.')
 			n += fprintf(f, "%s\n", name) > 0;
 	if (fflush(f) != 0)

@@ -28,10 +28,11 @@ int
 image_layers_read(const json_t *json, struct image_layer **ret_layers, size_t *ret_n, struct err *e)
 {
 	size_t n = json_array_size(json);
-	cleanup_free struct image_layer *layers = mem_zeroed(n + 1, sizeof *layers);
+	cleanup_free struct image_layer *layers = NULL;
 
 	if (!json_is_array(json) || n > IMAGE_LAYERS_MAX)
 		return err_say(e, -EBADMSG, "the description of an image has no valid layers");
+	layers = mem_zeroed(n + 1, sizeof *layers);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *one = json_array_get(json, i);
 
@@ -79,6 +80,7 @@ image_answer_read(const void *text, size_t len, char ret_digest[80], json_t **re
 	if (r < 0)
 		return r;
 	(void)strcat(strcpy(ret_digest, PREFIX), hex);
+	(void)json_object_del(config, "history"); /* nobody needs it, and it may be long */
 	*ret_config = json_incref(config);
 	return 0;
 }

@@ -17,7 +17,7 @@
 #define LAYER_BYTES_MAX   ((uint64_t)64 << 30)
 #define LAYER_FILES_MAX   4000000
 #define UNPACK_TIMEOUT_MS (30 * 60 * 1000)
-#define LIST_BYTES_MAX    ((size_t)128 << 20)
+#define LIST_BYTES_MAX    ((size_t)UNP_LAYERS_MAX * 65)
 
 struct layer *
 layer_find(struct sup *sup, const char *id)
@@ -59,8 +59,10 @@ on_unpacked(struct sup *sup, void *arg, int r, const void *rep, int fd, const st
 	if (r < 0)
 		l->why = *e;
 	pulls_advance(sup);
-	if (r < 0)
+	if (r < 0) { /* others may have a good blob of it */
 		drop_layer(l);
+		pulls_advance(sup);
+	}
 	layers_collect(sup);
 }
 
@@ -72,6 +74,7 @@ layer_unpack(struct sup *sup, const struct image_layer *layer)
 		.timeout_ms = UNPACK_TIMEOUT_MS };
 	struct layer *l = add_layer(sup, layer->id, LAYER_UNPACKING);
 
+	(void)strcpy(l->blob, layer->blob);
 	(void)IPC_TEXT_SET(req.blob, layer->blob);
 	(void)IPC_TEXT_SET(req.layer, layer->id);
 	(void)queue_ask(sup, QUEUE_UNPACK, &req, -1, on_unpacked, l);
@@ -171,6 +174,7 @@ on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 static void
 on_blobs_dropped(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
+	sup->images->drop = NULL;
 	if (r < 0)
 		journal_error(JOURNAL_IMAGE, NULL, "%s", e->msg);
 }
@@ -191,9 +195,9 @@ layers_collect(struct sup *sup)
 		(void)IPC_TEXT_SET(req.layer, l->id);
 		(void)queue_ask(sup, QUEUE_LAYER_REMOVE, &req, -1, on_removed, l);
 	}
-	if (!sup->images->has_blobs)
+	if (!sup->images->has_blobs || sup->images->drop)
 		return;
 	sup->images->has_blobs = false;
-	(void)queue_ask(
+	sup->images->drop = queue_ask(
 	    sup, QUEUE_BLOBS_DROP, &(struct img_blobs_drop_req){}, -1, on_blobs_dropped, NULL);
 }

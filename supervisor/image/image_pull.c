@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* image_pull.c: pulls images: one pull for all that want the same. Runs in: supervisor. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +13,7 @@
 #include "common/fd.h"
 #include "common/image_ref.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "model/engine/field.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/journal.h"
@@ -22,7 +26,7 @@
 #define IDLE_MS         (2 * 60 * 1000) /* as its pull_activity_timeout */
 #define PULL_BYTES_MAX  ((json_int_t)64 << 30)
 #define PROGRESS_USEC   500000
-#define ANSWER_MAX      ((size_t)16 << 20)
+#define ANSWER_MAX      ((size_t)2 << 20)
 #define TRIES           3
 #define TRY_AGAIN_USEC  1000000 /* after the first try; doubles */
 #define FAILED_KEPT_MAX 32      /* failed pulls that the API shows */
@@ -44,10 +48,12 @@ struct pull {
 	enum pull_state state;
 	struct id id;
 	json_t *auth;
-	bool insecure;
+	bool insecure, force;
+	bool ended;   /* it is decided; its callbacks follow, or have run */
+	bool calling; /* they run now */
 	unsigned timeout_ms, idle_ms, tries;
 	struct queued *fetch;
-	struct sup_timer timer;
+	struct sup_timer progress, again;
 	uint64_t bytes, total, ask; /* ask: the call for its progress */
 	char digest[80];
 	json_t *config;
@@ -73,7 +79,8 @@ free_pull(struct pull *p)
 
 	queue_forget(p->fetch);
 	child_call_cancel(sup, p->ask);
-	sup_timer_cancel(&p->timer);
+	sup_timer_cancel(&p->progress);
+	sup_timer_cancel(&p->again);
 	turn_forget_deferred(sup, &p->end);
 	while ((w = TAILQ_FIRST(&p->wants))) {
 		TAILQ_REMOVE(&p->wants, w, link);
@@ -107,7 +114,8 @@ keep_few_failures(struct sup *sup)
 	TAILQ_FOREACH (p, &sup->images->pulls, link)
 		n += p->state == PULL_FAILED;
 	TAILQ_FOREACH_SAFE (p, &sup->images->pulls, link, next)
-		if (p->state == PULL_FAILED && n > FAILED_KEPT_MAX) {
+		if (p->state == PULL_FAILED && !p->end.queue && !p->calling &&
+		    n > FAILED_KEPT_MAX) {
 			n--;
 			free_pull(p);
 		}
@@ -122,6 +130,7 @@ run_callbacks(struct sup *sup, struct deferred *d)
 
 	if (!image && p->state != PULL_FAILED)
 		(void)err_say(&p->why, -ENOENT, "image %s was removed", p->name);
+	p->calling = true;
 	while ((w = TAILQ_FIRST(&p->wants))) {
 		image_cb *cb = w->cb;
 		void *arg = w->arg;
@@ -131,6 +140,7 @@ run_callbacks(struct sup *sup, struct deferred *d)
 		if (cb)
 			cb(sup, arg, image, &p->why);
 	}
+	p->calling = false;
 	if (p->state == PULL_FAILED)
 		keep_few_failures(sup);
 	else
@@ -139,10 +149,19 @@ run_callbacks(struct sup *sup, struct deferred *d)
 }
 
 static void
+stop_progress(struct pull *p)
+{
+	child_call_cancel(p->sup, p->ask);
+	p->ask = 0;
+	sup_timer_cancel(&p->progress);
+}
+
+static void
 end_pull(struct pull *p)
 {
 	queue_forget(steal_ptr(&p->fetch));
-	sup_timer_cancel(&p->timer);
+	stop_progress(p);
+	p->ended = true;
 	p->sup->images->n_active--;
 	turn_defer(p->sup, &p->end);
 	changed_mark(p->sup, CHANGED_WORK);
@@ -151,8 +170,13 @@ end_pull(struct pull *p)
 static void
 fail_pull(struct pull *p, const struct err *why)
 {
+	char text[ERR_MSG_SIZE];
+
 	p->state = PULL_FAILED;
 	(void)err_say(&p->why, why->code, "pull image %s: %s", p->name, why->msg);
+	/* It may have been cut within a character. */
+	(void)utf8_sanitize(text, sizeof text, p->why.msg, strlen(p->why.msg));
+	(void)strcpy(p->why.msg, text);
 	journal_warn(JOURNAL_IMAGE, NULL, "%s", p->why.msg);
 	end_pull(p);
 }
@@ -180,13 +204,13 @@ unpack_layers(struct pull *p)
 	for (size_t i = 0; i < p->n_layers; i++) {
 		struct layer *l = layer_find(p->sup, p->layers[i].id);
 
-		if (l && l->why.code < 0) {
+		if (l && l->why.code < 0 && strcmp(l->blob, p->layers[i].blob) == 0) {
 			fail_pull(p, &l->why);
 			return;
 		}
 		if (!l)
 			layer_unpack(p->sup, &p->layers[i]);
-		waits = waits || !l || l->state != LAYER_PRESENT;
+		waits = waits || !l || l->state != LAYER_PRESENT || l->why.code < 0;
 	}
 	if (!waits)
 		complete_pull(p);
@@ -219,7 +243,7 @@ try_again(struct pull *p, int r)
 	    ++p->tries == TRIES)
 		return false;
 	sup_timer_set(
-	    p->sup, &p->timer, CLOCK_MONOTONIC, TRY_AGAIN_USEC << (p->tries - 1), fetch, p);
+	    p->sup, &p->again, CLOCK_MONOTONIC, TRY_AGAIN_USEC << (p->tries - 1), fetch, p);
 	return true;
 }
 
@@ -231,7 +255,7 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 	struct err why = { 0 };
 
 	p->fetch = NULL;
-	sup_timer_cancel(&p->timer);
+	stop_progress(p);
 	if (r < 0)
 		why = *e;
 	else
@@ -258,7 +282,7 @@ on_progress(struct sup *sup, void *arg, int r, const void *msg, int fd, const st
 		p->bytes = rep->bytes;
 		p->total = rep->total;
 	}
-	sup_timer_set(sup, &p->timer, CLOCK_MONOTONIC, PROGRESS_USEC, ask_progress, p);
+	sup_timer_set(sup, &p->progress, CLOCK_MONOTONIC, PROGRESS_USEC, ask_progress, p);
 }
 
 static void
@@ -332,6 +356,17 @@ make_spec(const struct pull *p)
 	return fd;
 }
 
+/* A removal of all blobs that has begun comes before this pull, in the order of the requests. */
+static void
+keep_blobs(struct sup *sup)
+{
+	struct images *i = sup->images;
+
+	i->has_blobs = true;
+	if (i->drop && !queue_has_begun(i->drop))
+		queue_forget(steal_ptr(&i->drop));
+}
+
 static void
 fetch(void *arg)
 {
@@ -340,18 +375,28 @@ fetch(void *arg)
 		.pull = p->id, .timeout_ms = p->timeout_ms, .idle_ms = p->idle_ms
 	};
 	struct err why = { 0 };
-	int fd = -1, r = images_note_use(p->sup, &why);
+	int fd = make_spec(p);
 
-	if (r == 0 && (fd = make_spec(p)) < 0)
-		r = err_set(&why, fd, "pass the description of an image");
-	if (r < 0) {
+	if (fd < 0) {
+		(void)err_set(&why, fd, "pass the description of an image");
 		fail_pull(p, &why);
 		return;
 	}
+	images_note_use(p->sup);
+	keep_blobs(p->sup);
 	p->state = PULL_FETCHING;
-	p->sup->images->has_blobs = true;
 	p->fetch = queue_ask(p->sup, QUEUE_IMAGE, &req, fd, on_fetched, p);
-	sup_timer_set(p->sup, &p->timer, CLOCK_MONOTONIC, PROGRESS_USEC, ask_progress, p);
+	sup_timer_set(p->sup, &p->progress, CLOCK_MONOTONIC, PROGRESS_USEC, ask_progress, p);
+}
+
+/* What the store has is known. */
+static void
+begin(struct pull *p)
+{
+	if (image_find(p->sup, p->name) && !p->force)
+		end_pull(p);
+	else
+		fetch(p);
 }
 
 void
@@ -360,9 +405,9 @@ pulls_advance(struct sup *sup)
 	struct pull *p, *next;
 
 	TAILQ_FOREACH_SAFE (p, &sup->images->pulls, link, next)
-		if (p->state == PULL_WAITING && sup->images->listed)
-			fetch(p);
-		else if (p->state == PULL_UNPACKING && !p->end.queue)
+		if (p->state == PULL_WAITING && !p->ended && sup->images->listed)
+			begin(p);
+		else if (p->state == PULL_UNPACKING && !p->ended)
 			unpack_layers(p);
 }
 
@@ -372,8 +417,14 @@ pulls_advance(struct sup *sup)
 static bool
 is_loopback(const char *registry)
 {
-	return strncmp(registry, "127.", 4) == 0 || strncmp(registry, "[::1]", 5) == 0 ||
-	       strcmp(registry, "localhost") == 0 || strncmp(registry, "localhost:", 10) == 0;
+	char host[IMAGE_NAME_SIZE];
+	struct in_addr in;
+
+	if (strncmp(registry, "[::1]", 5) == 0)
+		return true;
+	(void)snprintf(host, sizeof host, "%.*s", (int)strcspn(registry, ":"), registry);
+	return strcmp(host, "localhost") == 0 ||
+	       (inet_pton(AF_INET, host, &in) == 1 && ntohl(in.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
 static struct pull *
@@ -382,7 +433,7 @@ find_pull(struct sup *sup, const char *name, const struct image_request *request
 	struct pull *p;
 
 	TAILQ_FOREACH (p, &sup->images->pulls, link)
-		if (p->state != PULL_FAILED && !p->end.queue && strcmp(p->name, name) == 0 &&
+		if (!p->ended && strcmp(p->name, name) == 0 &&
 		    (p->auth == request->auth ||
 			json_equal(p->auth, (json_t *)(uintptr_t)request->auth)))
 			return p;
@@ -396,7 +447,8 @@ forget_failure(struct sup *sup, const char *name)
 	struct pull *p, *next;
 
 	TAILQ_FOREACH_SAFE (p, &sup->images->pulls, link, next)
-		if (p->state == PULL_FAILED && !p->end.queue && strcmp(p->name, name) == 0)
+		if (p->state == PULL_FAILED && !p->end.queue && !p->calling &&
+		    strcmp(p->name, name) == 0)
 			free_pull(p);
 }
 
@@ -409,6 +461,7 @@ begin_pull(struct sup *sup, const struct image_ref *ref, const struct image_requ
 		.id = id_random(),
 		.auth = json_deep_copy(request->auth),
 		.insecure = is_loopback(ref->registry),
+		.force = request->force,
 		.timeout_ms = request->timeout_ms ?: TIMEOUT_MS,
 		.idle_ms = request->idle_ms ?: IDLE_MS,
 		.end = { .run = run_callbacks } };
@@ -417,10 +470,8 @@ begin_pull(struct sup *sup, const struct image_ref *ref, const struct image_requ
 	forget_failure(sup, p->name);
 	TAILQ_INSERT_TAIL(&sup->images->pulls, p, link);
 	sup->images->n_active++;
-	if (image_find(sup, p->name) && !request->force)
-		end_pull(p);
-	else if (sup->images->listed)
-		fetch(p);
+	if (sup->images->listed)
+		begin(p);
 	else
 		layers_list(sup);
 	return p;
@@ -456,7 +507,7 @@ image_forget(struct image_want *w)
 	sup = p->sup;
 	TAILQ_REMOVE(&p->wants, w, link);
 	free(w);
-	if (!TAILQ_EMPTY(&p->wants) || p->end.queue || p->state == PULL_FAILED)
+	if (!TAILQ_EMPTY(&p->wants) || p->ended)
 		return;
 	if (p->state == PULL_FETCHING)
 		child_tell(p->sup, IPC_IMAGE_FETCHER, IMG_IMAGE_CANCEL_EV,

@@ -139,13 +139,20 @@ load_image(void *arg, const struct store_row *row, struct err *e)
 	return 0;
 }
 
-int
-images_note_use(struct sup *sup, struct err *e)
+static int
+write_use(struct sup *sup, struct dirty *d, struct err *e)
 {
-	int r = sup->images->used ? 0 : store_meta_put(sup->store, USED, "1", e);
+	return store_meta_put(sup->store, USED, "1", e);
+}
 
-	sup->images->used = r == 0;
-	return r;
+void
+images_note_use(struct sup *sup)
+{
+	if (sup->images->used)
+		return;
+	sup->images->used = true;
+	turn_write(sup, &sup->images->use_row);
+	turn_durable(sup);
 }
 
 static void
@@ -172,7 +179,8 @@ int
 images_new(struct sup *sup, struct err *e)
 {
 	sup->images = mem_new(struct images);
-	*sup->images = (struct images){ .has_blobs = true };
+	*sup->images = (struct images){ .has_blobs = true,
+		.use_row = { .point = CRASH_ROW_IMAGE, .write = write_use } };
 	TAILQ_INIT(&sup->images->list);
 	TAILQ_INIT(&sup->images->layers);
 	TAILQ_INIT(&sup->images->pulls);

@@ -77,8 +77,8 @@ struct layer {
 	TAILQ_ENTRY(layer) link;
 	struct sup *sup;
 	enum layer_state state;
-	char id[IMAGE_HEX_SIZE];
-	struct err why; /* why it could not be unpacked */
+	char id[IMAGE_HEX_SIZE], blob[IMAGE_HEX_SIZE]; /* blob: that is unpacked */
+	struct err why;                                /* why it could not be unpacked */
 };
 
 struct images {
@@ -90,6 +90,8 @@ struct images {
 	bool listing;
 	bool has_blobs; /* the store may have some */
 	bool used;      /* there was a pull on this node, ever */
+	struct dirty use_row;
+	struct queued *drop; /* the request to remove all blobs */
 	struct sup_timer check;
 };
 
@@ -106,9 +108,8 @@ void pulls_advance(struct sup *sup);
 void pulls_show(struct sup *sup, json_t *list);
 void pulls_free(struct sup *sup);
 
-/* images.c. From now on the store is checked after each start of the supervisor. Returns 0, or
- * -errno with *e. */
-int images_note_use(struct sup *sup, struct err *e);
+/* images.c. From now on the store is checked after each start of the supervisor. */
+void images_note_use(struct sup *sup);
 /* Makes the image, or replaces that of the same name. Takes over config and layers. */
 struct image *image_put(struct sup *sup, const char *name, const char *digest, json_t *config,
     struct image_layer *layers, size_t n);

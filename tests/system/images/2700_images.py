@@ -2,8 +2,11 @@
 """Container images: what is fetched, what the layers look like on disk, what is kept and what is removed."""
 import os
 import shutil
+import signal
 import stat
 import tempfile
+import threading
+import time
 
 from lib import api, case, helper, images, web
 
@@ -113,6 +116,35 @@ def test_one_pull_serves_all_that_want_the_same():
             node.do("PUT", "/v1/agent/images", {"Name": images.name(server, "a:1")})
         pull(images.name(server, "a:1"))
         case.equal(server.count("/v2/a/manifests/1"), 1, "requests for the manifest")
+    remove_all()
+
+
+def test_a_killed_image_fetcher():
+    """It is stopped, so that questions about the progress wait behind the pull, and then killed: the pull goes on by itself."""
+    begun, go = threading.Event(), threading.Event()
+    blob = second.blobs[1]
+
+    def slow(h):
+        begun.set()
+        h.send_response(200)
+        h.send_header("Content-Length", str(len(blob)))
+        h.end_headers()
+        h.wfile.write(blob[:10])
+        h.wfile.flush()
+        go.wait(30)
+        h.wfile.write(blob[10:])
+    files = images.registry({"a": {"1": second}})
+    files["/v2/a/blobs/" + images.digest(blob)] = slow
+    with web.Server(files) as server:
+        name = images.name(server, "a:1")
+        node.do("PUT", "/v1/agent/images", {"Name": name})
+        case.equal(begun.wait(30), True, "whether the layer is being fetched")
+        pid = node.processes()["image-fetcher"]
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(1.2)  # two questions about the progress
+        os.kill(pid, signal.SIGKILL)
+        go.set()
+        case.until(lambda: (shown(name) or {}).get("Status") == "ready", 30, "the image")
     remove_all()
 
 
