@@ -65,6 +65,8 @@ def check(row):
     volume = case.directory() + "/volume"
     os.mkdir(volume)
     client = 'host_volume "h" { path = "%s" }\n%s' % (volume, "ephemeral = true\n" if ephemeral else "")
+    if order == "land":  # the servers may be lost before they have heard of it
+        client += 'drain_on_shutdown {\n  deadline = "10s"\n}\n'
     with cluster.servers() as servers, cluster.node_of(servers, client=client) as node:
         servers.settings(ttl_s=1.0, ttl_jitter_s=0.0)
         me = servers.wait_node()["ID"]
