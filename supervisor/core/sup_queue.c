@@ -97,25 +97,25 @@ static const struct kind {
 	size_t size;
 	void (*hint)(struct sup *sup); /* tells the helper that requests wait for places, or NULL */
 } kinds[QUEUES] = {
-	[QUEUE_JOB] = { IPC_JOB_PARSER, 2, true, send_job, sizeof(struct par_job_parse_req) },
+	[QUEUE_JOB] = { IPC_JOB_PARSER, 2, true, send_job, sizeof(struct par_job_parse_req), NULL },
 	[QUEUE_CONFIG] = { IPC_JOB_PARSER, 2, true, send_config,
-	    sizeof(struct par_config_evaluate_req) },
+	    sizeof(struct par_config_evaluate_req), NULL },
 	[QUEUE_FETCH] = { IPC_FETCHER, 16, true, send_fetch, sizeof(struct fet_artifact_get_req),
 	    hint_fetch },
 	[QUEUE_PLACE] = { IPC_FILE_HELPER, 8, false, send_place,
-	    sizeof(struct file_artifact_place_req) },
+	    sizeof(struct file_artifact_place_req), NULL },
 	[QUEUE_RENDER] = { IPC_TEMPLATE_RENDERER, 4, true, send_render,
-	    sizeof(struct ren_render_req) },
-	[QUEUE_IMAGE] = { IPC_IMAGE_FETCHER, 4, true, send_image,
-	    sizeof(struct img_image_pull_req) },
+	    sizeof(struct ren_render_req), NULL },
+	[QUEUE_IMAGE] = { IPC_IMAGE_FETCHER, 4, true, send_image, sizeof(struct img_image_pull_req),
+	    NULL },
 	[QUEUE_BLOBS_DROP] = { IPC_IMAGE_FETCHER, 1, true, send_blobs_drop,
-	    sizeof(struct img_blobs_drop_req) },
+	    sizeof(struct img_blobs_drop_req), NULL },
 	[QUEUE_UNPACK] = { IPC_IMAGE_UNPACKER, 2, true, send_unpack,
-	    sizeof(struct unp_layer_unpack_req) },
+	    sizeof(struct unp_layer_unpack_req), NULL },
 	[QUEUE_LAYER_REMOVE] = { IPC_IMAGE_UNPACKER, 2, true, send_layer_remove,
-	    sizeof(struct unp_layer_remove_req) },
+	    sizeof(struct unp_layer_remove_req), NULL },
 	[QUEUE_LAYERS] = { IPC_IMAGE_UNPACKER, 1, true, send_layer_list,
-	    sizeof(struct unp_layer_list_req) },
+	    sizeof(struct unp_layer_list_req), NULL },
 };
 
 struct queued {
