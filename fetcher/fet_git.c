@@ -272,7 +272,7 @@ static _Noreturn void
 guard(const struct git *g, char *const *args, int life, int out)
 {
 	struct pollfd fds[] = { { .fd = WORKER_FIRST_FD }, { .events = POLLIN } };
-	int status;
+	int status = 0;
 	pid_t pid;
 
 	/* Without the worker's socket, whose end says that the worker has ended. */
