@@ -214,7 +214,7 @@ drop(struct stream *s, ssize_t n)
 	return true;
 }
 
-/* What the agent does not take any more is lost; what it has answered is still read. */
+/* A request that the agent no longer reads is discarded; its answer is still read. */
 static bool
 drop_sent(struct stream *up, ssize_t n)
 {

@@ -188,7 +188,7 @@ load_key(SSL_CTX *ctx, int fd, const char *name, struct err *e)
 	return 0;
 }
 
-/* What both sides have in common; *e if it cannot be made. */
+/* Makes the settings that clients and servers share. Returns NULL with *e. */
 static SSL_CTX *
 new_context(
     const SSL_METHOD *(*method)(void), int ca_fd, const char *ca_name, int verify, struct err *e)

@@ -106,7 +106,7 @@ check_rpc(struct agent_config *config, struct config_sink *sink)
 		    &config->files_of[IPC_HEARTBEAT]);
 }
 
-/* Who may send requests over TCP must be known: by a certificate or by a token, which only TLS
+/* Clients over TCP must identify themselves, by a certificate or by a token, which only TLS
  * protects on a network. */
 static void
 check_api_policy(const struct agent_config *config, struct config_sink *sink)

@@ -10,7 +10,7 @@
 #include "fetcher/fet.h"
 #include "proto/agent_config.h"
 
-/* What git and ssh need. */
+/* Files that git and ssh read. */
 static const struct place {
 	const char *path;
 	uint64_t access;

@@ -33,7 +33,7 @@ static struct {
 	struct img_progress *told; /* [WORKERS_MAX] */
 } state;
 
-/* What skopeo reads besides: policies, mirrors, certificates of registries. */
+/* Directories of skopeo's configuration: policies, mirrors, certificates of registries. */
 static const char *const configuration[] = { "/etc/containers", "/usr/share/containers",
 	"/etc/docker/certs.d" };
 

@@ -111,7 +111,7 @@ become_skopeo(const struct img_spec *spec, pid_t parent, int sock, int auth_fd)
 		if (getenv(inherited[i]))
 			env[n_env++] = mem_printf("%s=%s", inherited[i], getenv(inherited[i]));
 	env[n_env] = NULL;
-	/* What it prints is about the registry too, and comes in its answers. */
+	/* Its output is not needed: its answers have all errors. */
 	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
 	    fd_pack(fds, auth_fd >= 0 ? 2 : 1, FD_SOCKET) < 0)
 		_exit(126);

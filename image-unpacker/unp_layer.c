@@ -132,7 +132,7 @@ open_streams(struct unpacking *u)
 	return 0;
 }
 
-/* What follows the end of the tar belongs to both digests. */
+/* Reads the bytes after the end of the tar: both digests include them. */
 static int
 drain(struct unpacking *u)
 {

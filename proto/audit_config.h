@@ -13,7 +13,7 @@
 #define AUDIT_PATTERNS_MAX 24 /* of one filter */
 #define AUDIT_PATTERN_SIZE 96
 
-/* What a pattern of a filter is compared with. */
+/* The property of a request that a filter compares with its patterns. */
 enum audit_member { AUDIT_ENDPOINT, AUDIT_STAGE, AUDIT_OPERATION, AUDIT_MEMBERS };
 
 struct config_audit_filter {

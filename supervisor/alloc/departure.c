@@ -389,7 +389,7 @@ on_left(struct sup *sup)
 		finish(sup);
 }
 
-/* Nothing is handed over: the servers have placed the allocs elsewhere. */
+/* Stops all allocs and hands none over: the servers have placed them elsewhere. */
 static void
 renew(struct sup *sup)
 {

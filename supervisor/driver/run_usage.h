@@ -60,7 +60,7 @@ struct run_usage {
 	struct run_sample before, last;
 };
 
-/* What a sample reads. */
+/* The cgroup values that a sample reads. */
 enum run_detail {
 	RUN_WHAT_CHANGED, /* the CPU time; of a run that used none, the rest at least every minute
 			   */
