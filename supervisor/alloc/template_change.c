@@ -316,9 +316,14 @@ begin_splay(struct template_change *c)
 		end_change(c);
 		return;
 	}
-	c->step = STEP_SPLAY;
 	if (c->apply_at_ms == 0)
 		c->apply_at_ms = clock_ms() + find_splay_ms(c->all);
+	/* An output that was rendered while files were written does not wait for the splay. */
+	if (any_changed(c->all) && clock_ms() < c->apply_at_ms) {
+		begin_writing(c);
+		return;
+	}
+	c->step = STEP_SPLAY;
 	sup_timer_set_at(
 	    c->all->tr->ar->sup, &c->timer, CLOCK_MONOTONIC, c->apply_at_ms * 1000, apply, c);
 }
@@ -346,7 +351,6 @@ fail_writing(struct template_change *c, const struct err *e)
 	    c->all->tr->ar->sup, &c->timer, CLOCK_MONOTONIC, c->wait_usec, write_again, c);
 }
 
-/* The files are written. An output that was rendered meanwhile is given to the task afterwards. */
 static void
 on_written(struct sup *sup, void *arg, int r, const struct err *e)
 {

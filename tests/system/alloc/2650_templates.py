@@ -2,6 +2,7 @@
 """Templates of a whole agent: where their files are, what they show, and what follows when that changes."""
 import os
 import signal
+import time
 
 from lib import api, case, traces
 
@@ -387,6 +388,23 @@ def test_a_restarted_agent_repeats_what_it_does_not_know():
     put("nomad/jobs/doubt", x="1")
     node.wait_said(alloc, b"1.\n2.\n1.\n2.\n1.")
     node.purge("doubt")
+
+
+def test_an_output_that_comes_while_files_are_written_does_not_wait_for_the_splay():
+    splay = {"Wait": {"Min": 0, "Max": 0}, "Splay": 600 * 10**9, "ChangeMode": "signal", "ChangeSignal": "SIGHUP"}
+    put("nomad/jobs/twice", x="1")
+    node.register(job("twice", [template(VARIABLE % "twice", "local/v", **splay)], "while :; do cp local/v new; cmp -s new old || { cat new; echo .; mv new old; }; sleep 0.1; done; "))
+    alloc = node.wait_running("twice")[0]
+    node.wait_said(alloc, b"1.")
+    writer = node.wait_process("exec-helper")
+    os.kill(writer, signal.SIGSTOP)
+    put("nomad/jobs/twice", x="2")
+    time.sleep(1)  # so that the first output is being written when the second one comes
+    put("nomad/jobs/twice", x="3")
+    time.sleep(1)
+    os.kill(writer, signal.SIGCONT)
+    node.wait_said(alloc, b"3.")
+    node.purge("twice")
 
 
 def test_a_template_that_is_rendered_once_is_not_after_a_restart_of_the_agent():
