@@ -427,6 +427,10 @@ def test_a_template_that_needs_too_much_is_stopped_and_delays_no_other():
         packet = h.ipc.recv()
         case.equal((packet.name, packet.fields["code"]), ("IPC_ERROR_REP", -errno.EIO), "the killed one")
         case.equal(render(h, b"other")[::2], (True, b"other"), "another template")
+        # If it was stopped before it asked to die with its parent, it would stay.
+        os.kill(workers[1], signal.SIGKILL)
+        packet = h.ipc.recv()
+        case.equal((packet.name, packet.fields["code"]), ("IPC_ERROR_REP", -errno.EIO), "the stopped one")
 
 
 # --- listener ---
