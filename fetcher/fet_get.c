@@ -349,6 +349,16 @@ get(struct fet *f, struct err *e)
 	return r;
 }
 
+/* An artifact with this mark is complete: it can be placed even if the processes that wait for it
+ * die now. It is not on disk yet, so it counts only until the machine reboots. */
+static int
+mark_done(struct err *e)
+{
+	cleanup_close int fd = open("done", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	return fd < 0 ? err_set(e, -errno, "mark the artifact as complete") : 0;
+}
+
 static int
 read_spec(int fd, struct fet *f, struct err *e)
 {
@@ -382,6 +392,8 @@ fet_get(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_say(e, -EIO, "libcurl does not start");
 	r = get(&f, e);
+	if (r == 0)
+		r = mark_done(e);
 	if (r < 0) { /* servers and archives chose a part of it */
 		(void)utf8_sanitize(text, sizeof text, e->msg, strlen(e->msg));
 		(void)strcpy(e->msg, text);

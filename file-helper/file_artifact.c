@@ -25,6 +25,7 @@
 #include "file-helper/file.h"
 
 #define STAGING    ".fetch"
+#define MARK       "done" /* of the fetcher, when an artifact is complete */
 #define DEPTH_MAX  128
 #define CHUNK      ((size_t)1 << 30)
 #define TIMEOUT_MS (3600 * 1000)
@@ -353,6 +354,7 @@ file_on_artifact_place(struct file *f, const struct file_artifact_place_req *req
 		f->args->executor_gid };
 	cleanup_close int alloc_fd = -1, staging_fd = -1;
 	char alloc[ID_UUID_SIZE], path[sizeof STAGING + ID_HEX_SIZE] = STAGING "/";
+	struct stat st;
 	int r = id_alloc_read(&req->alloc, alloc, e);
 
 	if (r < 0 || (r = check_dest(req, e)) < 0)
@@ -362,12 +364,25 @@ file_on_artifact_place(struct file *f, const struct file_artifact_place_req *req
 	id_to_hex(&req->staging, path + sizeof STAGING);
 	alloc_fd = fd_open_same_mount(f->root_fds[FILE_ROOT_ALLOC], alloc, O_RDONLY | O_DIRECTORY);
 	staging_fd = fd_open_same_mount(f->root_fds[FILE_ROOT_ALLOC], path, O_RDONLY | O_DIRECTORY);
+	if (staging_fd == -ENOENT)
+		return err_say(e, -ENODATA, "the fetcher did not complete the artifact");
 	if (alloc_fd < 0 || staging_fd < 0)
 		return err_set(e, alloc_fd < 0 ? alloc_fd : staging_fd, "open the directory of %s",
 		    alloc_fd < 0 ? alloc : "what was fetched");
+	if (fstatat(staging_fd, MARK, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_say(e, -ENODATA, "the fetcher did not complete the artifact");
 	return worker_start(&f->workers, f->workers.request, TIMEOUT_MS,
 	    (int[]){ [FD_ALLOC_DIR] = alloc_fd, [FD_STAGING_DIR] = staging_fd }, 2, work, &p, NULL,
 	    "place an artifact", e);
+}
+
+static bool
+is_kept(const struct file_artifact_drop_req *req, const struct id *staging)
+{
+	for (uint32_t i = 0; i < req->n_keep; i++)
+		if (id_equal(&req->keep[i].id, staging))
+			return true;
+	return false;
 }
 
 int
@@ -387,7 +402,7 @@ file_on_artifact_drop(struct file *f, const struct file_artifact_drop_req *req,
 	if (r < 0)
 		return err_set(e, r, "list alloc/" STAGING);
 	while ((n = dir_next(d)))
-		if (id_from_hex(n, &staging))
+		if (id_from_hex(n, &staging) && !is_kept(req, &staging))
 			drop(f, &staging);
 	return 0;
 }

@@ -34,6 +34,13 @@ alloc_hooks_start(struct sup *sup)
 }
 
 void
+alloc_hooks_restored(struct sup *sup)
+{
+	hook_foreach (hook, restored)
+		hook->restored(sup);
+}
+
+void
 alloc_hooks_end(struct sup *sup)
 {
 	hook_foreach (hook, end)

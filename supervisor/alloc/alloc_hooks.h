@@ -23,6 +23,8 @@ struct alloc_hook {
 
 	/* Called once when the agent starts, before any alloc is restored. */
 	void (*start)(struct sup *sup);
+	/* Called once when the agent starts, after all allocs are restored. */
+	void (*restored)(struct sup *sup);
 	/* Called once when the agent ends, after all runners are freed. */
 	void (*end)(struct sup *sup);
 
@@ -109,6 +111,7 @@ void alloc_hook_note(struct alloc_runner *ar, const char *sentence);
 /* --- for the alloc runner --- */
 
 void alloc_hooks_start(struct sup *sup);
+void alloc_hooks_restored(struct sup *sup);
 void alloc_hooks_end(struct sup *sup);
 
 /* Makes the states of all hooks and calls each init(). */

@@ -37,6 +37,16 @@ static const struct field artifact_record_fields[] = {
 MODEL_TYPE(artifact_record, artifact_record_fields, .name = "artifact");
 #undef S
 
+#define S fetch_record
+static const struct field fetch_record_fields[] = {
+	F_STRING(task, "task"),
+	F_STRING(hash, "hash"),
+	F_STRING(staging, "staging"),
+	F_STRING(boot, "boot"),
+};
+MODEL_TYPE(fetch_record, fetch_record_fields, .name = "fetch");
+#undef S
+
 #define S template_record
 static const struct field template_record_fields[] = {
 	F_STRING(task, "task"),
@@ -54,6 +64,7 @@ static const struct field alloc_record_fields[] = {
 	F_LIST(identities, "identities", token_record),
 	F_STRUCT(checks, "checks", check_results),
 	F_LIST(artifacts, "artifacts", artifact_record),
+	F_LIST(fetches, "fetches", fetch_record),
 	F_LIST(templates, "templates", template_record),
 };
 MODEL_TYPE(alloc_record, alloc_record_fields, .name = "allocation");

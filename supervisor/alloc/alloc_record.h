@@ -29,6 +29,11 @@ struct artifact_record {
 	char *task, *hash;
 };
 
+/* A fetch of an artifact that has begun and is not in its place. boot: the id of the boot then. */
+struct fetch_record {
+	char *task, *hash, *staging, *boot;
+};
+
 /* The digest of a template's output whose change_mode was applied, "": of none. A task has one for
  * each of its templates, in their order. */
 struct template_record {
@@ -43,11 +48,13 @@ struct alloc_record {
 	MODEL_LIST(struct token_record) identities;
 	struct check_results checks;
 	MODEL_LIST(struct artifact_record) artifacts;
+	MODEL_LIST(struct fetch_record) fetches;
 	MODEL_LIST(struct template_record) templates;
 };
 MODEL_DECLARE(tracker_record);
 MODEL_DECLARE(token_record);
 MODEL_DECLARE(artifact_record);
+MODEL_DECLARE(fetch_record);
 MODEL_DECLARE(template_record);
 MODEL_DECLARE(alloc_record);
 

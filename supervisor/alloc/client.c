@@ -230,6 +230,7 @@ client_restore(struct sup *sup, struct err *e)
 			continue;
 		alloc_runner_new(sup, sa, true);
 	}
+	alloc_hooks_restored(sup);
 	runs_reap_others(sup);
 	probe_tasks_remove_left(sup);
 	volumes_undo_left(sup, unmounts_by_hook);

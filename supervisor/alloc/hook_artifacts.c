@@ -3,9 +3,11 @@
  * hook_artifacts.c: has the artifacts of a task fetched, three at a time, and put into its
  * directories, before it starts for the first time. Runs in: supervisor.
  *
- * The fetcher puts an artifact into a staging directory, and file-helper copies it from there. Each
- * fetch has a new staging directory, so nothing of an earlier one matters. What is in its place is
- * recorded, and is not fetched again after a restart of the task or of the agent.
+ * The fetcher puts an artifact into a staging directory and marks it when it is complete, and
+ * file-helper copies it from there. Each fetch has a new staging directory, which is recorded
+ * before it begins: after a crash of the supervisor or the fetcher, an artifact that is complete is
+ * placed, and not fetched again. What is in its place is recorded, and is not fetched again after a
+ * restart of the task or of the agent.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_record.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/artifact_kept.h"
 #include "supervisor/alloc/artifact_spec.h"
 #include "supervisor/alloc/task_artifacts.h"
 #include "supervisor/alloc/task_events.h"
@@ -40,7 +43,9 @@ struct artifact {
 	size_t index; /* in the task, whose job may be updated meanwhile */
 	enum fetch_state state;
 	unsigned lost;
-	struct id staging;
+	bool unsure;       /* of FETCH_FETCHED and FETCH_PLACING: the fetcher did not say that it is
+			      complete */
+	struct id staging; /* of FETCH_FETCHING to FETCH_PLACING */
 	struct queued *request; /* of FETCH_FETCHING and FETCH_PLACING */
 	uint64_t call;          /* about progress */
 	char hash[ARTIFACT_HASH_SIZE];
@@ -60,7 +65,8 @@ struct task_artifacts {
 /* The state of a task. */
 struct placed {
 	struct task_artifacts *now; /* NULL: it does not wait for any */
-	struct strings hashes;      /* of artifacts that are in their places */
+	struct kept_fetches *kept; /* not begun by this supervisor, and not taken up yet; or NULL */
+	struct strings hashes;     /* of artifacts that are in their places */
 };
 
 static const struct task_artifact *
@@ -92,11 +98,38 @@ drop_staging(struct sup *sup, const struct id *staging)
 	(void)file_call_artifact_drop(sup, &req, on_dropped, NULL);
 }
 
-/* Whatever is there belongs to the last supervisor. */
 static void
-drop_all(struct sup *sup)
+drop_kept(struct task_runner *tr)
 {
-	drop_staging(sup, &(struct id){ 0 });
+	struct kept_fetches *kept = steal_ptr(&placed_of(tr)->kept);
+
+	for (size_t i = 0; kept && i < kept->n; i++)
+		drop_staging(tr->ar->sup, &kept->v[i].staging);
+	free(kept);
+}
+
+static void
+keep_staging(const struct task_runner *tr, struct file_artifact_drop_req *req)
+{
+	const struct placed *p = placed_of(tr);
+
+	for (size_t i = 0; p->kept && i < p->kept->n && req->n_keep < FILE_KEEP_MAX; i++)
+		req->keep[req->n_keep++].id = p->kept->v[i].staging;
+}
+
+/* Whatever else is there belongs to the last supervisor. What is removed beyond FILE_KEEP_MAX is
+ * fetched again. */
+static void
+drop_others(struct sup *sup)
+{
+	struct file_artifact_drop_req req = { 0 };
+
+	alloc_foreach(sup, sa)
+	{
+		for (unsigned k = 0; sa->runner && k < sa->runner->n_tasks; k++)
+			keep_staging(&sa->runner->tasks[k], &req);
+	}
+	(void)file_call_artifact_drop(sup, &req, on_dropped, NULL);
 }
 
 /* --- the end --- */
@@ -186,6 +219,12 @@ on_placed(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	struct task_runner *tr = one->of->tr;
 
 	one->request = NULL;
+	if (r == -ENODATA && one->unsure) {
+		drop_staging(sup, &one->staging);
+		one->state = FETCH_WAITING;
+		go_on(one->of);
+		return;
+	}
 	if (r == -EIO && ++one->lost < LOST_MAX) { /* its worker died; what was fetched is there */
 		one->state = FETCH_FETCHED;
 		go_on(one->of);
@@ -238,17 +277,14 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 	one->request = NULL;
 	child_call_cancel(sup, one->call); /* a question about its progress */
 	one->call = 0;
-	if (r >= 0) {
+	one->unsure = r == -ECONNRESET && ++one->lost < LOST_MAX;
+	if (r >= 0 || one->unsure) {
 		one->state = FETCH_FETCHED;
 	} else {
 		drop_staging(sup, &one->staging);
-		if (r == -ECONNRESET && ++one->lost < LOST_MAX) {
-			one->state = FETCH_WAITING;
-		} else {
-			(void)err_say(&why, r, "%s",
-			    r == -EIO ? "the fetcher's process for it died" : e->msg);
-			fail(one, -EBADMSG, &why);
-		}
+		(void)err_say(
+		    &why, r, "%s", r == -EIO ? "the fetcher's process for it died" : e->msg);
+		fail(one, -EBADMSG, &why);
 	}
 	go_on(one->of);
 }
@@ -279,6 +315,7 @@ begin_fetch(struct artifact *one, struct err *e)
 	one->state = FETCH_FETCHING;
 	one->request = queue_ask_for(one->of->tr->ar->sup, QUEUE_FETCH, job_hash(one->of->tr->ar),
 	    &req, spec_fd, on_fetched, one);
+	alloc_save_soon(one->of->tr->ar);
 	return 0;
 }
 
@@ -369,6 +406,22 @@ ask_progress(void *arg)
 
 /* --- the hook --- */
 
+static void
+add_artifact(struct task_artifacts *all, size_t index)
+{
+	struct placed *p = placed_of(all->tr);
+	struct artifact *one = &all->v[all->n];
+
+	*one = (struct artifact){ .of = all, .index = index };
+	artifact_hash(artifact_of(one), one->hash);
+	if (strings_has(&p->hashes, one->hash))
+		return;
+	one->staging = kept_fetches_take(p->kept, one->hash);
+	one->unsure = !id_is_zero(&one->staging);
+	one->state = one->unsure ? FETCH_FETCHED : FETCH_WAITING;
+	all->n++;
+}
+
 void
 task_artifacts_prepare(
     struct task_runner *tr, void (*done)(struct task_runner *tr, int r, const struct err *e))
@@ -378,14 +431,10 @@ task_artifacts_prepare(
 	struct task_artifacts *all = mem_zeroed(1, sizeof *all + max * sizeof all->v[0]);
 
 	*all = (struct task_artifacts){ .tr = tr, .done = done, .wait_usec = PROGRESS_USEC };
-	for (size_t i = 0; i < max; i++) {
-		struct artifact *one = &all->v[all->n];
-
-		*one = (struct artifact){ .of = all, .index = i };
-		artifact_hash(artifact_of(one), one->hash);
-		all->n += !strings_has(&p->hashes, one->hash);
-	}
+	for (size_t i = 0; i < max; i++)
+		add_artifact(all, i);
 	free_fetches(tr);
+	drop_kept(tr); /* of artifacts that the task no longer has */
 	p->now = all;
 	if (all->n > 0) {
 		task_runner_tell(tr, EVENT_DOWNLOADING_ARTIFACTS, NULL, false);
@@ -406,11 +455,27 @@ task_artifacts_left(const struct task_runner *tr)
 static void
 init_placed(struct alloc_runner *ar, const struct alloc_record *kept)
 {
+	for (unsigned k = 0; k < ar->n_tasks; k++)
+		placed_of(&ar->tasks[k])->kept =
+		    kept_fetches_read(kept, ar->tasks[k].task->name, ar->sup->boot_id);
 	for (size_t i = 0; i < kept->artifacts.n; i++)
 		for (unsigned k = 0; k < ar->n_tasks; k++)
 			if (str_eq(ar->tasks[k].task->name, kept->artifacts.v[i].task))
 				strings_add(&placed_of(&ar->tasks[k])->hashes,
 				    str(kept->artifacts.v[i].hash));
+}
+
+static void
+save_fetches(const struct task_runner *tr, struct alloc_record *rec)
+{
+	const struct placed *p = placed_of(tr);
+	const char *task = tr->task->name, *boot = tr->ar->sup->boot_id;
+
+	for (size_t i = 0; p->kept && i < p->kept->n; i++)
+		kept_fetch_save(rec, task, boot, p->kept->v[i].hash, &p->kept->v[i].staging);
+	for (size_t i = 0; p->now && i < p->now->n; i++)
+		if (p->now->v[i].state > FETCH_WAITING && p->now->v[i].state < FETCH_DONE)
+			kept_fetch_save(rec, task, boot, p->now->v[i].hash, &p->now->v[i].staging);
 }
 
 static void
@@ -425,7 +490,17 @@ save_placed(const struct alloc_runner *ar, struct alloc_record *rec)
 			str_set(&one->task, ar->tasks[k].task->name);
 			str_set(&one->hash, p->hashes.v[i]);
 		}
+		save_fetches(&ar->tasks[k], rec);
 	}
+}
+
+/* After a restart of the agent this is also called for a task that has yet to start. */
+static void
+end_fetches(struct task_runner *tr)
+{
+	free_fetches(tr);
+	if (tr->phase == TASK_DEAD)
+		drop_kept(tr);
 }
 
 static void
@@ -433,9 +508,11 @@ free_placed(struct alloc_runner *ar)
 {
 	for (unsigned k = 0; k < ar->n_tasks; k++) {
 		free_fetches(&ar->tasks[k]);
+		drop_kept(&ar->tasks[k]);
 		strings_done(&placed_of(&ar->tasks[k])->hashes);
 	}
 }
 
-ALLOC_HOOK(artifacts, "artifacts", 0, .start = drop_all, .init = init_placed, .save = save_placed,
-    .shutdown = free_placed, .task.state_size = sizeof(struct placed), .task.ends = free_fetches);
+ALLOC_HOOK(artifacts, "artifacts", 0, .restored = drop_others, .init = init_placed,
+    .save = save_placed, .shutdown = free_placed, .task.state_size = sizeof(struct placed),
+    .task.ends = end_fetches);

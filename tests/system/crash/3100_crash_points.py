@@ -125,6 +125,34 @@ def test_crashes_while_artifacts_are_fetched_and_placed():
                 die_at(point, skip, cycle)
 
 
+def test_what_is_fetched_and_not_in_its_place_is_not_fetched_again():
+    """The supervisor, or the fetcher, dies after the last byte of an artifact, at each step of the way to its destination."""
+    body = os.urandom(1000000)
+    check = '[ "$(md5sum <local/a)" = "%s  -" ] || exit 9; exec sleep 100000' % hashlib.md5(body).hexdigest()
+    with web.Server({"/a": body}) as server, crash.Node(env=page.env) as node:
+        staging = node.data + "/alloc/.fetch"
+
+        def cycle(point, victim):
+            server.requests.clear()
+            page.arm(point, hold=True)
+            node.register(crash.job("fetched", driver="exec", then=check, Artifacts=[{"GetterSource": server.url + "/a"}]))
+            case.until(page.holds, 30, "a process to wait at the point")
+            node.kill(victim)
+            page.disarm()
+            node.wait_running("fetched", 1, 30)
+            case.equal([path for path, _ in server.requests], ["/a"], "requests after %s, where %s was killed" % (point, victim))
+            state = node.allocs("fetched")[0]["TaskStates"]["t"]
+            case.equal([e["DisplayMessage"] for e in state["Events"] if e["Type"] in ("Terminated", "Failed Artifact Download")], [], "ends and failures")
+            node.purge("fetched")
+            settle(node)
+            case.until(lambda: os.listdir(staging) == [], 10, "the staging directory to be removed")
+            crash.wait_nothing_left(node)
+        for point, victims in (("FET_BEFORE_GET", ("supervisor", "fetcher")), ("FET_AFTER_GET", ("supervisor", "fetcher")),
+                               ("FILE_AFTER_COPY", ("supervisor", "file-helper")), ("FILE_AFTER_PLACE", ("supervisor", "file-helper"))):
+            for victim in victims:
+                cycle(point, victim)
+
+
 def test_crashes_while_templates_are_rendered_and_replaced():
     """No task sees a part of a file, and each gets the last value."""
     check = 'check() { { read sum; found=$(md5sum); } <local/v; [ "$found" = "$sum  -" ] || { echo half >$NOMAD_ALLOC_DIR/data/half; exit 9; }; ' \

@@ -24,6 +24,8 @@ def fetched(places, entries):
     staging = os.urandom(16)
     top = "%s/alloc/.fetch/%s" % (places.data, staging.hex())
     os.mkdir(top, 0o700)
+    with open(top + "/done", "wb"):
+        pass
     if "" not in entries:
         os.mkdir(top + "/out")
     for path, what in entries.items():
@@ -138,7 +140,15 @@ def test_destinations_that_are_refused():
             refused(h, places, errno.EACCES, {"x": b""}, dest, "no artifact can be in")
         refused(h, places, errno.EINVAL, {"x": b""}, "../x/local", task="../x")
         refused(h, places, errno.ENOENT, {"x": b""}, "web/local", alloc=os.urandom(16))
-        mnt.refused(h, errno.ENOENT, "", "FILE_ARTIFACT_PLACE_REQ", request(os.urandom(16), "web/local"))
+
+
+def test_what_the_fetcher_did_not_complete_is_refused():
+    with started() as (h, top, places):
+        staging = fetched(places, {"x": b"1"})
+        os.unlink("%s/alloc/.fetch/%s/done" % (places.data, staging.hex()))
+        for one in (staging, os.urandom(16)):
+            mnt.refused(h, errno.ENODATA, "did not complete the artifact", "FILE_ARTIFACT_PLACE_REQ", request(one, "web/local"))
+        case.equal(os.listdir(top + "/web/local"), [])
 
 
 def test_staging_directories_are_removed():
@@ -148,6 +158,8 @@ def test_staging_directories_are_removed():
         h.ipc.call("FILE_ARTIFACT_DROP_REQ", {"staging": one})
         case.equal(sorted(os.listdir(top)), sorted([two.hex(), three.hex()]))
         h.ipc.call("FILE_ARTIFACT_DROP_REQ", {"staging": one})
+        h.ipc.call("FILE_ARTIFACT_DROP_REQ", {"staging": bytes(16), "keep": [{"id": three}, {"id": os.urandom(16)}]})
+        case.equal(os.listdir(top), [three.hex()])
         h.ipc.call("FILE_ARTIFACT_DROP_REQ", {"staging": bytes(16)})
         case.equal(os.listdir(top), [])
         case.until(lambda: not os.listdir(places.data + "/alloc/.trash"), 10, "the trash to be empty")
