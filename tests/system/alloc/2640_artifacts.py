@@ -247,6 +247,30 @@ def test_many_tasks_at_once():
     node.purge("crowd")
 
 
+def test_each_task_gets_its_own_artifact():
+    """Many artifacts with the same name at once, of two tasks in each alloc, and twice in each task."""
+    def own(h):
+        h.reply(h.path.encode() + b"\n")
+    names = ["own%d" % i for i in range(12)]
+    for name in names:
+        for task in "tu":
+            for i in range(2):
+                server.files["/%s/%s/%d/file" % (name, task, i)] = own
+
+    def task(name, one):
+        artifacts = [artifact("/%s/%s/%d/file" % (name, one, i), RelativeDest="local/%d" % i) for i in range(2)]
+        return api.task(one, "/bin/sh", ["-c", "cat local/0/file local/1/file; " + WAIT], Artifacts=artifacts)
+    for name in names:
+        node.register(api.job(name, tasks=None, group={"Tasks": [task(name, one) for one in "tu"]}))
+    for name in names:
+        alloc = node.wait_running(name, 1, 60)[0]
+        for one in "tu":
+            case.until(lambda alloc=alloc, one=one: len(node.logs(alloc, one).splitlines()) == 2, 30, "the files of " + name)
+            case.equal(node.logs(alloc, one).decode().splitlines(), ["/%s/%s/%d/file" % (name, one, i) for i in range(2)])
+    for name in names:
+        node.purge(name)
+
+
 def test_slow_servers_of_one_job_do_not_delay_another():
     go.clear()
     before = server.count("/late")

@@ -39,6 +39,13 @@ def test_a_wait_block_replaces_the_agents_wait_within_its_bounds():
     node.wait_said(alloc, b"12")
 
 
+def test_templates_do_not_see_the_agents_environment():
+    """CVE-2019-14802: they saw the variables of the agent's process."""
+    text = "<{{ env \"OF_AGENT\" }}|{{ envOrDefault \"OF_AGENT\" \"none\" }}>"
+    node.register(job("agents", {"EmbeddedTmpl": text, "DestPath": "local/x"}, script="cat local/x; "))
+    node.wait_said(node.wait_running("agents")[0], b"<|none>")
+
+
 def test_attributes_without_effect_are_named():
     made = job("grace", {"EmbeddedTmpl": "x", "DestPath": "local/x", "VaultGrace": HOURS},
                {"EmbeddedTmpl": "x", "DestPath": "local/y", "ChangeMode": "script", "ChangeScript": {"Command": "/bin/true", "RunOnFirstRender": True}})
@@ -47,5 +54,5 @@ def test_attributes_without_effect_are_named():
     case.equal(len(said.splitlines()), 1, said)
 
 
-with api.Node(agent.config_args(SETTINGS)) as node:
+with api.Node(agent.config_args(SETTINGS), env={"OF_AGENT": "a secret"}) as node:
     case.run(globals())

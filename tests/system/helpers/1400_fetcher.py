@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fetcher alone: sources, names, modes and checksums, by http."""
 import hashlib
+import os
+import stat
 
 from lib import case, fetch, web
 
@@ -23,11 +25,17 @@ def flaky(h):
         h.reply(BODY)
 
 
+def cut(h):
+    """Sends a part of what it promises."""
+    h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 500000)
+    h.close_connection = True
+
+
 FILES = {
     "/a.txt": BODY, "/dir/a.txt": BODY, "/b c.txt": BODY, "/b%20c.txt": BODY, "/empty": b"", "/flaky": flaky,
     "/moved": redirect("/a.txt"), "/gone": redirect("/nothing"), "/query.txt": lambda h: h.reply(h.path.encode()),
     "/headers": lambda h: h.reply(repr(sorted((k, v) for k, v in h.headers.items() if k.startswith("X-") or k == "Authorization")).encode()),
-    "/to_file": redirect("file:///etc/passwd"), "/to_ftp": redirect("ftp://127.0.0.1/x"),
+    "/to_file": redirect("file:///etc/passwd"), "/to_ftp": redirect("ftp://127.0.0.1/x"), "/cut": cut,
 }
 
 
@@ -38,6 +46,28 @@ def test_a_file_gets_the_name_in_its_url():
     case.equal(f.get(server.url + "/empty"), {"empty": b""})
     case.equal(f.get(server.url + "/a.txt?filename=other"), {"other": BODY})
     case.equal(f.get(server.url + "/a.txt", options={"filename": "other"}), {"other": BODY})
+
+
+def test_modes_do_not_depend_on_the_umask():
+    for mask in (0o077, 0o000, 0o777):
+        old = os.umask(mask)
+        try:
+            other = fetch.Fetcher()
+        finally:
+            os.umask(old)
+        with other:
+            staging = other.send(server.url + "/a.txt")
+            case.equal(isinstance(other.wait(), dict), True)
+            modes = [oct(stat.S_IMODE(os.stat(other.path(staging) + name).st_mode)) for name in ("", "/out", "/out/a.txt")]
+        case.equal(modes, ["0o700", "0o755", "0o644"], "modes with umask %03o" % mask)
+
+
+def test_an_interrupted_transfer_leaves_no_file():
+    for mode, left in (("file", []), ("any", ["out"])):
+        staging = f.send(server.url + "/cut", mode=mode)
+        case.equal(isinstance(f.wait(), str), True, "whether it is an error")
+        found = [os.path.join(at, name) for at, dirs, names in os.walk(f.path(staging)) for name in dirs + names]
+        case.equal([path[len(f.path(staging)) + 1:] for path in found], left, "what is left")
 
 
 def test_mode_file_makes_the_artifact_that_file():
