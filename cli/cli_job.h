@@ -31,7 +31,11 @@ extern struct cli_job_input {
  * request's Submission, as another. Prints each problem of HCL on stderr. 0 or -errno with the
  * sentence. */
 int cli_job_read(const char *path, json_t **ret, json_t **ret_submission, struct err *e);
-/* Prints the warnings of an answer, one per line; nothing if there are none. */
+/* cli_job_template.c: returns a line for each template in the request's job that has no valid text,
+ * NULL if there is none. The caller frees it. */
+char *cli_job_template_problems(const json_t *request);
+/* Prints the warnings of an answer, or those in text, one per line; nothing if there are none. */
+void cli_job_warn(const struct cli *cli, const char *text);
 void cli_job_say_warnings(const struct cli *cli, const json_t *answer);
 /* Prints the answer if -json is set, and the agent's warnings. */
 int cli_job_show_answer(struct cli *cli, const json_t *answer, struct err *e);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cli_job_check.c: drover job eval, validate. Runs in: cli. */
 #include <errno.h>
+#include <string.h>
 
 #include "cli/cli_api.h"
 #include "cli/cli_job.h"
@@ -40,26 +41,32 @@ cli_job_eval(struct cli *cli, int argc, char **argv)
 
 /* Problems of the job are the result of this command, not an error of the request. */
 static int
-say_validity(struct cli *cli, const json_t *answer, struct err *e)
+say_validity(struct cli *cli, const json_t *answer, char *of_templates, struct err *e)
 {
 	const char *problems = cli_json_str(answer, "Error");
+	int code = CLI_OK;
 
 	if (cli->json) {
 		int r = cli_json_print(answer, e);
 
-		return r < 0 ? r : *problems ? CLI_FAILED : CLI_OK;
+		if (r < 0)
+			return r;
 	}
 	cli_job_say_warnings(cli, answer);
 	if (*problems)
-		return cli_fail_text(problems);
-	cli_say(cli, "The job is valid");
-	return CLI_OK;
+		code = cli->json ? CLI_FAILED : cli_fail_text(problems);
+	for (const char *line; of_templates && *(line = strsep(&of_templates, "\n"));)
+		code = cli_fail_text(line);
+	if (code == CLI_OK)
+		cli_say(cli, "The job is valid");
+	return code;
 }
 
 int
 cli_job_validate(struct cli *cli, int argc, char **argv)
 {
 	cleanup_json json_t *request = NULL, *answer = NULL;
+	cleanup_free char *problems = NULL;
 	struct err e = { 0 };
 	int r;
 
@@ -67,7 +74,9 @@ cli_job_validate(struct cli *cli, int argc, char **argv)
 	r = cli_job_read(argv[0], &request, NULL, &e);
 	if (r == 0)
 		r = cli_api_send(cli, "PUT", "/v1/validate/job", request, &answer, &e);
-	if (r == 0)
-		r = say_validity(cli, answer, &e);
+	if (r == 0) {
+		problems = cli_job_template_problems(request);
+		r = say_validity(cli, answer, problems, &e);
+	}
 	return r < 0 ? cli_fail(cli, &e) : r;
 }

@@ -94,7 +94,7 @@ print_command(json_int_t index, const char *path)
 }
 
 static void
-show_plan(struct cli *cli, const char *path, const json_t *plan)
+show_plan(struct cli *cli, const char *path, const json_t *plan, const char *problems)
 {
 	if (options.diff)
 		cli_job_print_diff(cli_json_get(plan, "Diff"));
@@ -102,6 +102,7 @@ show_plan(struct cli *cli, const char *path, const json_t *plan)
 	print_counts(plan);
 	cli_watch_say_failed(cli, cli_json_get(plan, "FailedTGAllocs"));
 	cli_job_say_warnings(cli, plan);
+	cli_job_warn(cli, problems ?: "");
 	cli_line("%s", "");
 	cli_line("Job Modify Index: %lld", (long long)cli_json_int(plan, "JobModifyIndex"));
 	cli_line("To register it only if the job does not change before:");
@@ -112,7 +113,7 @@ int
 cli_job_plan(struct cli *cli, int argc, char **argv)
 {
 	cleanup_json json_t *request = NULL, *plan = NULL;
-	cleanup_free char *target = NULL;
+	cleanup_free char *target = NULL, *problems = NULL;
 	struct err e = { 0 };
 	int r;
 
@@ -125,6 +126,7 @@ cli_job_plan(struct cli *cli, int argc, char **argv)
 		(void)json_object_set_new(request, "Diff", json_true());
 		if (options.policy_override)
 			(void)json_object_set_new(request, "PolicyOverride", json_true());
+		problems = cli_job_template_problems(request);
 		target = cli_target("/v1/job/%s/plan", cli_json_str(request, "Job/ID"));
 		r = cli_api_send(cli, "POST", target, request, &plan, &e);
 	}
@@ -135,6 +137,6 @@ cli_job_plan(struct cli *cli, int argc, char **argv)
 		return CLI_PLAN_FAILED;
 	}
 	if (!cli->json)
-		show_plan(cli, argv[0], plan);
+		show_plan(cli, argv[0], plan, problems);
 	return exit_code(plan);
 }

@@ -44,9 +44,9 @@ const struct cli_flag cli_job_run_flags[] = {
 };
 
 void
-cli_job_say_warnings(const struct cli *cli, const json_t *answer)
+cli_job_warn(const struct cli *cli, const char *warnings)
 {
-	cleanup_free char *text = mem_strdup(cli_json_str(answer, "Warnings"));
+	cleanup_free char *text = mem_strdup(warnings);
 	char *rest = text;
 
 	for (const char *line; (line = strsep(&rest, "\n"));) {
@@ -55,6 +55,12 @@ cli_job_say_warnings(const struct cli *cli, const json_t *answer)
 		if (*line && !(line[0] >= '0' && line[0] <= '9' && strstr(line, " warning")))
 			cli_say(cli, "Warning: %s", line);
 	}
+}
+
+void
+cli_job_say_warnings(const struct cli *cli, const json_t *answer)
+{
+	cli_job_warn(cli, cli_json_str(answer, "Warnings"));
 }
 
 int
@@ -162,6 +168,7 @@ int
 cli_job_run(struct cli *cli, int argc, char **argv)
 {
 	cleanup_json json_t *request = NULL, *submission = NULL, *answer = NULL;
+	cleanup_free char *problems = NULL;
 	struct err e = { 0 };
 	int r;
 
@@ -171,8 +178,11 @@ cli_job_run(struct cli *cli, int argc, char **argv)
 		r = cli_json_print(request, &e);
 		return r < 0 ? cli_fail(cli, &e) : CLI_OK;
 	}
-	if (r == 0)
+	if (r == 0) {
+		problems = cli_job_template_problems(request);
+		cli_job_warn(cli, problems ?: "");
 		r = register_job(cli, request, submission, &answer, &e);
+	}
 	if (r == 0)
 		r = cli_job_follow(
 		    cli, cli_json_str(request, "Job/ID"), answer, options.detach, &e);

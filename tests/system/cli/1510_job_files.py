@@ -127,6 +127,27 @@ def test_problems_name_their_line():
     case.contains(r.err, 'declares no variable "txet": did you mean "text"?')
 
 
+def test_templates_are_parsed():
+    """With the engine that renders them: validate fails, plan and run warn."""
+    blocks = 'template {\n data = "%s"\n destination = "local/one"\n }\n'
+    good = blocks % 'a\\n{{ with nomadVar \\"x\\" }}{{ .y | toUpper }}{{ end }}'
+    turned = 'template {\n data = "{{ if }} << len >>"\n destination = "local/two"\n left_delimiter = "<<"\n right_delimiter = ">>"\n }\n'
+    file = 'job "texts" {\n group "g" {\n task "t" {\n driver = "raw_exec"\n config {\n command = "/bin/true"\n }\n%s }\n }\n}\n'
+    for texts, said in ((blocks % "a\\n{{ nosuch 1 }}", ['task "t", template "local/one", line 2: function "nosuch" not defined: correct it, or the task cannot start']),
+                        (blocks % "{{ if }}" + turned.replace("len", ""), [
+                            'task "t", template "local/one", line 1: missing value for if: correct it, or the task cannot start',
+                            'task "t", template "local/two", line 1: missing value for command: correct it, or the task cannot start'])):
+        path = write("texts.hcl", file % texts)
+        case.equal(drover("job", "validate", path, code=1).err.splitlines(), ["drover: " + line for line in said])
+        case.contains(drover("job", "validate", "-json", path, code=1).err, said[0])
+        for words in (("plan",), ("run", "-detach")):
+            out = drover("job", *words, path, code=1 if words == ("plan",) else 0).out
+            case.equal([line for line in out.splitlines() if "template" in line], ["Warning: " + line for line in said], str(words))
+    path = write("texts.hcl", file % (good + turned))
+    case.equal(drover("job", "validate", path).out, "The job is valid\n")
+    node.purge("texts")
+
+
 def test_hostile_files_end_soon():
     laughs = "".join("  l%d = [local.l%d, local.l%d, local.l%d, local.l%d]\n" % (i, *(i - 1,) * 4) for i in range(1, 30))
     files = {
