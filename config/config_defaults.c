@@ -80,7 +80,7 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		    .filter_default = true,
 		    .alloc_meta = dev,
 		    .interval_ms = 10000 },
-		.audit = { .mode = 0600, .rotate_ms = 24 * 3600000 },
+		.audit = { .mode = 0600, .rotate_bytes = 100000000, .rotate_ms = 24 * 3600000 },
 		.min_dynamic_port = 20000,
 		.max_dynamic_port = 32000,
 		.artifact = { .http_ms = 1800000,

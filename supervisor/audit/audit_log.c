@@ -173,40 +173,60 @@ time_in_name(const struct audit_log *l, const char *name)
 	return strcmp(end, l->name + l->stem) == 0 ? ns : -1;
 }
 
-/* Removes the oldest closed file if there are more than may be kept. Returns whether it did. */
-static bool
-remove_oldest(const struct audit_log *l, DIR *dir)
+static int
+compare_times(const void *a, const void *b)
 {
-	char oldest[CONFIG_PATH_SIZE] = "";
-	const struct dirent *entry;
-	uint64_t n = 0;
+	const long long *x = a, *y = b;
 
-	rewinddir(dir);
+	return (*x > *y) - (*x < *y);
+}
+
+/* Lists the times of the closed files, the oldest first. */
+static size_t
+list_times(const struct audit_log *l, DIR *dir, long long **ret)
+{
+	size_t n = 0, room = 0;
+	const struct dirent *entry;
+
 	while ((entry = readdir(dir))) {
 		long long ns = time_in_name(l, entry->d_name);
 
-		if (ns < 0 || strlen(entry->d_name) >= sizeof oldest)
+		if (ns < 0)
 			continue;
-		n++;
-		if (!oldest[0] || ns < time_in_name(l, oldest))
-			(void)strcpy(oldest, entry->d_name);
+		if (n == room)
+			*ret = mem_resize(*ret, room = 2 * room + 64, sizeof **ret);
+		(*ret)[n++] = ns;
 	}
-	return n > l->config->rotate_max_files && unlinkat(dirfd(dir), oldest, 0) == 0;
+	if (n > 0)
+		qsort(*ret, n, sizeof **ret, compare_times);
+	return n;
 }
 
+/* Removes the oldest closed files if there are more than may be kept. */
 static void
 remove_old_files(const struct audit_log *l, int dir_fd)
 {
 	cleanup_dir DIR *dir = NULL;
+	cleanup_free long long *times = NULL;
+	const struct dirent *entry;
 	int copy = dup(dir_fd);
+	size_t n, most = l->config->rotate_max_files;
 
-	if (l->config->rotate_max_files == 0 || copy < 0)
+	if (most == 0 || copy < 0)
 		return;
 	dir = fdopendir(copy);
 	if (!dir)
 		(void)close(copy);
-	while (dir && remove_oldest(l, dir))
-		;
+	n = dir ? list_times(l, dir, &times) : 0;
+	if (n <= most)
+		return;
+	rewinddir(dir);
+	while ((entry = readdir(dir))) {
+		long long ns = time_in_name(l, entry->d_name);
+
+		if (ns >= 0 && ns < times[n - most])
+			(void)unlinkat(dirfd(dir), entry->d_name, 0);
+	}
 }
 
 static int
