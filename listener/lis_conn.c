@@ -23,6 +23,8 @@
 #define IDLE_MS  75000 /* between two requests: more than the usual interval of a scrape */
 #define WRITE_MS 30000 /* for the whole answer to be read */
 #define DRAIN_MS 1000
+/* Bytes that are read after the last answer; a client that still sends more may not get it. */
+#define DRAIN_MAX (64 * 1024)
 
 static const struct {
 	int status;
@@ -292,8 +294,11 @@ static void
 drain(struct lis *l, struct lis_conn *c)
 {
 	char buf[4096];
+	ssize_t n = lis_conn_receive(c, buf, sizeof buf);
 
-	if (lis_conn_receive(c, buf, sizeof buf) < 0)
+	if (n > 0)
+		c->drained += (size_t)n;
+	if (n < 0 || c->drained >= DRAIN_MAX)
 		lis_conn_end(l, c);
 }
 

@@ -54,6 +54,7 @@ struct lis_conn {
 	size_t in_len;
 	char out[512]; /* the head of the answer, or all of a short one */
 	size_t out_len, out_at, body_at;
+	size_t drained;            /* bytes in LIS_DRAINS */
 	struct lis_answer *answer; /* NULL: the listener's own */
 	bool closes;               /* after the answer */
 	bool served;               /* it has had an answer */

@@ -165,14 +165,15 @@ write_address(const struct sockaddr_storage *from, char ret[LIS_ADDRESS_SIZE])
 	    ntohs(from->ss_family == AF_INET ? in->sin_port : in6->sin6_port));
 }
 
-/* Ends the connection that has waited longest for its client, to make room for another one. */
+/* Ends the connection that has waited longest for its client, to make room for another one. The new
+ * client has proven nothing yet, so those with a certificate stay. */
 static void
 evict(struct lis *l, struct lis_door *d)
 {
 	struct lis_conn *c, *oldest = NULL;
 
 	TAILQ_FOREACH (c, &d->conns, all)
-		if (c->state != LIS_WAITS && !c->relay &&
+		if (c->state != LIS_WAITS && !c->relay && !c->subject[0] &&
 		    (!oldest || c->since_ms < oldest->since_ms))
 			oldest = c;
 	if (oldest)

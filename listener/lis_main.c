@@ -72,6 +72,9 @@ handle_message(void *state, struct ipc_packet *p, struct err *e)
 		if (!lis_relay_on_link(l, link, fd))
 			lis_line_on_link(l, link, fd);
 		return 0;
+	case LIS_PROVEN_EV:
+		lis_relay_prove(l, ((const struct lis_proven_ev *)p->msg)->link);
+		return 0;
 	default:
 		return err_say(e, -EPROTO, "%s has no handler", ipc_msg_info(p->type)->name);
 	}

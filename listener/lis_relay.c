@@ -18,8 +18,8 @@
 #define LINK_MS    10000
 #define READ_MS    30000 /* for the client to read something */
 #define YIELD_MS   2000  /* without a byte in either direction: may make room for another */
-#define UNKNOWN_MS 100
-#define ROUNDS     16 /* in one turn: other connections have their turn too */
+#define UNKNOWN_MS 100   /* for the first request to come to the supervisor */
+#define ROUNDS     16    /* in one turn: other connections have their turn too */
 
 #define BUSY "the agent has too many connections: try again in a moment"
 
@@ -54,28 +54,61 @@ refuse(struct lis *l, struct lis_conn *c, const char *why)
 	lis_conn_refuse(l, c, 503, why);
 }
 
-/* Returns whether the connection may have to make room for another: one that has had no answer yet
- * and whose client has no certificate soon, because its token may be invalid and its body never
- * come; any other only when it is silent. */
-static bool
-may_yield(const struct lis *l, const struct lis_relay *r)
+static unsigned
+count_unproven(const struct lis *l, const struct in6_addr *from)
 {
-	bool is_known = r->answered || r->conn->subject[0];
-
-	return l->now_ms - r->conn->since_ms >= (is_known ? YIELD_MS : UNKNOWN_MS);
-}
-
-/* Makes room by ending the connection that has been silent longest. */
-static void
-evict(struct lis *l)
-{
-	struct lis_relay *r, *oldest = NULL;
+	const struct lis_relay *r;
+	unsigned n = 0;
 
 	TAILQ_FOREACH (r, &l->relays, all)
-		if (may_yield(l, r) && (!oldest || r->conn->since_ms < oldest->conn->since_ms))
-			oldest = r;
-	if (oldest)
-		lis_conn_end(l, oldest->conn);
+		n += !r->proven && memcmp(&r->conn->from, from, sizeof *from) == 0;
+	return n;
+}
+
+/* Finds the oldest connection of the address that has the most without a proof, so that nobody
+ * loses the only one to somebody who opens many. Whether it is silent does not count. */
+static struct lis_relay *
+find_unproven(const struct lis *l)
+{
+	struct lis_relay *r, *found = NULL;
+	unsigned n, most = 0;
+
+	TAILQ_FOREACH (r, &l->relays, all) {
+		if (r->proven || l->now_ms - r->begun_ms < UNKNOWN_MS)
+			continue;
+		n = count_unproven(l, &r->conn->from);
+		if (n > most) {
+			most = n;
+			found = r;
+		}
+	}
+	return found;
+}
+
+/* Finds the connection that has been silent longest. */
+static struct lis_relay *
+find_silent(const struct lis *l)
+{
+	struct lis_relay *r, *found = NULL;
+
+	TAILQ_FOREACH (r, &l->relays, all)
+		if (l->now_ms - r->conn->since_ms >= YIELD_MS &&
+		    (!found || r->conn->since_ms < found->conn->since_ms))
+			found = r;
+	return found;
+}
+
+/* Makes room for the client. Without a certificate it has proven nothing yet, and displaces only
+ * others that have not either. */
+static void
+evict_for(struct lis *l, const struct lis_conn *c)
+{
+	struct lis_relay *r = find_unproven(l);
+
+	if (!r && c->subject[0])
+		r = find_silent(l);
+	if (r)
+		lis_conn_end(l, r->conn);
 }
 
 void
@@ -86,7 +119,7 @@ lis_relay_begin(struct lis *l, struct lis_conn *c)
 	struct err e = { 0 };
 
 	if (l->n_relays >= l->relays_max)
-		evict(l);
+		evict_for(l, c);
 	r = l->n_relays < l->relays_max ? calloc(1, sizeof *r) : NULL;
 	if (!r) {
 		refuse(l, c, BUSY);
@@ -96,6 +129,8 @@ lis_relay_begin(struct lis *l, struct lis_conn *c)
 	r->conn = c;
 	r->link = want.link;
 	r->fd = -1;
+	r->proven = c->subject[0];
+	r->begun_ms = l->now_ms;
 	TAILQ_INSERT_TAIL(&l->relays, r, all);
 	l->n_relays++;
 	c->relay = r;
@@ -108,6 +143,16 @@ lis_relay_begin(struct lis *l, struct lis_conn *c)
 	if (ipc_send(FD_IPC, IPC_LISTENER, IPC_SUPERVISOR, LIS_WANT_EV, 0, &want, NULL, 0,
 		MSG_DONTWAIT, &e) < 0)
 		refuse(l, c, BUSY);
+}
+
+void
+lis_relay_prove(struct lis *l, uint32_t link)
+{
+	struct lis_relay *r;
+
+	TAILQ_FOREACH (r, &l->relays, all)
+		if (r->link == link)
+			r->proven = true;
 }
 
 bool

@@ -15,7 +15,9 @@ struct lis_relay {
 	TAILQ_ENTRY(lis_relay) all;
 	struct lis_conn *conn;
 	uint32_t link;
-	int fd;        /* -1: it is wanted, or has ended */
+	int fd;      /* -1: it is wanted, or has ended */
+	bool proven; /* its client has shown a certificate or a valid token */
+	uint64_t begun_ms;
 	bool hangs;    /* its other end is closed; it is not watched any more */
 	bool ended;    /* everything was read */
 	bool answered; /* at least a byte */
@@ -29,6 +31,8 @@ TAILQ_HEAD(lis_relays, lis_relay);
 void lis_relay_begin(struct lis *l, struct lis_conn *c);
 /* A link came. Returns false if no relay wants it. */
 bool lis_relay_on_link(struct lis *l, uint32_t link, int fd);
+/* The supervisor says that the client of a link has proven itself. */
+void lis_relay_prove(struct lis *l, uint32_t link);
 void lis_relay_ready(struct lis *l, struct lis_relay *r, uint32_t events);
 /* The connection is ready, or its deadline is reached. */
 void lis_relay_pump(struct lis *l, struct lis_relay *r);

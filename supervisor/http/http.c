@@ -76,12 +76,30 @@ reply_no_path(struct api_req *req)
 	api_reply_error(req, why ? 501 : 404, "%s", why ? why : "resource not found");
 }
 
+/* Finds the route. Returns false if its target is invalid; then it is answered. */
+static bool
+find_route(struct api_req *req)
+{
+	struct err e = { 0 };
+	int r;
+
+	if (req->has_target)
+		return true;
+	r = api_target_parse(req->uri, &req->target, &e);
+	if (r < 0) {
+		api_reply_error(req, r == -E2BIG ? 414 : 400, "%s", e.msg);
+		return false;
+	}
+	req->has_target = true;
+	req->no_route =
+	    api_route_find(req->sup->api->routes, req->method, &req->target, &req->route);
+	return true;
+}
+
 static void
 route_request(struct api_req *req)
 {
 	const struct api_backend *backend = req->sup->api->backend;
-	struct err e = { 0 };
-	int r;
 
 	if (req->body_seen > BODY_MAX) {
 		api_reply_error(req, 413, "the body is longer than %d bytes", BODY_MAX);
@@ -91,19 +109,13 @@ route_request(struct api_req *req)
 		api_reply_error(req, 503, "%s", HTTP_NO_ROOM);
 		return;
 	}
-	r = api_target_parse(req->uri, &req->target, &e);
-	if (r < 0) {
-		api_reply_error(req, r == -E2BIG ? 414 : 400, "%s", e.msg);
-		return;
-	}
-	r = api_route_find(req->sup->api->routes, req->method, &req->target, &req->route);
-	if (r == 0 && !http_audit_receive(req))
+	if (!find_route(req) || (!req->no_route && !http_audit_receive(req)))
 		return;
 	if (!tcp_gate_permits(req))
 		tcp_gate_refuse(req);
-	else if (r == -ENOENT)
+	else if (req->no_route == -ENOENT)
 		reply_no_path(req);
-	else if (r < 0)
+	else if (req->no_route)
 		api_reply_error(req, 405, "Invalid method");
 	else if (backend->admit)
 		backend->admit(req->sup, req);
@@ -115,10 +127,11 @@ route_request(struct api_req *req)
 static bool
 is_pending(const struct api_req *req)
 {
-	return req->route && req->route->durable && req->suspended && !req->response && !req->held;
+	return req->route && req->route->durable && req->routed && req->suspended &&
+	       !req->response && !req->held;
 }
 
-/* The token of a task or of a client over TCP is valid. */
+/* The token of a task is valid. */
 static void
 go_on(struct api_req *req)
 {
@@ -127,15 +140,13 @@ go_on(struct api_req *req)
 		http_watch_stuck_turns(req->sup);
 }
 
-/* A task must show a valid token, whatever it requests, and so must a client over TCP that has no
- * certificate. The listener needs none for the little that it may request. */
+/* A task must show a valid token, whatever it requests. The listener needs none for the little that
+ * it may request. A client over TCP has shown what it has with the head of its request. */
 static void
 check_request(struct api_req *req)
 {
 	if (req->client->task)
 		task_gate_check(req, req->client->task, go_on);
-	else if (req->client->tcp)
-		tcp_gate_check(req, go_on);
 	else if (req->client->is_link)
 		listener_links_serve(req);
 	else
@@ -202,6 +213,42 @@ send_answer(struct api_req *req)
 	return queue_answer(req);
 }
 
+/* It is known who sent the head of a request over TCP. */
+static void
+on_sender_known(struct api_req *req)
+{
+	req->known = true;
+	if (!req->response && !tcp_gate_permits(req))
+		route_request(req); /* it is refused there */
+	if (!req->response)
+		http_req_resume(req);
+}
+
+/* If the request has an answer, libmicrohttpd reads no body and closes the connection. */
+static enum MHD_Result
+end_head(struct api_req *req)
+{
+	if (req->response || req->gone_away || !req->known)
+		return send_answer(req);
+	req->passed = true;
+	http_client_expect_request(req->client);
+	return MHD_YES;
+}
+
+/* Nothing more is read of a client over TCP before it is known who it is. */
+static enum MHD_Result
+check_head(struct api_req *req)
+{
+	if (find_route(req))
+		tcp_gate_check(req, on_sender_known);
+	if (req->known || req->response)
+		return end_head(req);
+	http_client_expect_nothing(req->client);
+	http_req_suspend(req);
+	http_req_watch_hangup(req);
+	return MHD_YES;
+}
+
 /* libmicrohttpd calls this for a request's head, for each piece of its body, at the end of the
  * body, and again when its connection was resumed. */
 static enum MHD_Result
@@ -216,8 +263,10 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 		req->begun = true;
 		req->conn = conn;
 		req->method = method;
-		return MHD_YES;
+		return req->client->tcp ? check_head(req) : MHD_YES;
 	}
+	if (req->client->tcp && !req->passed)
+		return end_head(req);
 	if (*size > 0) {
 		gather_body(req, data, *size);
 		*size = 0;
@@ -283,18 +332,20 @@ begin_client(struct api *api, struct MHD_Connection *conn)
 
 	if (connection < 0 || !from)
 		return NULL;
+	if (http_origin_of(from->client_addr, &origin) && origin.tcp &&
+	    !listener_links_take(api, origin.tcp))
+		return NULL;
 	if (http_origin_of(from->client_addr, &origin))
 		share = origin.task  ? &api->of_tasks
 			: origin.tcp ? &api->of_tcp
 				     : &api->of_listener;
 	client = http_client_new(&share->clients, conn, connection);
 	client->task = origin.task;
-	client->tcp = origin.tcp ? http_tcp_ref(origin.tcp) : NULL;
+	client->tcp = origin.tcp;
 	client->is_link = share == &api->of_listener;
 	if (client->task)
 		client->from = task_socket_joined(client->task);
 	api->n_links += client->is_link;
-	api->n_tcp += client->tcp != NULL;
 	return client;
 }
 
@@ -304,8 +355,7 @@ end_client(struct api *api, struct http_client *client)
 	struct task_socket *task = client->task;
 
 	api->n_links -= client->is_link;
-	api->n_tcp -= client->tcp != NULL;
-	http_tcp_unref(client->tcp);
+	listener_links_drop(api, client->tcp);
 	http_client_free(client);
 	if (task)
 		task_socket_left(task);
@@ -354,6 +404,7 @@ on_completed(
 		return;
 	*con_cls = NULL;
 	http_audit_end(req);
+	tcp_gate_forget(req);
 	turn_forget_deferred(sup, &req->leave);
 	(void)sd_event_source_disable_unref(req->hangup);
 	if (req->stream) {
@@ -588,6 +639,8 @@ api_free(struct sup *sup)
 	}
 	while ((req = LIST_FIRST(&api->reqs)))
 		free_req(req); /* owed */
+	listener_links_free(api);
+	tcp_tokens_free(api);
 	free(api->routes);
 	free(api);
 	sup->api = NULL;

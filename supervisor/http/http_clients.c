@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/http/tcp_gate.h"
 
 #define SEND_MS  30000 /* time for a request's first line, and again for the rest of the request */
 #define YIELD_MS 2000  /* waiting time after which a connection may be cut off for others */
@@ -122,7 +123,7 @@ http_client_hold(struct http_client *c, size_t n)
 	if (c->cut)
 		return false;
 	while (all->held > c->held && all->held + n > all->held_max) {
-		other = find_holder(all, c);
+		other = c->tcp && !c->tcp->proven ? NULL : find_holder(all, c);
 		if (!other)
 			return false;
 		cut_off(other);

@@ -55,7 +55,8 @@ void http_client_expect_read(struct http_client *c);
 void http_client_expect_nothing(struct http_client *c);
 
 /* Counts n more bytes for the connection. Returns false if all clients together would hold too much
- * memory and no other connection has waited long enough to be cut off. If no other client holds
+ * memory and no other connection has waited long enough to be cut off, or may be cut off for this
+ * one: a client over TCP that has not proven itself cuts off nobody. If no other client holds
  * memory, there is no limit. */
 bool http_client_hold(struct http_client *c, size_t n);
 /* Counts n bytes less. */

@@ -230,10 +230,8 @@ on_hangup(sd_event_source *source, int fd, uint32_t events, void *userdata)
 	return 0;
 }
 
-/* libmicrohttpd does not watch a suspended connection, so a client that disconnects would hold it
- * indefinitely. */
-static void
-watch_for_hangup(struct api_req *req)
+void
+http_req_watch_hangup(struct api_req *req)
 {
 	const union MHD_ConnectionInfo *info =
 	    MHD_get_connection_info(req->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -258,7 +256,7 @@ on_room(void *cls, uint64_t pos, char *buf, size_t max)
 	if (n < 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	http_req_suspend(req);
-	watch_for_hangup(req);
+	http_req_watch_hangup(req);
 	return 0;
 }
 
@@ -316,7 +314,7 @@ api_hold(struct api_req *req, struct api_held *held)
 	if (!held)
 		return;
 	held->req = req;
-	watch_for_hangup(req);
+	http_req_watch_hangup(req);
 }
 
 /* Other protocols. */

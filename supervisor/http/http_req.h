@@ -24,6 +24,8 @@
 
 struct waiter;
 struct http_audit;
+struct http_tcp;
+struct tcp_tokens;
 
 /* Resources that clients share. The clients of the control socket have one struct, the clients of
  * all tasks' sockets another, the listener a third, and those of the API over TCP a fourth, so that
@@ -53,10 +55,12 @@ struct api {
 	LIST_HEAD(, api_req) reqs;
 	struct api_share operators, of_tasks, of_listener, of_tcp;
 	struct task_sockets tasks;
-	LIST_HEAD(, waiter) waiters; /* api_wait.c: blocking queries */
-	unsigned n_links;            /* connections of the listener */
-	unsigned n_tcp;              /* of clients of the API over TCP */
-	bool full;                   /* accepts no connections for now */
+	LIST_HEAD(, waiter) waiters;  /* api_wait.c: blocking queries */
+	unsigned n_links;             /* connections of the listener */
+	unsigned n_tcp;               /* of clients of the API over TCP, also of those … */
+	LIST_HEAD(, http_tcp) coming; /* … that libmicrohttpd has not reported yet */
+	struct tcp_tokens *tokens;    /* tcp_tokens.c; NULL: none was checked */
+	bool full;                    /* accepts no connections for now */
 	bool closing;
 };
 
@@ -87,12 +91,16 @@ struct api_req {
 	struct api_socket *socket;
 	struct MHD_UpgradeResponseHandle *upgraded; /* while its owner has the socket */
 	struct http_audit *audit; /* its entries in the audit log; NULL: none yet */
-	sd_event_source *hangup;  /* while the request is held, or its stream has nothing to send */
-	bool no_room;             /* its body was dropped, because too much memory is held */
+	/* While the request is held, its stream has nothing to send, or its sender is found out. */
+	sd_event_source *hangup;
+	bool no_room; /* its body was dropped, because too much memory is held */
 	bool owed; /* it was answered while no commit was possible, and its handler still answers */
 	bool begun, routed, suspended, queued, gone_away;
+	bool has_target; /* target is parsed; then: */
+	int no_route;    /* of api_route_find() */
 	bool refused; /* of a task or over TCP, without a valid token: its connection is closed */
-	bool named;   /* over TCP, with a valid token */
+	/* Over TCP: it is known who sent its head; that had a valid token; it may go on. */
+	bool known, named, passed;
 };
 
 static inline struct api_share *
@@ -108,6 +116,9 @@ void http_run(struct sup *sup);
 /* Suspends the request's connection: libmicrohttpd does not continue it until it is resumed. */
 void http_req_suspend(struct api_req *req);
 void http_req_resume(struct api_req *req);
+/* Resumes a suspended request, with gone_away set, when its client disconnects: libmicrohttpd does
+ * not watch its connection. */
+void http_req_watch_hangup(struct api_req *req);
 /* The stream or upgraded connection of the request has ended. */
 void http_req_drop_stream(struct api_req *req);
 /* Resumes a suspended request, which has its answer, after the commit of this turn. */

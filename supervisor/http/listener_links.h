@@ -7,7 +7,11 @@
 #ifndef DROVER_SUPERVISOR_HTTP_LISTENER_LINKS_H
 #define DROVER_SUPERVISOR_HTTP_LISTENER_LINKS_H
 
+#include <stdbool.h>
+
+struct api;
 struct api_req;
+struct http_tcp;
 struct sup;
 
 /* Starts the listener if the configuration has a TCP address, also again when it has ended. */
@@ -15,5 +19,11 @@ void listener_links_init(struct sup *sup);
 
 /* For http.c. Answers the request of a link. */
 void listener_links_serve(struct api_req *req);
+/* libmicrohttpd reports the connection of a client. Returns false if it is none that was added.
+ * Otherwise the caller drops it when the connection has ended. */
+bool listener_links_take(struct api *api, struct http_tcp *tcp);
+void listener_links_drop(struct api *api, struct http_tcp *tcp); /* accepts NULL */
+/* When libmicrohttpd has ended: drops what it never reported. */
+void listener_links_free(struct api *api);
 
 #endif

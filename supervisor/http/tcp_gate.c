@@ -3,12 +3,15 @@
  * through the listener. */
 #include "supervisor/http/tcp_gate.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "model/engine/containers.h"
+#include "supervisor/core/sup_child.h"
 #include "supervisor/http/api_paths.h"
 #include "supervisor/http/http_req.h"
 
@@ -32,8 +35,28 @@ is_printable(const char *text)
 	return true;
 }
 
+/* Reads "192.0.2.1:4711" or "[2001:db8::1]:4711". One client has a whole /64 of IPv6. All that
+ * cannot be read is one client, too. */
+static struct in6_addr
+read_address(const char *text)
+{
+	bool is_v6 = *text == '[';
+	size_t len = strcspn(text + is_v6, is_v6 ? "]" : ":");
+	struct in6_addr from = { 0 };
+	char host[INET6_ADDRSTRLEN];
+
+	if (len >= sizeof host)
+		return from;
+	(void)snprintf(host, sizeof host, "%.*s", (int)len, text + is_v6);
+	if (is_v6 && inet_pton(AF_INET6, host, &from) == 1)
+		memset(&from.s6_addr[8], 0, 8);
+	else if (!is_v6 && inet_pton(AF_INET, host, &from.s6_addr[12]) == 1)
+		from.s6_addr[10] = from.s6_addr[11] = 0xff;
+	return from;
+}
+
 struct http_tcp *
-http_tcp_new(const char *address, const char *certificate)
+http_tcp_new(uint32_t link, const char *address, const char *certificate)
 {
 	struct http_tcp *t;
 
@@ -41,24 +64,11 @@ http_tcp_new(const char *address, const char *certificate)
 	    strlen(address) >= sizeof t->address || strlen(certificate) >= sizeof t->certificate)
 		return NULL;
 	t = mem_new(struct http_tcp);
-	t->refs = 1;
+	t->link = link;
+	t->from = read_address(address);
 	(void)strcpy(t->address, address);
 	(void)strcpy(t->certificate, certificate);
 	return t;
-}
-
-struct http_tcp *
-http_tcp_ref(struct http_tcp *t)
-{
-	t->refs++;
-	return t;
-}
-
-void
-http_tcp_unref(struct http_tcp *t)
-{
-	if (t && --t->refs == 0)
-		free(t);
 }
 
 /* --- requests --- */
@@ -119,38 +129,77 @@ tcp_gate_refuse(struct api_req *req)
 		    "DROVER_TOKEN, or the header X-Nomad-Token)");
 }
 
-/* A request whose token is being checked. Its connection stays suspended. */
-struct token_check {
-	struct api_req *req;
-	void (*go_on)(struct api_req *req);
-};
+/* Its connection is not ended any more to make room for one of somebody who is not proven. */
+static void
+note_proven(struct sup *sup, struct http_tcp *t)
+{
+	const struct lis_proven_ev proven = { .link = t->link };
+
+	if (!t->proven)
+		child_tell(sup, IPC_LISTENER, LIS_PROVEN_EV, &proven);
+	t->proven = true;
+}
+
+/* Returns whether the head says that a body follows. */
+static bool
+has_body(const struct api_req *req)
+{
+	const char *len = api_header(req, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return (len && strcmp(len, "0") != 0) || api_header(req, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+}
 
 static void
-on_checked(struct sup *sup, void *arg, int r, const struct err *e)
+refuse(struct api_req *req, int status, const char *text)
 {
-	struct token_check c = *(struct token_check *)arg;
+	req->refused = true;
+	api_reply_error(req, status, "%s", text);
+}
 
-	free(arg);
-	if (r == -ECANCELED) /* the request is gone */
-		return;
-	c.req->named = r == 0;
-	if (r == 0 || r == -EACCES || r == -EBADMSG)
-		c.go_on(c.req); /* also to be audited */
-	else
-		api_reply_error(c.req, 503, "the token cannot be checked now: %s", e->msg);
+static void
+go_on(struct api_req *req)
+{
+	struct http_tcp *t = req->client->tcp;
+
+	if (req->named || is_proven(req))
+		note_proven(req->sup, t);
+	else if (has_body(req) && tcp_gate_permits(req))
+		refuse(req, 413, "Permission denied: over TCP this request must have no body");
+	t->go_on(req);
+}
+
+static void
+on_checked(struct http_tcp *t, int r, const char *why)
+{
+	struct api_req *req = t->req;
+	char text[ERR_MSG_SIZE + 64];
+
+	req->named = r == 0;
+	if (r == -EDQUOT) {
+		refuse(req, 429, "too many requests of this address had no valid token");
+	} else if (r != 0 && r != -EACCES && r != -EBADMSG) {
+		(void)snprintf(text, sizeof text, "the token cannot be checked now: %s", why);
+		refuse(req, 503, text);
+	}
+	go_on(req); /* also to be audited */
 }
 
 void
-tcp_gate_check(struct api_req *req, void (*go_on)(struct api_req *))
+tcp_gate_check(struct api_req *req, void (*on_known)(struct api_req *))
 {
-	const struct api_backend *backend = req->sup->api->backend;
-	struct token_check *c;
+	struct http_tcp *t = req->client->tcp;
 
-	if (!has_token(req)) {
+	t->req = req;
+	t->go_on = on_known;
+	if (has_token(req))
+		tcp_tokens_check(req->sup, t, api_token(req), on_checked);
+	else
 		go_on(req); /* tcp_gate_permits() decides by the path */
-	} else {
-		c = mem_new(struct token_check);
-		*c = (struct token_check){ req, go_on };
-		backend->authenticate(req->sup, api_token(req), NULL, on_checked, c);
-	}
+}
+
+void
+tcp_gate_forget(struct api_req *req)
+{
+	if (req->client->tcp)
+		tcp_tokens_forget(req->client->tcp);
 }

@@ -9,10 +9,12 @@ import json
 import os
 import re
 import resource
+import select
 import signal
 import socket
 import ssl
 import threading
+import time
 
 from lib import ROOT, agent, api, case, ipc, websocket
 from lib.nomad_server import make_certificates
@@ -327,6 +329,86 @@ def test_an_attacker_in_the_listener_is_nobody_where_tokens_count():
             i.ipc.send("LIS_WANT_EV", {"link": i.number, "api": True, "address": "x"})
             case.equal(i.ipc.recv(), None, "the API, which the configuration does not have: the connection is closed")
         case.until(lambda: n.processes().get("listener") != pid, 10, "another listener")
+
+
+def test_of_a_body_nothing_is_read_before_its_sender_is_known():
+    with node(PLAIN) as n:
+        n.token = n.do("POST", "/v1/acl/bootstrap")["SecretID"]
+        head = b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 1073741824\r\n"
+        for more, status in ((b"X-Nomad-Token: junk\r\n", 403), (b"X-Nomad-Token: junk\r\nExpect: 100-continue\r\n", 403), (b"", 401)):
+            with Remote(plain=True).connect() as s:  # the body never comes
+                s.sendall(head + more + b"\r\n")
+                found = s.recv(65536)
+                case.equal((found[:12], b"Connection: close\r\n" in found), (b"HTTP/1.1 %d" % status, True), "%r: %r" % (more, found))
+        with Remote(plain=True).connect() as s:  # nor does that of the second request on a connection
+            s.sendall(b"GET /v1/agent/health HTTP/1.1\r\nHost: x\r\n\r\n" + head + b"\r\n")
+            found = b""
+            while more := s.recv(65536):
+                found += more
+            case.equal((found.count(b"HTTP/1.1 200"), found.count(b"HTTP/1.1 403")), (1, 1), repr(found))
+        with Remote(plain=True).connect() as s:  # nor that of a request that is open to everyone
+            s.sendall(b"GET /v1/agent/health HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/agent/health HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+            found = b""
+            while more := s.recv(65536):
+                found += more
+            case.equal((found.count(b"HTTP/1.1 200"), found.count(b"HTTP/1.1 413")), (1, 1), repr(found))
+        with Remote(plain=True).connect() as s:
+            s.sendall(head + b"X-Nomad-Token: junk\r\n\r\n")
+            sent = 0
+            try:
+                while sent < 64 << 20:
+                    sent += s.send(b"x" * 65536)
+            except ConnectionError:
+                pass
+            print("    a client without a valid token could send %d KiB" % (sent >> 10))
+            case.equal(sent < 16 << 20, True, "no more than the buffers of the kernel hold: %d bytes" % sent)
+        answer = Remote(plain=True, token=n.token).request("POST", "/v1/jobs", b"x" * 900000)
+        case.equal(answer.status, 400, "with its token the whole body is read: " + answer.text)
+
+
+def test_nobody_without_a_proof_ends_the_connection_of_another():
+    with node(PLAIN) as n:
+        n.token = n.do("POST", "/v1/acl/bootstrap")["SecretID"]
+        kept = []
+        for _ in range(10):
+            h = http.client.HTTPConnection("localhost", PORT, timeout=case.LEAST_S)
+            h.sock = Remote(plain=True).connect()
+            h.request("GET", "/v1/jobs", headers={"X-Nomad-Token": n.token})
+            case.equal(h.getresponse().read(), b"[]", "its first request")
+            kept.append(h)
+        silent_s, began, held, answers = 3, time.monotonic(), [], set()
+        while time.monotonic() < began + silent_s or len(held) < 600:  # longer than a connection has to be silent to make room
+            s = Remote(plain=True, address="127.0.1.%d" % (1 + len(held) % 50)).connect()
+            s.sendall(b"GET /v1/agent/health HTTP/1.1\r\nHost: x\r\n\r\n")
+            try:
+                answers.add(s.recv(65536)[9:12])
+            except ConnectionError:
+                answers.add(b"")
+            held.append(s)
+            if len(held) % 100 == 0:
+                time.sleep(0.2)
+        case.contains(str(answers), "200")
+        for h in kept:
+            h.request("GET", "/v1/jobs", headers={"X-Nomad-Token": n.token})
+            case.equal(h.getresponse().read(), b"[]", "the next request on its connection, beside %d others" % len(held))
+        for s in held:
+            s.close()
+
+
+def test_a_listener_that_takes_no_links_fills_no_table():
+    with node(TOKENS) as n:
+        case.equal(Remote().request("GET", "/v1/agent/health").status, 200, "before")
+        pid, most = n.processes()["supervisor"], 0
+        with Impostor(n) as i:
+            for _ in range(5000):
+                i.number += 1
+                i.ipc.send("LIS_WANT_EV", {"link": i.number, "api": True, "address": "x"})
+                most = max(most, len(os.listdir("/proc/%d/fd" % pid)))
+            case.equal(n.request("GET", "/v1/agent/health").status, 200, "an operator")
+            case.until(lambda: select.select([], [i.ipc.sock], [], 0)[1], 10, "everything to be read")
+        print("    the supervisor had %d descriptors at most" % most)
+        case.equal(most < 800, True, "descriptors: %d" % most)
+        case.equal(n.processes()["supervisor"], pid, "the supervisor")
 
 
 def test_ten_thousand_connections_and_slow_clients_disturb_nobody():
