@@ -18,42 +18,108 @@
 #include "common/mem.h"
 #include "supervisor/node/usage_sample.h"
 
-#define PROCS_MAX (1u << 20)
-#define IDLE_MS   30000 /* see is_idle() */
+#define PROCS_MAX      (1u << 20)
+#define FILE_PATH_SIZE 128
+#define IDLE_MS        30000 /* see is_idle() */
 
 /* A file of a cgroup that is one record of the kernel: one read returns all of it. */
 struct cgroup_file {
 	char text[8192];
 };
 
-/* Writes the name of a file of the run's cgroup. Returns false if there is no such directory. v1
- * has a file "tasks" in each cgroup, so the directory of the runs has another name there. In v2
- * runs with reserved cores have a directory of their own. */
-static bool
-file_path(char ret[640], const char *root, const char *run, bool v2, unsigned i, const char *name)
-{
-	const char *const dirs[] = { v2 ? "tasks" : "runs", v2 ? "cores" : NULL };
+/* The cgroup of a run in one hierarchy. v1 has a file "tasks" in each cgroup, so the directory of
+ * the runs has another name there. In v2 runs with reserved cores have a directory of their own. */
+struct place {
+	struct usage_roots *roots;
+	const char *root, *run;
+	bool v2;
+};
 
-	if (!root[0] || i >= ELEMENTSOF(dirs) || !dirs[i])
-		return false;
-	return snprintf(ret, 640, "%s/%s/%s/%s", root, dirs[i], run, name) < 640;
+static const char *
+dir_name(const struct place *p, unsigned i)
+{
+	static const char *const v1[USAGE_DIRS] = { "runs" }, *const v2[] = { "tasks", "cores" };
+
+	return (p->v2 ? v2 : v1)[i];
+}
+
+/* Opens a directory of runs, once: paths that begin there are short, and each scrape opens
+ * thousands of files. Returns its descriptor, or -errno. */
+static int
+open_dir(const struct place *p, const char *name)
+{
+	struct usage_dir *unused = NULL;
+	char path[640];
+
+	for (size_t i = 0; i < ELEMENTSOF(p->roots->dirs); i++) {
+		struct usage_dir *d = &p->roots->dirs[i];
+
+		if (d->root == p->root && d->name == name)
+			return d->fd;
+		if (!d->root)
+			unused = d;
+	}
+	if (!unused || snprintf(path, sizeof path, "%s/%s", p->root, name) >= (int)sizeof path)
+		return -ENAMETOOLONG;
+	unused->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (unused->fd < 0)
+		return -errno;
+	unused->root = p->root;
+	unused->name = name;
+	return unused->fd;
+}
+
+static void
+close_dir(struct usage_dir *d)
+{
+	if (d->root)
+		(void)close(d->fd);
+	*d = (struct usage_dir){ 0 };
+}
+
+void
+usage_roots_done(struct usage_roots *roots)
+{
+	for (size_t i = 0; i < ELEMENTSOF(roots->dirs); i++)
+		close_dir(&roots->dirs[i]);
+}
+
+static void
+file_path(char ret[FILE_PATH_SIZE], const char *run, const char *name)
+{
+	(void)snprintf(ret, FILE_PATH_SIZE, "%s/%s", run, name);
+}
+
+/* Opens a file of the run's cgroup. Returns a descriptor, or -errno. */
+static int
+open_file(const struct place *p, const char *name)
+{
+	char path[FILE_PATH_SIZE];
+	int r = -ENOENT;
+
+	if (!p->root[0])
+		return r;
+	file_path(path, p->run, name);
+	for (unsigned i = 0; r == -ENOENT && i < USAGE_DIRS && dir_name(p, i); i++) {
+		int dir = open_dir(p, dir_name(p, i));
+
+		r = dir < 0 ? dir : openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (dir >= 0 && r < 0)
+			r = -errno;
+	}
+	/* The run is gone, or the directories were made anew. */
+	if (r == -ENOENT)
+		usage_roots_done(p->roots);
+	return r;
 }
 
 /* Returns the text of the file; NULL if there is no such file. */
 static const char *
-read_file(struct cgroup_file *to, const char *root, const char *run, bool v2, const char *name)
+read_file(const struct place *p, const char *name, struct cgroup_file *to)
 {
-	char path[640];
-	ssize_t n = -1;
+	cleanup_close int fd = open_file(p, name);
+	ssize_t n = fd < 0 ? -1 : read(fd, to->text, sizeof to->text - 1);
 
-	for (unsigned i = 0; n < 0 && file_path(path, root, run, v2, i, name); i++) {
-		cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-		if (fd >= 0)
-			n = read(fd, to->text, sizeof to->text - 1);
-		else if (errno != ENOENT)
-			break;
-	}
 	if (n <= 0)
 		return NULL;
 	to->text[n] = '\0';
@@ -61,10 +127,10 @@ read_file(struct cgroup_file *to, const char *root, const char *run, bool v2, co
 }
 
 static bool
-read_number(const char *root, const char *run, bool v2, const char *name, uint64_t *ret)
+read_number(const struct place *p, const char *name, uint64_t *ret)
 {
 	struct cgroup_file f;
-	const char *text = read_file(&f, root, run, v2, name);
+	const char *text = read_file(p, name, &f);
 
 	if (!text || text[0] < '0' || text[0] > '9')
 		return false;
@@ -146,13 +212,17 @@ add_pid(struct run_sample *s, pid_t pid)
 }
 
 static char *
-read_procs_of(const char *root, const char *run, bool v2)
+read_procs_of(const struct place *p)
 {
-	char path[640], *text = NULL;
+	char path[FILE_PATH_SIZE], *text = NULL;
 	ssize_t n = -ENOENT;
 
-	for (unsigned i = 0; n == -ENOENT && file_path(path, root, run, v2, i, "cgroup.procs"); i++)
-		n = fd_read_file(AT_FDCWD, path, PROCS_MAX, &text);
+	file_path(path, p->run, "cgroup.procs");
+	for (unsigned i = 0; p->root[0] && n == -ENOENT && i < USAGE_DIRS && dir_name(p, i); i++) {
+		int dir = open_dir(p, dir_name(p, i));
+
+		n = dir < 0 ? dir : fd_read_file(dir, path, PROCS_MAX, &text);
+	}
 	if (n > 0)
 		return text;
 	free(text);
@@ -161,19 +231,19 @@ read_procs_of(const char *root, const char *run, bool v2)
 
 /* Returns the list of the run's processes. The caller frees it; NULL if there is none. */
 static char *
-read_procs(const struct usage_roots *roots, const char *run)
+read_procs(struct usage_roots *roots, const char *run)
 {
 	const char *const v1[] = { roots->memory, roots->pids, roots->cpu };
-	char *text = read_procs_of(roots->v2, run, true);
+	char *text = read_procs_of(&(struct place){ roots, roots->v2, run, true });
 
 	for (size_t i = 0; !text && i < ELEMENTSOF(v1); i++)
-		text = read_procs_of(v1[i], run, false);
+		text = read_procs_of(&(struct place){ roots, v1[i], run, false });
 	return text;
 }
 
 /* Does nothing if the sample has the processes. */
 static void
-read_pids(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+read_pids(struct usage_roots *roots, const char *run, struct run_sample *ret)
 {
 	cleanup_free char *text = ret->has_pids ? NULL : read_procs(roots, run);
 
@@ -196,11 +266,11 @@ read_pids(const struct usage_roots *roots, const char *run, struct run_sample *r
 }
 
 static bool
-read_memory_v1(const struct usage_roots *roots, const char *run, struct run_memory *ret)
+read_memory_v1(struct usage_roots *roots, const char *run, struct run_memory *ret)
 {
-	const char *root = roots->memory;
+	const struct place p = { roots, roots->memory, run, false };
 	struct cgroup_file f;
-	const char *stat = read_file(&f, root, run, false, "memory.stat");
+	const char *stat = read_file(&p, "memory.stat", &f);
 
 	if (!stat)
 		return false;
@@ -211,23 +281,23 @@ read_memory_v1(const struct usage_roots *roots, const char *run, struct run_memo
 	ret->measured |= RUN_RSS | RUN_CACHE;
 	if (strstr(stat, "total_swap "))
 		ret->measured |= RUN_SWAP;
-	if (read_number(root, run, false, "memory.usage_in_bytes", &ret->usage))
+	if (read_number(&p, "memory.usage_in_bytes", &ret->usage))
 		ret->measured |= RUN_USAGE_NOW;
-	if (read_number(root, run, false, "memory.max_usage_in_bytes", &ret->max_usage))
+	if (read_number(&p, "memory.max_usage_in_bytes", &ret->max_usage))
 		ret->measured |= RUN_USAGE_MAX;
-	if (read_number(root, run, false, "memory.kmem.usage_in_bytes", &ret->kernel_usage))
+	if (read_number(&p, "memory.kmem.usage_in_bytes", &ret->kernel_usage))
 		ret->measured |= RUN_KERNEL;
-	if (read_number(root, run, false, "memory.kmem.max_usage_in_bytes", &ret->kernel_max_usage))
+	if (read_number(&p, "memory.kmem.max_usage_in_bytes", &ret->kernel_max_usage))
 		ret->measured |= RUN_KERNEL_MAX;
 	return true;
 }
 
 static bool
-read_memory_v2(const struct usage_roots *roots, const char *run, struct run_memory *ret)
+read_memory_v2(struct usage_roots *roots, const char *run, struct run_memory *ret)
 {
-	const char *root = roots->v2;
+	const struct place p = { roots, roots->v2, run, true };
 	struct cgroup_file f;
-	const char *stat = read_file(&f, root, run, true, "memory.stat");
+	const char *stat = read_file(&p, "memory.stat", &f);
 
 	if (!stat)
 		return false;
@@ -236,11 +306,11 @@ read_memory_v2(const struct usage_roots *roots, const char *run, struct run_memo
 	ret->mapped_file = usage_number(stat, "file_mapped ");
 	ret->kernel_usage = usage_number(stat, "kernel ");
 	ret->measured |= RUN_RSS | RUN_CACHE;
-	if (read_number(root, run, true, "memory.swap.current", &ret->swap))
+	if (read_number(&p, "memory.swap.current", &ret->swap))
 		ret->measured |= RUN_SWAP;
-	if (read_number(root, run, true, "memory.current", &ret->usage))
+	if (read_number(&p, "memory.current", &ret->usage))
 		ret->measured |= RUN_USAGE_NOW;
-	if (read_number(root, run, true, "memory.peak", &ret->max_usage))
+	if (read_number(&p, "memory.peak", &ret->max_usage))
 		ret->measured |= RUN_USAGE_MAX;
 	if (strstr(stat, "\nkernel "))
 		ret->measured |= RUN_KERNEL;
@@ -279,26 +349,38 @@ sum_memory(const struct run_sample *s, struct run_memory *ret)
 
 /* v1 counts each charge that hit the limit, v2 each one that still failed after reclaim. */
 bool
-run_limit_unreached(const struct usage_roots *roots, const char *run)
+run_limit_unreached(struct usage_roots *roots, const char *run)
 {
+	const struct place v1 = { roots, roots->memory, run, false };
+	const struct place v2 = { roots, roots->v2, run, true };
 	struct cgroup_file f;
 	const char *events;
 	uint64_t met;
 
-	if (read_number(roots->memory, run, false, "memory.failcnt", &met))
+	if (read_number(&v1, "memory.failcnt", &met))
 		return met == 0;
-	events = read_file(&f, roots->v2, run, true, "memory.events");
+	events = read_file(&v2, "memory.events", &f);
 	return events && strstr(events, "\noom ") && usage_number(events, "oom ") == 0;
 }
 
+/* The total is the sum of both parts. */
 static bool
-read_cpu_v1(const struct usage_roots *roots, const char *run, struct cpu_times *ret)
+read_cpu_v1(struct usage_roots *roots, const char *run, const struct run_sample *last,
+    struct cpu_times *ret)
 {
-	const char *root = roots->cpuacct;
+	const struct place p = { roots, roots->cpuacct, run, false };
 
-	return read_number(root, run, false, "cpuacct.usage", &ret->total_ns) &&
-	       read_number(root, run, false, "cpuacct.usage_user", &ret->user_ns) &&
-	       read_number(root, run, false, "cpuacct.usage_sys", &ret->system_ns);
+	if (!read_number(&p, "cpuacct.usage", &ret->total_ns))
+		return false;
+	if (last && last->exact_cpu && last->cpu.total_ns == ret->total_ns) {
+		*ret = last->cpu;
+		return true;
+	}
+	/* The total was read a moment earlier. */
+	if (!read_number(&p, "cpuacct.usage_user", &ret->user_ns))
+		return false;
+	ret->system_ns = ret->total_ns > ret->user_ns ? ret->total_ns - ret->user_ns : 0;
+	return true;
 }
 
 static void
@@ -314,10 +396,11 @@ take_throttled(const char *stat, bool v2, struct run_sample *ret)
 
 /* v2 has cpu.stat even if no controller is in v2. */
 static bool
-read_cpu_v2(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+read_cpu_v2(struct usage_roots *roots, const char *run, struct run_sample *ret)
 {
+	const struct place p = { roots, roots->v2, run, true };
 	struct cgroup_file f;
-	const char *stat = read_file(&f, roots->v2, run, true, "cpu.stat");
+	const char *stat = read_file(&p, "cpu.stat", &f);
 
 	if (!stat || strncmp(stat, "usage_usec ", 11) != 0)
 		return false;
@@ -350,15 +433,15 @@ is_idle(const char *run, const struct run_sample *last, const struct run_sample 
 {
 	const int64_t limit_ms = IDLE_MS + (int64_t)(hash_string(run) % IDLE_MS);
 
-	return last && last->exact_cpu && now->exact_cpu && last->rest_ns != 0 &&
-	       last->cpu.total_ns == now->cpu.total_ns &&
+	return last->exact_cpu && now->exact_cpu && last->cpu.total_ns == now->cpu.total_ns &&
 	       now->at_ns - last->rest_ns < limit_ms * NS_PER_MS;
 }
 
 /* Everything that only a run with CPU time changes. */
 static void
-read_rest(const struct usage_roots *roots, const char *run, struct run_sample *ret)
+read_rest(struct usage_roots *roots, const char *run, struct run_sample *ret)
 {
+	const struct place cpu = { roots, roots->cpu, run, false };
 	struct cgroup_file f;
 
 	ret->rest_ns = ret->at_ns;
@@ -368,7 +451,7 @@ read_rest(const struct usage_roots *roots, const char *run, struct run_sample *r
 		sum_memory(ret, &ret->memory);
 	}
 	if (roots->cpu[0])
-		take_throttled(read_file(&f, roots->cpu, run, false, "cpu.stat"), false, ret);
+		take_throttled(read_file(&cpu, "cpu.stat", &f), false, ret);
 }
 
 static void
@@ -381,19 +464,29 @@ copy_rest(const struct run_sample *last, struct run_sample *ret)
 	ret->throttled_ns = last->throttled_ns;
 }
 
+/* Returns whether the sample shall have the memory and the throttling of the last one. */
+static bool
+keeps_rest(const char *run, enum run_detail detail, const struct run_sample *last,
+    const struct run_sample *now)
+{
+	if (detail == RUN_WITH_PIDS || !last || last->rest_ns == 0)
+		return false;
+	return detail == RUN_CPU_TIME || is_idle(run, last, now);
+}
+
 void
-run_sample_read(const struct usage_roots *roots, const char *run, bool with_pids,
+run_sample_read(struct usage_roots *roots, const char *run, enum run_detail detail,
     const struct run_sample *last, struct run_sample *ret)
 {
 	ret->at_ns = (int64_t)clock_boot_ns();
-	if (with_pids)
+	if (detail == RUN_WITH_PIDS)
 		read_pids(roots, run, ret);
-	ret->exact_cpu = read_cpu_v1(roots, run, &ret->cpu) || read_cpu_v2(roots, run, ret);
+	ret->exact_cpu = read_cpu_v1(roots, run, last, &ret->cpu) || read_cpu_v2(roots, run, ret);
 	if (!ret->exact_cpu) {
 		read_pids(roots, run, ret);
 		sum_cpu(ret, &ret->cpu);
 	}
-	if (is_idle(run, last, ret))
+	if (keeps_rest(run, detail, last, ret))
 		copy_rest(last, ret);
 	else
 		read_rest(roots, run, ret);
@@ -419,14 +512,16 @@ run_usage_free(struct run_usage *u)
 void
 usage_roots_free(struct sup *sup)
 {
+	if (sup->usage_roots)
+		usage_roots_done(sup->usage_roots);
 	free_p(&sup->usage_roots);
 }
 
 /* The hierarchies do not change while the agent runs, so they are looked up once. */
-static const struct usage_roots *
+static struct usage_roots *
 find_roots(struct sup *sup)
 {
-	static const struct usage_roots none;
+	static struct usage_roots none;
 
 	if (!sup->usage_roots) {
 		sup->usage_roots = mem_new(struct usage_roots);
@@ -461,8 +556,7 @@ run_usage_sample(struct sup *sup, struct run_usage *u, const struct id *run, enu
 		run_sample_done(&u->before);
 		u->before = u->last;
 		u->last = (struct run_sample){ 0 };
-		run_sample_read(find_roots(sup), name, with_pids,
-		    detail == RUN_WHAT_CHANGED ? &u->before : NULL, &u->last);
+		run_sample_read(find_roots(sup), name, detail, &u->before, &u->last);
 	} else if (with_pids && !u->last.has_pids) {
 		id_to_hex(run, name);
 		read_pids(find_roots(sup), name, &u->last);

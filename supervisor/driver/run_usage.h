@@ -62,6 +62,7 @@ struct run_usage {
 
 /* The cgroup values that a sample reads. */
 enum run_detail {
+	RUN_CPU_TIME,     /* the CPU time; the rest only if the last sample has none */
 	RUN_WHAT_CHANGED, /* the CPU time; of a run that used none, the rest at least every minute
 			   */
 	RUN_WITH_PIDS,    /* everything, also each of its processes, at most RUN_USAGE_PIDS */
@@ -83,18 +84,29 @@ void run_usage_show(const struct run_usage *u, double core_mhz, struct task_usag
 bool run_usage_limit_unreached(struct sup *sup, const struct id *run);
 void usage_roots_free(struct sup *sup);
 
-/* The agent's cgroup in each hierarchy: a path, or "" if there is none. */
+#define USAGE_DIRS 2 /* with runs, of a hierarchy */
+
+/* A directory with runs that is open, below one of the roots. */
+struct usage_dir {
+	const char *root, *name; /* root: NULL if it is not open */
+	int fd;
+};
+
+/* The agent's cgroup in each hierarchy: a path, or "" if there is none. It must not be copied. */
 struct usage_roots {
 	char v2[512], memory[512], cpu[512], cpuacct[512], pids[512], cpuset[512], systemd[512];
+	struct usage_dir dirs[6];
 };
 
 /* Finds the hierarchies in a table such as /proc/self/mounts. parent is the agent's cgroup. */
 int usage_roots_find(const char *mounts, const char *parent, struct usage_roots *ret);
-bool run_limit_unreached(const struct usage_roots *roots, const char *run);
+/* Closes the directories. */
+void usage_roots_done(struct usage_roots *roots);
+bool run_limit_unreached(struct usage_roots *roots, const char *run);
 /* A figure that is not available stays zero and is not in `measured`. The processes are also
  * sampled if a controller is missing, because their figures are added up then. last: an earlier
  * sample, whose memory an idle run still has; NULL: everything is read. */
-void run_sample_read(const struct usage_roots *roots, const char *run, bool with_pids,
+void run_sample_read(struct usage_roots *roots, const char *run, enum run_detail detail,
     const struct run_sample *last, struct run_sample *ret);
 /* Converts the figures to those of the API. */
 void run_memory_show(const struct run_memory *m, struct memory_stats *ret);

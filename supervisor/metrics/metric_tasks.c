@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/queue.h>
 
 #include "common/clock.h"
@@ -21,9 +22,10 @@
 #include "supervisor/node/host_usage.h"
 #include "supervisor/table/alloc_table.h"
 
-#define SLICE_NS    (2 * NS_PER_MS)  /* of one turn of the work loop */
+#define SLICE_NS    NS_PER_MS        /* of one turn of the work loop */
 #define ENDED_NS    (600 * NS_PER_S) /* a task that ended earlier is left out */
-#define BLOCK_BYTES (120 * 1024)
+#define BLOCK_BYTES (256 * 1024)
+#define REST_MAX    256 /* tasks that work, of which one scrape reads the memory */
 
 /* In a block. Its labels come after its values. */
 struct kept_task {
@@ -36,12 +38,24 @@ struct kept_list {
 	size_t n, size;
 };
 
-/* Blocks, instead of one array that grows, leave no holes in the heap. */
+/* Mapped, so that the heap neither grows nor has holes after a scrape. */
 struct block {
 	SLIST_ENTRY(block) link;
 	size_t used;
-	_Alignas(struct kept_task) char bytes[BLOCK_BYTES];
+	_Alignas(struct kept_task) char bytes[];
 };
+
+#define BLOCK_SPACE (BLOCK_BYTES - offsetof(struct block, bytes))
+
+/*
+ * The memory of a task that works costs ten times as much as its CPU time: many files, and a sum of
+ * the kernel over all processors. If more than REST_MAX tasks work, each scrape reads that of some,
+ * in turn. Known for all scrapes, because it is the age of the tasks' samples that counts.
+ */
+static struct pace {
+	unsigned scrapes;
+	unsigned n_working; /* tasks that worked between the last two samples */
+} pace;
 
 struct metric_tasks {
 	struct id *allocs; /* that had a runner when the scrape began; until they are visited */
@@ -51,6 +65,8 @@ struct metric_tasks {
 	SLIST_HEAD(, block) blocks;
 	struct kept_list all, sampled; /* sampled: those with values of USAGE, too */
 	struct text labels;            /* of the task that is being kept */
+	unsigned scrape, turns;        /* a task has its turn in one of so many scrapes */
+	unsigned n_working;
 	/* The column that was asked for last: a family is asked for all of its tasks. */
 	const struct metric_family *family;
 	size_t column;
@@ -119,6 +135,16 @@ count_alloc(struct metric_counts *c, const struct sup_alloc *sa)
 
 /* --- tasks --- */
 
+/* Ids are random. */
+static bool
+has_turn(const struct metric_tasks *t, const struct id *run)
+{
+	uint32_t number;
+
+	memcpy(&number, run, sizeof number);
+	return (number + t->scrape) % t->turns == 0;
+}
+
 /* Samples the task. Returns false if there is nothing to sample. */
 static bool
 sample_task(struct scrape *s, struct task_runner *tr)
@@ -127,7 +153,9 @@ sample_task(struct scrape *s, struct task_runner *tr)
 		return false;
 	if (!tr->usage)
 		tr->usage = mem_new(struct run_usage);
-	(void)run_usage_sample(s->sup, tr->usage, run_id(tr->run), RUN_WHAT_CHANGED);
+	(void)run_usage_sample(s->sup, tr->usage, run_id(tr->run),
+	    has_turn(s->tasks, run_id(tr->run)) ? RUN_WHAT_CHANGED : RUN_CPU_TIME);
+	s->tasks->n_working += tr->usage->last.cpu.total_ns != tr->usage->before.cpu.total_ns;
 	return id_equal(&tr->usage->run, run_id(tr->run));
 }
 
@@ -140,17 +168,27 @@ ended_long_ago(const struct task_runner *tr, const struct task_state *state)
 	       clock_real_ns() - state->finished_at > ENDED_NS;
 }
 
+/* Returns NULL if that is more than a block has, or memory is exhausted. */
 static char *
 add_bytes(struct metric_tasks *t, size_t bytes)
 {
 	struct block *b = SLIST_FIRST(&t->blocks);
+	char *at;
 
-	if (!b || b->used + bytes > sizeof b->bytes) {
-		b = mem_new(struct block);
+	bytes = (bytes + 7) & ~(size_t)7;
+	if (bytes > BLOCK_SPACE)
+		return NULL;
+	if (!b || b->used + bytes > BLOCK_SPACE) {
+		b = mmap(
+		    NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (b == MAP_FAILED)
+			return NULL;
+		b->used = 0;
 		SLIST_INSERT_HEAD(&t->blocks, b, link);
 	}
-	b->used += (bytes + 7) & ~(size_t)7;
-	return b->bytes + b->used - ((bytes + 7) & ~(size_t)7);
+	at = b->bytes + b->used;
+	b->used += bytes;
+	return at;
 }
 
 static void
@@ -163,17 +201,15 @@ add_to_list(struct kept_list *list, struct kept_task *kept)
 	list->v[list->n++] = kept;
 }
 
-/* Returns the task with space for its values; NULL: its labels are too long to be kept. */
+/* Returns the task with space for its values; NULL: it cannot be kept. */
 static struct kept_task *
 add_task(struct metric_tasks *t, size_t n_values)
 {
-	const size_t size =
-	    sizeof(struct kept_task) + n_values * sizeof(double) + t->labels.len + 8;
-	struct kept_task *kept;
+	struct kept_task *kept = (struct kept_task *)add_bytes(
+	    t, sizeof *kept + n_values * sizeof(double) + t->labels.len);
 
-	if (size > BLOCK_BYTES)
+	if (!kept)
 		return NULL;
-	kept = (struct kept_task *)add_bytes(t, size);
 	kept->n_values = (uint32_t)n_values;
 	kept->labels_len = (uint32_t)t->labels.len;
 	if (t->labels.len > 0)
@@ -239,6 +275,8 @@ metric_tasks_begin(struct scrape *s)
 {
 	struct metric_tasks *t = s->tasks = mem_new(struct metric_tasks);
 
+	t->scrape = pace.scrapes++;
+	t->turns = 1 + pace.n_working / REST_MAX;
 	add_columns(s, ROWS_TASK);
 	t->n_of_task = t->n_columns;
 	add_columns(s, ROWS_USAGE);
@@ -259,11 +297,12 @@ metric_tasks_go_on(struct scrape *s)
 	host_usage_read_on(s->sup);
 	while (t->at < t->n_allocs) {
 		visit_alloc(s, &t->allocs[t->at++]);
-		if (t->at % 4 == 0 && clock_boot_ns() > end_ns)
+		if (clock_boot_ns() > end_ns)
 			break;
 	}
 	if (t->at < t->n_allocs)
 		return true;
+	pace.n_working = t->n_working;
 	free_p(&t->allocs);
 	return false;
 }
@@ -276,7 +315,7 @@ metric_tasks_free(struct scrape *s)
 
 	while ((b = SLIST_FIRST(&t->blocks))) {
 		SLIST_REMOVE_HEAD(&t->blocks, link);
-		free(b);
+		(void)munmap(b, BLOCK_BYTES);
 	}
 	free(t->allocs);
 	free(t->columns);

@@ -182,7 +182,7 @@ START_TEST(test_cgroup_v1)
 	put("cpu/runs", "cpuacct.usage_user", "2000000000\n");
 	put("cpu/runs", "cpuacct.usage_sys", "1000000000\n");
 	put("cpu/runs", "cpu.stat", "nr_periods 10\nnr_throttled 3\nthrottled_time 123456\n");
-	run_sample_read(&roots, RUN, true, NULL, &s);
+	run_sample_read(&roots, RUN, RUN_WITH_PIDS, NULL, &s);
 	ck_assert_int_gt(s.at_ns, 0);
 	ck_assert_int_eq(s.memory.rss, 2000);
 	ck_assert_int_eq(s.memory.cache, 1000);
@@ -214,7 +214,7 @@ START_TEST(test_cgroup_v2)
 	put("v2/tasks", "cpu.stat",
 	    "usage_usec 3000\nuser_usec 2000\nsystem_usec 1000\nnr_periods 1\nnr_throttled 2\n"
 	    "throttled_usec 5\n");
-	run_sample_read(&roots, RUN, true, NULL, &s);
+	run_sample_read(&roots, RUN, RUN_WITH_PIDS, NULL, &s);
 	ck_assert_int_eq(s.memory.rss, 2000);
 	ck_assert_int_eq(s.memory.cache, 1000);
 	ck_assert_int_eq(s.memory.mapped_file, 300);
@@ -242,20 +242,76 @@ START_TEST(test_an_idle_run)
 	root(roots.v2, "v2");
 	put("v2/tasks", "memory.stat", "anon 2000\nfile 1000\n");
 	put("v2/tasks", "cpu.stat", "usage_usec 3000\nuser_usec 2000\nsystem_usec 1000\n");
-	run_sample_read(&roots, RUN, false, NULL, &first);
+	run_sample_read(&roots, RUN, RUN_WHAT_CHANGED, NULL, &first);
 	put("v2/tasks", "memory.stat", "anon 2001\nfile 1000\n");
-	run_sample_read(&roots, RUN, false, &first, &s);
+	run_sample_read(&roots, RUN, RUN_WHAT_CHANGED, &first, &s);
 	ck_assert_int_eq(s.memory.rss, 2000);
 	first.rest_ns -= 60000000000;
 	s = (struct run_sample){ 0 };
-	run_sample_read(&roots, RUN, false, &first, &s);
+	run_sample_read(&roots, RUN, RUN_WHAT_CHANGED, &first, &s);
 	ck_assert_int_eq(s.memory.rss, 2001);
 	put("v2/tasks", "memory.stat", "anon 2002\nfile 1000\n");
 	put("v2/tasks", "cpu.stat", "usage_usec 3001\nuser_usec 2001\nsystem_usec 1000\n");
 	first = s;
 	s = (struct run_sample){ 0 };
-	run_sample_read(&roots, RUN, false, &first, &s);
+	run_sample_read(&roots, RUN, RUN_WHAT_CHANGED, &first, &s);
 	ck_assert_int_eq(s.memory.rss, 2002);
+	run_sample_done(&s);
+	usage_roots_done(&roots);
+}
+END_TEST
+
+/* A run whose memory is not to be read keeps that of the last sample, if there is one. */
+START_TEST(test_the_cpu_time_alone)
+{
+	struct usage_roots roots = { 0 };
+	struct run_sample first = { 0 }, s = { 0 };
+
+	root(roots.v2, "v2");
+	put("v2/tasks", "memory.stat", "anon 3000\nfile 1000\n");
+	put("v2/tasks", "cpu.stat", "usage_usec 3000\nuser_usec 2000\nsystem_usec 1000\n");
+	run_sample_read(&roots, RUN, RUN_CPU_TIME, &first, &s);
+	ck_assert_int_eq(s.memory.rss, 3000);
+	first = s;
+	s = (struct run_sample){ 0 };
+	put("v2/tasks", "memory.stat", "anon 3001\nfile 1000\n");
+	put("v2/tasks", "cpu.stat", "usage_usec 3007\nuser_usec 2006\nsystem_usec 1001\n");
+	run_sample_read(&roots, RUN, RUN_CPU_TIME, &first, &s);
+	ck_assert_int_eq(s.memory.rss, 3000);
+	ck_assert_int_eq(s.cpu.user_ns, 2006000);
+	ck_assert_int_eq(s.rest_ns, first.rest_ns);
+	run_sample_done(&first);
+	run_sample_done(&s);
+	usage_roots_done(&roots);
+}
+END_TEST
+
+/* The directory of the runs is open; one that was made anew is found again. */
+START_TEST(test_a_directory_that_was_made_anew)
+{
+	struct usage_roots roots = { 0 };
+	struct run_sample s = { 0 };
+	char old[512], new[512];
+
+	root(roots.v2, "again");
+	put("again/tasks", "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
+	run_sample_read(&roots, RUN, RUN_WHAT_CHANGED, NULL, &s);
+	ck_assert_int_eq(s.cpu.total_ns, 1000);
+	run_sample_done(&s);
+	root(old, "again/tasks");
+	root(new, "again/old");
+	ck_assert_int_eq(rename(old, new), 0);
+	root(old, "again/old/" RUN);
+	root(new, "again/old/other");
+	ck_assert_int_eq(rename(old, new), 0);
+	put("again/tasks", "cpu.stat", "usage_usec 2\nuser_usec 2\nsystem_usec 0\n");
+	for (int i = 0; i < 2; i++) {
+		run_sample_done(&s);
+		run_sample_read(&roots, RUN, RUN_WHAT_CHANGED, NULL, &s);
+	}
+	ck_assert_int_eq(s.cpu.total_ns, 2000);
+	run_sample_done(&s);
+	usage_roots_done(&roots);
 }
 END_TEST
 
@@ -291,7 +347,7 @@ START_TEST(test_processes_alone)
 	root(roots.v2, "bare");
 	(void)snprintf(pids, sizeof pids, "%d\n999999999\n", getpid());
 	put("bare/tasks", "cgroup.procs", pids);
-	run_sample_read(&roots, RUN, true, NULL, &s);
+	run_sample_read(&roots, RUN, RUN_WITH_PIDS, NULL, &s);
 	ck_assert_int_eq(s.n_pids, 1);
 	ck_assert_int_eq(s.pids[0].pid, getpid());
 	ck_assert_int_gt(s.pids[0].rss, 100000);
@@ -371,6 +427,8 @@ add(TCase *tc)
 	tcase_add_test(tc, test_cgroup_v1);
 	tcase_add_test(tc, test_cgroup_v2);
 	tcase_add_test(tc, test_an_idle_run);
+	tcase_add_test(tc, test_the_cpu_time_alone);
+	tcase_add_test(tc, test_a_directory_that_was_made_anew);
 	tcase_add_test(tc, test_whether_the_limit_was_reached);
 	tcase_add_test(tc, test_processes_alone);
 	tcase_add_test(tc, test_a_process_with_any_name);
