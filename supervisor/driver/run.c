@@ -53,8 +53,9 @@ struct run {
 	char *task;
 	enum run_state state;
 	bool other_boot;
-	bool leftover;                              /* has no row: a leak until it is reaped */
-	bool greeted;                               /* HELLO was received on this connection */
+	bool leftover;         /* has no row: a leak until it is reaped */
+	bool greeted;          /* HELLO was received on this connection */
+	uint16_t failed_mount; /* 1 + its number; 0: the start did not fail at one */
 	struct run_own_stop own_stop, exe_own_stop; /* the job's; the executor's */
 	uint64_t exe_lease_dev, exe_lease_ino;
 	bool following; /* run_follow() was called, and the run has not been found yet */
@@ -235,6 +236,8 @@ report_failed_step(struct run *r, uint32_t step, int error, uint32_t detail)
 {
 	char sentence[512];
 
+	if (step == EXE_STEP_MOUNT && detail < EXEC_MOUNTS_MAX)
+		r->failed_mount = (uint16_t)(detail + 1);
 	run_text_failure(sentence, sizeof sentence, step, error, detail, r->spec);
 	report_failure(r, sentence, fault_of(error));
 }
@@ -751,6 +754,12 @@ bool
 run_is_of_other_boot(const struct run *r)
 {
 	return r->other_boot;
+}
+
+int
+run_failed_mount(const struct run *r)
+{
+	return r->failed_mount - 1;
 }
 
 const struct id *

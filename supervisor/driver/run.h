@@ -101,6 +101,10 @@ void run_reap_unknown(struct sup *sup, const struct id *id);
 /* Returns true if there is a run of this task; until it is reaped, a process of it may be alive. */
 bool run_is_left(struct sup *sup, const struct id *alloc, const char *task);
 
+/* In failed(): returns the number of the mount of the request that could not be made; -1: that was
+ * not the reason. */
+int run_failed_mount(const struct run *r);
+
 const struct id *run_id(const struct run *r);
 /* Returns true if the run was started before a reboot: nothing of it is alive. */
 bool run_is_of_other_boot(const struct run *r);

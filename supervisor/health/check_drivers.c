@@ -44,9 +44,14 @@ struct driver_check {
 	uint64_t call;
 	struct sup_timer poll;
 	char *dir; /* of its logs, below logs/ */
+	/* The names of the host volumes that are mounted, in this order. */
+	char *volumes[VOLUMES_MAX];
+	unsigned n_volumes;
 	bool stopping, leaving;
 	bool has_hung; /* a process of it hangs in the kernel, so it may never end */
 };
+
+static void start_task(struct driver_check *d);
 
 /* --- the end --- */
 
@@ -56,6 +61,8 @@ free_check(struct driver_check *d)
 	LIST_REMOVE(d, link);
 	child_call_cancel(d->sup, d->call);
 	sup_timer_cancel(&d->poll);
+	for (unsigned i = 0; i < d->n_volumes; i++)
+		free(d->volumes[i]);
 	free(d->dir);
 	free(d);
 }
@@ -218,11 +225,47 @@ release(struct driver_check *d)
 	run_release(steal_ptr(&d->run));
 }
 
+/* Returns the host volume because of which the start failed: exec-helper names the one that it
+ * refuses, and an executor has its number. -1: there is none. */
+static int
+find_bad_volume(const struct driver_check *d, const char *sentence)
+{
+	int mount = run_failed_mount(d->run);
+
+	for (unsigned i = 0; i < d->n_volumes; i++) {
+		cleanup_free char *name = mem_printf("host volume \"%s\"", d->volumes[i]);
+
+		if (mount == (int)i || strncmp(sentence, name, strlen(name)) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* The driver is judged by a start without the volume. */
+static void
+leave_volume_out(struct driver_check *d, unsigned i, const char *sentence)
+{
+	cleanup_free char *name = d->volumes[i];
+	cleanup_free char *component = mem_printf("host-volume/%s", name);
+
+	check_report(
+	    d->sup, component, HEALTH_FAILED, "no task can be started with it: %s", sentence);
+	d->n_volumes--;
+	memmove(d->volumes + i, d->volumes + i + 1, (d->n_volumes - i) * sizeof d->volumes[0]);
+}
+
 static void
 on_failed(void *arg, const char *sentence, enum run_fault fault)
 {
 	struct driver_check *d = arg;
+	int volume = find_bad_volume(d, sentence);
 
+	if (!d->leaving && volume >= 0) {
+		leave_volume_out(d, (unsigned)volume, sentence);
+		release(d);
+		start_task(d);
+		return;
+	}
 	release(d);
 	if (d->leaving)
 		clean_up(d);
@@ -262,25 +305,34 @@ static const struct run_events run_events = { on_started, on_failed, on_ended };
 
 /* Host volumes are checked as a task sees them, because no process of drover may reach them. */
 static void
-add_host_volumes(struct driver_check *d, struct exec_task_start_req *req, struct spec_writer *spec)
+choose_host_volumes(struct driver_check *d)
 {
 	const struct node *node = node_get(d->sup);
 
 	for (size_t i = 0; d->driver->mounts && i < node->host_volumes.n; i++) {
 		const char *name = node->host_volumes.v[i].key;
-		struct exec_mount *m = &req->mounts[req->n_mounts];
 		cleanup_free char *component = mem_printf("host-volume/%s", name);
+
+		if (d->n_volumes < VOLUMES_MAX &&
+		    strlen(name) < sizeof((struct exec_mount *)0)->name &&
+		    !check_volume_waits(d->sup, component))
+			d->volumes[d->n_volumes++] = mem_strdup(name);
+	}
+}
+
+static void
+add_host_volumes(struct driver_check *d, struct exec_task_start_req *req, struct spec_writer *spec)
+{
+	for (unsigned i = 0; i < d->n_volumes; i++) {
+		struct exec_mount *m = &req->mounts[req->n_mounts++];
 		cleanup_free char *arg = NULL;
 
-		if (req->n_mounts == VOLUMES_MAX || !IPC_TEXT_SET(m->name, name) ||
-		    check_volume_waits(d->sup, component))
-			continue;
+		(void)IPC_TEXT_SET(m->name, d->volumes[i]);
 		m->kind = EXEC_MOUNT_HOST_VOLUME;
 		m->read_only = true;
-		(void)snprintf(m->dest, sizeof m->dest, VOLUME_DEST "/%u", req->n_mounts);
-		arg = mem_printf("%s=%s", name, m->dest);
+		(void)snprintf(m->dest, sizeof m->dest, VOLUME_DEST "/%u", i);
+		arg = mem_printf("%s=%s", d->volumes[i], m->dest);
 		spec_add_str(spec, SPEC_ARG, arg);
-		req->n_mounts++;
 	}
 }
 
@@ -330,10 +382,12 @@ on_dirs_made(struct sup *sup, void *arg, int r, const void *rep, int fd, const s
 	struct driver_check *d = arg;
 
 	d->call = 0;
-	if (r < 0)
+	if (r < 0) {
 		fail(d, e->msg);
-	else
-		start_task(d);
+		return;
+	}
+	choose_host_volumes(d);
+	start_task(d);
 }
 
 static void

@@ -212,6 +212,25 @@ def test_a_host_volume_that_hangs():
     globals()["node"] = before
 
 
+def test_a_host_volume_that_is_removed():
+    """Its directory is removed before the agent starts, or while it runs; the driver can start tasks all the same."""
+    before, path = node, top + "/removed"
+    case.write(top + "/removed.hcl", 'client {\n  disk_free_mb = 1000000\n  host_volume "gone" { path = "%s" }\n  host_volume "kept" { path = "%s" }\n}\n' %
+               (path, hanging))
+    os.chmod(top + "/removed.hcl", 0o600)
+    os.mkdir(path)
+    with api.Node(["-config", top + "/removed.hcl"]) as globals()["node"]:
+        case.equal(bad(), {}, "a probe before the removal")
+        os.rmdir(path)
+        with Watch():
+            case.contains(sentence_of("host-volume/gone", "failed"), "no task can be started with it: ")
+        case.equal(leftovers(), [])
+    with api.Node(["-config", top + "/removed.hcl"], data=node.data) as globals()["node"]:
+        case.contains(sentence_of("host-volume/gone", "failed"), "No such file or directory")
+        case.equal(leftovers(), [])
+    globals()["node"] = before
+
+
 def test_a_plugin_that_hangs():
     (pid,) = [r["task_pid"] for r in crash.records(node).values()]  # the plugin is the only task
     os.kill(pid, signal.SIGSTOP)
