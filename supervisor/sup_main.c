@@ -41,6 +41,7 @@
 #include "supervisor/metrics/statsd.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/reserve.h"
 #include "supervisor/core/seal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup.h"
@@ -203,6 +204,7 @@ begin_state(struct err *e)
 	r = store_open(dir, &sup.store, e);
 	if (r < 0)
 		return r;
+	sup.reserve = reserve_new(dir);
 	sup.seal = seal_new(dir, &why);
 	if (why.code < 0)
 		journal_error(JOURNAL_STATE, NULL, "%s", why.msg);
@@ -298,6 +300,7 @@ end_parts(void)
 	changed_free(&sup);
 	tidy_free(&sup);
 	turn_free(&sup);
+	reserve_free(sup.reserve);
 	store_close(sup.store);
 	seal_free(sup.seal);
 	sd_event_unref(sup.event);

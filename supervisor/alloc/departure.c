@@ -138,6 +138,8 @@ enter_state(struct sup *sup, enum departure_state state)
 	}
 	dep->state = state;
 	describe(sup);
+	turn_use_reserve(sup, state == DEPARTURE_LANDING || state == DEPARTURE_LANDED ||
+				  state == DEPARTURE_RETIRING || state == DEPARTURE_RETIRED);
 	turn_write(sup, &dep->row);
 	turn_durable(sup);
 	changed_mark(sup, CHANGED_DEPARTURE);
@@ -227,6 +229,7 @@ departure_new(struct sup *sup, struct err *e)
 	if (r != (int)dep->state)
 		enter_state(sup, (enum departure_state)r);
 	sup->draining = dep->state == DEPARTURE_LANDING || removes(dep);
+	turn_use_reserve(sup, sup->draining);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ api_routes_make(const struct source_api *source)
 		if (!fn && handlers[i] != api_none)
 			fn = handlers[i];
 		routes[i] = (struct api_route){ api_paths[i].method, api_paths[i].pattern, fn,
-			api_paths[i].durable && !remote };
+			api_paths[i].durable && !remote, api_paths[i].durable == API_LAST };
 	}
 	return routes;
 }

@@ -13,6 +13,7 @@
 
 struct sd_event;
 struct store;
+struct reserve;
 struct seal;
 struct turn;
 struct tidy;
@@ -62,8 +63,10 @@ struct sup {
 	struct proc_args args;
 	char boot_id[BOOT_ID_SIZE];
 
-	/* core/: store.h, seal.h, sup_turn.h, sup_tidy.h, changed.h, sup_child.h, sup_queue.h */
+	/* core/: store.h, reserve.h, seal.h, sup_turn.h, sup_tidy.h, changed.h, sup_child.h,
+	 * sup_queue.h */
 	struct store *store;
+	struct reserve *reserve;
 	struct seal *seal;
 	struct turn *turn;
 	struct tidy *tidy;

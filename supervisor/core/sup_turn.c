@@ -2,6 +2,7 @@
 /* sup_turn.c: the work loop and its one commit per turn. Runs in: supervisor. */
 #include "supervisor/core/sup_turn.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
@@ -11,6 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "supervisor/core/reserve.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_timer.h"
 
@@ -29,6 +31,7 @@ struct turn {
 	bool stuck;
 	char why[ERR_MSG_SIZE];
 	uint64_t stuck_since_ms;
+	bool uses_reserve;
 	struct sup_timer retry;
 	struct turn_counts counts;
 };
@@ -226,6 +229,19 @@ on_retry(void *arg)
 	/* The timer only wakes the loop; the end of the turn retries the commit. */
 }
 
+void
+turn_use_reserve(struct sup *sup, bool use)
+{
+	sup->turn->uses_reserve = use;
+}
+
+/* Returns whether the commit may succeed now. */
+static bool
+free_space(struct sup *sup, const struct err *e)
+{
+	return e->code == -ENOSPC && sup->turn->uses_reserve && reserve_release(sup->reserve);
+}
+
 static void
 note_failed_commit(struct sup *sup, const struct err *e)
 {
@@ -256,6 +272,8 @@ end_turn(struct sup *sup)
 		run_decisions(sup);
 		if (!STAILQ_EMPTY(t->writes)) {
 			if (write_and_commit(sup, &e) < 0) {
+				if (free_space(sup, &e))
+					continue;
 				note_failed_commit(sup, &e);
 				return;
 			}

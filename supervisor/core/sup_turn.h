@@ -58,6 +58,10 @@ bool turn_is_stuck(struct sup *sup, const char **ret);
 /* Returns for how long it has been so, 0 if it is not. */
 uint64_t turn_stuck_ms(struct sup *sup);
 
+/* From now on a commit that fails because the disk is full frees space of the reserve (reserve.h),
+ * or not any more. */
+void turn_use_reserve(struct sup *sup, bool use);
+
 /* For the metrics. */
 struct turn_counts {
 	uint64_t failed_commits;

@@ -26,8 +26,8 @@ typedef void api_handler(struct sup *sup, struct api_req *req);
 /* A line of api_paths.def with the handler that this agent has for it. */
 struct api_route {
 	const char *method, *pattern;
-	api_handler *fn; /* NULL: this agent has no such path */
-	bool durable;
+	api_handler *fn;    /* NULL: this agent has no such path */
+	bool durable, last; /* last: accepted also while state.db cannot be written */
 };
 /* Takes over the listening socket FD_SPECIAL. routes: an entry for each line of api_paths.def, then
  * an entry without a method; the array is taken over, also on failure. backend must stay valid

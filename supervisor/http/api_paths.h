@@ -3,11 +3,9 @@
 #ifndef DROVER_SUPERVISOR_HTTP_API_PATHS_H
 #define DROVER_SUPERVISOR_HTTP_API_PATHS_H
 
-#include <stdbool.h>
-
 struct api_path {
 	const char *method, *pattern;
-	bool durable;
+	enum api_durable { API_NOT_DURABLE, API_DURABLE, API_LAST } durable;
 };
 
 enum {

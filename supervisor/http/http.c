@@ -169,7 +169,7 @@ api_serve(struct api_req *req)
 	const char *why;
 
 	if (req->route->durable) {
-		if (turn_is_stuck(req->sup, &why)) {
+		if (!req->route->last && turn_is_stuck(req->sup, &why)) {
 			api_reply_error(req, 507, "nothing can be changed now: %s", why);
 			return;
 		}
@@ -278,7 +278,7 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 	http_client_expect_nothing(req->client);
 	check_request(req);
 	/* Errors and reads change nothing, so they are answered even while commits fail. */
-	if (req->response && turn_is_stuck(req->sup, NULL))
+	if (req->response && turn_is_stuck(req->sup, NULL) && !(req->route && req->route->last))
 		return queue_answer(req);
 	http_req_suspend(req);
 	if (req->response)

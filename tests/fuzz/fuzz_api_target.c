@@ -15,11 +15,11 @@ serve(struct sup *sup, struct api_req *req)
 }
 
 static const struct api_route routes[] = {
-	{ "GET", "/v1/jobs", serve, false },
-	{ "PUT", "/v1/job/:id", serve, true },
-	{ "GET", "/v1/volume/csi/:id", serve, false },
-	{ "GET", "/:a/:b/:c/:d", serve, false },
-	{ "GET", "/:a/:b/:c/:d/:e", serve, false },
+	{ "GET", "/v1/jobs", serve, false, false },
+	{ "PUT", "/v1/job/:id", serve, true, false },
+	{ "GET", "/v1/volume/csi/:id", serve, false, false },
+	{ "GET", "/:a/:b/:c/:d", serve, false, false },
+	{ "GET", "/:a/:b/:c/:d/:e", serve, false, false },
 	{ 0 },
 };
 

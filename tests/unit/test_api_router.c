@@ -16,17 +16,17 @@ serve(struct sup *sup, struct api_req *req)
 }
 
 static const struct api_route routes[] = {
-	{ "GET", "/v1/jobs", serve, false },
-	{ "PUT", "/v1/jobs", serve, true },
-	{ "GET", "/v1/job/:id", serve, false },
-	{ "DELETE", "/v1/job/:id", serve, true },
-	{ "PUT", "/v1/job/:id/allocations", NULL, false },
-	{ "GET", "/v1/job/:id/allocations", serve, false },
-	{ "GET", "/v1/volume/csi/:id", serve, false },
-	{ "GET", "/v1/volume/:type/:id/x", serve, false },
-	{ "GET", "/v1/var/*", serve, false },
-	{ "GET", "/v1/quotas", NULL, false },
-	{ "ANY", "/v1/quota/*", serve, false },
+	{ "GET", "/v1/jobs", serve, false, false },
+	{ "PUT", "/v1/jobs", serve, true, false },
+	{ "GET", "/v1/job/:id", serve, false, false },
+	{ "DELETE", "/v1/job/:id", serve, true, false },
+	{ "PUT", "/v1/job/:id/allocations", NULL, false, false },
+	{ "GET", "/v1/job/:id/allocations", serve, false, false },
+	{ "GET", "/v1/volume/csi/:id", serve, false, false },
+	{ "GET", "/v1/volume/:type/:id/x", serve, false, false },
+	{ "GET", "/v1/var/*", serve, false, false },
+	{ "GET", "/v1/quotas", NULL, false, false },
+	{ "ANY", "/v1/quota/*", serve, false, false },
 	{ 0 },
 };
 
