@@ -209,6 +209,22 @@ arm_timer(struct child *ch)
 	    ch->timer, TAILQ_EMPTY(&ch->sent) ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }
 
+/* A call that was cancelled before it was sent is not sent. */
+static bool
+is_to_be_sent(const struct call *c)
+{
+	return c->cb || (c->flags & CALL_TELL);
+}
+
+static void
+count_sent(struct child *ch, const struct call *c)
+{
+	if (!is_to_be_sent(c))
+		return;
+	ch->counts.packets_out++;
+	ch->counts.bytes_out += c->len;
+}
+
 static void
 send_ready(struct child *ch)
 {
@@ -226,7 +242,7 @@ send_ready(struct child *ch)
 			    "cannot take this request: it is larger than a message may be");
 			continue;
 		}
-		r = c->cb || (c->flags & CALL_TELL)
+		r = is_to_be_sent(c)
 			? fd_send_msg(ch->fd, c->packet, c->len, &c->fd, c->fd >= 0, MSG_DONTWAIT)
 			: 0;
 		if (r == -EAGAIN) {
@@ -238,8 +254,7 @@ send_ready(struct child *ch)
 			return;
 		}
 		TAILQ_REMOVE(&ch->ready, c, link);
-		ch->counts.packets_out += r >= 0 && (c->cb || (c->flags & CALL_TELL));
-		ch->counts.bytes_out += c->len;
+		count_sent(ch, c);
 		if (!c->cb) {
 			call_free(c);
 			continue;
