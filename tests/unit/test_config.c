@@ -17,63 +17,9 @@
 #include "config/config.h"
 #include "proto/ipc_records.h"
 #include "hcl/hcl_tree.h"
+#include "tests/unit/config_bed.h"
 #include "tests/unit/config_wrong.h"
 #include "tests/unit/unit.h"
-
-static struct agent_config config;
-static struct agent_policy policy;
-static char warnings[8192];
-static char shown[2048];
-static struct err e;
-static struct config_sink sink;
-
-/* The first line of the first error is in e, whole in shown. */
-static void
-note_problem(void *arg, bool is_error, const char *text)
-{
-	ck_assert_ptr_eq(arg, &config);
-	if (is_error && !e.msg[0]) {
-		(void)snprintf(shown, sizeof shown, "%s", text);
-		(void)err_say(&e, -EINVAL, "%.*s", (int)strcspn(text, "\n"), text);
-	}
-	if (is_error)
-		return;
-	ck_assert_uint_lt(strlen(warnings) + strlen(text) + 2, sizeof warnings);
-	(void)strcat(strcat(warnings, text), "\n");
-}
-
-static void
-reset_sink(void)
-{
-	sink = (struct config_sink){ .problem = note_problem, .arg = &config };
-	e = (struct err){ 0 };
-}
-
-/* Parses a block of exactly that size, so that ASan detects a read beyond it. */
-static int
-parse_more(const char *text, size_t len)
-{
-	cleanup_free char *copy = malloc(len ? len : 1);
-
-	memcpy(copy, text, len);
-	reset_sink();
-	return config_parse(copy, len, "a.hcl", &config, &policy, &sink);
-}
-
-static int
-parse(const char *text)
-{
-	config_defaults(&config, &policy, false);
-	warnings[0] = '\0';
-	return parse_more(text, strlen(text));
-}
-
-static void
-parse_well(const char *text)
-{
-	ck_assert_msg(parse(text) == 0, "%s", e.msg);
-	ck_assert_str_eq(warnings, "");
-}
 
 START_TEST(defaults)
 {
@@ -336,46 +282,6 @@ START_TEST(all_caps)
 }
 END_TEST
 
-static int
-check_config(void)
-{
-	reset_sink();
-	return config_check(&config, &policy, &sink);
-}
-
-static int
-check_of(const char *text)
-{
-	parse_well(text);
-	return check_config();
-}
-
-START_TEST(the_api_over_tcp)
-{
-	static const char tls[] =
-	    "tls { http = true verify_https_client = true ca_file = \"/t/ca\"\n"
-	    "  cert_file = \"/t/cert\" key_file = \"/t/key\" }\n";
-	char text[512];
-
-	ck_assert_int_eq(check_of("bind_addr = \"192.0.2.7\"\n"), 0);
-	ck_assert_uint_eq(config.listen[LISTEN_API].len, 0);
-	(void)snprintf(text, sizeof text, "bind_addr = \"192.0.2.7\" ports { http = 80 }\n%s", tls);
-	ck_assert_int_eq(check_of(text), 0);
-	ck_assert_str_eq(config.listen[LISTEN_API].text, "192.0.2.7:80");
-	ck_assert_uint_eq(config.files_of[IPC_LISTENER],
-	    1u << FILE_TLS_CA | 1u << FILE_TLS_CERT | 1u << FILE_TLS_KEY);
-	ck_assert_uint_eq(config.files_of[IPC_HEARTBEAT], 0);
-	(void)snprintf(text, sizeof text, "addresses { http = \"::1\" }\n%s", tls);
-	ck_assert_int_eq(check_of(text), 0);
-	ck_assert_str_eq(config.listen[LISTEN_API].text, "[::1]:4646");
-	ck_assert_int_eq(check_of("addresses { http = \"::1\" } acl { enabled = true }\n"), 0);
-	ck_assert_uint_eq(config.files_of[IPC_LISTENER], 0);
-	ck_assert_int_eq(
-	    check_of("addresses { http = \"::2\" } acl { enabled = true }\n"), -EINVAL);
-	ck_assert_int_eq(check_of("addresses { http = \"::1\" }\n"), -EINVAL);
-}
-END_TEST
-
 START_TEST(host_modes)
 {
 	parse_well("plugin \"exec\" { config { default_pid_mode = \"host\" } }");
@@ -415,32 +321,6 @@ START_TEST(a_place_and_what_was_expected)
 {
 	ck_assert_int_eq(parse(wrong[_i].text), -EINVAL);
 	ck_assert_str_eq(e.msg, wrong[_i].says);
-}
-END_TEST
-
-START_TEST(servers_to_join_and_their_tls)
-{
-	bool masked = false;
-
-	parse_well("client { servers = [\"a\", \"b:1\"] server_join { retry_join = [\"c\"] } }\n"
-		   "tls { rpc = true verify_server_hostname = true ca_file = \"/t/ca.pem\"\n"
-		   "  cert_file = \"/t/cert.pem\" key_file = \"/t/key.pem\" }\n");
-	ck_assert_uint_eq(config.n_servers, 3);
-	ck_assert_str_eq(config.servers[1], "b:1");
-	ck_assert_str_eq(config.servers[2], "c");
-	ck_assert(config.tls_rpc && config.tls_verify_server_hostname);
-	ck_assert_str_eq(config.files[FILE_TLS_CA], "/t/ca.pem");
-	ck_assert_str_eq(config.files[FILE_TLS_CERT], "/t/cert.pem");
-	ck_assert_str_eq(config.files[FILE_TLS_KEY], "/t/key.pem");
-	for (uint32_t i = 0; i < policy.n_masks; i++)
-		masked |= strcmp(policy.masks[i], "/t/key.pem") == 0;
-	ck_assert(masked);
-
-	ck_assert_int_eq(
-	    parse("client { server_join { retry_join = [\"provider=aws x=y\"] } }"), 0);
-	ck_assert_uint_eq(config.n_servers, 0);
-	ck_assert_ptr_nonnull(strstr(warnings, "no effect with a provider"));
-	ck_assert_int_lt(parse("tls { key_file = \"key.pem\" }"), 0);
 }
 END_TEST
 
@@ -765,45 +645,9 @@ START_TEST(a_node_may_be_forgotten)
 }
 END_TEST
 
-START_TEST(audit_says_where_entries_go)
-{
-	static const char later[] =
-	    "audit { sink \"s\" { mode = \"0600\" delivery_guarantee = \"enforced\" } "
-	    "filter \"all reads\" { endpoints = [\"/v1/c\"] } }";
-	const struct config_audit *a = &config.audit;
-
-	parse_well("");
-	ck_assert(!a->enabled && !a->best_effort && a->mode == 0600 && a->rotate_ms == 86400000);
-	parse_well(
-	    "audit { enabled = true sink \"s\" { type = \"file\" format = \"json\" "
-	    "delivery_guarantee = \"best-effort\" path = \"/var/log/drover/a.log\" mode = \"0640\" "
-	    "rotate_bytes = 100 rotate_duration = \"30s\" rotate_max_files = 10 } "
-	    "filter \"all reads\" { type = \"HTTPEvent\" endpoints = [\"/v1/a\", \"/v1/b/*\"] "
-	    "stages = [\"*\"] operations = [\"GET\"] } }");
-	ck_assert(a->enabled && a->best_effort);
-	ck_assert_str_eq(a->sink, "s");
-	ck_assert_str_eq(a->path, "/var/log/drover/a.log");
-	ck_assert_uint_eq(a->mode, 0640);
-	ck_assert_uint_eq(a->rotate_bytes, 100);
-	ck_assert_uint_eq(a->rotate_ms, 30000);
-	ck_assert_uint_eq(a->rotate_max_files, 10);
-	ck_assert_uint_eq(a->n_filters, 1);
-	ck_assert_str_eq(a->filters[0].name, "all reads");
-	ck_assert_uint_eq(a->filters[0].n_patterns, 4);
-	ck_assert_str_eq(a->filters[0].patterns[1].text, "/v1/b/*");
-	ck_assert_uint_eq(a->filters[0].patterns[3].member, AUDIT_OPERATION);
-	/* A later file changes members of the sink and replaces a filter. */
-	ck_assert_int_eq(parse_more(later, strlen(later)), 0);
-	ck_assert(a->mode == 0600 && !a->best_effort && a->rotate_bytes == 100);
-	ck_assert_uint_eq(a->n_filters, 1);
-	ck_assert_uint_eq(a->filters[0].n_patterns, 1);
-}
-END_TEST
-
 static void
 add(TCase *tc)
 {
-	tcase_add_test(tc, audit_says_where_entries_go);
 	tcase_add_test(tc, a_node_may_be_forgotten);
 	tcase_add_test(tc, telemetry_says_what_is_published);
 	tcase_add_test(tc, all_errors_are_reported_with_their_lines);
@@ -817,8 +661,6 @@ add(TCase *tc)
 	tcase_add_test(tc, host_modes);
 	tcase_add_test(tc, volumes_in_volumes);
 	tcase_add_loop_test(tc, a_place_and_what_was_expected, 0, (int)ELEMENTSOF(wrong));
-	tcase_add_test(tc, the_api_over_tcp);
-	tcase_add_test(tc, servers_to_join_and_their_tls);
 	tcase_add_test(tc, tokens_are_wanted_when_acl_says_so);
 	tcase_add_test(tc, what_is_not_known_is_a_warning);
 	tcase_add_test(tc, a_file_is_masked_in_tasks);
