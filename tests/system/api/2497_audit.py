@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit log: an entry before and after each request, who sent it, no secret, filters, rotation, and what happens when it cannot be written."""
 import glob
+import http.client
 import json
 import os
 import signal
+import ssl
 
 from lib import agent, api, case, helper, task_api
+from lib.nomad_server import make_certificates
 from lib.websocket import Exec
 
 SECRET = "s3cret-of-this-test"
@@ -130,6 +133,56 @@ def test_sessions_and_requests_of_tasks():
             case.equal(SECRET in f.read(), False, "the command in the log")
         for job in ("web", "first"):
             node.purge(job)
+
+
+def over_tcp(method, path, token=None, context=None, body=None):
+    """Returns the status, and the client's address."""
+    kind = http.client.HTTPSConnection if context else http.client.HTTPConnection
+    c = kind("localhost", 4646, timeout=case.LEAST_S, **({"context": context} if context else {}))
+    try:
+        c.connect()
+        address = "%s:%d" % c.sock.getsockname()[:2]
+        c.request(method, path, body, {"X-Nomad-Token": token} if token else {})
+        return c.getresponse().status, address
+    finally:
+        c.close()
+
+
+def test_clients_over_tcp_are_named_by_token_and_address():
+    tcp = 'ports {\n  http = 4646\n}\naddresses {\n  http = "127.0.0.1"\n}\nacl {\n  enabled = true\n}\n'
+    with Node(more=tcp) as node:
+        made = node.do("POST", "/v1/acl/bootstrap")
+        status, address = over_tcp("PUT", "/v1/system/gc", made["SecretID"])
+        case.equal(status, 200)
+        found = node.of("PUT", "/v1/system/gc")
+        case.equal((stages(found), found[1]["response"]), (["OperationReceived", "OperationComplete"], {"status_code": 200}))
+        for p in found:
+            case.equal((p["auth"]["accessor_id"], p["request"]["request_meta"]["remote_address"], p["request"]["peer"]),
+                       (made["AccessorID"], address, {"socket": "tcp"}))
+        # A refused one, of which nothing but the head was read.
+        status, address = over_tcp("PUT", "/v1/job/none/evaluate", SECRET, body=SECRET)
+        found = node.of("PUT", "/v1/job/none/evaluate")
+        case.equal((status, stages(found), found[1]["response"]["status_code"], found[1]["request"]["request_meta"]["remote_address"], found[1]["auth"]),
+                   (403, ["OperationReceived", "OperationComplete"], 403, address, {}))
+        with open(node.path, encoding="utf-8") as f:
+            text = f.read()
+        case.equal([secret in text for secret in (SECRET, made["SecretID"])], [False, False], "a secret in the log")
+
+
+def test_clients_over_tcp_are_named_by_their_certificate():
+    certs = make_certificates(case.directory(), names=("server", "client"))
+    for _, key in certs.values():
+        os.chmod(key, 0o600)
+    ca, (cert, key) = certs["ca"][0], certs["server"]
+    tls = 'ports {\n  http = 4646\n}\ntls {\n  http = true\n  verify_https_client = true\n  ca_file = "%s"\n  cert_file = "%s"\n  key_file = "%s"\n}\n' % (ca, cert, key)
+    with Node(more=tls) as node:
+        context = ssl.create_default_context(cafile=ca)
+        context.load_cert_chain(*certs["client"])
+        status, address = over_tcp("PUT", "/v1/system/gc", context=context)
+        case.equal(status, 200)
+        first = node.of("PUT", "/v1/system/gc")[0]
+        case.equal((first["auth"]["accessor_id"], first["request"]["request_meta"]["remote_address"], first["request"]["peer"]),
+                   ("acls-disabled", address, {"socket": "tcp", "certificate": "/CN=client.global.nomad"}))
 
 
 def test_enforced_refuses_what_it_cannot_write():
