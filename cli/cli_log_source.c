@@ -35,9 +35,9 @@ cli_log_line_free(struct cli_log_line *line)
 	free(line);
 }
 
-static void
-add_line(struct cli_log_source *s, const char *alloc, const char *task, const char *stream,
-    uint64_t time_us, const char *text, size_t len)
+static struct cli_log_line *
+line_new(const char *alloc, const char *task, const char *stream, uint64_t time_us,
+    const char *text, size_t len)
 {
 	struct cli_log_line *line = mem_new(struct cli_log_line);
 
@@ -47,15 +47,18 @@ add_line(struct cli_log_source *s, const char *alloc, const char *task, const ch
 	line->stream = mem_strdup(stream);
 	line->text = mem_alloc(len + 1);
 	memcpy(line->text, text, len);
+	line->text[len] = '\0';
 	line->len = len;
-	STAILQ_INSERT_TAIL(&s->lines, line, link);
+	return line;
 }
 
 static void
 end_line(struct cli_log_source *s)
 {
-	add_line(
-	    s, s->alloc, s->task, s->stream, s->partial_us, s->partial.text ?: "", s->partial.len);
+	struct cli_log_line *line = line_new(
+	    s->alloc, s->task, s->stream, s->partial_us, s->partial.text ?: "", s->partial.len);
+
+	STAILQ_INSERT_TAIL(&s->lines, line, link);
 	s->partial.len = 0;
 }
 
@@ -163,6 +166,7 @@ close_source(struct cli_log_source *s)
 		(void)close(steal_fd(&s->fd));
 	if (s->partial.len > 0 && s->stream)
 		end_line(s);
+	STAILQ_CONCAT(&s->lines, &s->begun);
 	s->over = true;
 }
 
@@ -177,6 +181,41 @@ reconnect(struct cli *cli, struct cli_log_source *s, bool follow, struct err *e)
 	while ((r = connect_source(cli, s, follow, e)) < 0 && clock_ms() < until_ms)
 		cli_sleep_ms(200);
 	return r < 0 ? cli_api_explain(cli, e) : 0;
+}
+
+/* Lines of different tasks come mixed; each goes on in the next entry of its task and stream. */
+static struct cli_log_line *
+take_begun(struct cli_log_source *s, const struct cli_log_line *next)
+{
+	struct cli_log_line *line;
+
+	STAILQ_FOREACH (line, &s->begun, link)
+		if (strcmp(line->alloc, next->alloc) == 0 && strcmp(line->task, next->task) == 0 &&
+		    strcmp(line->stream, next->stream) == 0)
+			break;
+	if (line)
+		STAILQ_REMOVE(&s->begun, line, cli_log_line, link);
+	return line;
+}
+
+/* Joins the last line of the source, which is of one entry, with the entries before it. has_more:
+ * it goes on in another one. */
+static void
+join_line(struct cli_log_source *s, struct cli_log_line *line, bool has_more)
+{
+	struct cli_log_line *begun = take_begun(s, line);
+
+	if (begun) {
+		begun->text = mem_resize(begun->text, begun->len + line->len + 1, 1);
+		memcpy(begun->text + begun->len, line->text, line->len + 1);
+		begun->len += line->len;
+		cli_log_line_free(line);
+		line = begun;
+	}
+	if (has_more && line->len <= LINE_MAX_BYTES)
+		STAILQ_INSERT_TAIL(&s->begun, line, link);
+	else
+		STAILQ_INSERT_TAIL(&s->lines, line, link);
 }
 
 /* One object per line. A message that is no text is an array of numbers. */
@@ -194,10 +233,12 @@ take_entry(struct cli_log_source *s, const char *text, size_t len)
 		text_append(&bytes, (char[]){ (char)json_integer_value(byte) }, 1);
 	if (json_is_string(message))
 		text_append(&bytes, json_string_value(message), json_string_length(message));
-	add_line(s, cli_json_str(entry, "DROVER_ALLOC_ID"), cli_json_str(entry, "DROVER_TASK"),
-	    cli_json_str(entry, "DROVER_STREAM"),
-	    strtoull(cli_json_str(entry, "__REALTIME_TIMESTAMP"), NULL, 10), bytes.text ?: "",
-	    bytes.len);
+	join_line(s,
+	    line_new(cli_json_str(entry, "DROVER_ALLOC_ID"), cli_json_str(entry, "DROVER_TASK"),
+		cli_json_str(entry, "DROVER_STREAM"),
+		strtoull(cli_json_str(entry, "__REALTIME_TIMESTAMP"), NULL, 10), bytes.text ?: "",
+		bytes.len),
+	    *cli_json_str(entry, "DROVER_PARTIAL") != '\0');
 	text_done(&bytes);
 }
 
@@ -302,6 +343,7 @@ cli_log_source_new(const char *alloc, const char *task, const char *stream)
 	struct cli_log_source *s = mem_new(struct cli_log_source);
 
 	STAILQ_INIT(&s->lines);
+	STAILQ_INIT(&s->begun);
 	s->alloc = mem_strdup(alloc);
 	s->task = mem_strdup(task);
 	s->stream = stream;
@@ -315,6 +357,7 @@ cli_log_source_free(struct cli_log_source *s)
 {
 	struct cli_log_line *line;
 
+	STAILQ_CONCAT(&s->lines, &s->begun);
 	while ((line = STAILQ_FIRST(&s->lines))) {
 		STAILQ_REMOVE_HEAD(&s->lines, link);
 		cli_log_line_free(line);

@@ -33,6 +33,7 @@ struct cli_log_source {
 	pid_t pid; /* of journalctl */
 	struct cli_http_parser parser;
 	struct text raw, partial; /* bytes of an incomplete frame, and of an incomplete line */
+	STAILQ_HEAD(, cli_log_line) begun; /* of the journal: lines that go on in another entry */
 	uint64_t partial_us, last_us;
 	int64_t file, offset;        /* where it goes on after a lost connection; file -1: start */
 	bool over, idle, in_journal; /* idle: nothing came for a moment */

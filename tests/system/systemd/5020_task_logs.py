@@ -26,7 +26,8 @@ def entries(bed, *words):
 
 
 def test_journald_gets_every_line_although_it_restarts():
-    files = {"etc/drover/agent.hcl": CONFIG, "root/many.json": job("many", SCRIPT), "root/both.json": job("both", "echo hello", Destination="both")}
+    files = {"etc/drover/agent.hcl": CONFIG, "root/many.json": job("many", SCRIPT), "root/both.json": job("both", "echo hello", Destination="both"),
+             "root/long.json": job("long", "head -c 40000 /dev/zero | tr '\\0' x; echo; echo end")}
     with systemd_bed.Bed(files, unified=True) as bed:
         bed.run("systemctl", "start", "drover.socket")
         bed.run("drover", "job", "run", "-detach", "-json", "/root/many.json")
@@ -50,6 +51,12 @@ def test_journald_gets_every_line_although_it_restarts():
         bed.run("drover", "job", "run", "-detach", "-json", "/root/both.json")
         entry = case.until(lambda: entries(bed, "DROVER_JOB=both"), 30, "the entry")[0]
         case.equal(bed.run("drover", "alloc", "logs", entry["DROVER_ALLOC_ID"]).stdout, "hello\n", "the file")
+
+        # A line of several entries is one line again.
+        bed.run("drover", "job", "run", "-detach", "-json", "/root/long.json")
+        case.until(lambda: [e for e in entries(bed, "DROVER_JOB=long", "DROVER_STREAM=stdout") if e["MESSAGE"] == "end"], 30, "the last entry")
+        lines = bed.run("drover", "job", "logs", "-plain", "long").stdout.splitlines()
+        case.equal([(line[:3], len(line)) for line in lines], [("xxx", 40000), ("end", 3)], "lines")
 
 
 def writer(name, destination, width):
