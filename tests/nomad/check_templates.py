@@ -277,7 +277,8 @@ def test_change_modes():
         else:
             wait_text(name, "value 2\n")
     both.until("script-fails", has("Task hook failed"), "tell it")
-    compare(CHANGES, lambda a: (a["TaskStates"]["t"]["Restarts"], both.said(a), texts(a)), "what tasks see and their events")
+    # A client that needs more than three seconds for the first value says that it is missing.
+    compare(CHANGES, lambda a: (a["TaskStates"]["t"]["Restarts"], both.said(a), [e for e in texts(a) if e[0] != "Template"]), "what tasks see and their events")
     both.purge(*CHANGES)
 
 
