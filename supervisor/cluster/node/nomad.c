@@ -35,7 +35,7 @@ load_all(struct source *s, struct err *e)
 	struct nomad *n = nomad_of(s);
 	int r = nomad_register_load(n, e);
 
-	if (r < 0)
+	if (r < 0 || (r = nomad_events_load(n, e)) < 0)
 		return r;
 	r = nomad_allocs_load(n, e);
 	return r < 0 ? r : nomad_services_load(n, e);
@@ -59,7 +59,7 @@ on_node_updated(struct source *s)
 static void
 on_node_event(struct source *s, const struct node_event *ev)
 {
-	nomad_event_add(nomad_of(s), ev);
+	nomad_event_add(nomad_of(s));
 }
 
 /* In a cluster the servers drain a node; an agent that ends stops its allocs by itself. */

@@ -63,9 +63,14 @@ struct nomad {
 	int64_t servers_boot_s;
 
 	/* nomad_events.c */
-	MODEL_LIST(struct node_event) events;
-	uint64_t events_call;
-	struct sup_timer events_timer;
+	struct {
+		struct dirty row;
+		size_t n_unsent; /* of the node's events, the last ones */
+		size_t n_added;  /* since the call was made */
+		bool failing;
+		uint64_t call;
+		struct sup_timer timer;
+	} events;
 
 	/* nomad_node.c */
 	struct text beat; /* the body of the last beat */

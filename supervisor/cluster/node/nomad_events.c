@@ -1,25 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nomad_events.c: sends events of the node to the servers. Runs in: supervisor. */
+/* nomad_events.c: sends events of the node to the servers, also those that an earlier supervisor
+ * could not send. Runs in: supervisor. */
 #include "supervisor/cluster/node/nomad_events.h"
 
-#include <string.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <systemd/sd-event.h>
 
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/cluster/node/nomad_call.h"
 #include "supervisor/cluster/node/nomad_register.h"
+#include "supervisor/core/store.h"
 #include "supervisor/node/node_state.h"
 
-#define COLLECT_MS  5000 /* time to collect further events before they are sent */
+#define ROW         "nomad_events_unsent"
+#define COLLECT_MS  5000  /* time to collect further events before they are sent */
+#define AGAIN_MS    30000 /* after the servers have refused them */
 #define DEADLINE_MS 30000
-#define EVENTS_MAX  10
 
 static void on_events_time(void *arg);
 
 static void
-send_later(struct nomad *n)
+send_after(struct nomad *n, uint64_t ms)
 {
-	nomad_after(n, &n->events_timer, COLLECT_MS, on_events_time);
+	nomad_after(n, &n->events.timer, ms, on_events_time);
+}
+
+/* The events themselves are those of the node, which are in state.db. */
+static int
+write_row(struct sup *sup, struct dirty *d, struct err *e)
+{
+	const struct nomad *n = nomad_of_sup(sup);
+	char text[24];
+
+	(void)snprintf(text, sizeof text, "%zu", n->events.n_unsent);
+	return store_meta_put(sup->store, ROW, text, e);
+}
+
+static void
+set_unsent(struct nomad *n, size_t n_unsent)
+{
+	const size_t kept = node_get(n->src.base.sup)->events.n;
+
+	n->events.n_unsent = n_unsent < kept ? n_unsent : kept;
+	turn_write(n->src.base.sup, &n->events.row);
 }
 
 static void
@@ -27,11 +53,14 @@ on_emitted(struct sup *sup, void *arg, int r, const void *body, size_t len, cons
 {
 	struct nomad *n = nomad_of_sup(sup);
 
-	n->events_call = 0;
-	if (r < 0 && !nomad_register_if_unknown(n, r, e))
-		log_warn("send events of the node: %s", e->msg);
-	if (n->events.n > 0)
-		send_later(n);
+	n->events.call = 0;
+	if (r >= 0)
+		set_unsent(n, n->events.n_added);
+	else if (!nomad_register_if_unknown(n, r, e) && !n->events.failing)
+		log_warn("send events of the node: %s; it is tried again", e->msg);
+	n->events.failing = r < 0;
+	if (n->events.n_unsent > 0)
+		send_after(n, r < 0 ? AGAIN_MS : COLLECT_MS);
 }
 
 static void
@@ -39,35 +68,56 @@ on_events_time(void *arg)
 {
 	cleanup_done(rpc_events_req) struct rpc_events_req req;
 	struct nomad *n = arg;
-	struct rpc_node_events *events;
+	const struct node *node = node_get(n->src.base.sup);
+	struct rpc_node_events *to;
 
-	rpc_events_req_init(&req);
-	if (!n->ready || n->events_call) {
-		send_later(n);
+	if (!n->ready || n->events.call) {
+		send_after(n, COLLECT_MS);
 		return;
 	}
+	rpc_events_req_init(&req);
 	nomad_write(n, &req.write);
-	events = map_put(rpc_node_events, &req.node_events, node_get(n->src.base.sup)->id);
-	memcpy(&events->events, &n->events, sizeof n->events);
-	memset(&n->events, 0, sizeof n->events);
-	n->events_call = nomad_call(
+	to = map_put(rpc_node_events, &req.node_events, node->id);
+	for (size_t i = node->events.n - n->events.n_unsent; i < node->events.n; i++)
+		node_event_copy(&node->events.v[i], list_add(node_event, &to->events));
+	n->events.n_added = 0;
+	n->events.call = nomad_call(
 	    n, "Node.EmitEvents", &rpc_events_req_type, &req, DEADLINE_MS, 0, on_emitted, NULL);
 }
 
 void
-nomad_event_add(struct nomad *n, const struct node_event *ev)
+nomad_event_add(struct nomad *n)
 {
-	if (n->events.n >= EVENTS_MAX)
-		list_remove(node_event, &n->events, 0);
-	node_event_copy(ev, list_add(node_event, &n->events));
-	if (!sup_timer_is_set(&n->events_timer) && !n->events_call)
-		send_later(n);
+	n->events.n_added++;
+	set_unsent(n, n->events.n_unsent + 1);
+	if (!sup_timer_is_set(&n->events.timer) && !n->events.call)
+		send_after(n, COLLECT_MS);
+}
+
+int
+nomad_events_load(struct nomad *n, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	struct sup *sup = n->src.base.sup;
+	int r;
+
+	n->events.row.write = write_row;
+	n->events.row.point = CRASH_ROW_NODE;
+	r = store_meta_get(sup->store, ROW, &text, e);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	/* A new node has no events of the old one. */
+	n->events.n_unsent = strtoul(text, NULL, 10);
+	if (n->events.n_unsent > node_get(sup)->events.n)
+		n->events.n_unsent = node_get(sup)->events.n;
+	if (n->events.n_unsent > 0)
+		send_after(n, COLLECT_MS);
+	return 0;
 }
 
 void
 nomad_events_free(struct nomad *n)
 {
-	sup_timer_cancel(&n->events_timer);
-	while (n->events.n > 0)
-		list_remove(node_event, &n->events, 0);
+	sup_timer_cancel(&n->events.timer);
+	turn_forget_write(n->src.base.sup, &n->events.row);
 }

@@ -5,9 +5,10 @@
 
 #include "supervisor/cluster/node/nomad.h"
 
-/* Sends the event to the servers within some seconds. The last ten are kept until they can be sent.
- */
-void nomad_event_add(struct nomad *n, const struct node_event *ev);
+/* Sends the node's newest event to the servers within some seconds. How many of the last ten were
+ * not sent yet is in state.db, so they are sent after a restart, too; one may then come twice. */
+void nomad_event_add(struct nomad *n);
+int nomad_events_load(struct nomad *n, struct err *e);
 void nomad_events_free(struct nomad *n);
 
 #endif

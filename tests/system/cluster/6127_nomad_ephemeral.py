@@ -130,6 +130,17 @@ def test_a_short_stall_changes_nothing():
         case.equal([m.split(":")[0].split(" 127")[0] for m in said], ["No server is reachable", "The node uses server"])
 
 
+def test_events_that_were_not_sent_before_the_end_are_sent_after_the_next_start():
+    with cluster.servers() as servers, cluster.node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        node.do("PUT", "/v1/agent/land", {"Deadline": 0})
+        case.equal(node.wait(), 0)
+        node.start()
+        node.wait_ready()
+        case.until(lambda: [e["Message"] for e in servers.node(me)["Events"] if e["Subsystem"] == "Cluster"][-2:] ==
+                   ["Node lands", "Node takes allocations again"], 30, "the events of the landing")
+
+
 def test_an_agent_that_was_away_does_not_register_what_it_was():
     with cluster.servers() as servers, node_of(servers) as node:
         me = servers.wait_node()["ID"]
