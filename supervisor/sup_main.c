@@ -33,6 +33,7 @@
 #include "supervisor/driver/lease_page.h"
 #include "supervisor/image/images.h"
 #include "supervisor/http/api.h"
+#include "supervisor/http/http_audit.h"
 #include "supervisor/http/task_socket.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/node/node_events.h"
@@ -99,7 +100,13 @@ on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *user
 static int
 on_leave_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
-	departure_signal(&sup, (int)si->ssi_signo);
+	const char *name = si->ssi_signo == SIGUSR1 ? "SIGUSR1" : "SIGUSR2";
+
+	if (http_audit_signal(&sup, name, si->ssi_uid, (pid_t)si->ssi_pid))
+		departure_signal(&sup, (int)si->ssi_signo);
+	else
+		journal_warn(JOURNAL_NODE, NULL,
+		    "%s has no effect: its entry in the audit log cannot be written", name);
 	return 0;
 }
 

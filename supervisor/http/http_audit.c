@@ -27,6 +27,7 @@
 #define REFUSALS_PER_SECOND 5
 #define RECEIVED            "OperationReceived"
 #define COMPLETE            "OperationComplete"
+#define SIGNAL              "SIGNAL" /* the operation of a signal */
 
 /* What the entries of one request have in common. */
 struct http_audit {
@@ -181,13 +182,23 @@ may_note_refusal(void)
 }
 
 static int
+append(struct sup *sup, json_t *payload, bool sync, struct err *e)
+{
+	json_t *entry = json_pack("{s:o, s:s, s:O}", "created_at", time_member(clock_real_ns()),
+	    "event_type", "audit", "payload", payload);
+	char *line = mem_need(json_dumps(entry, JSON_COMPACT));
+	int r = audit_log_append(sup->audit, line, strlen(line), sync, e);
+
+	json_decref(entry);
+	free(line);
+	return r;
+}
+
+static int
 write_entry(struct api_req *req, const char *stage, struct err *e)
 {
 	struct http_audit *a = req->audit;
 	bool first = strcmp(stage, RECEIVED) == 0;
-	json_t *entry;
-	char *line;
-	int r;
 
 	if (audit_filter_excludes(&req->sup->config->audit, a->endpoint, stage, req->method))
 		return 0;
@@ -195,13 +206,7 @@ write_entry(struct api_req *req, const char *stage, struct err *e)
 	(void)json_object_set_new(a->payload, "stage", json_string(stage));
 	if (!first)
 		(void)json_object_set_new(a->payload, "response", response_member(req));
-	entry = json_pack("{s:o, s:s, s:O}", "created_at", time_member(clock_real_ns()),
-	    "event_type", "audit", "payload", a->payload);
-	line = mem_need(json_dumps(entry, JSON_COMPACT));
-	json_decref(entry);
-	r = audit_log_append(req->sup->audit, line, strlen(line), first && is_change(req), e);
-	free(line);
-	return r;
+	return append(req->sup, a->payload, first && is_change(req), e);
 }
 
 /* Logs that entries cannot be written, once until one can. */
@@ -236,7 +241,40 @@ add_entry(struct api_req *req, const char *stage)
 	return false;
 }
 
+/* A signal has an origin only as far as the kernel says who sent it. */
+static json_t *
+signal_payload(const char *name, uid_t uid, pid_t pid)
+{
+	const struct api_origin o = { .uid = uid, .pid = pid, .address = "", .certificate = "" };
+	json_t *peer = peer_member(&o);
+	struct utsname host = { 0 };
+
+	(void)uname(&host);
+	(void)json_object_set_new(peer, "socket", json_string("signal"));
+	return json_pack("{s:o, s:s, s:o, s:i, s:{}, s:s, s:{s:o, s:s, s:s, s:{s:s}, s:o}}", "id",
+	    id_member(), "type", "audit", "timestamp", time_member(clock_real_ns()), "version", 1,
+	    "auth", "stage", RECEIVED, "request", "id", id_member(), "operation", SIGNAL,
+	    "endpoint", name, "node_meta", "name", host.nodename, "peer", peer);
+}
+
 /* --- exported --- */
+
+bool
+http_audit_signal(struct sup *sup, const char *name, uid_t uid, pid_t pid)
+{
+	const struct config_audit *c = &sup->config->audit;
+	struct err e = { 0 };
+	json_t *payload;
+	int r;
+
+	if (!sup->audit || audit_filter_excludes(c, name, RECEIVED, SIGNAL))
+		return true;
+	payload = signal_payload(name, uid, pid);
+	r = append(sup, payload, true, &e);
+	json_decref(payload);
+	report(sup, r, &e);
+	return r == 0 || c->best_effort;
+}
 
 /* The listener asks once for all clients of health { address }, who cannot change anything. */
 static bool

@@ -8,8 +8,10 @@
 #define DROVER_SUPERVISOR_HTTP_HTTP_AUDIT_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct api_req;
+struct sup;
 
 /* Writes the first entry of a request whose route was found. Returns false if it could not be
  * written and the configuration says "enforced": then the request was answered, and nothing may be
@@ -23,5 +25,9 @@ void http_audit_complete(struct api_req *req);
 void http_audit_end(struct api_req *req);
 /* Remembers the text of an error for the last entry. */
 void http_audit_note_error(struct api_req *req, const char *text);
+/* Writes the only entry of a signal that has the node land or retire, with the sender that the
+ * kernel names. Returns false if it could not be written and the configuration says "enforced":
+ * then the signal must have no effect. */
+bool http_audit_signal(struct sup *sup, const char *name, uid_t uid, pid_t pid);
 
 #endif

@@ -185,6 +185,25 @@ def test_clients_over_tcp_are_named_by_their_certificate():
                    ("acls-disabled", address, {"socket": "tcp", "certificate": "/CN=client.global.nomad"}))
 
 
+def test_a_signal_that_has_the_node_land():
+    with Node() as node:
+        node.ask("/v1/jobs")
+        os.unlink(node.path)
+        os.mkfifo(node.path)
+        os.kill(node.pid, signal.SIGUSR1)  # its entry cannot be written
+        node.wait_log("SIGUSR1 has no effect: its entry in the audit log cannot be written")
+        os.unlink(node.path)
+        case.equal(node.ask("/v1/jobs"), [], "after a signal without effect")
+        launcher = node.pid
+        os.kill(launcher, signal.SIGUSR1)
+        case.until(lambda: node.process.poll() is not None, 30, "the end of the agent")
+        found = node.of("SIGNAL", "SIGUSR1")
+        case.equal(len(found), 1, "entries: %s" % found)
+        p = found[0]
+        case.equal((p["stage"], p["auth"], [p["request"]["peer"][k] for k in ("socket", "uid", "pid")]),
+                   ("OperationReceived", {}, ["signal", os.getuid(), launcher]))
+
+
 def test_enforced_refuses_what_it_cannot_write():
     with Node() as node:
         node.ask("/v1/jobs")
