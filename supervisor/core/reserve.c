@@ -13,9 +13,9 @@
 #include "common/mem.h"
 
 #define RESERVE_BYTES (4 << 20) /* the rows of some thousand allocations that end */
-#define PIECE_BYTES   (1 << 20) /* other programs may take what is free, so it is freed bit by bit \
-				 */
-#define FREE_MIN (16 << 20)
+/* Other programs may take what is free, so it is freed bit by bit. */
+#define PIECE_BYTES (1 << 20)
+#define FREE_MIN    (16 << 20)
 
 struct reserve {
 	int fd; /* -1: there is none */
