@@ -182,6 +182,12 @@ prove_drop(const struct privs *p, struct err *e)
 	return 0;
 }
 
+static long
+load_filter(const struct privs *p)
+{
+	return syscall(SYS_seccomp, 1U /* SECCOMP_SET_MODE_FILTER */, 0U, p->filter);
+}
+
 int
 privs_drop(const struct privs *p, struct err *e)
 {
@@ -195,6 +201,8 @@ privs_drop(const struct privs *p, struct err *e)
 		return err_set(e, r, "drop privileges: read the capabilities");
 	if ((permitted & p->caps) != p->caps)
 		return err_say(e, -EPERM, "drop privileges: capabilities to keep are missing");
+	if (p->filter_first && load_filter(p) < 0)
+		return err_set(e, -errno, "drop privileges: load the system call filter");
 	if (setgroups(p->n_groups, p->groups) < 0)
 		return err_set(e, -errno, "drop privileges: set %zu groups", p->n_groups);
 	if (setresgid(p->gid, p->gid, p->gid) < 0)
@@ -238,7 +246,7 @@ privs_drop(const struct privs *p, struct err *e)
 	r = prove_drop(p, e);
 	if (r < 0)
 		return r;
-	if (p->filter && syscall(SYS_seccomp, 1U /* SECCOMP_SET_MODE_FILTER */, 0U, p->filter) < 0)
+	if (p->filter && !p->filter_first && load_filter(p) < 0)
 		return err_set(e, -errno, "drop privileges: load the system call filter");
 	CRASH_POINT(DROP_AFTER_FILTER);
 	return 0;

@@ -31,6 +31,8 @@ struct privs {
 				  uid clears it */
 	bool keep_dumpable;    /* else PR_SET_DUMPABLE 0: processes of the same uid cannot attach */
 	const struct sock_fprog *filter; /* installed last; NULL if there is none */
+	bool filter_first; /* installed first, with CAP_SYS_ADMIN, because there is no no_new_privs
+			    */
 };
 
 #define PRIVS_KEEP_BOUNDING UINT64_MAX

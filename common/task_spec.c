@@ -20,7 +20,7 @@ spec_next(const void *spec, size_t size, size_t *at, struct spec_entry *ret)
 	if (*at > size || size - *at < sizeof head)
 		return -EBADMSG;
 	memcpy(head, base + *at, sizeof head);
-	if (head[0] < SPEC_COMMAND || head[0] > SPEC_FILE_DATA || head[1] > SPEC_BYTES_MAX)
+	if (head[0] < SPEC_COMMAND || head[0] > SPEC_OPTION || head[1] > SPEC_BYTES_MAX)
 		return -EBADMSG;
 	need = spec_padded(head[1]);
 	if (size - *at - sizeof head < need)

@@ -28,6 +28,10 @@ drivers_named(const char *list)
 			bits |= DRIVER_BIT(DRIVER_RAW_EXEC);
 		if (len == 4 && memcmp(at, "exec", len) == 0)
 			bits |= DRIVER_BIT(DRIVER_EXEC);
+		if (len == 6 && memcmp(at, "docker", len) == 0)
+			bits |= DRIVER_BIT(DRIVER_DOCKER);
+		if (len == 6 && memcmp(at, "podman", len) == 0)
+			bits |= DRIVER_BIT(DRIVER_PODMAN);
 		at += len;
 	}
 	return bits;
@@ -239,6 +243,14 @@ read_no_pivot_root(struct config_reader *c, const struct hcl_node *node)
 	return r;
 }
 
+static int
+warn_container_key(struct config_reader *c, const struct hcl_node *node)
+{
+	config_warn(c, node->key_at, node->key,
+	    "has no effect: containers are not made by a daemon (docs/containers.md)");
+	return 0;
+}
+
 static const struct config_attr raw_exec_config_attrs[] = {
 	CALL("enabled", read_driver_enabled),
 	CALL("denied_host_uids", read_denied_uids),
@@ -261,6 +273,13 @@ static const struct config_attr exec_config_attrs[] = {
 	{ 0 },
 };
 
+static const struct config_attr container_config_attrs[] = {
+	CALL("enabled", read_driver_enabled),
+	{ .fn = warn_container_key },
+};
+
+static const struct config_attr container_attrs[] = { BLOCK("config", container_config_attrs),
+	UNUSED_AS("args", "has no effect: the drivers are built in"), { 0 } };
 static const struct config_attr raw_exec_attrs[] = { BLOCK("config", raw_exec_config_attrs),
 	UNUSED_AS("args", "has no effect: the drivers are built in"), { 0 } };
 static const struct config_attr exec_attrs[] = { BLOCK("config", exec_config_attrs),
@@ -281,15 +300,26 @@ read_exec(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
+read_containers(struct config_reader *c, const struct hcl_node *node)
+{
+	c->driver = DRIVER_BIT(strcmp(node->key, "docker") == 0 ? DRIVER_DOCKER : DRIVER_PODMAN);
+	return config_read_blocks(c, node, container_attrs);
+}
+
+static int
 warn_plugin(struct config_reader *c, const struct hcl_node *node)
 {
 	config_warn(c, node->key_at, node->key,
-	    "has no effect: the drivers are exec and raw_exec, jobs with others are refused");
+	    "has no effect: the drivers are exec, raw_exec, docker and podman, jobs with others "
+	    "are "
+	    "refused");
 	return 0;
 }
 
 const struct config_attr config_plugin_attrs[] = {
 	CALL("raw_exec", read_raw_exec),
 	CALL("exec", read_exec),
+	CALL("docker", read_containers),
+	CALL("podman", read_containers),
 	{ .fn = warn_plugin },
 };

@@ -33,7 +33,8 @@ struct exec_state {
 	struct err volume_errors[CONFIG_VOLUMES_MAX]; /* … and the reason */
 	uint64_t pids_max;                            /* process limit of each run; 0: unknown */
 	char boot_id[BOOT_ID_SIZE];
-	struct err template_error; /* code 0: the template for exec tasks exists */
+	struct err template_error;   /* code 0: the template for exec tasks exists … */
+	struct err containers_error; /* … and that for containers */
 	struct exec_cached_user users[EXEC_USERS_MAX];
 	struct exe_setup setup; /* of the current start */
 	int spec;               /* descriptor of the current request */
@@ -103,6 +104,9 @@ pid_t exec_spawn_lookup(const char *name, int out, int cgroup);
 /* exec_template.c: makes the mount namespace that executors of exec tasks copy, as EXE_FD_TEMPLATE.
  * Returns 0 or -errno. */
 int exec_template_make(const struct agent_policy *policy, struct err *e);
+/* Makes the mount namespace that containers copy, as EXE_FD_CONTAINERS: the kernel's file systems
+ * and devices, and nothing of the machine's disks. */
+int exec_containers_make(struct err *e);
 /* Checks that all masks are still in place. The kernel detaches a mount from a file when another
  * file is renamed over it, as passwd(1) does with /etc/shadow; then the next start needs a new
  * template, and so a new exec-helper. */

@@ -48,6 +48,7 @@ open_roots(struct exec_state *s, const struct proc_args *args, struct err *e)
 
 	if ((r = open_root(data, "alloc", EXE_FD_ALLOC, NULL, e)) < 0 ||
 	    (r = open_root(data, "csi", EXE_FD_CSI, NULL, e)) < 0 ||
+	    (r = open_root(data, "images/layers", EXE_FD_LAYERS, NULL, e)) < 0 ||
 	    (r = open_root(AT_FDCWD, "/proc", EXE_FD_PROC, NULL, e)) < 0 ||
 	    (r = open_root(data, "logs", -1, &s->logs, e)) < 0 ||
 	    (r = open_root(data, "run", -1, &s->records, e)) < 0 ||
@@ -155,6 +156,9 @@ init(void *arg, const struct proc_args *args, struct err *e)
 		return err_set(e, r, "read the boot id");
 	s->pids_max = cgroup_pids_share(CGROUP_PIDS_RUN);
 	open_volumes(s);
+	if ((s->policy->drivers & (1u << DRIVER_DOCKER | 1u << DRIVER_PODMAN)) &&
+	    exec_containers_make(&s->containers_error) < 0)
+		log_warn("no containers: %s", s->containers_error.msg);
 	if (!(s->policy->drivers & 1u << DRIVER_EXEC))
 		return 0;
 	/* Without the template the raw_exec driver still works. */

@@ -12,6 +12,7 @@
 #include "common/privs.h"
 #include "common/log.h"
 #include "exec-helper/exec.h"
+#include "proto/container_ids.h"
 
 #define LOG_FILES_MAX 1000
 
@@ -49,15 +50,18 @@ static int
 check_driver(
     struct exec_state *s, const struct exec_start *req, struct exe_setup *setup, struct err *e)
 {
+	static const char *const names[] = { "", "raw_exec", "exec", "docker", "podman" };
 	bool exec = req->driver == EXEC_DRIVER_EXEC;
 
 	_Static_assert((int)EXEC_DRIVER_RAW_EXEC == DRIVER_RAW_EXEC, "one numbering");
 	_Static_assert((int)EXEC_DRIVER_EXEC == DRIVER_EXEC, "one numbering");
+	_Static_assert((int)EXEC_DRIVER_DOCKER == DRIVER_DOCKER, "one numbering");
+	_Static_assert((int)EXEC_DRIVER_PODMAN == DRIVER_PODMAN, "one numbering");
 	if (req->driver == EXEC_DRIVER_NONE)
 		return err_say(e, -EINVAL, "start: a driver is missing");
 	if (!(s->policy->drivers & 1u << req->driver))
 		return err_say(
-		    e, -EPERM, "driver %s is not enabled on this node", exec ? "exec" : "raw_exec");
+		    e, -EPERM, "driver %s is not enabled on this node", names[req->driver]);
 	/* Making a new template needs privileges that this process has dropped. The launcher starts
 	 * another exec-helper, which gets this request again; nothing was done for it yet. */
 	if (exec && s->template_error.code == 0 && !exec_template_is_whole(s->policy)) {
@@ -67,6 +71,9 @@ check_driver(
 	if (exec && s->template_error.code < 0)
 		return err_say(e, s->template_error.code, "driver exec is not available: %s",
 		    s->template_error.msg);
+	if (driver_has_containers(req->driver) && s->containers_error.code < 0)
+		return err_say(e, s->containers_error.code, "containers are not available: %s",
+		    s->containers_error.msg);
 	if (req->csi_plugin ? !name_is_component(req->plugin) : req->plugin[0] != '\0')
 		return err_say(e, -EINVAL, "start: '%.64s' cannot be a plugin's name", req->plugin);
 	setup->driver = req->driver;
@@ -115,6 +122,31 @@ check_caps(
 	return 0;
 }
 
+/* A container's users are in its image; outside they have the ids of its range. The number was
+ * chosen by the supervisor, which starts only one container in a range at a time. */
+static int
+check_container(const struct exec_start *req, struct exe_setup *setup, struct err *e)
+{
+	struct exe_user *u = &setup->user;
+
+	if (req->id_range < 1 || req->id_range >= CONTAINER_RANGES)
+		return err_say(e, -EINVAL, "start: a container has no range of ids");
+	if (setup->csi_plugin || setup->pid_host || setup->ipc_host)
+		return err_say(e, -EPERM,
+		    "start: a container cannot be a CSI plugin, or in namespaces of the machine");
+	u->uid = u->gid = CONTAINER_ID_FIRST + req->id_range * CONTAINER_IDS;
+	setup->net_private = req->net_mode == EXEC_NS_PRIVATE;
+	return 0;
+}
+
+/* Ordinary tasks cannot have the ids of containers, by which they could reach into them. */
+static bool
+is_container_id(uint32_t id)
+{
+	return id >= CONTAINER_ID_FIRST &&
+	       id - CONTAINER_ID_FIRST < CONTAINER_RANGES * CONTAINER_IDS;
+}
+
 static int
 check_group(
     const struct exec_state *s, const struct exe_user *u, gid_t gid, uint32_t driver, struct err *e)
@@ -123,6 +155,10 @@ check_group(
 	if (u->uid != 0 && (gid == s->args->drover_gid || gid == s->args->executor_gid))
 		return err_say(e, -EPERM,
 		    "running as user \"%s\" is disallowed: it has a group of the agent's", u->name);
+	if (is_container_id(gid))
+		return err_say(e, -EPERM,
+		    "running as user \"%s\" is disallowed: gid %u is of the ids of containers",
+		    u->name, gid);
 	if (in_ranges(s->policy->denied_gids, s->policy->n_denied_gids, gid, driver))
 		return err_say(e, -EPERM, "running as user \"%s\" is disallowed: gid %u is denied",
 		    u->name, gid);
@@ -135,15 +171,21 @@ check_user(
 {
 	const char *fallback = setup->driver == DRIVER_EXEC ? "nobody" : "root";
 	struct exe_user *u = &setup->user;
-	int r = exec_user_find(s, req->user[0] ? req->user : fallback, u, e);
+	int r = driver_has_containers(setup->driver)
+		    ? check_container(req, setup, e)
+		    : exec_user_find(s, req->user[0] ? req->user : fallback, u, e);
 
-	if (r < 0)
+	if (r < 0 || driver_has_containers(setup->driver))
 		return r;
 	for (size_t i = 0; i < ELEMENTSOF(s->args->agent_uids); i++)
 		if (u->uid == s->args->agent_uids[i] && u->uid != 0)
 			return err_say(e, -EPERM,
 			    "running as user \"%s\" is disallowed: it is one of the agent's own",
 			    u->name);
+	if (is_container_id(u->uid))
+		return err_say(e, -EPERM,
+		    "running as user \"%s\" is disallowed: uid %u is of the ids of containers",
+		    u->name, u->uid);
 	if (setup->driver == DRIVER_EXEC && u->uid == 0)
 		return err_say(e, -EPERM, "running as user \"root\" is disallowed");
 	for (uint32_t i = 0; i < s->policy->n_denied_users; i++)
@@ -231,7 +273,7 @@ check_mount(struct exec_state *s, const struct exec_start *req, const struct exe
 {
 	memset(ret, 0, sizeof *ret);
 	ret->read_only = m->read_only;
-	if (setup->driver == DRIVER_EXEC && m->dest[0] != '/')
+	if (setup->driver != DRIVER_RAW_EXEC && m->dest[0] != '/')
 		return err_say(e, -EINVAL, "start: the destination of a mount is not absolute");
 	memcpy(ret->dest, m->dest, sizeof ret->dest);
 	switch (m->kind) {
@@ -315,6 +357,8 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 	for (int t = 0; t < CGROUP_TREES; t++)
 		setup->trees |= exec_run_place(s, run, t) >= 0 ? CGROUP_BIT(t) : 0;
 	(void)strcpy(setup->boot_id, s->boot_id);
+	setup->n_layers = 0;
+	setup->net_private = 0;
 	setup->size = (uint32_t)EXE_SETUP_SIZE(setup->n_mounts);
 	/* Last, because the look-up may start a child. */
 	return check_user(s, req, setup, e);

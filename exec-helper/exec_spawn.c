@@ -66,7 +66,7 @@ exec_spawn_executor(struct exec_state *s, const struct exec_run *run)
 
 	/* The executor is pid 1 of a private pid namespace and its task is a child; a session joins
 	 * that namespace. */
-	if (s->setup.driver == DRIVER_EXEC && !s->setup.pid_host && !s->setup.session)
+	if (s->setup.driver != DRIVER_RAW_EXEC && !s->setup.pid_host && !s->setup.session)
 		flags |= CLONE_NEWPID;
 	pid = clone_call(flags, s->cgroup.exec[CGROUP_V2], NULL, run_executor, &sp);
 	return pid < 0 ? (int)pid : -sp.error;

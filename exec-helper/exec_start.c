@@ -18,6 +18,8 @@ static int
 set_limits(struct exec_state *s, const struct exec_start *req, const struct exec_run *run)
 {
 	const uint64_t cpu = req->cpu_shares, shares = cpu < 2 ? 2 : cpu > 262144 ? 262144 : cpu;
+	const uint64_t pids =
+	    req->pids_max && req->pids_max < s->pids_max ? req->pids_max : s->pids_max;
 	const struct limit {
 		enum cgroup_tree tree;
 		const char *v2, *v1;
@@ -35,7 +37,7 @@ set_limits(struct exec_state *s, const struct exec_start *req, const struct exec
 		{ CGROUP_CPU, "cpu.weight", "cpu.shares", cpu,
 		    s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPU) ? 1 + (shares - 2) * 9999 / 262142
 							     : shares },
-		{ CGROUP_PIDS, "pids.max", "pids.max", s->pids_max, s->pids_max },
+		{ CGROUP_PIDS, "pids.max", "pids.max", pids, pids },
 	};
 	int r = 0;
 
@@ -84,6 +86,13 @@ exec_on_task_start(struct exec_state *s, const struct exec_task_start_req *req,
 	r = exec_policy_check(s, &req->start, req->mounts, req->n_mounts, &s->setup, &run, e);
 	if (r < 0)
 		return r;
+	if (driver_has_containers(s->setup.driver)) {
+		if (req->n_layers > EXEC_LAYERS_MAX)
+			return err_say(e, -EINVAL, "start: more than %d layers", EXEC_LAYERS_MAX);
+		s->setup.n_layers = req->n_layers;
+		_Static_assert(sizeof s->setup.layers == sizeof req->layers, "all layers");
+		memcpy(s->setup.layers, req->layers, req->n_layers * sizeof s->setup.layers[0]);
+	}
 	run.spec = s->spec;
 	r = exec_run_make(s, &run, e);
 	if (r <= 0) {

@@ -214,11 +214,19 @@ add_host_mask(int root, const struct agent_policy *policy, const char *path, str
 	return r;
 }
 
+/* What add_mask() shows instead. */
+static int
+make_covers(int root)
+{
+	cleanup_close int file = openat(root, ".mask.file", O_WRONLY | O_CREAT | O_CLOEXEC, 0);
+
+	return file < 0 || mkdirat(root, ".mask", 0) < 0 ? -errno : 0;
+}
+
 static int
 add_masks(int root, const struct agent_policy *policy, struct err *e)
 {
-	cleanup_close int file = openat(root, ".mask.file", O_WRONLY | O_CREAT | O_CLOEXEC, 0);
-	int r = file < 0 || mkdirat(root, ".mask", 0) < 0 ? -errno : 0;
+	int r = make_covers(root);
 
 	if (r < 0)
 		return err_set(e, r, "make the masks of exec tasks");
@@ -283,19 +291,41 @@ exec_template_is_whole(const struct agent_policy *policy)
 	return true;
 }
 
-/* Runs in the new namespace, which is still a copy of the host's. */
+/* Makes a new root, on /proc for the time being: pivot_root makes it the root. Runs in the new
+ * namespace, which is still a copy of the host's. Returns a descriptor or -errno. */
+static int
+begin_root(void)
+{
+	cleanup_close int root = new_tmpfs();
+
+	if (root < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    move_mount(root, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -errno;
+	return steal_fd(&root);
+}
+
+/* Makes it the root of this namespace, which gets the number `as`. */
+static int
+finish_root(int root, int as)
+{
+	struct mount_attr attr = { .attr_set = READ_ONLY };
+	cleanup_close int ns = -1;
+
+	if (mount_setattr(root, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 || fchdir(root) < 0 ||
+	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+		return -errno;
+	ns = openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	return ns < 0 || dup3(ns, as, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
 static int
 build_here(const struct agent_policy *policy, struct err *e)
 {
-	struct mount_attr attr = { .attr_set = READ_ONLY };
-	cleanup_close int root = new_tmpfs(), ns = -1;
+	cleanup_close int root = begin_root();
 	int r;
 
-	/* Its mount point during construction does not matter, because pivot_root makes it the
-	 * root. */
-	if (root < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    move_mount(root, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return err_set(e, -errno, "make the root of exec tasks");
+	if (root < 0)
+		return err_set(e, root, "make the root of exec tasks");
 	for (uint32_t i = 0; i < policy->n_chroot_env; i++) {
 		r = add_source(root, policy->chroot_env[i].source, policy->chroot_env[i].target);
 		if (r < 0)
@@ -311,15 +341,35 @@ build_here(const struct agent_policy *policy, struct err *e)
 	r = add_sys(root);
 	if (r < 0)
 		return err_set(e, r, "make /sys of exec tasks");
-	if (mount_setattr(root, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 || fchdir(root) < 0 ||
-	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
-		return err_set(e, -errno, "enter the root of exec tasks");
 	close_p(&template_root);
 	template_root = fcntl(root, F_DUPFD_CLOEXEC, 3);
-	ns = openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	if (template_root < 0 || ns < 0 || dup3(ns, EXE_FD_TEMPLATE, O_CLOEXEC) < 0)
-		return err_set(e, -errno, "keep the root of exec tasks");
-	return 0;
+	r = template_root < 0 ? -errno : finish_root(root, EXE_FD_TEMPLATE);
+	return r < 0 ? err_set(e, r, "enter the root of exec tasks") : 0;
+}
+
+/* A container's child mounts proc and sysfs itself, which the kernel permits it while it sees them
+ * here as they are; /sys is the one that a container in the network of the machine gets. */
+static int
+build_containers(struct err *e)
+{
+	struct mount_attr sys_attr = { .attr_set = READ_ONLY | MOUNT_ATTR_NOEXEC };
+	cleanup_close int root = begin_root(), sys = -1;
+	int r = root;
+
+	if (r >= 0 && (r = make_covers(root)) >= 0 && (r = add_dev(root)) >= 0 &&
+	    (r = add_sys(root)) >= 0 && (r = make_way(root, "proc", true)) >= 0 &&
+	    (r = make_way(root, "whole_sys", true)) >= 0)
+		r = make_way(root, "mnt", true);
+	if (r < 0)
+		return err_set(e, r, "make the root of containers");
+	sys = open_tree(AT_FDCWD, "/sys", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (sys >= 0 && (mount_setattr(sys, "", AT_EMPTY_PATH, &sys_attr, sizeof sys_attr) < 0 ||
+			    move_mount(sys, "", root, "whole_sys", MOVE_MOUNT_F_EMPTY_PATH) < 0))
+		return err_set(e, -errno, "show /sys to containers");
+	r = finish_root(root, EXE_FD_CONTAINERS);
+	if (r == 0 && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		r = -errno;
+	return r < 0 ? err_set(e, r, "enter the root of containers") : 0;
 }
 
 /* setns() enters the root of a mount namespace. For an agent in a chroot that is outside of the
@@ -343,8 +393,9 @@ check_root(int host, struct err *e)
 	    "(pivot_root, as containers do)");
 }
 
-int
-exec_template_make(const struct agent_policy *policy, struct err *e)
+/* Has a new mount namespace built, and returns to the host's. */
+static int
+make_namespace(const struct agent_policy *policy, struct err *e)
 {
 	cleanup_close int host = openat(EXE_FD_PROC, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	int r =
@@ -353,9 +404,21 @@ exec_template_make(const struct agent_policy *policy, struct err *e)
 	if (r < 0)
 		return r;
 	if (unshare(CLONE_NEWNS) < 0)
-		return err_set(e, -errno, "make the mount namespace of exec tasks");
-	r = build_here(policy, e);
+		return err_set(e, -errno, "make the mount namespace of tasks");
+	r = policy ? build_here(policy, e) : build_containers(e);
 	if (setns(host, CLONE_NEWNS) < 0)
 		return err_set(e, -errno, "return to the host's mount namespace");
 	return r;
+}
+
+int
+exec_template_make(const struct agent_policy *policy, struct err *e)
+{
+	return make_namespace(policy, e);
+}
+
+int
+exec_containers_make(struct err *e)
+{
+	return make_namespace(NULL, e);
 }

@@ -19,7 +19,7 @@
 struct exe_spec {
 	const void *map;
 	size_t size;
-	const char *command, *cwd; /* cwd: NULL if none is given */
+	const char *command, *cwd, *user; /* cwd, user: NULL if none is given */
 	size_t n_args, n_env;
 	char **argv, **envp;
 };
@@ -51,6 +51,8 @@ struct exe {
 	int above[3]; /* session: the other ends until the peer has them; with a terminal, [0] is a
 			 socket to the child until exe_terminal_take() */
 	bool session, tty;
+	bool container;
+	int alive;       /* container: the child's end of a pipe that its execve closes; -1 */
 	bool in_host_ns; /* the task shares the host's pid or ipc namespace */
 	struct exe_log logs[2];
 	struct exe_journal journal;

@@ -12,11 +12,13 @@
 #include "common/cleanup.h"
 #include "common/crash.h"
 #include "common/fd.h"
+#include "executor/exe_inside.h"
 #include "executor/exe_start.h"
 #include "proto/task_spec.h"
 
 #define FD_REPORT (STDERR_FILENO + 1)
-#define FD_API    (FD_REPORT + 1)
+#define FD_ALIVE  (FD_REPORT + 1)
+#define FD_API    (FD_ALIVE + 1)
 
 /* Resets the remaining state of the executor that needs no root. */
 static int
@@ -30,11 +32,25 @@ take_state(struct exe *x)
 	for (int i = 0; i < (int)ELEMENTSOF(x->ends); i++)
 		if (x->ends[i] >= 0 && dup2(x->ends[i], i) < 0)
 			return -errno;
-	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0 && nofile.rlim_cur != nofile.rlim_max) {
+	if (!exe_inside.own_nofile && getrlimit(RLIMIT_NOFILE, &nofile) == 0 &&
+	    nofile.rlim_cur != nofile.rlim_max) {
 		nofile.rlim_cur = nofile.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &nofile);
 	}
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+}
+
+/* Moves a descriptor to its number; what is there is closed. The others must still be above all of
+ * these numbers, or at their own. */
+static int
+keep_fd(int *fd, int to)
+{
+	if (*fd < 0)
+		return close(to) < 0 && errno != EBADF ? -errno : 0;
+	if (*fd != to && dup3(*fd, to, O_CLOEXEC) < 0)
+		return -errno;
+	*fd = to;
+	return 0;
 }
 
 /* The descriptors of the set-up lead out of the task's root, and /proc/self/fd shows them until the
@@ -46,13 +62,10 @@ enter_dir(struct exe *x, char dir[PATH_MAX])
 	bool raw = x->setup->driver == DRIVER_RAW_EXEC;
 
 	if ((raw ? fchdir(x->task_dir) : chdir("/")) < 0 ||
-	    dup3(x->child_report, FD_REPORT, O_CLOEXEC) < 0 ||
-	    (x->api >= 0 && dup3(x->api, FD_API, O_CLOEXEC) < 0) ||
-	    close_range(x->api >= 0 ? FD_API + 1 : FD_API, ~0U, 0) < 0 ||
+	    keep_fd(&x->child_report, FD_REPORT) < 0 || keep_fd(&x->alive, FD_ALIVE) < 0 ||
+	    keep_fd(&x->api, FD_API) < 0 || close_range(FD_API + 1, ~0U, 0) < 0 ||
 	    (raw && !getcwd(dir, PATH_MAX)))
 		return -errno;
-	x->child_report = FD_REPORT;
-	x->api = x->api >= 0 ? FD_API : -1;
 	return 0;
 }
 
@@ -87,11 +100,11 @@ run_command(struct exe *x, const char *dir)
 	const char *command = x->spec.command;
 	int r, found = ENOENT;
 
-	if (command[0] == '/') {
+	if (command[0] == '/' || (x->container && strchr(command, '/'))) {
 		(void)execve(command, x->spec.argv, x->spec.envp);
 		return errno;
 	}
-	for (size_t i = 0; i < ELEMENTSOF(own); i++)
+	for (size_t i = 0; i < ELEMENTSOF(own) && !x->container; i++)
 		if ((r = try_command(x, dir, strlen(dir), own[i])) != ENOENT)
 			found = r;
 	if (strchr(command, '/'))
@@ -107,6 +120,17 @@ run_command(struct exe *x, const char *dir)
 	return found;
 }
 
+int
+exe_spec_load(struct exe *x)
+{
+	int r = fd_memfd_map(EXE_FD_SPEC, SPEC_BYTES_MAX, &x->spec.map, &x->spec.size);
+
+	if (r < 0)
+		return r;
+	r = exe_spec_read(x->spec.map, x->spec.size, &x->spec);
+	return r < 0 || !x->spec.command != (x->setup->session == EXE_SESSION_FILE) ? -EBADMSG : 0;
+}
+
 /* All steps before the program. Returns 0, or -errno with the failed step. */
 static int
 prepare(struct exe *x, char dir[PATH_MAX], enum exe_step *ret_step)
@@ -114,12 +138,8 @@ prepare(struct exe *x, char dir[PATH_MAX], enum exe_step *ret_step)
 	int r;
 
 	*ret_step = EXE_STEP_SPEC;
-	r = fd_memfd_map(EXE_FD_SPEC, SPEC_BYTES_MAX, &x->spec.map, &x->spec.size);
-	if (r < 0)
+	if (!x->container && (r = exe_spec_load(x)) < 0)
 		return r;
-	r = exe_spec_read(x->spec.map, x->spec.size, &x->spec);
-	if (r < 0 || !x->spec.command != (x->setup->session == EXE_SESSION_FILE))
-		return -EBADMSG;
 	*ret_step = EXE_STEP_CWD;
 	if ((r = take_state(x)) < 0 || (r = enter_dir(x, dir)) < 0)
 		return r;
@@ -150,6 +170,8 @@ exe_command_run(struct exe *x)
 	if (x->setup->session == EXE_SESSION_FILE)
 		_exit(0);
 	exe_spec_words(x);
+	if (exe_inside.init && !x->session && (r = exe_init_fork()) < 0)
+		exe_child_report(x, 0, -r);
 	exe_child_report(x, 0, run_command(x, dir));
 	_exit(127);
 }

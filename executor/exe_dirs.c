@@ -13,6 +13,7 @@
 #include "common/fd.h"
 #include "executor/exe_start.h"
 #include "proto/alloc_group.h"
+#include "proto/container_ids.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -62,6 +63,19 @@ exe_dirs_open(struct exe *x)
 	return s->driver == DRIVER_RAW_EXEC && s->user.uid != 0 ? find_group(x) : 0;
 }
 
+/* Files of a container belong to the range of ids that no process has; its mounts map it. */
+static uid_t
+owner_of(const struct exe *x)
+{
+	return x->container ? CONTAINER_ID_FIRST : x->setup->user.uid;
+}
+
+static gid_t
+group_of(const struct exe *x)
+{
+	return x->container ? CONTAINER_ID_FIRST : x->setup->user.gid;
+}
+
 /* Children of such a task may change their user and still need its directory. */
 static bool
 may_change_user(const struct exe_setup *s)
@@ -74,7 +88,8 @@ may_change_user(const struct exe_setup *s)
 static int
 give(struct exe *x, const struct own_dir *d, bool was_given)
 {
-	const struct exe_user *user = &x->setup->user;
+	const uid_t uid = owner_of(x);
+	const gid_t gid = group_of(x);
 	cleanup_close int dir = openat(x->task_dir, d->name, DIR_FLAGS);
 	mode_t mode = d->name[0] == '.' && may_change_user(x->setup) ? 0711 : d->mode;
 	bool made = dir < 0 && errno == ENOENT && mkdirat(x->task_dir, d->name, 0700) == 0;
@@ -85,10 +100,9 @@ give(struct exe *x, const struct own_dir *d, bool was_given)
 	if (dir < 0 || fstat(dir, &st) < 0)
 		return -errno;
 	/* The user may also have replaced the directory that was just made. */
-	if (was_given && st.st_uid != (made ? 0 : user->uid))
+	if (was_given && st.st_uid != (made ? 0 : uid))
 		return -EPERM;
-	if ((st.st_uid != user->uid || st.st_gid != user->gid) &&
-	    fchown(dir, user->uid, user->gid) < 0)
+	if ((st.st_uid != uid || st.st_gid != gid) && fchown(dir, uid, gid) < 0)
 		return -errno;
 	return (st.st_mode & 07777) != mode && fchmod(dir, mode) < 0 ? -errno : 0;
 }
@@ -112,7 +126,7 @@ give_artifacts(const struct exe *x, int dir_fd, unsigned depth)
 		else if (S_ISDIR(st.st_mode) && depth < 256)
 			r = give_artifacts(x, openat(fd, ".", DIR_FLAGS), depth + 1);
 		if (r == 0 && st.st_uid == x->setup->keep.executor_uid &&
-		    fchownat(fd, "", x->setup->user.uid, x->setup->user.gid, AT_EMPTY_PATH) < 0)
+		    fchownat(fd, "", owner_of(x), group_of(x), AT_EMPTY_PATH) < 0)
 			r = -errno;
 		r = r == -ENOENT ? 0 : r;
 	}
@@ -128,7 +142,7 @@ exe_dirs_give(struct exe *x)
 
 	if (fstat(x->task_dir, &st) < 0)
 		return exe_failed(x, EXE_STEP_DIRS, errno, EXE_DIRS_NONE);
-	was_given = st.st_uid == x->setup->user.uid && st.st_uid != 0;
+	was_given = st.st_uid == owner_of(x) && st.st_uid != 0;
 	if (x->setup->own_artifacts && !was_given &&
 	    (r = give_artifacts(x, openat(x->task_dir, ".", DIR_FLAGS), 0)) == 0)
 		r = give_artifacts(x, openat(x->task_dir, "../alloc", DIR_FLAGS), 0);

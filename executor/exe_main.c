@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "common/crash.h"
+#include "executor/exe_inside.h"
 #include "executor/exe_start.h"
 
 static struct exe executor;
@@ -18,7 +19,9 @@ make_world(struct exe *x)
 	if ((r = exe_dirs_open(x)) < 0 || (r = exe_dirs_give(x)) < 0 ||
 	    (r = exe_plugin_dirs_give(x)) < 0)
 		return r;
-	r = x->setup->driver == DRIVER_EXEC ? exe_mounts_make(x) : exe_secrets_mount(x);
+	r = x->container                      ? exe_container_prepare(x)
+	    : x->setup->driver == DRIVER_EXEC ? exe_mounts_make(x)
+					      : exe_secrets_mount(x);
 	if (r < 0)
 		return r;
 	CRASH_POINT(EXE_AFTER_NAMESPACE);

@@ -16,40 +16,18 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "executor/exe_start.h"
-
-#define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH)
-#define PLAIN      (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#include "executor/exe_tree.h"
 
 enum { OWN_ROOT, OWN_ALLOC, OWN_LOCAL, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_CGROUP, OWN_TREES };
 
 static int trees[OWN_TREES + EXE_MOUNTS_MAX];
 
 static int
-set_flags(int tree, uint64_t flags, bool recursive)
-{
-	struct mount_attr attr = { .attr_set = flags, .propagation = MS_PRIVATE };
-	unsigned at = AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0);
-
-	return mount_setattr(tree, "", at, &attr, sizeof attr) < 0 ? -errno : 0;
-}
-
-/* Makes a private clone of the single mount that fd is in, rooted at fd. */
-static int
-clone_private(int fd, bool read_only)
-{
-	cleanup_close int tree = open_tree(fd, "", TREE_FLAGS);
-	int r =
-	    tree < 0 ? -errno : set_flags(tree, PLAIN | (read_only ? MOUNT_ATTR_RDONLY : 0), false);
-
-	return r < 0 ? r : steal_fd(&tree);
-}
-
-static int
 clone_below(int root, const char *path)
 {
 	cleanup_close int fd = fd_open_beneath(root, path, O_PATH | O_DIRECTORY, 0);
 
-	return fd < 0 ? fd : clone_private(fd, false);
+	return fd < 0 ? fd : exe_tree_clone(fd, PLAIN, -1);
 }
 
 /* Mounts of every exec task. The detail of a failure is their index plus 1000. */
@@ -62,18 +40,18 @@ clone_own(struct exe *x)
 	int r = 0;
 
 	(void)snprintf(path, sizeof path, "%s/alloc", s->alloc_name);
-	trees[OWN_ROOT] = clone_private(x->task_dir, false);
+	trees[OWN_ROOT] = exe_tree_clone(x->task_dir, PLAIN, -1);
 	trees[OWN_ALLOC] = clone_below(EXE_FD_ALLOC, path);
 	trees[OWN_LOCAL] = clone_below(x->task_dir, "local");
 	trees[OWN_TMP] = clone_below(x->task_dir, "tmp");
-	trees[OWN_LOGS] = clone_private(EXE_FD_LOGS, true);
+	trees[OWN_LOGS] = exe_tree_clone(EXE_FD_LOGS, PLAIN | MOUNT_ATTR_RDONLY, -1);
 	/* A plugin that mounts block devices needs the host's /dev, where nodes come and go. */
 	trees[OWN_DEV] = -1;
 	if (host_dev)
 		trees[OWN_DEV] =
 		    open_tree(AT_FDCWD, "/dev", (TREE_FLAGS | AT_RECURSIVE) & ~AT_EMPTY_PATH);
-	if (host_dev &&
-	    (trees[OWN_DEV] < 0 || (r = set_flags(trees[OWN_DEV], MOUNT_ATTR_NOSUID, true)) < 0))
+	if (host_dev && (trees[OWN_DEV] < 0 ||
+			    (r = exe_tree_set(trees[OWN_DEV], MOUNT_ATTR_NOSUID, true, -1)) < 0))
 		return exe_failed(x, EXE_STEP_MOUNT, r < 0 ? -r : errno, 1000 + OWN_DEV);
 	for (uint32_t i = 0; i < OWN_DEV; i++)
 		if (trees[i] < 0)
@@ -91,7 +69,7 @@ proof_failed(struct exe *x, enum exe_proof proof, int error, uint32_t i)
  * the proven descriptor is attached; the clone is proven too, except for its mount id, which is
  * new. Of a block device only the number is used (attach_node). */
 static int
-clone_csi(struct exe *x, uint32_t i)
+clone_csi(struct exe *x, uint32_t i, int ids)
 {
 	const struct exe_setup_mount *m = &x->setup->mounts[i];
 	struct mount_proof promised = m->proof, found;
@@ -116,7 +94,7 @@ clone_csi(struct exe *x, uint32_t i)
 	promised.mnt_id = found.mnt_id;
 	if ((differs = mount_proof_compare(&promised, &found)) != EXE_PROOF_NONE)
 		return proof_failed(x, differs, ESTALE, i);
-	r = set_flags(tree, PLAIN | (m->read_only ? MOUNT_ATTR_RDONLY : 0), false);
+	r = exe_tree_set(tree, PLAIN | (m->read_only ? MOUNT_ATTR_RDONLY : 0), false, ids);
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_MOUNT, -r, i);
 	/* If this open fails, the sync after a lease stop fails and reports it. */
@@ -140,13 +118,13 @@ clone_shared(struct exe *x, uint32_t i)
 }
 
 static int
-clone_host(struct exe *x, uint32_t i, int fd)
+clone_host(struct exe *x, uint32_t i, int fd, int ids)
 {
 	cleanup_close int tree = open_tree(fd, "", TREE_FLAGS | AT_RECURSIVE);
-	int r = tree < 0
-		    ? -errno
-		    : set_flags(tree,
-			  PLAIN | (x->setup->mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0), true);
+	int r = tree < 0 ? -errno
+			 : exe_tree_set(tree,
+			       PLAIN | (x->setup->mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0),
+			       true, ids);
 
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_MOUNT, -r, i);
@@ -155,35 +133,30 @@ clone_host(struct exe *x, uint32_t i, int fd)
 	return 0;
 }
 
-static int
-clone_sources(struct exe *x)
+int
+exe_volume_tree(uint32_t i)
 {
-	int r = clone_own(x), volume = EXE_FD_VOLUMES;
+	return trees[OWN_TREES + i];
+}
 
-	/* Programs such as a JVM read their limits there. A failure does not prevent the start. */
-	trees[OWN_CGROUP] = clone_private(EXE_FD_CGROUP, true);
+int
+exe_volumes_clone(struct exe *x, int ids)
+{
+	int r = 0, volume = EXE_FD_VOLUMES;
+
 	for (uint32_t i = 0; i < x->setup->n_mounts && r == 0; i++) {
 		switch (x->setup->mounts[i].kind) {
 		case EXE_MOUNT_CSI:
-			r = clone_csi(x, i);
+			r = clone_csi(x, i, ids);
 			break;
 		case EXE_MOUNT_SHARED:
 			r = clone_shared(x, i);
 			break;
 		default:
-			r = clone_host(x, i, volume++);
+			r = clone_host(x, i, volume++, ids);
 		}
 	}
 	return r;
-}
-
-static int
-attach(int tree, int at, const char *path)
-{
-	return move_mount(tree, "", at, path,
-		   MOVE_MOUNT_F_EMPTY_PATH | (*path ? 0 : MOVE_MOUNT_T_EMPTY_PATH)) < 0
-		   ? -errno
-		   : 0;
 }
 
 /* Opens path below root and makes missing directories. Each component is opened separately and must
@@ -220,35 +193,6 @@ open_dest(int root, const char *path)
 	return -errno;
 }
 
-/* Makes a new file system for the task, detached. */
-static int
-new_fs(const char *type, const char *const *options, unsigned flags)
-{
-	cleanup_close int fs = fsopen(type, FSOPEN_CLOEXEC);
-	int fd;
-
-	if (fs < 0)
-		return -errno;
-	for (; *options; options += 2)
-		if (!options[1])
-			(void)fsconfig(fs, FSCONFIG_SET_FLAG, options[0], NULL, 0);
-		else if (fsconfig(fs, FSCONFIG_SET_STRING, options[0], options[1], 0) < 0)
-			return -errno;
-	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return -errno;
-	fd = fsmount(fs, FSMOUNT_CLOEXEC, flags);
-	return fd < 0 ? -errno : fd;
-}
-
-int
-exe_fs_attach(
-    const char *type, const char *const *options, unsigned flags, int dir, const char *path)
-{
-	cleanup_close int fd = new_fs(type, options, flags);
-
-	return fd < 0 ? fd : attach(fd, dir, path);
-}
-
 /* Masks the parts of /proc that concern more than the task. Entries that this kernel does not have
  * are skipped. */
 static int
@@ -264,17 +208,17 @@ mask_proc(void)
 		cleanup_close int tree =
 		    open_tree(AT_FDCWD, "/dev/null", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-		r = tree < 0 ? -errno : attach(tree, AT_FDCWD, covered[i]);
+		r = tree < 0 ? -errno : exe_tree_attach(tree, AT_FDCWD, covered[i]);
 	}
 	for (size_t i = 0; i < ELEMENTSOF(read_only) && (r == 0 || r == -ENOENT); i++) {
 		cleanup_close int tree =
 		    open_tree(AT_FDCWD, read_only[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-		r = tree < 0
-			? -errno
-			: set_flags(tree, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY, false);
+		r = tree < 0 ? -errno
+			     : exe_tree_set(
+				   tree, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY, false, -1);
 		if (r == 0)
-			r = attach(tree, AT_FDCWD, read_only[i]);
+			r = exe_tree_attach(tree, AT_FDCWD, read_only[i]);
 	}
 	return r == -ENOENT ? 0 : r;
 }
@@ -299,9 +243,9 @@ attach_kernel_fs(struct exe *x)
 	if (r == 0 && trees[OWN_DEV] < 0)
 		r = exe_fs_attach("tmpfs", shm, PLAIN, AT_FDCWD, "/dev/shm");
 	if (r == 0 && trees[OWN_DEV] >= 0)
-		r = attach(trees[OWN_DEV], AT_FDCWD, "/dev");
+		r = exe_tree_attach(trees[OWN_DEV], AT_FDCWD, "/dev");
 	if (trees[OWN_CGROUP] >= 0)
-		(void)attach(trees[OWN_CGROUP], AT_FDCWD, "/sys/fs/cgroup");
+		(void)exe_tree_attach(trees[OWN_CGROUP], AT_FDCWD, "/sys/fs/cgroup");
 	return r < 0 ? exe_failed(x, EXE_STEP_NAMESPACE, -r, 1) : 0;
 }
 
@@ -362,7 +306,7 @@ put_mount(int from, int root, const char *name, bool is_dir)
 	if (errno != EINVAL)
 		return -errno;
 	tree = open_tree(from, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-	return tree < 0 ? -errno : attach(tree, root, name);
+	return tree < 0 ? -errno : exe_tree_attach(tree, root, name);
 }
 
 /* Puts all entries of the template's root into the task's own. */
@@ -394,7 +338,7 @@ static int
 enter_root(struct exe *x)
 {
 	static const char *const points[] = { "alloc", "secrets", "proc" };
-	int root = trees[OWN_ROOT], r = attach(root, AT_FDCWD, "/.mask");
+	int root = trees[OWN_ROOT], r = exe_tree_attach(root, AT_FDCWD, "/.mask");
 
 	if (r == 0)
 		r = fill_root(root);
@@ -419,10 +363,10 @@ attach_own(struct exe *x, int root)
 	int r = 0;
 
 	for (uint32_t i = OWN_ALLOC; i < ELEMENTSOF(names); i++)
-		if ((r = attach(trees[i], root, names[i])) < 0)
+		if ((r = exe_tree_attach(trees[i], root, names[i])) < 0)
 			return exe_failed(x, EXE_STEP_MOUNT, -r, 1000 + i);
 	logs = open_dest(root, "alloc/logs");
-	r = logs < 0 ? logs : attach(trees[OWN_LOGS], logs, "");
+	r = logs < 0 ? logs : exe_tree_attach(trees[OWN_LOGS], logs, "");
 	return r < 0 ? exe_failed(x, EXE_STEP_MOUNT, -r, 1000 + OWN_LOGS) : 0;
 }
 
@@ -435,21 +379,21 @@ make_node(const struct exe *x, const struct exe_setup_mount *m)
 {
 	static const char *const options[] = { "size", "4k", "nr_inodes", "2", NULL };
 	const dev_t dev = makedev(m->proof.rdev_major, m->proof.rdev_minor);
-	cleanup_close int fs = new_fs("tmpfs", options, 0), tree = -1;
+	cleanup_close int fs = exe_fs_new("tmpfs", options, 0), tree = -1;
 	int r = fs;
 
 	if (fs >= 0 && (mknodat(fs, "v", S_IFBLK | (m->read_only ? 0400 : 0600), dev) < 0 ||
 			   fchownat(fs, "v", x->setup->user.uid, x->setup->user.gid, 0) < 0))
 		r = -errno;
 	/* Kernels before 6.15 clone only from a mount that is attached. */
-	if (r >= 0 && (r = attach(fs, AT_FDCWD, "/alloc")) == 0) {
+	if (r >= 0 && (r = exe_tree_attach(fs, AT_FDCWD, "/alloc")) == 0) {
 		tree = open_tree(AT_FDCWD, "/alloc/v", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 		r = tree < 0 ? -errno : 0;
 		if (umount2("/alloc", MNT_DETACH) < 0 && r == 0)
 			r = -errno;
 	}
 	if (r == 0)
-		r = set_flags(tree, MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY, false);
+		r = exe_tree_set(tree, MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY, false, -1);
 	return r < 0 ? r : steal_fd(&tree);
 }
 
@@ -468,7 +412,7 @@ attach_node(const struct exe *x, int root, const struct exe_setup_mount *m)
 	if ((r = make_point(at, name, false)) < 0)
 		return r;
 	tree = make_node(x, m);
-	return tree < 0 ? tree : attach(tree, at, name);
+	return tree < 0 ? tree : exe_tree_attach(tree, at, name);
 }
 
 static int
@@ -481,7 +425,7 @@ attach_volumes(struct exe *x, int root)
 		cleanup_close int at = node || !valid ? -EINVAL : open_dest(root, m->dest);
 		int r = node && valid ? attach_node(x, root, m)
 			: at < 0      ? at
-				      : attach(trees[OWN_TREES + i], at, "");
+				      : exe_tree_attach(trees[OWN_TREES + i], at, "");
 
 		if (r < 0)
 			return exe_failed(x, EXE_STEP_MOUNT, -r, i);
@@ -492,9 +436,11 @@ attach_volumes(struct exe *x, int root)
 int
 exe_mounts_make(struct exe *x)
 {
-	int r = clone_sources(x);
+	int r = clone_own(x);
 
-	if (r < 0)
+	/* Programs such as a JVM read their limits there. A failure does not prevent the start. */
+	trees[OWN_CGROUP] = exe_tree_clone(EXE_FD_CGROUP, PLAIN | MOUNT_ATTR_RDONLY, -1);
+	if (r < 0 || (r = exe_volumes_clone(x, -1)) < 0)
 		return r;
 	r = exe_sandbox_enter(x);
 	if (r < 0)

@@ -15,7 +15,9 @@
 #include "common/crash.h"
 #include "common/fd.h"
 #include "common/privs.h"
+#include "executor/exe_inside.h"
 #include "executor/exe_start.h"
+#include "executor/exe_container_filter.h"
 #include "executor/exe_filter.h"
 #include "executor/exe_host_filter.h"
 #include "executor/exe_plugin_filter.h"
@@ -36,7 +38,7 @@ exe_sandbox_prepare(struct exe *x)
 		(void)fd_write_file(EXE_FD_SYSTEMD_EXEC, "tasks", "0");
 	/* The bounding set is reduced once for the task and this process, because each step makes
 	 * new credentials; both drops prove it. */
-	if (x->setup->driver == DRIVER_EXEC)
+	if (x->setup->driver != DRIVER_RAW_EXEC)
 		(void)privs_bound(x->setup->caps | CAP_BIT(KILL));
 }
 
@@ -44,6 +46,10 @@ int
 exe_sandbox_enter(struct exe *x)
 {
 	int flags = CLONE_NEWNS | (x->setup->ipc_host ? 0 : CLONE_NEWIPC);
+
+	/* The child of a container clones the namespace that it starts in. */
+	if (x->container)
+		return setns(EXE_FD_CONTAINERS, CLONE_NEWNS) < 0 ? -errno : 0;
 
 	x->in_host_ns = x->setup->pid_host || x->setup->ipc_host;
 	return setns(EXE_FD_TEMPLATE, CLONE_NEWNS) < 0 || unshare(flags) < 0 ? -errno : 0;
@@ -76,12 +82,51 @@ exe_sandbox_join(struct exe *x)
 
 	if ((r = read_namespaces(host)) < 0)
 		return r;
-	if (setns(EXE_FD_TASK, flags) < 0)
+	/* Its child joins the others, when it is in the container's user namespace. */
+	if (setns(EXE_FD_TASK, x->container ? CLONE_NEWPID : flags) < 0)
 		return -errno;
+	if (x->container)
+		return 0;
 	if ((r = read_namespaces(task)) < 0)
 		return r;
 	x->in_host_ns = host[1] == task[1] || host[2] == task[2];
 	return host[0] == task[0] ? -EPERM : 0;
+}
+
+/* The child has a copy of the executor's memory, and descriptors that lead out of the container.
+ * Until it executes the program, no process of the container may look into it. Joining the own user
+ * namespace is refused, so the task of a session is a container. */
+int
+exe_sandbox_become_inner_root(struct exe *x)
+{
+	const int flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS;
+
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+	    (x->session && setns(EXE_FD_TASK, flags) < 0) || setgroups(0, NULL) < 0 ||
+	    setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return -errno;
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+/* As Docker: root of the container has the capabilities, another user may get them from set-user-id
+ * programs, unless the job forbids that. */
+static int
+drop_in_container(void)
+{
+	const struct exe_inside *in = &exe_inside;
+	const struct privs p = {
+		.uid = in->uid,
+		.gid = in->gid,
+		.groups = in->groups,
+		.n_groups = in->n_groups,
+		.bounding = in->caps,
+		.caps = in->uid == 0 ? in->caps : 0,
+		.no_new_privs = in->no_new_privs,
+		.filter = &exe_container_prog,
+		.filter_first = !in->no_new_privs,
+	};
+
+	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : privs_drop(&p, NULL);
 }
 
 /* A raw_exec task as root is plain root; as another user it is like a login; an exec task is
@@ -99,6 +144,8 @@ exe_sandbox_task(struct exe *x)
 		.bounding = PRIVS_KEEP_BOUNDING,
 	};
 
+	if (x->container)
+		return drop_in_container();
 	memcpy(groups, s->user.groups, s->user.n_groups * sizeof groups[0]);
 	if (x->alloc_gid)
 		groups[p.n_groups++] = x->alloc_gid;

@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "executor/exe_start.h"
+#include "executor/exe_tree.h"
 
 #define INODES_PER_MIB 1024
 

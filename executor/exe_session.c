@@ -38,7 +38,7 @@ exe_session_join(struct exe *x)
 
 	if (r < 0)
 		return r;
-	if (x->setup->driver == DRIVER_EXEC && (r = exe_sandbox_join(x)) < 0)
+	if (x->setup->driver != DRIVER_RAW_EXEC && (r = exe_sandbox_join(x)) < 0)
 		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 5);
 	if (x->setup->session == EXE_SESSION_FILE)
 		return 0;

@@ -14,7 +14,7 @@ exe_setup_read(struct exe *x)
 	const struct exe_setup *s = mmap(NULL, sizeof *s, PROT_READ, MAP_PRIVATE, EXE_FD_SETUP, 0);
 
 	x->pidfd = x->task_dir = x->signals = x->kill_fd = x->events_fd = x->oom_fd = -1;
-	x->lease_fd = x->lease_timer = x->api = -1;
+	x->lease_fd = x->lease_timer = x->api = x->alive = -1;
 	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
 		x->ends[i] = x->above[i] = -1;
 	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)
@@ -30,6 +30,7 @@ exe_setup_read(struct exe *x)
 	x->setup = s;
 	x->keep = s->keep;
 	x->session = s->session != 0;
+	x->container = driver_has_containers(s->driver);
 	/* The record that exec-helper wrote is the one that goes on. */
 	if (!x->session &&
 	    pread(EXE_FD_RECORD, &x->record, sizeof x->record, 0) != (ssize_t)sizeof x->record)

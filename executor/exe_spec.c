@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "executor/exe_inside.h"
 #include "executor/exe_start.h"
 #include "common/spec.h"
 
-#define BASE_ENV 5
+#define BASE_ENV      5
+#define CONTAINER_ENV 3
 
 static int
 take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag before)
@@ -32,6 +34,13 @@ take_entry(struct exe_spec *s, const struct spec_entry *entry, enum spec_tag bef
 			return -EBADMSG;
 		s->cwd = entry->text;
 		return 0;
+	case SPEC_USER:
+		if (s->user)
+			return -EBADMSG;
+		s->user = entry->text;
+		return 0;
+	case SPEC_OPTION:
+		return entry->text[0] == '=' || !strchr(entry->text, '=') ? -EBADMSG : 0;
 	case SPEC_FILE:
 		return spec_file_parse(entry->text, &file);
 	case SPEC_FILE_DATA:
@@ -73,6 +82,26 @@ set_env(char **envp, size_t *n, const char *text)
 	envp[(*n)++] = (char *)(uintptr_t)text;
 }
 
+/* What Docker adds to the environment of an image. */
+static size_t
+container_env(char **envp, char *text, size_t size)
+{
+	const char *const names[CONTAINER_ENV] = { "PATH", "HOME", "HOSTNAME" };
+	const char *const values[CONTAINER_ENV] = { EXE_BASE_PATH, exe_inside.home,
+		exe_inside.hostname };
+	size_t at = 0, n = 0;
+
+	for (size_t i = 0; i < CONTAINER_ENV; i++) {
+		int len = snprintf(text + at, size - at, "%s=%s", names[i], values[i]);
+
+		if (len < 0 || (size_t)len >= size - at)
+			break;
+		set_env(envp, &n, text + at);
+		at += (size_t)len + 1;
+	}
+	return n;
+}
+
 /* The environment that a service of this user would get, without the agent's variables. */
 static size_t
 base_env(struct exe *x, char **envp)
@@ -83,6 +112,8 @@ base_env(struct exe *x, char **envp)
 	const char *const values[BASE_ENV] = { EXE_BASE_PATH, u->home, u->name, u->name, u->shell };
 	size_t at = 0, n = 0;
 
+	if (x->container)
+		return container_env(envp, text, sizeof text);
 	for (size_t i = 0; i < BASE_ENV; i++) {
 		set_env(envp, &n, text + at);
 		at +=

@@ -20,11 +20,11 @@ void exe_spec_words(struct exe *x);
 
 /* exe_mounts.c: the task's mount namespace, exec driver only. */
 int exe_mounts_make(struct exe *x);
-/* Makes a file system for the task and attaches it at dir and path; with an empty path at dir
- * itself. options: name, value, …, NULL; an option with value NULL is a flag that an older kernel
- * may not know. Returns 0 or -errno. */
-int exe_fs_attach(
-    const char *type, const char *const *options, unsigned flags, int dir, const char *path);
+/* Opens and clones the volumes of the settings, of any driver with mounts. ids: as for
+ * exe_tree_set(). Returns 0 or -errno (after exe_failed()). */
+int exe_volumes_clone(struct exe *x, int ids);
+/* Returns the clone of the volume with this number; it stays the callee's. */
+int exe_volume_tree(uint32_t i);
 /* Gives a plugin's socket directory to its user; for both drivers. */
 int exe_plugin_dirs_give(struct exe *x);
 
@@ -60,11 +60,15 @@ int exe_pipe_make(struct exe *x, int fd, int *ret_above);
 /* Makes the pipes of the logs, and the socket of the API. */
 int exe_pipes_make(struct exe *x);
 int exe_task_start(struct exe *x);
+/* Returns the pid of a child in the namespace of the machine, or 0. */
+uint32_t exe_host_pid(int pidfd);
 /* In the child: reports the failed step, as `detail << 8 | enum exe_step`, and its error. The
  * values of all calls are added up, so an error of EXE_STEP_COMMAND, which was reported before the
  * execve, has step 0. */
 void exe_child_report(struct exe *x, uint32_t step, int error);
 
+/* exe_command.c: maps and checks the spec. Returns 0 or -errno. */
+int exe_spec_load(struct exe *x);
 /* exe_command.c: the task's child after its drop: files, terminal, program. */
 void exe_command_run(struct exe *x) __attribute__((noreturn));
 
@@ -73,6 +77,9 @@ void exe_sandbox_prepare(struct exe *x);
 int exe_sandbox_enter(struct exe *x);
 /* Session: joins the task's namespaces. -EPERM: they are not those of an exec task. */
 int exe_sandbox_join(struct exe *x);
+/* In a container's child: becomes root of its user namespace, and joins a session's. Returns 0 or
+ * -errno. */
+int exe_sandbox_become_inner_root(struct exe *x);
 /* In the task's child: returns 0, or -errno; then the child must exit. */
 int exe_sandbox_task(struct exe *x);
 /* Prints the privileges that remain after exe_sandbox_drop(), for the table in PRIVSEP.md. */

@@ -27,6 +27,7 @@
 #include "common/lease.h"
 #include "common/pid.h"
 #include "executor/exe_journal.h"
+#include "executor/exe_inside.h"
 #include "executor/exe_start.h"
 
 /* The task owns the pipe, because otherwise it could not open /dev/stdout. The pipe is made as
@@ -106,7 +107,7 @@ clean_state(struct exe *x)
 		return -errno;
 	/* A user may own 200 keys (keyrings(7)). Beyond that the keyring stays root's; the task can
 	 * use it as its possessor. */
-	if (ring > 0 && user->uid != 0 &&
+	if (ring > 0 && user->uid != 0 && !x->container &&
 	    syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0 && errno != EDQUOT)
 		return -errno;
 	(void)setpriority(PRIO_PROCESS, 0, 0);
@@ -123,6 +124,26 @@ exe_child_report(struct exe *x, uint32_t step, int error)
 	(void)eventfd_write(x->child_report, (uint64_t)step << 32 | (uint32_t)error);
 }
 
+static int
+enter_container(struct exe *x)
+{
+	struct exe_inside *in = &exe_inside;
+	char byte;
+	int r;
+
+	(void)close(in->go[1]);
+	(void)close(in->alive[0]);
+	x->alive = in->alive[1];
+	/* Without the byte, the executor could not map the ids. */
+	r = read(in->go[0], &byte, 1) == 1 ? exe_sandbox_become_inner_root(x) : -EPERM;
+	(void)close(in->go[0]);
+	if (r < 0)
+		return exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_ENTER, r);
+	if ((r = exe_spec_load(x)) < 0)
+		return exe_inside_failed(x, EXE_STEP_SPEC, 0, r);
+	return x->session ? exe_inside_join(x) : exe_inside_make(x);
+}
+
 /* Runs in a copy of the executor's memory, so changes after its drop do not affect root's memory.
  */
 static void
@@ -136,6 +157,10 @@ run_task(void *arg)
 		exe_child_report(x, EXE_STEP_CGROUP, -r);
 		_exit(127);
 	}
+	if (x->container && (r = enter_container(x)) < 0) {
+		exe_child_report(x, x->record.detail << 8 | x->record.step, -r);
+		_exit(127);
+	}
 	if ((r = clean_state(x)) == 0) {
 		CRASH_POINT(EXE_TASK_BEFORE_DROP);
 		r = exe_sandbox_task(x);
@@ -147,17 +172,15 @@ run_task(void *arg)
 	exe_command_run(x);
 }
 
-/* Returns the task's pid in the host's namespace, from the pidfd's fdinfo in the host's /proc. */
-static uint32_t
-host_pid(struct exe *x)
+/* Reads it from the pidfd's fdinfo in the host's /proc. */
+uint32_t
+exe_host_pid(int pidfd)
 {
 	cleanup_close int fd = -1;
 	char text[1024], *at;
 	ssize_t n;
 
-	if (x->setup->driver == DRIVER_RAW_EXEC || x->setup->pid_host)
-		return (uint32_t)x->pid;
-	(void)snprintf(text, sizeof text, "self/fdinfo/%d", x->pidfd);
+	(void)snprintf(text, sizeof text, "self/fdinfo/%d", pidfd);
 	fd = openat(EXE_FD_PROC, text, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 	text[n < 0 ? 0 : n] = '\0';
@@ -175,7 +198,9 @@ note_task(struct exe *x)
 		self[n] = '\0';
 		x->record.executor_pid = (uint32_t)strtoul(self, NULL, 10);
 	}
-	x->record.task_pid = host_pid(x);
+	x->record.task_pid = x->setup->driver == DRIVER_RAW_EXEC || x->setup->pid_host
+				 ? (uint32_t)x->pid
+				 : exe_host_pid(x->pidfd);
 	x->record.task_start_ticks = pid_start_ticks(EXE_FD_PROC, x->record.task_pid);
 	x->record.started_boot_ns = clock_boot_ns();
 	x->record.started_real_ns = (uint64_t)clock_real_ns();
@@ -232,7 +257,11 @@ exe_task_start(struct exe *x)
 		return exe_failed(x, EXE_STEP_CLONE, errno, 0);
 	if ((r = open_cgroup_files(x)) < 0)
 		return exe_failed(x, EXE_STEP_CGROUP, -r, 0);
-	pid = clone_call(CLONE_VFORK | CLONE_INTO_CGROUP, EXE_FD_CGROUP, &x->pidfd, run_task, x);
+	if (x->container)
+		pid = exe_container_clone(x, run_task);
+	else
+		pid = clone_call(
+		    CLONE_VFORK | CLONE_INTO_CGROUP, EXE_FD_CGROUP, &x->pidfd, run_task, x);
 	if (pid < 0)
 		return exe_failed(x, EXE_STEP_CLONE, -pid, 0);
 	if ((r = read_report(x)) < 0)
@@ -240,6 +269,8 @@ exe_task_start(struct exe *x)
 	x->pid = pid;
 	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
 		close_p(&x->ends[i]);
+	if (x->container && !x->session)
+		exe_container_done(x);
 	note_task(x);
 	return 0;
 }

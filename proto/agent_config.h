@@ -13,14 +13,13 @@
 #include "proto/artifact_config.h"
 #include "proto/audit_config.h"
 #include "proto/config_sizes.h"
+#include "proto/drivers.h"
 #include "proto/listen_config.h"
 #include "proto/telemetry_config.h"
 #include "proto/template_config.h"
 
 #define CONFIG_MAGIC 0x64726366u /* "drcf" */
 #define POLICY_MAGIC 0x6472706cu /* "drpl" */
-
-enum driver { DRIVER_NONE = 0, DRIVER_RAW_EXEC = 1, DRIVER_EXEC = 2 };
 
 struct config_host_volume {
 	char name[CONFIG_NAME_SIZE];

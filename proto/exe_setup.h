@@ -40,6 +40,8 @@ enum exe_fd {
 	EXE_FD_CSI,
 	EXE_FD_PROC,
 	EXE_FD_TEMPLATE,     /* the mount namespace that exec tasks clone */
+	EXE_FD_CONTAINERS,   /* … and that containers clone */
+	EXE_FD_LAYERS,       /* the layers of container images */
 	EXE_FD_SYSTEMD_EXEC, /* exec/ in the hierarchy that systemd tracks */
 	EXE_FD_BINARY,       /* for exec-helper: the executor's binary */
 	EXE_FD_SELF,         /* for exec-helper: its own binary */
@@ -106,7 +108,10 @@ struct exe_setup {
 	uint32_t memory_in_v2;
 	uint32_t trees; /* bits of enum cgroup_tree: hierarchies in which the run has a cgroup */
 	uint32_t oom_score_adj; /* of the task */
-	uint32_t n_mounts;
+	uint32_t net_private;   /* container: it has a network namespace of its own */
+	uint32_t n_layers;
+	uint64_t layers[EXEC_LAYERS_MAX][4]; /* container: SHA-256 of each, from the highest */
+	uint32_t zero2, n_mounts;
 	struct exe_setup_mount mounts[EXE_MOUNTS_MAX];
 };
 

@@ -20,14 +20,41 @@ enum exe_step {
 	EXE_STEP_COMMAND = 10, /* execve, or the search for the binary */
 	EXE_STEP_DROP = 11,    /* the executor's drop of privileges */
 	EXE_STEP_CWD = 12,
-	EXE_STEP_DIRS = 13,     /* the task's own directories; detail: enum exe_dirs */
-	EXE_STEP_TERMINAL = 14, /* of a session */
+	EXE_STEP_DIRS = 13,      /* the task's own directories; detail: enum exe_dirs */
+	EXE_STEP_TERMINAL = 14,  /* of a session */
+	EXE_STEP_LAYERS = 15,    /* the container's root; detail: enum exe_root */
+	EXE_STEP_CONTAINER = 16, /* what is in it; detail: enum exe_part */
 };
 
 /* What is wrong with the task's directories. */
 enum exe_dirs {
 	EXE_DIRS_NONE = 0,
 	EXE_DIRS_CLOSED = 1, /* the alloc's directory has no group that lets the user in */
+};
+
+/* What of a container's root could not be made. */
+enum exe_root {
+	EXE_ROOT_IDS = 1,   /* the user namespaces */
+	EXE_ROOT_LAYER = 2, /* a layer: it is missing, or its file system cannot map ids */
+	EXE_ROOT_DIRS = 3,  /* the task's directories, likewise */
+	EXE_ROOT_ENTER = 4, /* become root of the container */
+	EXE_ROOT_UPPER = 5, /* what the last container wrote: it is removed, and made again */
+	EXE_ROOT_OVERLAY = 6,
+	EXE_ROOT_PIVOT = 7,
+};
+
+/* What in a container could not be made. */
+enum exe_part {
+	EXE_INSIDE_USER = 1, /* the user is not in the image's /etc/passwd, or a group … */
+	EXE_INSIDE_PROC = 2,
+	EXE_INSIDE_SYS = 3,
+	EXE_INSIDE_DEV = 4,
+	EXE_INSIDE_MASK = 5,
+	EXE_INSIDE_DIRS = 6,   /* /alloc, /local, /secrets */
+	EXE_INSIDE_FILES = 7,  /* /etc/hosts, hostname, resolv.conf */
+	EXE_INSIDE_OPTION = 8, /* of the job: detail >> 8 is its number in the spec */
+	EXE_INSIDE_NAME = 9,
+	EXE_INSIDE_READ_ONLY = 10,
 };
 
 /* Which field of a mount's proof did not match. */

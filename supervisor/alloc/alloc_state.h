@@ -40,6 +40,7 @@ struct task_runner {
 	bool killed;                  /* it is to end and not to start again */
 	struct plugin_task *plugin;   /* volume/plugin_task.c; NULL: not a CSI plugin */
 	struct task_config *config;   /* alloc/task_config.h; NULL: job-parser was not asked */
+	struct task_image *image;     /* alloc/task_image.h; NULL: not a container, or not known */
 	struct run_usage *usage;      /* driver/run_usage.h; NULL: not measured yet */
 	struct driver_wait admission; /* the driver does not work, so its start waits */
 };

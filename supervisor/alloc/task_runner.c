@@ -14,6 +14,7 @@
 #include "supervisor/alloc/task_decide.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_hooks.h"
+#include "supervisor/alloc/task_image.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/alloc/task_stop.h"
 #include "supervisor/alloc/task_templates.h"
@@ -79,6 +80,7 @@ static void
 enter_dead(struct task_runner *tr)
 {
 	task_hooks_ends(tr);
+	task_image_free(tr);
 	task_runner_set_state(tr, TASK_STATE_DEAD);
 	if (tr->plugin)
 		plugin_task_stopped(tr->plugin);
@@ -96,14 +98,6 @@ release_run(struct task_runner *tr)
 
 /* --- start --- */
 
-/* If it has an error, the start fails with that. */
-static void
-on_config_ready(struct task_runner *tr)
-{
-	if (tr->phase == TASK_PREPARING) /* it was not killed meanwhile */
-		handle_event(tr, tr->gate_open ? TASK_EV_PREPARED : TASK_EV_GATE_SHUT);
-}
-
 static void
 fail_prepare(
     struct task_runner *tr, enum task_event_type type, const struct err *e, bool recoverable)
@@ -111,6 +105,26 @@ fail_prepare(
 	task_runner_tell(tr, type, e->msg, false);
 	restart_tracker_start_failed(&tr->tracker, recoverable);
 	handle_event(tr, TASK_EV_PREPARE_FAILED);
+}
+
+static void
+on_image(struct task_runner *tr, int r, const struct err *e)
+{
+	if (tr->phase != TASK_PREPARING) /* it was killed meanwhile */
+		return;
+	if (r < 0)
+		fail_prepare(tr, r == -EINVAL ? EVENT_FAILED_VALIDATION : EVENT_DRIVER_FAILURE, e,
+		    r != -EINVAL);
+	else
+		handle_event(tr, tr->gate_open ? TASK_EV_PREPARED : TASK_EV_GATE_SHUT);
+}
+
+/* If it has an error, the start fails with that. */
+static void
+on_config_ready(struct task_runner *tr)
+{
+	if (tr->phase == TASK_PREPARING)
+		task_image_prepare(tr, on_image);
 }
 
 static void
@@ -221,6 +235,7 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 {
 	struct task_runner *tr = arg;
 	const char *command = json_string_value(json_object_get(tr->task->config, "command"));
+	const char *image = json_string_value(json_object_get(tr->task->config, "image"));
 	char text[ERR_MSG_SIZE];
 
 	/* The task never ran, through no fault of its own: the start is repeated. */
@@ -233,8 +248,11 @@ on_failed(void *arg, const char *sentence, enum run_fault fault)
 		handle_event(tr, TASK_EV_LOST);
 		return;
 	}
-	(void)snprintf(text, sizeof text, "%s (command \"%s\", user \"%s\")", sentence,
-	    command ? command : "", str(tr->task->user));
+	if (image)
+		(void)snprintf(text, sizeof text, "%s (image \"%s\")", sentence, image);
+	else
+		(void)snprintf(text, sizeof text, "%s (command \"%s\", user \"%s\")", sentence,
+		    command ? command : "", str(tr->task->user));
 	if (fault != RUN_FAULT_TASK)
 		driver_start_failed(tr->ar->sup, str(tr->task->driver));
 	task_hooks_ends(tr);
@@ -524,6 +542,7 @@ task_runner_done(struct task_runner *tr)
 	sup_timer_cancel(&tr->timer);
 	driver_wait_cancel(&tr->admission);
 	plugin_task_free(tr->plugin);
+	task_image_free(tr);
 	task_config_free(tr);
 	run_usage_free(tr->usage);
 	release_run(tr);

@@ -15,10 +15,11 @@
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_config.h"
 #include "supervisor/alloc/task_hooks.h"
+#include "supervisor/alloc/task_image.h"
 #include "supervisor/alloc/task_payload.h"
+#include "supervisor/alloc/task_stop.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/run.h"
-#include "supervisor/driver/signal_name.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/service/task_env.h"
@@ -33,6 +34,7 @@ _Static_assert(EXEC_CORE_WORDS * 64 >= CORES_MAX, "every core has its bit");
 struct start {
 	struct exec_task_start_req req;
 	struct spec_writer spec;
+	struct spec_writer *session; /* of a session; NULL: this is a start */
 	struct task_env env;
 };
 
@@ -209,8 +211,7 @@ fill_env(const struct task_env *env, struct spec_writer *spec)
 }
 
 static int
-fill_config(
-    const struct driver_ops *driver, const struct task_runner *tr, struct start *s, struct err *e)
+fill_config(const struct driver_ops *driver, struct task_runner *tr, struct start *s, struct err *e)
 {
 	const struct agent_config *config = tr->ar->sup->config;
 	struct task evaluated = *tr->task;
@@ -220,7 +221,9 @@ fill_config(
 		return r;
 	r = driver->check(config, &evaluated, true, e);
 	if (r == 0)
-		r = driver->fill(&evaluated, &s->req.start, &s->spec, e);
+		r = driver->fill(&evaluated, task_image_config(tr), &s->req.start, &s->spec, e);
+	if (r == 0 && s->session && driver->fill_process)
+		driver->fill_process(&evaluated, task_image_config(tr), &s->req.start, s->session);
 	if (r == 0)
 		task_env_deny(&s->env, driver_config_get(&evaluated, "denied_envvars"));
 	json_decref(evaluated.config);
@@ -228,9 +231,9 @@ fill_config(
 }
 
 static int
-fill_stop(const struct task_runner *tr, struct exec_start *req, struct err *e)
+fill_stop(struct task_runner *tr, struct exec_start *req, struct err *e)
 {
-	int signo = signal_from_name(str(tr->task->kill_signal));
+	int signo = task_stop_signal(tr);
 
 	if (signo < 0)
 		return err_say(
@@ -276,7 +279,7 @@ task_start_env(const struct task_runner *tr, const struct driver_ops *driver, st
 
 	if (r < 0)
 		return err_set(e, r, "make the environment of task %s", tr->task->name);
-	if (lang[0] && !task_env_has(ret, "LANG"))
+	if (lang[0] && !driver->containers && !task_env_has(ret, "LANG"))
 		task_env_put(ret, "LANG", lang);
 	if (tr->plugin)
 		plugin_task_add_env(tr->plugin, driver->isolates_files, &ret->vars);
@@ -349,6 +352,9 @@ task_start(struct task_runner *tr, const struct run_events *ev, struct run **ret
 	r = fill_request(tr, driver, s, e);
 	if (r < 0)
 		return r;
+	r = task_image_fill(tr, &s->req, e);
+	if (r < 0)
+		return r;
 	fill_env(&s->env, &s->spec);
 	fd = task_start_spec(tr, &s->spec, e);
 	if (fd < 0)
@@ -369,12 +375,14 @@ task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env, str
 		return e->code;
 	/* The session does not need the spec of the task, which is freed with s. */
 	s->spec.no_files = true;
+	s->session = spec;
 	r = fill_request(tr, driver, s, e);
 	if (env)
 		fill_env(&s->env, spec);
 	*ret = s->req.start;
 	ret->run = *run_id(tr->run);
+	ret->id_range = run_id_range(tr->run);
 	ret->lease_ms = 0;
-	ret->pid_mode = ret->ipc_mode = EXEC_NS_PRIVATE;
+	ret->pid_mode = ret->ipc_mode = ret->net_mode = EXEC_NS_PRIVATE;
 	return r;
 }

@@ -9,6 +9,7 @@
 #include "common/number.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_image.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/driver/signal_name.h"
 
@@ -20,10 +21,18 @@ kill_timeout_ns(const struct task_runner *tr)
 	return tr->task->kill_timeout < max ? tr->task->kill_timeout : max;
 }
 
-static int
-kill_signal(const struct task_runner *tr)
+int
+task_stop_signal(struct task_runner *tr)
 {
-	int signo = signal_from_name(str(tr->task->kill_signal));
+	const char *name = str(tr->task->kill_signal);
+
+	return *name ? signal_from_name(name) : task_image_stop_signal(tr);
+}
+
+static int
+kill_signal(struct task_runner *tr)
+{
+	int signo = task_stop_signal(tr);
 
 	return signo > 0 ? signo : SIGINT;
 }

@@ -10,6 +10,9 @@
 
 struct task_runner;
 
+/* Returns the kill signal of the job, or of its driver or image; -1 if there is none of this name.
+ */
+int task_stop_signal(struct task_runner *tr);
 /* Records event Killing, unless the last supervisor has done that. */
 void task_stop_record(struct task_runner *tr);
 /*

@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 8
+#define STORE_SCHEMA_VERSION 9
 /* "drvr": a file with another id was made by another program and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -57,5 +57,10 @@ static const char store_schema_7[] =
 static const char store_schema_8[] =
     "CREATE TABLE image(name TEXT PRIMARY KEY, digest TEXT NOT NULL, config TEXT NOT NULL, layers "
     "TEXT NOT NULL, pulled INTEGER NOT NULL);";
+
+/* Of containers: the number of its range of ids, and its layers. */
+static const char store_schema_9[] =
+    "ALTER TABLE run ADD COLUMN id_range INTEGER NOT NULL DEFAULT 0; ALTER TABLE run ADD COLUMN "
+    "layers TEXT;";
 
 #endif

@@ -11,7 +11,8 @@
 #include "supervisor/driver/env_expand.h"
 #include "supervisor/node/node_state.h"
 
-const struct driver_ops *const drivers[] = { &driver_raw_exec, &driver_exec, NULL };
+const struct driver_ops *const drivers[] = { &driver_raw_exec, &driver_exec, &driver_docker,
+	&driver_podman, NULL };
 
 const struct driver_ops *
 driver_find(const char *name)

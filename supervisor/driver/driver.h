@@ -17,19 +17,25 @@ struct driver_ops {
 	enum driver id;
 	bool isolates_files; /* the task has a root of its own */
 	bool mounts;         /* volume mounts work */
+	bool containers;     /* the task runs in an image */
 	/* Checks a task's config block: 0 or -EINVAL with *e. Called with evaluated false when a
 	 * job is registered, where a value with a reference in it may become anything; and with
 	 * true before a start. config: what this node allows. */
 	int (*check)(const struct agent_config *config, const struct task *task, bool evaluated,
 	    struct err *e);
-	/* Writes command and arguments to the spec, and the rest to the request. */
-	int (*fill)(const struct task *task, struct exec_start *req, struct spec_writer *spec,
-	    struct err *e);
+	/* Writes command and arguments to the spec, and the rest to the request. image: of a
+	 * container, the configuration of its image; else NULL. */
+	int (*fill)(const struct task *task, const json_t *image, struct exec_start *req,
+	    struct spec_writer *spec, struct err *e);
+	/* Of a container: what each process that is started in it needs, also a session. NULL:
+	 * nothing. */
+	void (*fill_process)(const struct task *task, const json_t *image,
+	    const struct exec_start *req, struct spec_writer *spec);
 };
 
 /* All drivers; ends with NULL. */
 extern const struct driver_ops *const drivers[];
-extern const struct driver_ops driver_raw_exec, driver_exec;
+extern const struct driver_ops driver_raw_exec, driver_exec, driver_docker, driver_podman;
 /* Returns NULL if there is no driver of this name. */
 const struct driver_ops *driver_find(const char *name);
 /* Returns 0 if the driver is enabled on this node, or -EPERM with *e. */

@@ -17,7 +17,7 @@
 #define FAILURES      5        /* in a row, before a probe */
 #define AGAIN_USEC    5000000  /* until the next probe of a driver that does not work */
 #define AGAIN_MAX     60000000 /* it is doubled up to this */
-#define BREAKERS      2        /* one for each of drivers[] */
+#define BREAKERS      4        /* one for each of drivers[] */
 #define FAILURES_MANY 1000
 
 TAILQ_HEAD(driver_waits, driver_wait);
@@ -72,7 +72,8 @@ find_breaker(struct sup *sup, const char *driver)
 	for (size_t i = 0; i < BREAKERS; i++) {
 		struct driver_breaker *b = &sup->breakers->v[i];
 
-		if (b->driver && str_eq(b->driver->name, driver))
+		/* Containers cannot be probed. */
+		if (b->driver && !b->driver->containers && str_eq(b->driver->name, driver))
 			return b;
 	}
 	return NULL;

@@ -19,6 +19,7 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "proto/container_ids.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/driver/lease_page.h"
@@ -52,6 +53,8 @@ struct run {
 	struct id id, alloc;
 	char *task;
 	enum run_state state;
+	uint32_t id_range; /* of a container; 0: none */
+	char *layers;      /* of a container: 64 digits of each; NULL: none */
 	bool other_boot;
 	bool leftover;         /* has no row: a leak until it is reaped */
 	bool greeted;          /* HELLO was received on this connection */
@@ -83,6 +86,7 @@ struct runs {
 	unsigned n;                           /* that have a row */
 	unsigned n_following, n_followed;     /* the last supervisor's runs: to be found, found */
 	struct run_counts counts;
+	uint64_t ranges[CONTAINER_RANGES / 64]; /* bits of the ranges of ids that runs have */
 };
 
 static void
@@ -110,6 +114,9 @@ run_free(struct run *r)
 	turn_forget_deferred(r->sup, &r->send);
 	turn_forget_write(r->sup, &r->row);
 	child_call_cancel(r->sup, r->call);
+	if (r->id_range)
+		r->sup->runs->ranges[r->id_range / 64] &= ~(1ull << r->id_range % 64);
+	free(r->layers);
 	free(r->task);
 	free(r);
 }
@@ -122,7 +129,8 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 	if (r->state == RUN_GONE)
 		return STORE_EXEC(sup->store, STMT_RUN_DELETE, e, SV_ID(&r->id));
 	return STORE_EXEC(sup->store, STMT_RUN_PUT, e, SV_ID(&r->id), SV_ID(&r->alloc),
-	    SV_TEXT(r->task), SV_INT(r->state), SV_TEXT(sup->boot_id));
+	    SV_TEXT(r->task), SV_INT(r->state), SV_TEXT(sup->boot_id), SV_INT(r->id_range),
+	    SV_TEXT(r->layers));
 }
 
 static void
@@ -513,6 +521,55 @@ on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, co
 	}
 }
 
+/* --- containers --- */
+
+static void
+take_range(struct run *r, uint32_t range)
+{
+	if (range == 0 || range >= CONTAINER_RANGES)
+		return;
+	r->id_range = range;
+	r->sup->runs->ranges[range / 64] |= 1ull << range % 64;
+}
+
+/* Without a free range, the request has none, and exec-helper refuses it. */
+static void
+fill_container(struct run *r, struct exec_task_start_req *req)
+{
+	const uint64_t *ranges = r->sup->runs->ranges;
+	uint32_t range = 1;
+
+	while (range < CONTAINER_RANGES && (ranges[range / 64] >> range % 64 & 1))
+		range++;
+	take_range(r, range);
+	req->start.id_range = r->id_range;
+	r->layers = mem_alloc(req->n_layers * 64 + 1);
+	for (uint32_t i = 0; i < req->n_layers * 32; i++)
+		(void)snprintf(r->layers + 2 * i, 3, "%02x", ((const uint8_t *)req->layers)[i]);
+	r->layers[req->n_layers * 64] = '\0';
+}
+
+uint32_t
+run_id_range(const struct run *r)
+{
+	return r->id_range;
+}
+
+bool
+runs_have_layer(struct sup *sup, const char *digits)
+{
+	const struct hash_table *t = &sup->runs->by_id;
+
+	for (struct hash_link *l = hash_each(t, NULL); l; l = hash_each(t, l)) {
+		const struct run *r = container_of(l, struct run, by_id);
+
+		for (const char *at = r->layers; at && *at; at += 64)
+			if (memcmp(at, digits, 64) == 0)
+				return true;
+	}
+	return false;
+}
+
 struct run *
 run_start(struct sup *sup, const struct id *alloc, const char *task,
     struct exec_task_start_req *req, int spec_fd, const struct run_events *ev, void *arg)
@@ -522,6 +579,8 @@ run_start(struct sup *sup, const struct id *alloc, const char *task,
 
 	r->ev = ev;
 	r->arg = arg;
+	if (driver_has_containers(req->start.driver))
+		fill_container(r, req);
 	set_state(r, RUN_STARTING);
 	r->step_ns = clock_boot_ns();
 	req->start.run = r->id;
@@ -544,6 +603,9 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	r = run_new(sup, &id, &alloc, store_col_text(row, 2));
 	r->state = (enum run_state)store_col_int(row, 3);
 	r->other_boot = strcmp(store_col_text(row, 4), sup->boot_id) != 0;
+	take_range(r, (uint32_t)store_col_int(row, 5));
+	if (store_col_text(row, 6)[0])
+		r->layers = mem_strdup(store_col_text(row, 6));
 	return 0;
 }
 

@@ -106,6 +106,10 @@ bool run_is_left(struct sup *sup, const struct id *alloc, const char *task);
 int run_failed_mount(const struct run *r);
 
 const struct id *run_id(const struct run *r);
+/* Of a container: the number of its range of ids. */
+uint32_t run_id_range(const struct run *r);
+/* Returns whether a container has the layer with these 64 digits. */
+bool runs_have_layer(struct sup *sup, const char *digits);
 /* Returns true if the run was started before a reboot: nothing of it is alive. */
 bool run_is_of_other_boot(const struct run *r);
 /* Returns true if there is a row of this run. */

@@ -30,6 +30,8 @@ static const char *const steps[] = {
 	[EXE_STEP_CWD] = "enter the working directory",
 	[EXE_STEP_DIRS] = "open the task's directories",
 	[EXE_STEP_TERMINAL] = "open a terminal in the task",
+	[EXE_STEP_LAYERS] = "make the container's root",
+	[EXE_STEP_CONTAINER] = "prepare the container",
 };
 
 static const char *const proofs[] = {
@@ -43,6 +45,80 @@ static const char *const proofs[] = {
 	[EXE_PROOF_FS] = "another mount is there (its file system differs)",
 	[EXE_PROOF_NODE] = "another block device is there, or none",
 };
+
+static const char *const roots[] = {
+	[EXE_ROOT_IDS] = "make its user namespace",
+	[EXE_ROOT_LAYER] = "mount a layer of its image",
+	[EXE_ROOT_DIRS] = "mount the task's directories",
+	[EXE_ROOT_ENTER] = "become root of the container",
+	[EXE_ROOT_UPPER] = "remove what the last container wrote",
+	[EXE_ROOT_OVERLAY] = "mount the overlay of its layers",
+	[EXE_ROOT_PIVOT] = "enter its root",
+};
+
+static const char *const parts[] = {
+	[EXE_INSIDE_USER] = "find user",
+	[EXE_INSIDE_PROC] = "mount /proc",
+	[EXE_INSIDE_SYS] = "mount /sys",
+	[EXE_INSIDE_DEV] = "make /dev",
+	[EXE_INSIDE_MASK] = "cover files of /proc and /sys",
+	[EXE_INSIDE_DIRS] = "mount the task's directories",
+	[EXE_INSIDE_FILES] = "make files of /etc",
+	[EXE_INSIDE_OPTION] = "apply",
+	[EXE_INSIDE_NAME] = "set its name",
+	[EXE_INSIDE_READ_ONLY] = "make its root read-only",
+};
+
+/* Returns the text of entry `number` with this tag, for free(), or NULL. */
+static char *
+find_entry(int spec, enum spec_tag tag, uint32_t number)
+{
+	const void *map = NULL;
+	struct spec_entry entry;
+	size_t at = 0, size = 0;
+	char *text = NULL;
+
+	if (spec < 0 || number == 0 || fd_memfd_map(spec, SPEC_BYTES_MAX, &map, &size) < 0)
+		return NULL;
+	while (number > 0 && spec_next(map, size, &at, &entry) == 1)
+		number -= entry.tag == tag;
+	if (number == 0)
+		text = mem_strdup(entry.text);
+	(void)munmap((void *)(uintptr_t)map, size);
+	return text;
+}
+
+static void
+describe_root(char *buf, size_t size, int error, uint32_t detail)
+{
+	const char *why = strerrordesc_np(error), *hint = "";
+
+	if (error == EINVAL && (detail == EXE_ROOT_LAYER || detail == EXE_ROOT_DIRS))
+		hint = ": the file system of the data directory must be able to map ids, as ext4, "
+		       "XFS and "
+		       "btrfs are";
+	else if (error == ENOSPC && detail == EXE_ROOT_IDS)
+		hint = ": this machine permits no more user namespaces (user.max_user_namespaces)";
+	(void)snprintf(buf, size, "%s: %s: %s%s", steps[EXE_STEP_LAYERS],
+	    detail < ELEMENTSOF(roots) && roots[detail] ? roots[detail] : "start",
+	    why ? why : "unknown error", hint);
+}
+
+static void
+describe_part(char *buf, size_t size, int error, uint32_t detail, int spec)
+{
+	uint32_t part = detail & 0xff;
+	bool user = part == EXE_INSIDE_USER;
+	cleanup_free char *text =
+	    user ? find_entry(spec, SPEC_USER, 1) : find_entry(spec, SPEC_OPTION, detail >> 8);
+	const char *why = strerrordesc_np(error);
+
+	if (user && error == ENOENT)
+		why = "the image has no such user or group in /etc/passwd and /etc/group";
+	(void)snprintf(buf, size, "%s: %s%s%.200s%s: %s", steps[EXE_STEP_CONTAINER],
+	    part < ELEMENTSOF(parts) && parts[part] ? parts[part] : "start", text ? " \"" : "",
+	    text ? text : "", text ? "\"" : "", why ? why : "unknown error");
+}
 
 /* Returns the path of file `number` of a spec, for free(), or NULL. */
 static char *
@@ -106,6 +182,10 @@ run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t deta
 		cleanup_free char *path = find_file(spec, detail);
 
 		describe_file(buf, size, path, error);
+	} else if (step == EXE_STEP_LAYERS) {
+		describe_root(buf, size, error, detail);
+	} else if (step == EXE_STEP_CONTAINER) {
+		describe_part(buf, size, error, detail, spec);
 	} else if (step == EXE_STEP_MOUNT) {
 		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1,
 		    why ? why : "unknown error");

@@ -444,7 +444,8 @@ check_drivers(struct sup *sup)
 	for (const struct driver_ops *const *driver = drivers; *driver; driver++) {
 		cleanup_free char *name = mem_printf("driver/%s", (*driver)->name);
 
-		if (driver_usable(sup->config, *driver, &e) < 0)
+		/* A container needs an image, and an idle node has none. */
+		if ((*driver)->containers || driver_usable(sup->config, *driver, &e) < 0)
 			continue;
 		if (sup->draining)
 			check_report(sup, name, HEALTH_UNKNOWN, "not checked: the agent is ending");

@@ -12,6 +12,7 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_queue.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/image/images.h"
 
 #define LAYER_BYTES_MAX   ((uint64_t)64 << 30)
@@ -159,7 +160,7 @@ is_used(struct sup *sup, const struct layer *l)
 		for (size_t i = 0; i < image->n_layers; i++)
 			if (!image->removed && strcmp(image->layers[i].id, l->id) == 0)
 				return true;
-	return false;
+	return runs_have_layer(sup, l->id);
 }
 
 static void

@@ -21,6 +21,8 @@
 #include "tests/unit/config_wrong.h"
 #include "tests/unit/unit.h"
 
+#define CONTAINERS (1u << DRIVER_DOCKER | 1u << DRIVER_PODMAN)
+
 START_TEST(defaults)
 {
 	parse_well("");
@@ -39,14 +41,14 @@ START_TEST(defaults)
 	ck_assert_uint_eq(config.gc_parallel_destroys, 2);
 	ck_assert_uint_eq(config.eval_gc_ms, 24 * 3600000);
 	ck_assert_uint_eq(config.job_gc_ms, 4 * 3600000);
-	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
+	ck_assert_uint_eq(policy.drivers, CONTAINERS | 1u << DRIVER_EXEC);
 	ck_assert_uint_eq(
 	    policy.allow_caps, CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL) | CAP_BIT(NET_BIND_SERVICE));
 	ck_assert(!policy.allow_host_pid && !policy.allow_host_ipc);
 	ck_assert_uint_eq(policy.n_chroot_env, 9);
 	ck_assert_str_eq(policy.masks[0], "/etc/shadow");
 	config_defaults(&config, &policy, true);
-	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC | 1u << DRIVER_RAW_EXEC);
+	ck_assert_uint_eq(policy.drivers, CONTAINERS | 1u << DRIVER_EXEC | 1u << DRIVER_RAW_EXEC);
 	ck_assert_uint_ne(policy.allow_caps & CAP_BIT(SYS_ADMIN), 0);
 	ck_assert(!policy.allow_host_pid && !policy.allow_host_ipc);
 	ck_assert(config.dev);
@@ -225,7 +227,7 @@ START_TEST(everything_in_either_language)
 	ck_assert_uint_eq(policy.n_chroot_env, 2);
 	ck_assert_str_eq(policy.chroot_env[1].source, "/opt/tools");
 	ck_assert_str_eq(policy.chroot_env[1].target, "/tools");
-	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC | 1u << DRIVER_RAW_EXEC);
+	ck_assert_uint_eq(policy.drivers, CONTAINERS | 1u << DRIVER_EXEC | 1u << DRIVER_RAW_EXEC);
 	ck_assert_uint_eq(config.drivers, policy.drivers);
 	ck_assert_uint_eq(policy.allow_caps, CAP_BIT(NET_RAW) | CAP_BIT(SYS_ADMIN));
 	ck_assert_uint_eq(policy.n_denied_uids, 2);
@@ -254,7 +256,7 @@ START_TEST(a_later_file_overrides)
 	ck_assert_uint_eq(config.n_host_volumes, 2);
 	ck_assert_str_eq(policy.host_volumes[1].path, "/other");
 	ck_assert(!policy.host_volumes[1].read_only);
-	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
+	ck_assert_uint_eq(policy.drivers, CONTAINERS | 1u << DRIVER_EXEC);
 	ck_assert_uint_eq(policy.n_denied_uids, 1);
 }
 END_TEST
@@ -265,10 +267,10 @@ START_TEST(driver_lists)
 
 	parse_well("client { options { \"driver.denylist\" = \"docker, raw_exec\" } }");
 	ck_assert_int_eq(parse_more(enable, sizeof enable - 1), 0);
-	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_PODMAN | 1u << DRIVER_EXEC);
 	parse_well("plugin \"raw_exec\" { config { enabled = true } }\n"
 		   "client { options = { \"driver.allowlist\" = \"raw_exec,docker\" } }");
-	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_RAW_EXEC);
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_RAW_EXEC | 1u << DRIVER_DOCKER);
 	ck_assert_uint_eq(config.drivers, policy.drivers);
 }
 END_TEST
@@ -351,7 +353,7 @@ START_TEST(what_is_not_known_is_a_warning)
 	ck_assert_int_eq(parse("frob = 1\nadvertise { http = 5 }\nclient {\n  enabled = false\n  "
 			       "no_host_uuid = true\n}\n"
 			       "server {\n  enabled = true\n  bootstrap_expect = 1\n}\nplugin "
-			       "\"docker\" { x = 1 }\n"),
+			       "\"java\" { x = 1 }\n"),
 	    0);
 	ck_assert_str_eq(warnings,
 	    "a.hcl:1:1: 'frob' is unknown and has no effect\n"
@@ -365,9 +367,8 @@ START_TEST(what_is_not_known_is_a_warning)
 	    "a.hcl:9:3: 'bootstrap_expect' has no effect: the embedded server is the only one, and "
 	    "has "
 	    "no such setting\n"
-	    "a.hcl:11:8: 'docker' has no effect: the drivers are exec and raw_exec, jobs with "
-	    "others "
-	    "are refused\n");
+	    "a.hcl:11:8: 'java' has no effect: the drivers are exec, raw_exec, docker and podman, "
+	    "jobs with others are refused\n");
 }
 END_TEST
 

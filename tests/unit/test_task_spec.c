@@ -128,7 +128,7 @@ static const struct {
 	{ SPEC_COMMAND, 4, "abcd", 12, -EBADMSG },  /* no byte left for the NUL */
 	{ SPEC_COMMAND, 4, "abcd", 16, 1 },
 	{ 0, 0, "", 12, -EBADMSG },
-	{ SPEC_FILE_DATA + 1, 0, "", 12, -EBADMSG },
+	{ SPEC_OPTION + 1, 0, "", 12, -EBADMSG },
 	{ SPEC_COMMAND, UINT32_MAX, "abc", 12, -EBADMSG }, /* len + NUL + padding wraps */
 	{ SPEC_COMMAND, UINT32_MAX - 4, "abc", 12, -EBADMSG },
 	{ SPEC_COMMAND, SPEC_BYTES_MAX + 1, "abc", 12, -EBADMSG },

@@ -101,13 +101,14 @@ def read_record(places, run):
             time.sleep(0.002)
 
 
-def spec(command, args=(), env=(), cwd=None, secrets=()):
+def spec(command, args=(), env=(), cwd=None, secrets=(), user=None, options=()):
     """Returns the task spec: bytes for the sealed memfd. env: {name: value} or ["NAME=value"]; secrets: {name: bytes}; a name may also be
     all of "MODE UID GID PATH"."""
     if isinstance(env, dict):
         env = ["%s=%s" % pair for pair in env.items()]
     entries = [(1, command)] * (command is not None) + [(2, a) for a in args] + [(3, e) for e in env]
     entries += [(5, cwd)] if cwd is not None else []
+    entries += [(8, user)] * (user is not None) + [(9, x) for x in options]
     for name, data in dict(secrets).items():
         path = name if name.startswith("local/") else "secrets/" + name
         entries += [(6, name if " " in name else "600 -1 -1 " + path), (7, data)]

@@ -128,6 +128,8 @@ class Places:
                 ("csi/node", 0o711, 0, 0),
                 ("csi/controller", 0o711, 0, 0),
                 ("csi/monolith", 0o711, 0, 0),
+                ("images", 0o711, 0, 0),
+                ("images/layers", 0o700, 0, 0),
                 ("rt", 0o755, 0, 0),
                 ("rt/x", 0o2750, 0, drover)):
             self._directory(os.path.join(self.data, path), mode, uid, gid)

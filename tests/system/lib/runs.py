@@ -32,7 +32,9 @@ class Run:
 
 def start_record(req):
     """Converts the fields of Runs.request() to those of EXEC_TASK_START_REQ."""
-    return {"start": {k: v for k, v in req.items() if k != "mounts"}, "mounts": req.get("mounts", ())}
+    outside = ("mounts", "layers", "n_layers")
+    return {"start": {k: v for k, v in req.items() if k not in outside}, "mounts": req.get("mounts", ()),
+            **{k: v for k, v in req.items() if k in outside}}
 
 
 class Runs:
@@ -97,21 +99,21 @@ class Runs:
             os.close(fd)
 
     def start(self, command, args=(), driver="RAW_EXEC", alloc=None, task="web", env=(), cwd=None, secrets=(), dests=(),
-              **fields):
+              user_inside=None, options=(), **fields):
         """Starts a run and returns it."""
         if dests:
             fields["mounts"] = [dict(mount, dest=dest) for mount, dest in zip(fields["mounts"], dests)]
         run, req = self.request(driver, alloc, task, **fields)
-        reply = self.send(req, exe.spec(command, args, env, cwd, secrets))
+        reply = self.send(req, exe.spec(command, args, env, cwd, secrets, user_inside, options))
         case.equal(reply["existed"], False, "existed")
         self.runs.append(run)
         return run
 
-    def session(self, run, command, args=(), env=(), secrets=(), kind="COMMAND", tty=False, **fields):
+    def session(self, run, command, args=(), env=(), secrets=(), kind="COMMAND", tty=False, user_inside=None, options=(), **fields):
         """Starts a session inside a run that start() returned; fields are those of the run."""
         req = {"start": {**self.request(alloc=run.alloc_id, task=run.task)[1], "run": run.id, **fields},
                "kind": "EXEC_SESSION_" + kind, "tty": tty}
-        fd = helper.memfd_sealed(exe.spec(command, args, env, secrets=secrets))
+        fd = helper.memfd_sealed(exe.spec(command, args, env, secrets=secrets, user=user_inside, options=options))
         try:
             return exe.Session(self.ipc.call("EXEC_SESSION_START_REQ", req, [fd]).take_fd())
         finally:

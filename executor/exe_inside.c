@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exe_inside.c: what a container finds in its root: kernel file systems, devices, masks, the task's
+ * directories, files in /etc. Runs in: the container's child, as root of its user namespace. */
+#include "executor/exe_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "executor/exe_start.h"
+#include "executor/exe_tree.h"
+
+#define SHM_BYTES (64ull << 20) /* as Docker */
+
+static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
+static const char *const links[][2] = { { "/proc/self/fd", "fd" }, { "/proc/self/fd/0", "stdin" },
+	{ "/proc/self/fd/1", "stdout" }, { "/proc/self/fd/2", "stderr" }, { "/proc/kcore", "core" },
+	{ "pts/ptmx", "ptmx" } };
+
+/* As Docker hides and protects them. Those that this kernel does not have are skipped. */
+static const char *const masked[] = { "/proc/acpi", "/proc/asound", "/proc/interrupts",
+	"/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
+	"/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware" };
+static const char *const protected[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+	"/proc/sysrq-trigger" };
+
+int
+exe_inside_failed(struct exe *x, uint32_t step, uint32_t detail, int r)
+{
+	x->record.step = step;
+	x->record.detail = detail;
+	return r;
+}
+
+static int
+attach_at(int tree, const char *path, bool is_dir)
+{
+	cleanup_close int at = exe_root_place(path, is_dir);
+
+	return at < 0 ? at : exe_tree_attach(tree, at, "");
+}
+
+static int
+attach_fs(const char *type, const char *const *options, unsigned flags, const char *path)
+{
+	cleanup_close int fd = exe_fs_new(type, options, flags);
+
+	return fd < 0 ? fd : attach_at(fd, path, true);
+}
+
+/* --- /dev --- */
+
+static int
+attach_shm(void)
+{
+	char size[24];
+	const char *const options[] = { "mode", "1777", "size", size, NULL };
+
+	(void)snprintf(size, sizeof size, "%llu",
+	    (unsigned long long)(exe_inside.shm_bytes ? exe_inside.shm_bytes : SHM_BYTES));
+	return attach_fs("tmpfs", options, PLAIN | MOUNT_ATTR_NOEXEC, "/dev/shm");
+}
+
+static int
+make_dev(void)
+{
+	static const char *const dev[] = { "mode", "0755", "size", "65536k", NULL };
+	static const char *const pts[] = { "mode", "0620", "gid", "5", "ptmxmode", "0666", NULL };
+	static const char *const none[] = { NULL };
+	char path[24];
+	int r = attach_fs("tmpfs", dev, MOUNT_ATTR_NOSUID, "/dev");
+
+	for (size_t i = 0; i < ELEMENTSOF(nodes) && r == 0; i++) {
+		(void)snprintf(path, sizeof path, "/dev/%s", nodes[i]);
+		r = attach_at(exe_inside.clones[CLONE_NULL + i], path, false);
+	}
+	for (size_t i = 0; i < ELEMENTSOF(links) && r == 0; i++) {
+		(void)snprintf(path, sizeof path, "/dev/%s", links[i][1]);
+		r = symlink(links[i][0], path) < 0 ? -errno : 0;
+	}
+	if (r == 0)
+		r = attach_fs("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, "/dev/pts");
+	if (r == 0)
+		r = attach_fs("mqueue", none, PLAIN | MOUNT_ATTR_NOEXEC, "/dev/mqueue");
+	return r < 0 ? r : attach_shm();
+}
+
+/* --- masks --- */
+
+static int
+open_kernel_path(const char *path)
+{
+	cleanup_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return root < 0 ? -errno : fd_open_in_root(root, path, O_PATH);
+}
+
+static int
+mask_path(const char *path, int empty)
+{
+	cleanup_close int at = open_kernel_path(path), tree = -1;
+	struct stat st;
+
+	if (at < 0)
+		return at == -ENOENT ? 0 : at;
+	if (fstat(at, &st) < 0)
+		return -errno;
+	tree = open_tree(S_ISDIR(st.st_mode) ? empty : AT_FDCWD,
+	    S_ISDIR(st.st_mode) ? "" : "/dev/null",
+	    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (S_ISDIR(st.st_mode) ? AT_EMPTY_PATH : 0));
+	return tree < 0 ? -errno : exe_tree_attach(tree, at, "");
+}
+
+static int
+protect_path(const char *path)
+{
+	cleanup_close int at = open_kernel_path(path), tree = -1;
+	int r;
+
+	if (at < 0)
+		return at == -ENOENT ? 0 : at;
+	tree = open_tree(at, "", TREE_FLAGS | AT_RECURSIVE);
+	if (tree < 0)
+		return -errno;
+	r = exe_tree_set(tree, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY, true, -1);
+	return r < 0 ? r : exe_tree_attach(tree, at, "");
+}
+
+/* Kernels before 6.15 clone only from a mount that is attached, so the empty directory is on
+ * /dev/shm for a moment. */
+static int
+mask_kernel(void)
+{
+	static const char *const options[] = { "mode", "0555", "size", "4k", NULL };
+	cleanup_close int empty =
+	    exe_fs_new("tmpfs", options, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY);
+	int r = empty < 0 ? empty : exe_tree_attach(empty, AT_FDCWD, "/dev/shm");
+
+	for (size_t i = 0; i < ELEMENTSOF(protected) && r == 0; i++)
+		r = protect_path(protected[i]);
+	for (size_t i = 0; i < ELEMENTSOF(masked) && r == 0; i++)
+		r = mask_path(masked[i], empty);
+	if (empty >= 0 && umount2("/dev/shm", MNT_DETACH) < 0 && r == 0)
+		r = -errno;
+	return r;
+}
+
+/* --- the task's directories --- */
+
+/* All users of the container may write there, because an image often starts as root and becomes
+ * another user. Outside, nobody but root reaches the directory. */
+static int
+attach_secrets(const struct exe *x)
+{
+	char size[16], inodes[24];
+	const char *const options[] = { "mode", "0777", "size", size, "nr_inodes", inodes, "noswap",
+		NULL, NULL };
+
+	(void)snprintf(size, sizeof size, "%um", x->setup->secrets_mb);
+	(void)snprintf(inodes, sizeof inodes, "%llu", x->setup->secrets_mb * 1024ull);
+	return attach_fs("tmpfs", options, PLAIN | MOUNT_ATTR_NOEXEC, "/secrets");
+}
+
+static int
+attach_dirs(const struct exe *x)
+{
+	int *from = exe_inside.clones, r;
+
+	if (fchmodat(from[CLONE_LOCAL], ".", 0777, 0) < 0)
+		return -errno;
+	if ((r = attach_at(from[CLONE_ALLOC], "/alloc", true)) < 0 ||
+	    (r = attach_at(from[CLONE_LOGS], "/alloc/logs", true)) < 0 ||
+	    (r = attach_at(from[CLONE_LOCAL], "/local", true)) < 0 || (r = attach_secrets(x)) < 0)
+		return r;
+	return 0;
+}
+
+/* Programs such as a JVM read their limits there. Without cgroup v2 there is no such directory. */
+static void
+attach_cgroup(void)
+{
+	if (exe_inside.clones[CLONE_CGROUP] >= 0)
+		(void)exe_tree_attach(exe_inside.clones[CLONE_CGROUP], AT_FDCWD, "/sys/fs/cgroup");
+}
+
+static int
+attach_volumes(struct exe *x)
+{
+	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
+		int r = attach_at(exe_volume_tree(i), x->setup->mounts[i].dest, true);
+
+		if (r < 0)
+			return exe_inside_failed(x, EXE_STEP_MOUNT, i, r);
+	}
+	return 0;
+}
+
+/* --- steps --- */
+
+static int
+set_name(void)
+{
+	return sethostname(exe_inside.hostname, strlen(exe_inside.hostname)) < 0 ? -errno : 0;
+}
+
+/* The pipes are root's of the container until now. */
+static int
+give_pipes(struct exe *x)
+{
+	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
+		if (x->ends[i] >= 0 && !x->tty &&
+		    fchown(x->ends[i], exe_inside.uid, exe_inside.gid) < 0)
+			return -errno;
+	return 0;
+}
+
+static int
+find_user(struct exe *x)
+{
+	int r = exe_user_find(x->spec.user);
+
+	return r < 0 ? exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_USER, r) : 0;
+}
+
+static int
+attach_files(struct exe *x)
+{
+	int r = exe_tree_attach(exe_inside.clones[CLONE_ETC], AT_FDCWD, ETC_PLACE);
+
+	if (r < 0)
+		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_FILES, r);
+	r = exe_options_apply(x, OPTIONS_FILES);
+	if (r == 0 && umount2(ETC_PLACE, MNT_DETACH) < 0)
+		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_FILES, -errno);
+	return r;
+}
+
+/* As Docker, a container without a network has a loopback device that works. */
+static int
+start_loopback(const struct exe *x)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	cleanup_close int fd = -1;
+
+	if (!x->setup->net_private)
+		return 0;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
+}
+
+/* As Docker, which makes an image's WORKDIR if it is missing. */
+static int
+make_cwd(struct exe *x)
+{
+	cleanup_close int fd = x->spec.cwd ? exe_root_place(x->spec.cwd, true) : 0;
+
+	if (!x->spec.cwd)
+		return fd = -1, 0;
+	return fd < 0 ? exe_inside_failed(x, EXE_STEP_CWD, 0, fd) : 0;
+}
+
+static int
+protect_root(struct exe *x)
+{
+	cleanup_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = !exe_inside.read_only ? 0
+		: root < 0            ? -errno
+				      : exe_tree_set(root, MOUNT_ATTR_RDONLY, false, -1);
+
+	return r < 0 ? exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_READ_ONLY, r) : 0;
+}
+
+static int
+fill_root(struct exe *x)
+{
+	const int *from = exe_inside.clones;
+	int r;
+
+	if ((r = attach_at(from[CLONE_PROC], "/proc", true)) < 0)
+		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_PROC, r);
+	if ((r = attach_at(from[CLONE_SYS], "/sys", true)) < 0)
+		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_SYS, r);
+	if ((r = make_dev()) < 0)
+		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_DEV, r);
+	attach_cgroup();
+	if ((r = exe_options_apply(x, OPTIONS_KERNEL)) < 0)
+		return r;
+	if ((r = mask_kernel()) < 0)
+		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_MASK, r);
+	if ((r = attach_dirs(x)) < 0)
+		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_DIRS, r);
+	return attach_volumes(x);
+}
+
+int
+exe_inside_make(struct exe *x)
+{
+	int r;
+
+	if ((r = exe_options_apply(x, OPTIONS_FIRST)) < 0 || (r = exe_root_enter(x)) < 0 ||
+	    (r = set_name()) < 0 || (r = start_loopback(x)) < 0)
+		return x->record.step
+			   ? r
+			   : exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_NAME, r);
+	if ((r = fill_root(x)) < 0 || (r = attach_files(x)) < 0 ||
+	    (r = exe_options_apply(x, OPTIONS_MOUNTS)) < 0 || (r = find_user(x)) < 0 ||
+	    (r = exe_options_apply(x, OPTIONS_LAST)) < 0 || (r = make_cwd(x)) < 0 ||
+	    (r = protect_root(x)) < 0)
+		return r;
+	r = give_pipes(x);
+	return r < 0 ? exe_inside_failed(x, EXE_STEP_PIPES, 0, r) : 0;
+}
+
+int
+exe_inside_join(struct exe *x)
+{
+	int r = exe_options_apply(x, OPTIONS_FIRST);
+
+	(void)close_range(EXE_FD_LISTEN, EXE_FD_BINARY - 1, 0);
+	close_p(&x->task_dir);
+	if (r < 0 || (r = find_user(x)) < 0 || (r = exe_options_apply(x, OPTIONS_LAST)) < 0)
+		return r;
+	r = give_pipes(x);
+	return r < 0 ? exe_inside_failed(x, EXE_STEP_PIPES, 0, r) : 0;
+}

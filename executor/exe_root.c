@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * exe_root.c: the root of a container: an overlay of its layers, and of a directory that takes what
+ * it writes. Runs in: the container's child, as root of its user namespace.
+ *
+ * All paths of the image are resolved after pivot_root, when nothing of the machine can be reached
+ * by any of them.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/fd.h"
+#include "executor/exe_inside.h"
+#include "executor/exe_start.h"
+#include "executor/exe_tree.h"
+
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DEPTH_MAX 256
+
+static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
+
+static int
+clear_dir(int dir_fd, unsigned depth)
+{
+	cleanup_dir DIR *d = fdopendir(dir_fd);
+	struct dirent *at;
+	int r = d ? 0 : -errno;
+
+	while (r == 0 && (at = readdir(d))) {
+		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dirfd(d), at->d_name, 0) == 0)
+			continue;
+		if (errno != EISDIR || depth == DEPTH_MAX)
+			return -errno;
+		/* Its owner may have made it unreadable; root of the container may read it. */
+		r = clear_dir(openat(dirfd(d), at->d_name, DIR_FLAGS), depth + 1);
+		if (r == 0 && unlinkat(dirfd(d), at->d_name, AT_REMOVEDIR) < 0)
+			r = -errno;
+	}
+	return r;
+}
+
+int
+exe_root_clear(int dir, const char *name)
+{
+	cleanup_close int fd = openat(dir, name, DIR_FLAGS);
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = clear_dir(fcntl(fd, F_DUPFD_CLOEXEC, 0), 0);
+	return r < 0 ? r : unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+/* A restarted task gets a new container. */
+static int
+make_upper(int dir)
+{
+	static const char *const names[] = { "upper", "work", "etc" };
+	int r = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(names) && r == 0; i++) {
+		r = exe_root_clear(dir, names[i]);
+		if (r == 0 && mkdirat(dir, names[i], 0755) < 0)
+			r = -errno;
+	}
+	return r;
+}
+
+static int
+attach_in(int tree, const char *name)
+{
+	return mkdir(name, 0755) < 0 ? -errno : exe_tree_attach(tree, AT_FDCWD, name);
+}
+
+/* Works in a file system of its own on /mnt, so that all paths are short: mount(2) takes one page
+ * of options. */
+static int
+mount_overlay(const struct exe *x)
+{
+	char options[2048] = "userxattr,upperdir=p/upper,workdir=p/work,lowerdir=";
+	size_t len = strlen(options);
+	int r = exe_fs_attach(
+	    "tmpfs", (const char *const[]){ "size", "1m", NULL }, 0, AT_FDCWD, "/mnt");
+
+	if (r < 0 || chdir("/mnt") < 0)
+		return r < 0 ? r : -errno;
+	r = attach_in(exe_inside.clones[CLONE_PRIVATE], "p");
+	if (r == 0 && (r = make_upper(exe_inside.clones[CLONE_PRIVATE])) < 0)
+		return r;
+	for (uint32_t i = 0; i < x->setup->n_layers && r == 0; i++) {
+		char name[12];
+
+		(void)snprintf(name, sizeof name, "%u", i);
+		r = attach_in(exe_inside.layers[i], name);
+		len += (size_t)snprintf(
+		    options + len, sizeof options - len, "%s%s", i ? ":" : "", name);
+	}
+	if (x->setup->n_layers == 0) {
+		(void)mkdir("0", 0755);
+		(void)strcpy(options + len, "0");
+	}
+	if (r < 0 || mkdir("root", 0755) < 0)
+		return r < 0 ? r : -errno;
+	return mount("overlay", "root", "overlay", 0, options) < 0 ? -errno : 0;
+}
+
+/* A user namespace may mount proc and sysfs only while it sees those of the machine. The latter
+ * belongs to the network namespace: a container in that of the machine gets the machine's, without
+ * what is mounted there. */
+static int
+prepare_kernel_fs(const struct exe *x)
+{
+	static const char *const none[] = { NULL };
+	int *to = exe_inside.clones;
+
+	to[CLONE_PROC] = exe_fs_new("proc", none, PLAIN | MOUNT_ATTR_NOEXEC);
+	to[CLONE_SYS] =
+	    x->setup->net_private
+		? exe_fs_new("sysfs", none, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY)
+		: open_tree(AT_FDCWD, "/sys", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (to[CLONE_SYS] < 0 && !x->setup->net_private)
+		to[CLONE_SYS] = -errno;
+	to[CLONE_ETC] = open_tree(AT_FDCWD, "p/etc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (to[CLONE_ETC] < 0)
+		to[CLONE_ETC] = -errno;
+	for (size_t i = 0; i < ELEMENTSOF(nodes); i++) {
+		char path[24];
+
+		(void)snprintf(path, sizeof path, "/dev/%s", nodes[i]);
+		to[CLONE_NULL + i] = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		if (to[CLONE_NULL + i] < 0)
+			to[CLONE_NULL + i] = -errno;
+	}
+	for (int i = CLONE_PROC; i < CLONES; i++)
+		if (to[i] < 0)
+			return to[i];
+	return 0;
+}
+
+/* Descriptors of the machine's directories are closed before the first path of the image is
+ * resolved. */
+static void
+close_machine(struct exe *x)
+{
+	(void)close_range(EXE_FD_LISTEN, EXE_FD_BINARY - 1, 0);
+	close_p(&x->task_dir);
+	for (uint32_t i = 0; i < x->setup->n_layers; i++)
+		close_p(&exe_inside.layers[i]);
+}
+
+int
+exe_root_enter(struct exe *x)
+{
+	int r = mount_overlay(x);
+
+	if (r < 0)
+		return exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_OVERLAY, r);
+	if ((r = prepare_kernel_fs(x)) < 0)
+		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_PROC, r);
+	if (chdir("root") < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_PIVOT, -errno);
+	close_machine(x);
+	return 0;
+}
+
+static int
+open_root(void)
+{
+	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Makes the component that ends at path + len, unless it is there. A link that leads nowhere is an
+ * error. */
+static int
+make_part(int root, const char *path, size_t len, bool is_dir)
+{
+	char part[PATH_MAX];
+	cleanup_close int fd = -1;
+
+	memcpy(part, path, len);
+	part[len] = '\0';
+	fd = fd_open_in_root(root, part, O_PATH);
+	if (fd >= 0 || fd != -ENOENT)
+		return fd < 0 ? fd : 0;
+	return (is_dir ? mkdir(part, 0755) : mknod(part, S_IFREG | 0644, 0)) < 0 ? -errno : 0;
+}
+
+int
+exe_root_place(const char *path, bool is_dir)
+{
+	cleanup_close int root = open_root();
+	size_t len = strlen(path);
+	int r = root;
+
+	if (path[0] != '/' || len >= PATH_MAX)
+		return -EINVAL;
+	for (size_t at = 1; at < len && r >= 0;) {
+		size_t part = strcspn(path + at, "/");
+
+		at += part;
+		r = make_part(root, path, at, at < len || is_dir);
+		at += strspn(path + at, "/");
+	}
+	return r < 0 ? r : fd_open_in_root(root, path, O_PATH);
+}

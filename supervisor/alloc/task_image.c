@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/* task_image.c: the image of a container, before its start. Runs in: supervisor. */
+#include "supervisor/alloc/task_image.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "common/duration.h"
+#include "common/image_ref.h"
+#include "common/mem.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_config.h"
+#include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_start.h"
+#include "supervisor/driver/container.h"
+#include "supervisor/driver/env_expand.h"
+#include "supervisor/driver/signal_name.h"
+#include "supervisor/image/images.h"
+
+struct task_image {
+	struct task_runner *tr;
+	void (*done)(struct task_runner *tr, int r, const struct err *e);
+	struct image_want *want; /* NULL: it is not waited for */
+	char name[IMAGE_REF_SIZE];
+	json_t *config; /* "config" of the image; NULL: there is none, or it is not known */
+};
+
+static bool
+has_image(const struct task_runner *tr)
+{
+	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+
+	return driver && driver->containers;
+}
+
+void
+task_image_free(struct task_runner *tr)
+{
+	struct task_image *i = steal_ptr(&tr->image);
+
+	if (!i)
+		return;
+	image_forget(i->want);
+	json_decref(i->config);
+	free(i);
+}
+
+/* The credentials of the job, as the file that skopeo reads; NULL: none. */
+static json_t *
+read_auth(const struct task *task, const struct image_ref *ref)
+{
+	json_t *block = driver_config_get(task, "auth"), *auths;
+	const char *server, *user, *password;
+	cleanup_free char *plain = NULL, *coded = NULL;
+
+	block = json_is_array(block) ? json_array_get(block, 0) : block;
+	user = json_string_value(json_object_get(block, "username"));
+	password = json_string_value(json_object_get(block, "password"));
+	server = json_string_value(json_object_get(block, "server_address"));
+	if (!user || !password)
+		return NULL;
+	plain = mem_printf("%s:%s", user, password);
+	coded = mem_alloc(BASE64_SIZE(strlen(plain)));
+	(void)base64_encode(plain, strlen(plain), coded);
+	auths = json_pack("{s:{s:s}}", server && *server ? server : ref->registry, "auth", coded);
+	explicit_bzero(plain, strlen(plain));
+	explicit_bzero(coded, strlen(coded));
+	return json_pack("{s:o}", "auths", auths);
+}
+
+static void
+take_image(struct task_image *i, const struct image *image)
+{
+	json_decref(i->config);
+	i->config = json_incref(json_object_get(image->config, "config"));
+}
+
+static void
+on_image(struct sup *sup, void *arg, const struct image *image, const struct err *why)
+{
+	struct task_image *i = arg;
+	struct err e = { 0 };
+
+	i->want = NULL;
+	if (image)
+		take_image(i, image);
+	else
+		(void)err_say(&e, why->code == -EINVAL ? -EINVAL : -EAGAIN,
+		    "Failed to pull `%.200s`: %.280s", i->name, why->msg);
+	i->done(i->tr, e.code, &e);
+}
+
+/* Finds the configuration of the driver. The caller frees task->config. */
+static int
+evaluate(const struct task_runner *tr, struct task *ret, struct err *e)
+{
+	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+	struct task_env env = { 0 };
+	int r = task_start_env(tr, driver, &env, e);
+
+	if (r < 0)
+		return r;
+	*ret = *tr->task;
+	r = task_config_get(tr, &env, &ret->config, e);
+	task_env_done(&env);
+	return r;
+}
+
+static int
+ask_image(struct task_image *i, const struct task *task, struct err *e)
+{
+	const char *text = str(container_text(task, "image"));
+	const char *timeout = container_text(task, "image_pull_timeout");
+	struct image_request request = { .text = text,
+		.force = container_flag(task, "force_pull") };
+	cleanup_json json_t *auth = NULL;
+	struct image_ref ref;
+	int64_t ns = 0;
+	int r = image_ref_parse(text, &ref, e);
+
+	if (r < 0)
+		return r;
+	image_ref_format(&ref, i->name);
+	if (timeout && (duration_parse(timeout, &ns, e) < 0 || ns <= 0))
+		return err_say(e, -EINVAL,
+		    "task %s: config.image_pull_timeout: \"%.40s\" is not a duration such as "
+		    "\"5m\"",
+		    task->name, timeout);
+	request.timeout_ms = (unsigned)(ns / NS_PER_MS);
+	request.auth = auth = read_auth(task, &ref);
+	if (!image_find(i->tr->ar->sup, i->name) || request.force)
+		task_runner_tell(i->tr, EVENT_DRIVER_MESSAGE, "Downloading image", false);
+	i->want = image_want(i->tr->ar->sup, &request, on_image, i, e);
+	return i->want ? 0 : e->code;
+}
+
+void
+task_image_prepare(
+    struct task_runner *tr, void (*done)(struct task_runner *tr, int r, const struct err *e))
+{
+	struct err e = { 0 };
+	struct task task;
+	int r;
+
+	task_image_free(tr);
+	if (!has_image(tr)) {
+		done(tr, 0, &e);
+		return;
+	}
+	tr->image = mem_new(struct task_image);
+	*tr->image = (struct task_image){ .tr = tr, .done = done };
+	r = evaluate(tr, &task, &e);
+	if (r == 0) {
+		r = ask_image(tr->image, &task, &e);
+		json_decref(task.config);
+	}
+	if (r < 0)
+		done(tr, r, &e);
+}
+
+/* After a restart of the agent, the image of a running container is the one of its name, if it is
+ * still here. */
+static void
+find_again(struct task_runner *tr)
+{
+	struct image_ref ref;
+	struct err e = { 0 };
+	struct task task;
+	const struct image *image;
+
+	tr->image = mem_new(struct task_image);
+	*tr->image = (struct task_image){ .tr = tr };
+	if (evaluate(tr, &task, &e) < 0)
+		return;
+	if (image_ref_parse(str(container_text(&task, "image")), &ref, &e) == 0) {
+		image_ref_format(&ref, tr->image->name);
+		image = image_find(tr->ar->sup, tr->image->name);
+		if (image)
+			take_image(tr->image, image);
+	}
+	json_decref(task.config);
+}
+
+const json_t *
+task_image_config(struct task_runner *tr)
+{
+	if (!tr->image && has_image(tr))
+		find_again(tr);
+	return tr->image ? tr->image->config : NULL;
+}
+
+int
+task_image_stop_signal(struct task_runner *tr)
+{
+	const char *text;
+	int signo;
+
+	if (!has_image(tr))
+		return SIGINT;
+	text = str(json_string_value(json_object_get(task_image_config(tr), "StopSignal")));
+	signo = *text ? signal_from_name(text) : SIGTERM;
+	if (signo < 0)
+		signo = (int)strtol(text, NULL, 10); /* images may have the number */
+	return signo > 0 && signo <= SIGRTMAX ? signo : SIGTERM;
+}
+
+/* overlayfs wants the highest layer first. */
+int
+task_image_fill(struct task_runner *tr, struct exec_task_start_req *req, struct err *e)
+{
+	const struct image *image = tr->image ? image_find(tr->ar->sup, tr->image->name) : NULL;
+	uint8_t *to = (uint8_t *)req->layers;
+
+	if (!has_image(tr))
+		return 0;
+	if (!image)
+		return err_say(e, -EAGAIN, "image %s was removed before the task's start",
+		    tr->image ? tr->image->name : "");
+	if (image->n_layers > EXEC_LAYERS_MAX)
+		return err_say(e, -EINVAL, "image %s has %zu layers, %d are allowed", image->name,
+		    image->n_layers, EXEC_LAYERS_MAX);
+	for (size_t i = 0; i < image->n_layers; i++) {
+		const char *digits = image->layers[image->n_layers - 1 - i].id;
+
+		for (size_t k = 0; k < 32; k++) {
+			const char two[3] = { digits[2 * k], digits[2 * k + 1], '\0' };
+
+			to[32 * i + k] = (uint8_t)strtoul(two, NULL, 16);
+		}
+	}
+	req->n_layers = (uint32_t)image->n_layers;
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* container.h: the drivers docker and podman: keys of their config blocks, and what becomes of
+ * them. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_DRIVER_CONTAINER_H
+#define DROVER_SUPERVISOR_DRIVER_CONTAINER_H
+
+#include "supervisor/driver/driver.h"
+
+/* container_keys.c: checks all keys of a config block: -EINVAL with *e for one that is not known,
+ * has a wrong type, or is not supported. */
+int container_check_keys(const struct task *task, bool evaluated, struct err *e);
+/* Returns a text, or NULL; a whole number, or `none`; true if it is set to true. Of an evaluated
+ * configuration, in which these are texts. */
+const char *container_text(const struct task *task, const char *key);
+int64_t container_number(const struct task *task, const char *key, int64_t none);
+bool container_flag(const struct task *task, const char *key);
+
+/* docker.c: what the keys cap_add and cap_drop make of the default capabilities. Returns 0, or
+ * -EINVAL with *e. */
+int container_caps(const struct task *task, bool evaluated, uint64_t *ret, struct err *e);
+
+/* container_mounts.c: adds the mounts of the keys volumes, mount and mounts to the spec (NULL: only
+ * checks). Returns 0, or -EINVAL with *e. */
+int container_mounts(
+    const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e);
+
+/* container_files.c: add the container's name, and its files of /etc, to the spec. */
+void container_name(
+    const struct task *task, const struct exec_start *req, struct spec_writer *spec);
+void container_files(
+    const struct task *task, const struct exec_start *req, struct spec_writer *spec);
+
+/* Adds an option of executor/exe_option.c. */
+void __attribute__((format(printf, 3, 4)))
+container_option(struct spec_writer *spec, const char *name, const char *format, ...);
+
+#endif

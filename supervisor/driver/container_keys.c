@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/* container_keys.c: the keys of the config block of the drivers docker and podman.
+ * docs/containers.md has the same table with what Docker does. Runs in: supervisor. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "supervisor/driver/container.h"
+
+enum key_type { KEY_TEXT, KEY_NUMBER, KEY_BOOL, KEY_TEXTS, KEY_MAP, KEY_BLOCKS };
+
+#define DOCKER (1u << DRIVER_DOCKER)
+#define PODMAN (1u << DRIVER_PODMAN)
+#define BOTH   (DOCKER | PODMAN)
+
+/* refused: why the key is not supported; NULL: it works, or has its value checked elsewhere. A key
+ * that is set to false is not refused. */
+static const struct key {
+	const char *name;
+	enum key_type type;
+	uint32_t drivers;
+	const char *refused;
+} keys[] = {
+	{ "image", KEY_TEXT, BOTH, NULL },
+	{ "command", KEY_TEXT, BOTH, NULL },
+	{ "args", KEY_TEXTS, BOTH, NULL },
+	{ "entrypoint", KEY_TEXTS, BOTH, NULL }, /* podman: also a text */
+	{ "work_dir", KEY_TEXT, DOCKER, NULL },
+	{ "working_dir", KEY_TEXT, PODMAN, NULL },
+	{ "hostname", KEY_TEXT, BOTH, NULL },
+	{ "extra_hosts", KEY_TEXTS, BOTH, NULL },
+	{ "dns_servers", KEY_TEXTS, DOCKER, NULL },
+	{ "dns_search_domains", KEY_TEXTS, DOCKER, NULL },
+	{ "dns_options", KEY_TEXTS, DOCKER, NULL },
+	{ "dns", KEY_TEXTS, PODMAN, NULL },
+	{ "cap_add", KEY_TEXTS, BOTH, NULL },
+	{ "cap_drop", KEY_TEXTS, BOTH, NULL },
+	{ "readonly_rootfs", KEY_BOOL, BOTH, NULL },
+	{ "security_opt", KEY_TEXTS, BOTH, NULL },
+	{ "shm_size", KEY_NUMBER, DOCKER, NULL },
+	{ "sysctl", KEY_MAP, BOTH, NULL },
+	{ "ulimit", KEY_MAP, BOTH, NULL },
+	{ "pids_limit", KEY_NUMBER, BOTH, NULL },
+	{ "memory_hard_limit", KEY_NUMBER, DOCKER, NULL },
+	{ "oom_score_adj", KEY_NUMBER, DOCKER, NULL },
+	{ "init", KEY_BOOL, BOTH, NULL },
+	{ "group_add", KEY_TEXTS, DOCKER, NULL },
+	{ "network_mode", KEY_TEXT, BOTH, NULL },
+	{ "volumes", KEY_TEXTS, BOTH, NULL },
+	{ "mount", KEY_BLOCKS, DOCKER, NULL },
+	{ "mounts", KEY_BLOCKS, DOCKER, NULL },
+	{ "tmpfs", KEY_TEXTS, PODMAN, NULL },
+	{ "labels", KEY_MAP, BOTH, NULL },
+	{ "force_pull", KEY_BOOL, BOTH, NULL },
+	{ "image_pull_timeout", KEY_TEXT, BOTH, NULL },
+	{ "auth", KEY_BLOCKS, BOTH, NULL },
+	{ "auth_soft_fail", KEY_BOOL, BOTH, NULL },
+	{ "ports", KEY_TEXTS, BOTH, NULL },
+	{ "userns_mode", KEY_TEXT, DOCKER, NULL },
+	{ "userns", KEY_TEXT, PODMAN, NULL },
+	{ "pid_mode", KEY_TEXT, DOCKER, NULL },
+	{ "ipc_mode", KEY_TEXT, DOCKER, NULL },
+	{ "uts_mode", KEY_TEXT, DOCKER, NULL },
+	{ "cgroupns", KEY_TEXT, DOCKER, NULL },
+	{ "runtime", KEY_TEXT, DOCKER, NULL },
+	{ "isolation", KEY_TEXT, DOCKER, NULL },
+	{ "logging", KEY_BLOCKS, BOTH, NULL },
+	{ "healthchecks", KEY_BLOCKS, DOCKER, NULL },
+	{ "container_exists_attempts", KEY_NUMBER, DOCKER, NULL },
+
+	{ "port_map", KEY_MAP, BOTH,
+	    "it belongs to a network of the task's own, which this version does not make; use "
+	    "network_mode = \"host\" and the ports of the group" },
+	{ "privileged", KEY_BOOL, BOTH,
+	    "a container has no privilege outside of its user namespace; use the driver raw_exec" },
+	{ "devices", KEY_BLOCKS, BOTH, "containers have no devices of the machine" },
+	{ "interactive", KEY_BOOL, DOCKER,
+	    "nothing could write to its standard input; use `alloc exec -i`" },
+	{ "tty", KEY_BOOL, BOTH, "its logs are pipes; use `alloc exec -t` for a terminal" },
+	{ "load", KEY_TEXT, DOCKER, "images come from registries" },
+	{ "storage_opt", KEY_MAP, DOCKER,
+	    "what the container writes counts to the group's ephemeral_disk" },
+	{ "volume_driver", KEY_TEXT, DOCKER, "use a volume block of the group" },
+	{ "cpu_hard_limit", KEY_BOOL, BOTH, "this version has no hard limit of CPU time" },
+	{ "cpu_cfs_period", KEY_NUMBER, BOTH, "this version has no hard limit of CPU time" },
+	{ "cpuset_cpus", KEY_TEXT, DOCKER, "use `cores` in the task's resources" },
+	{ "network_aliases", KEY_TEXTS, DOCKER, "it belongs to a network of Docker's" },
+	{ "ipv4_address", KEY_TEXT, DOCKER, "it belongs to a network of Docker's" },
+	{ "ipv6_address", KEY_TEXT, DOCKER, "it belongs to a network of Docker's" },
+	{ "mac_address", KEY_TEXT, DOCKER, "it belongs to a network of Docker's" },
+	{ "advertise_ipv6_address", KEY_BOOL, DOCKER, "it belongs to a network of Docker's" },
+	{ "selinux_opts", KEY_TEXTS, PODMAN, "drover does not set SELinux labels" },
+	{ "apparmor_profile", KEY_TEXT, PODMAN, "drover does not set AppArmor profiles" },
+	{ "socket", KEY_TEXT, PODMAN, "there is no podman that has sockets" },
+	{ "memory_reservation", KEY_TEXT, PODMAN,
+	    "use memory and memory_max in the task's resources" },
+	{ "memory_swap", KEY_TEXT, PODMAN, "tasks do not swap" },
+	{ "memory_swappiness", KEY_NUMBER, PODMAN, "tasks do not swap" },
+};
+
+static bool
+is_plain(const json_t *value)
+{
+	return json_is_string(value) || json_is_number(value) || json_is_boolean(value);
+}
+
+/* A map may be an object or a list of objects, as the API sends HCL's blocks. */
+static bool
+are_objects(const json_t *value)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (value, i, item)
+		if (!json_is_object(item))
+			return false;
+	return json_is_object(value) || json_is_array(value);
+}
+
+static bool
+is_of_type(const struct key *key, const json_t *value)
+{
+	const char *text = json_string_value(value);
+	char *end = NULL;
+
+	switch (key->type) {
+	case KEY_TEXT:
+		return is_plain(value);
+	case KEY_NUMBER:
+		if (text)
+			(void)strtoll(text, &end, 10);
+		return json_is_integer(value) || (text && end != text && *end == '\0');
+	case KEY_BOOL:
+		return json_is_boolean(value) ||
+		       (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0));
+	case KEY_TEXTS:
+		return json_is_array(value) || (strcmp(key->name, "entrypoint") == 0 && text);
+	case KEY_MAP:
+	case KEY_BLOCKS:
+		return are_objects(value);
+	}
+	return false;
+}
+
+static const char *const type_names[] = {
+	[KEY_TEXT] = "a string",
+	[KEY_NUMBER] = "a whole number",
+	[KEY_BOOL] = "true or false",
+	[KEY_TEXTS] = "a list of strings",
+	[KEY_MAP] = "a map",
+	[KEY_BLOCKS] = "a block",
+};
+
+/* The value that is the default of Docker, by which a job asks for nothing. */
+static bool
+asks_for_nothing(const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	return json_is_false(value) || (text && (!*text || strcmp(text, "false") == 0)) ||
+	       (json_is_array(value) && json_array_size(value) == 0) ||
+	       (json_is_object(value) && json_object_size(value) == 0);
+}
+
+static int
+check_key(const struct task *task, const char *name, json_t *value, bool evaluated, struct err *e)
+{
+	const struct driver_ops *driver = driver_find(str(task->driver));
+	const struct key *key = NULL;
+
+	for (size_t i = 0; i < ELEMENTSOF(keys); i++)
+		if (strcmp(keys[i].name, name) == 0 && (keys[i].drivers & 1u << driver->id))
+			key = &keys[i];
+	if (!key)
+		return err_say(e, -EINVAL, "task %s: driver %s does not know config.%s", task->name,
+		    task->driver, name);
+	if (json_is_null(value) || driver_value_is_open(value, evaluated))
+		return 0;
+	if (!is_of_type(key, value))
+		return err_say(e, -EINVAL, "task %s: config.%s must be %s", task->name, name,
+		    type_names[key->type]);
+	if (key->refused && !asks_for_nothing(value))
+		return err_say(e, -EINVAL, "task %s: config.%s is not supported: %s", task->name,
+		    name, key->refused);
+	return key->type == KEY_TEXTS && json_is_array(value)
+		   ? driver_check_strings(task, name, evaluated, e)
+		   : 0;
+}
+
+/* Keys of which only some values are supported. */
+static const struct choice {
+	const char *name, *values[4], *why;
+} choices[] = {
+	{ "network_mode", { "host", "none" },
+	    "this version makes no other networks for containers" },
+	{ "userns_mode", { "" }, "each container has a user namespace of its own" },
+	{ "userns", { "", "auto" }, "each container has a user namespace of its own" },
+	{ "pid_mode", { "", "private" }, "each container has a pid namespace of its own" },
+	{ "ipc_mode", { "", "private", "shareable" },
+	    "each container has an ipc namespace of its own" },
+	{ "uts_mode", { "" }, "each container has a host name of its own" },
+	{ "cgroupns", { "", "private" }, "each container has a cgroup namespace of its own" },
+	{ "runtime", { "", "runc" }, "drover is the runtime" },
+	{ "isolation", { "", "default" }, "it is for Windows" },
+};
+
+static int
+check_choices(const struct task *task, bool evaluated, struct err *e)
+{
+	for (size_t i = 0; i < ELEMENTSOF(choices); i++) {
+		json_t *value = driver_config_get(task, choices[i].name);
+		const char *text = json_string_value(value);
+		bool found = !text || driver_value_is_open(value, evaluated);
+
+		for (size_t k = 0; k < ELEMENTSOF(choices[i].values) && !found; k++)
+			found = choices[i].values[k] && strcmp(choices[i].values[k], text) == 0;
+		if (!found)
+			return err_say(e, -EINVAL,
+			    "task %s: config.%s = \"%.60s\" is not supported: %s", task->name,
+			    choices[i].name, text, choices[i].why);
+	}
+	return 0;
+}
+
+int
+container_check_keys(const struct task *task, bool evaluated, struct err *e)
+{
+	json_t *value, *image = driver_config_get(task, "image");
+	const char *name, *text = json_string_value(image);
+	int r;
+
+	json_object_foreach (task->config, name, value)
+		if ((r = check_key(task, name, value, evaluated, e)) < 0)
+			return r;
+	if (!text || !*text)
+		return err_say(e, -EINVAL, "task %s: config.image is missing", task->name);
+	return check_choices(task, evaluated, e);
+}
+
+const char *
+container_text(const struct task *task, const char *key)
+{
+	const char *text = json_string_value(driver_config_get(task, key));
+
+	return text && *text ? text : NULL;
+}
+
+int64_t
+container_number(const struct task *task, const char *key, int64_t none)
+{
+	json_t *value = driver_config_get(task, key);
+	const char *text = json_string_value(value);
+
+	return json_is_integer(value) ? json_integer_value(value)
+	       : text && *text        ? strtoll(text, NULL, 10)
+				      : none;
+}
+
+bool
+container_flag(const struct task *task, const char *key)
+{
+	json_t *value = driver_config_get(task, key);
+	const char *text = json_string_value(value);
+
+	return json_is_true(value) || (text && strcmp(text, "true") == 0);
+}

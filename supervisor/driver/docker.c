@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+/* docker.c: the drivers docker and podman: tasks in container images, without a daemon. Runs in:
+ * supervisor. */
+#include <errno.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+
+#include "common/cap_name.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+#include "common/privs.h"
+#include "supervisor/driver/container.h"
+
+#define MIB (1024 * 1024)
+
+/* Those that a container has, and may add, under other agents: Docker's without NET_RAW, which a
+ * job may add. They count in the container's user namespace only. */
+#define DEFAULT_CAPS                                                                               \
+	(CAP_BIT(AUDIT_WRITE) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |         \
+	    CAP_BIT(FSETID) | CAP_BIT(KILL) | CAP_BIT(MKNOD) | CAP_BIT(NET_BIND_SERVICE) |         \
+	    CAP_BIT(SETFCAP) | CAP_BIT(SETGID) | CAP_BIT(SETPCAP) | CAP_BIT(SETUID) |              \
+	    CAP_BIT(SYS_CHROOT))
+#define ALLOWED_CAPS (DEFAULT_CAPS | CAP_BIT(NET_RAW))
+
+void
+container_option(struct spec_writer *spec, const char *name, const char *format, ...)
+{
+	cleanup_free char *value = NULL, *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	value = mem_vprintf(format, args);
+	va_end(args);
+	text = mem_printf("%s=%s", name, value);
+	spec_add_str(spec, SPEC_OPTION, text);
+}
+
+/* --- capabilities --- */
+
+static int
+read_caps(const struct task *task, const char *key, bool evaluated, uint64_t all, uint64_t *ret,
+    struct err *e)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (driver_config_get(task, key), i, item) {
+		const char *name = str(json_string_value(item));
+		int cap = cap_number(name);
+
+		if (driver_value_is_open(item, evaluated))
+			continue;
+		if (strcasecmp(name, "all") == 0)
+			*ret |= all;
+		else if (cap < 0)
+			return err_say(e, -EINVAL,
+			    "task %s: config.%s[%zu]: there is no capability \"%.60s\"", task->name,
+			    key, i, name);
+		else
+			*ret |= 1ull << cap;
+	}
+	return 0;
+}
+
+int
+container_caps(const struct task *task, bool evaluated, uint64_t *ret, struct err *e)
+{
+	uint64_t add = 0, drop = 0;
+	char names[256];
+	int r;
+
+	if ((r = read_caps(task, "cap_add", evaluated, ALLOWED_CAPS, &add, e)) < 0 ||
+	    (r = read_caps(task, "cap_drop", evaluated, privs_all_caps(), &drop, e)) < 0)
+		return r;
+	*ret = (DEFAULT_CAPS & ~drop) | add;
+	if ((add & ~ALLOWED_CAPS) == 0)
+		return 0;
+	cap_names(add & ~ALLOWED_CAPS, names, sizeof names);
+	return err_say(e, -EINVAL,
+	    "task %s: config.cap_add: a container cannot have these capabilities: %s", task->name,
+	    names);
+}
+
+/* --- options --- */
+
+static int
+check_security(const struct task *task, bool evaluated, bool *ret_no_new_privs, struct err *e)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (driver_config_get(task, "security_opt"), i, item) {
+		const char *text = str(json_string_value(item));
+		bool on = strcmp(text, "no-new-privileges") == 0 ||
+			  strcmp(text, "no-new-privileges:true") == 0 ||
+			  strcmp(text, "no-new-privileges=true") == 0;
+
+		*ret_no_new_privs |= on;
+		if (!on && !driver_value_is_open(item, evaluated))
+			return err_say(e, -EINVAL,
+			    "task %s: config.security_opt: \"%.60s\" is not supported: the only "
+			    "option "
+			    "is \"no-new-privileges\", and the filter of system calls is always on",
+			    task->name, text);
+	}
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int resource;
+} limits[] = { { "core", RLIMIT_CORE }, { "cpu", RLIMIT_CPU }, { "data", RLIMIT_DATA },
+	{ "fsize", RLIMIT_FSIZE }, { "locks", RLIMIT_LOCKS }, { "memlock", RLIMIT_MEMLOCK },
+	{ "msgqueue", RLIMIT_MSGQUEUE }, { "nice", RLIMIT_NICE }, { "nofile", RLIMIT_NOFILE },
+	{ "nproc", RLIMIT_NPROC }, { "rss", RLIMIT_RSS }, { "rtprio", RLIMIT_RTPRIO },
+	{ "rttime", RLIMIT_RTTIME }, { "sigpending", RLIMIT_SIGPENDING },
+	{ "stack", RLIMIT_STACK } };
+
+/* "SOFT:HARD" or one number for both; -1: unlimited. */
+static int
+add_limit(const struct task *task, const char *name, const char *value, struct spec_writer *spec,
+    struct err *e)
+{
+	size_t i = 0;
+	char *end;
+	long long soft = strtoll(value, &end, 10),
+		  hard = *end == ':' ? strtoll(end + 1, &end, 10) : soft;
+
+	while (i < ELEMENTSOF(limits) && strcmp(limits[i].name, name) != 0)
+		i++;
+	if (i == ELEMENTSOF(limits) || !*value || *end || soft < -1 || hard < -1)
+		return err_say(e, -EINVAL,
+		    "task %s: config.ulimit: \"%.40s\" = \"%.40s\" is not a limit as in nofile = "
+		    "\"1024:2048\"",
+		    task->name, name, value);
+	if (spec)
+		container_option(spec, "limit", "%d:%llu:%llu", limits[i].resource,
+		    (unsigned long long)soft, (unsigned long long)hard);
+	return 0;
+}
+
+static int
+add_sysctl(const struct task *task, const char *name, const char *value, struct spec_writer *spec,
+    struct err *e)
+{
+	if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-./") != strlen(name) ||
+	    strstr(name, ".."))
+		return err_say(
+		    e, -EINVAL, "task %s: config.sysctl: there is no \"%.60s\"", task->name, name);
+	if (spec)
+		container_option(spec, "sysctl", "%s=%s", name, value);
+	return 0;
+}
+
+typedef int add_fn(const struct task *task, const char *name, const char *value,
+    struct spec_writer *spec, struct err *e);
+
+static int
+add_members(const struct task *task, json_t *map, bool evaluated, add_fn *add,
+    struct spec_writer *spec, struct err *e)
+{
+	const char *name;
+	json_t *value;
+	int r = 0;
+
+	json_object_foreach (map, name, value) {
+		cleanup_free char *number =
+		    json_is_integer(value)
+			? mem_printf("%lld", (long long)json_integer_value(value))
+			: NULL;
+
+		if (r == 0 && !driver_value_is_open(value, evaluated))
+			r = add(
+			    task, name, number ? number : str(json_string_value(value)), spec, e);
+	}
+	return r;
+}
+
+/* A map is an object, or a list of objects. */
+static int
+add_map(const struct task *task, const char *key, bool evaluated, add_fn *add,
+    struct spec_writer *spec, struct err *e)
+{
+	json_t *map = driver_config_get(task, key), *item;
+	size_t i;
+	int r = add_members(task, map, evaluated, add, spec, e);
+
+	json_array_foreach (map, i, item)
+		if (r == 0)
+			r = add_members(task, item, evaluated, add, spec, e);
+	return r;
+}
+
+/* Checks everything that fill_options() uses, and with a spec adds it there. */
+static int
+add_options(const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e)
+{
+	bool no_new_privs = false;
+	uint64_t caps;
+	int r;
+
+	if ((r = container_check_keys(task, evaluated, e)) < 0 ||
+	    (r = container_caps(task, evaluated, &caps, e)) < 0 ||
+	    (r = check_security(task, evaluated, &no_new_privs, e)) < 0 ||
+	    (r = add_map(task, "sysctl", evaluated, add_sysctl, spec, e)) < 0 ||
+	    (r = add_map(task, "ulimit", evaluated, add_limit, NULL, e)) < 0 ||
+	    (r = container_mounts(task, evaluated, spec, e)) < 0 || !spec)
+		return r;
+	if (container_flag(task, "readonly_rootfs"))
+		container_option(spec, "flag", "read_only");
+	if (container_flag(task, "init"))
+		container_option(spec, "flag", "init");
+	if (container_number(task, "shm_size", 0) > 0)
+		container_option(
+		    spec, "shm", "%lld", (long long)container_number(task, "shm_size", 0));
+	return 0;
+}
+
+static int
+check_numbers(const struct task *task, struct err *e)
+{
+	int64_t score = container_number(task, "oom_score_adj", 0);
+
+	if (score < 0 || score > 1000)
+		return err_say(e, -EINVAL,
+		    "task %s: config.oom_score_adj must be a whole number from 0 to 1000",
+		    task->name);
+	return 0;
+}
+
+static int
+check_config(
+    const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
+{
+	int r = add_options(task, evaluated, NULL, e);
+
+	if (r < 0 || (r = check_numbers(task, e)) < 0)
+		return r;
+	if (task->csi_plugin)
+		return err_say(e, -EINVAL,
+		    "task %s: a csi_plugin task cannot be a container in this version; use exec or "
+		    "raw_exec",
+		    task->name);
+	return 0;
+}
+
+/* --- the start --- */
+
+static json_t *
+image_get(const json_t *image, const char *key)
+{
+	json_t *value = json_object_get(image, key);
+
+	return json_is_null(value) ? NULL : value;
+}
+
+/* Adds the words of a list; the first of all is the program. */
+static void
+add_words(struct spec_writer *spec, json_t *list, size_t *n)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (list, i, item)
+		spec_add_str(
+		    spec, (*n)++ == 0 ? SPEC_COMMAND : SPEC_ARG, str(json_string_value(item)));
+}
+
+/* As Docker: an entrypoint of the job replaces the image's, and its Cmd with it; a command or
+ * arguments of the job replace its Cmd. */
+static int
+add_command(const struct task *task, const json_t *image, struct spec_writer *spec, struct err *e)
+{
+	json_t *entrypoint = driver_config_get(task, "entrypoint");
+	const char *command = container_text(task, "command");
+	json_t *args = driver_config_get(task, "args");
+	size_t n = 0;
+
+	if (json_is_string(entrypoint))
+		spec_add_str(spec, (n++, SPEC_COMMAND), json_string_value(entrypoint));
+	add_words(spec, entrypoint ? entrypoint : image_get(image, "Entrypoint"), &n);
+	if (command)
+		spec_add_str(spec, n++ == 0 ? SPEC_COMMAND : SPEC_ARG, command);
+	if (command || json_array_size(args) > 0)
+		add_words(spec, args, &n);
+	else if (!entrypoint)
+		add_words(spec, image_get(image, "Cmd"), &n);
+	return n > 0
+		   ? 0
+		   : err_say(e, -EINVAL,
+			 "task %s: neither config.command nor the image says which program to run",
+			 task->name);
+}
+
+static void
+add_env(const json_t *image, struct spec_writer *spec)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (image_get(image, "Env"), i, item) {
+		const char *text = str(json_string_value(item));
+
+		if (text[0] != '=' && strchr(text, '='))
+			spec_add_str(spec, SPEC_ENV, text);
+	}
+}
+
+static void
+fill_limits(const struct task *task, struct exec_start *req)
+{
+	int64_t hard = container_number(task, "memory_hard_limit", 0);
+	int64_t pids = container_number(task, "pids_limit", 0);
+
+	if (hard > 0 && (uint64_t)hard < UINT64_MAX / MIB) {
+		req->memory_soft_bytes = req->memory_bytes;
+		req->memory_bytes = (uint64_t)hard * MIB;
+	}
+	req->pids_max = pids > 0 && pids < UINT32_MAX ? (uint32_t)pids : 0;
+	req->oom_score_adj = (uint32_t)container_number(task, "oom_score_adj", 0);
+}
+
+/* The configuration has been checked. */
+static void
+fill_process(const struct task *task, const json_t *image, const struct exec_start *req,
+    struct spec_writer *spec)
+{
+	const char *dir = container_text(task, "work_dir") ?: container_text(task, "working_dir");
+	const char *user = task->user && *task->user
+			       ? task->user
+			       : str(json_string_value(image_get(image, "User")));
+	bool no_new_privs = false;
+	uint64_t caps = 0;
+	struct err none;
+	json_t *item;
+	size_t i;
+
+	(void)container_caps(task, true, &caps, &none);
+	(void)check_security(task, true, &no_new_privs, &none);
+	(void)add_map(task, "ulimit", true, add_limit, spec, &none);
+	container_option(spec, "caps", "%llx", (unsigned long long)caps);
+	if (no_new_privs)
+		container_option(spec, "flag", "no_new_privs");
+	json_array_foreach (driver_config_get(task, "group_add"), i, item)
+		container_option(spec, "group", "%s", str(json_string_value(item)));
+	container_name(task, req, spec);
+	add_env(image, spec);
+	if (!dir)
+		dir = str(json_string_value(image_get(image, "WorkingDir")));
+	if (dir[0] == '/')
+		spec_add_str(spec, SPEC_CWD, dir);
+	spec_add_str(spec, SPEC_USER, user);
+}
+
+static int
+fill_start(const struct task *task, const json_t *image, struct exec_start *req,
+    struct spec_writer *spec, struct err *e)
+{
+	const char *mode = container_text(task, "network_mode");
+	int r = add_command(task, image, spec, e);
+
+	if (r < 0 || (r = add_options(task, true, spec, e)) < 0)
+		return r;
+	fill_limits(task, req);
+	req->net_mode = mode && strcmp(mode, "none") == 0 ? EXEC_NS_PRIVATE : EXEC_NS_HOST;
+	(void)memset(req->user, 0, sizeof req->user);
+	fill_process(task, image, req, spec);
+	container_files(task, req, spec);
+	return 0;
+}
+
+const struct driver_ops driver_docker = {
+	.name = "docker",
+	.id = DRIVER_DOCKER,
+	.isolates_files = true,
+	.mounts = true,
+	.containers = true,
+	.check = check_config,
+	.fill = fill_start,
+	.fill_process = fill_process,
+};
+
+const struct driver_ops driver_podman = {
+	.name = "podman",
+	.id = DRIVER_PODMAN,
+	.isolates_files = true,
+	.mounts = true,
+	.containers = true,
+	.check = check_config,
+	.fill = fill_start,
+	.fill_process = fill_process,
+};

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exec-helper and executor alone: containers, as their root sees them, and what that root cannot do."""
+import hashlib
+import os
+import tarfile
+import io
+
+from lib import case, exe, images, ipc, runs
+
+CAPS = "a80405fb"
+
+
+def tools():
+    with open("/bin/busybox", "rb") as f:
+        entries = [images.directory("bin"), images.file("bin/busybox", f.read(), mode=0o755), images.directory("tmp", mode=0o1777)]
+    return images.tar(entries + [images.link("bin/" + x, "busybox") for x in (
+        "sh", "cat", "id", "ls", "mount", "sleep", "echo", "readlink", "stat", "env", "touch", "hostname", "pwd", "grep", "chmod", "chown", "ps", "true",
+        "ln", "mkdir", "rm", "kill", "mknod", "unshare", "chroot", "find", "sed", "umount", "ip", "nc")])
+
+
+if not os.path.exists("/bin/busybox"):
+    case.skip("no busybox-static")
+TOOLS = tools()
+ETC = images.tar([images.directory("etc"), images.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nweb:x:1000:1001:web:/home/web:/bin/sh\n"),
+                  images.file("etc/group", b"root:x:0:\nstaff:x:50:web,other\nweb:x:1001:\n"), images.file("bin/suid", b"", mode=0o4755)])
+
+
+def unpack(r, layer):
+    """Puts a layer into the store, as the image-unpacker does. Returns its digest."""
+    digest = hashlib.sha256(layer).digest()
+    at = "%s/images/layers/%s" % (r.places.data, digest.hex())
+    if not os.path.exists(at):
+        with tarfile.open(fileobj=io.BytesIO(layer)) as t:
+            t.extractall(at)
+            os.chmod(at, 0o755)
+            for top, dirs, files in os.walk(at):
+                for name in [".", *dirs, *files]:
+                    path = os.path.join(top, name)
+                    mode = os.lstat(path).st_mode & 0o7777
+                    os.lchown(path, images.ID_FIRST, images.ID_FIRST)
+                    if not os.path.islink(path):
+                        os.chmod(path, mode)
+    return digest
+
+
+def container(r, script, layers=(ETC, TOOLS), options=(), number=1, **more):
+    """Starts a container with these layers, from the highest, whose shell runs the script."""
+    digests = [unpack(r, x) for x in layers]
+    bits = int.from_bytes(b"".join(digests), "little")
+    return r.start("/bin/sh", ["-c", script], driver="DOCKER", id_range=number, n_layers=len(digests), options=["hostname=box", "caps=" + CAPS, *options],
+                   layers=[n for n in range(bits.bit_length()) if bits >> n & 1], **more)
+
+
+def said(r, script, **more):
+    run = container(r, script, **more)
+    record = r.ended(run)
+    text = r.log(run) + r.log(run, "stderr")
+    case.equal((exe.STATES[record["state"]], record["step"], record["error"], record["detail"]), ("ended", 0, 0, 0), "the start: " + text)
+    return text
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def test_a_container():
+    with runs.Runs() as r:
+        text = said(r, "id; echo $$ $(hostname) $(pwd); cat /proc/self/uid_map /proc/self/mounts; ls /proc/self/fd | grep -vc '^[012]$';"
+                       "grep -E '^(Cap|NoNew|Seccomp:)' /proc/self/status; touch /x /local/x && chown 7:8 /local/x", env=["PATH=/bin"])
+        lines = text.splitlines()
+        case.equal(lines[:2] + [lines[2].split()], ["uid=0(root) gid=0(root) groups=0(root)", "1 box /", ["0", str(images.ID_FIRST + 65536), "65536"]], "root of the container")
+        mounts = {x.split()[1]: x.split() for x in lines if len(x.split()) == 6}
+        for path, kind in (("/", "overlay"), ("/proc", "proc"), ("/sys", "sysfs"), ("/dev", "tmpfs"), ("/dev/pts", "devpts"), ("/dev/shm", "tmpfs"),
+                           ("/dev/mqueue", "mqueue"), ("/secrets", "tmpfs")):
+            case.equal(mounts[path][2], kind, "mount " + path)
+        for path in ("/sys", "/proc/sys", "/proc/irq", "/alloc/logs", "/sys/fs/cgroup"):
+            case.equal(mounts[path][3].split(",")[0], "ro", "mount " + path)
+        for path in ("/proc/keys", "/sys/firmware"):
+            case.equal(path in mounts, True, path + " is covered")
+        caps = [int(x.split()[1], 16) for x in lines if x.startswith("Cap")]
+        case.equal(caps, [0] + [int(CAPS, 16)] * 3 + [0], "capabilities")
+        case.contains(text, "NoNewPrivs:\t0\nSeccomp:\t2\n", "filter")
+        task = "%s/alloc/%s/web/" % (r.places.data, r.runs[0].alloc)
+        at = os.stat(task + "local/x")
+        case.equal((at.st_uid, at.st_gid), (images.ID_FIRST + 7, images.ID_FIRST + 8), "ids on disk")
+        case.equal(os.stat(task + "private/upper/x").st_uid, images.ID_FIRST, "what it wrote")
+
+
+def test_in_the_network_of_the_machine():
+    with runs.Runs() as r:
+        text = said(r, "readlink /proc/self/ns/net; echo x > /sys/class/net/lo/ifalias || echo protected; ls /sys/class/net", net_mode="EXEC_NS_HOST")
+        case.contains(text, os.readlink("/proc/%d/ns/net" % r.helper.pid) + "\n", "the network")
+        case.contains(text, "protected", "/sys")
+
+
+def test_a_restarted_task_has_a_new_root():
+    with runs.Runs() as r:
+        said(r, "mkdir -p /dir/sub; echo x > /dir/sub/f; chmod 0 /dir; rm /bin/nc; touch /local/kept", number=1)
+        alloc = r.runs[0].alloc_id
+        text = said(r, "ls /dir; ls -ln /bin/nc /local/kept", number=2, alloc=alloc)
+        case.contains(text, "ls: /dir: No such file or directory", "what the first wrote")
+        case.contains(text, "/bin/nc", "what the first removed")
+        case.contains(text, " 0        0 ", "the owner of /local/kept for a container with other ids")
+
+
+def test_users():
+    with runs.Runs() as r:
+        for user, wanted in (("web", "uid=1000(web) gid=1001(web) groups=50(staff),1001(web)"), ("1000", "uid=1000(web) gid=1001(web) groups=50(staff),1001(web)"),
+                             ("7", "uid=7 gid=0(root) groups=0(root)"), ("7:staff", "uid=7 gid=50(staff) groups=50(staff)"), ("web:77", "uid=1000(web) gid=77 groups=77"),
+                             ("", "uid=0(root) gid=0(root) groups=0(root)")):
+            text = said(r, "id; grep -E 'CapEff' /proc/self/status; echo $HOME; echo x > /dev/stdout", user_inside=user)
+            case.equal(sorted(text.splitlines()[0].split("groups=")[-1].split(",")), sorted(wanted.split("groups=")[-1].split(",")), "groups of %r: %s" % (user, text))
+            case.equal(text.splitlines()[0].split(" groups")[0], wanted.split(" groups")[0], "user %r" % user)
+            case.contains(text, "CapEff:\t%016x" % (0 if user else int(CAPS, 16)), "capabilities of %r" % user)
+        for user in ("absent", "70000", "-1", "web:absent", "4294967295"):
+            run = container(r, "true", user_inside=user)
+            record = r.ended(run)
+            case.equal((record["state"], record["step"], record["detail"]), (exe.EXE_FAILED, exe.EXE_STEP_CONTAINER, 1), "user %r" % user)
+
+
+def test_sessions():
+    with runs.Runs() as r:
+        run = container(r, "echo ready; exec sleep 1000", user_inside="web")
+        record = r.wait_state(run, exe.EXE_RUNNING)
+        with r.session(run, "/bin/sh", ["-c", "id -u; hostname; grep -c . /proc/1/comm; ls /proc/self/fd; cat /proc/self/uid_map"], driver="EXEC_DRIVER_DOCKER", id_range=1,
+                       user_inside="web", options=["hostname=box", "caps=" + CAPS]) as s:
+            lines = s.read(1).decode().split()
+            case.equal(s.wait_exited()["exit_code"], 0, "a session: %r" % lines)
+        case.equal(lines, ["1000", "box", "1", "0", "1", "2", "3", "0", str(images.ID_FIRST + 65536), "65536"], "what it said")
+        case.equal(r.replace(run, {"token": b"sesame"}, driver="EXEC_DRIVER_DOCKER", id_range=1), 0, "a session that writes files")
+        case.equal(read("/proc/%d/root/secrets/token" % record["task_pid"]), "sesame", "the file")
+
+
+# What advisories of container runtimes were about; each must fail.
+ESCAPES = [
+    "echo '|/x' > /proc/sys/kernel/core_pattern", "echo c > /proc/sysrq-trigger", "echo 1 > /proc/sys/vm/drop_caches", "echo x > /sys/kernel/uevent_helper",
+    "mkdir /cg && mount -t cgroup -o rdma cgroup /cg", "mkdir /cg2; mount -t cgroup2 none /cg2", "echo x > /sys/fs/cgroup/cgroup.procs", "mkdir /sys/fs/cgroup/x",
+    "mount -o remount,rw /sys", "mount -o remount,rw /proc/sys", "umount /proc/keys", "umount /proc/sys", "mount -t proc proc /mnt", "mount --bind / /tmp", "unshare -U true",
+    "unshare -m true", "mknod /disk b 254 0 && cat /disk", "mknod /kmem c 1 2 && cat /kmem", "cat /proc/kcore | grep -q .", "echo x > /proc/1/exe", "cat /proc/keys | grep .",
+    "ls /proc/1/root/etc/shadow", "ip link set lo down", "echo -1000 > /proc/self/oom_score_adj", "hostname other",
+    "echo x > /dev/full", "touch /sys/x", "echo 0 > /proc/sys/kernel/yama/ptrace_scope", "echo x > /proc/irq/default_smp_affinity",
+]
+
+
+def test_escapes():
+    with runs.Runs() as r:
+        script = "".join("if (%s) 2> /dev/null; then echo ESCAPED %d; fi\n" % (x, n) for n, x in enumerate(ESCAPES))
+        for mode in ("EXEC_NS_PRIVATE", "EXEC_NS_HOST"):
+            text = said(r, script + "echo end", net_mode=mode)
+            case.equal(text, "end\n", "what worked: %s" % [ESCAPES[int(x.split()[1])] for x in text.splitlines() if x != "end"])
+
+
+def test_descriptors_of_the_machine():
+    """CVE-2024-21626: a working directory that is a descriptor of the machine's, and a program that is one (CVE-2019-5736)."""
+    with runs.Runs() as r:
+        case.equal(said(r, "for f in /proc/self/fd/*; do readlink $f; done | grep -v -e pipe: -e /dev/null -e /proc -e socket:"
+                           "; echo end"), "end\n", "descriptors of the first process")
+        for fd in range(3, 40):
+            run = container(r, "ls; pwd", cwd="/proc/self/fd/%d" % fd)
+            record = r.ended(run)
+            case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_CWD), "the working directory /proc/self/fd/%d" % fd)
+
+
+def test_links_in_images():
+    """CVE-2019-19921 and others: mount points that lead elsewhere."""
+    with runs.Runs() as r:
+        for path in ("proc", "sys", "dev", "alloc", "secrets", "local"):
+            for target in ("/", "/../../../../etc", "/proc/self/fd/10", "/proc/1/root", "/nowhere"):
+                run = container(r, "echo reached", layers=(images.tar([images.link(path, target)]), ETC, TOOLS))
+                record = r.ended(run)
+                case.equal(record["state"] in (exe.EXE_FAILED, exe.EXE_ENDED), True, "%s -> %s" % (path, target))
+        case.equal(os.path.ismount("/etc"), False, "a mount on the machine")
+
+
+def test_options():
+    with runs.Runs() as r:
+        text = said(r, "touch /x || echo read only; touch /local/y /tmp/mem/z; cat /etc/hosts; ulimit -n; cat /proc/sys/net/core/somaxconn; grep NoNew /proc/self/status; ls /data; ls /dev/shm; df /dev/shm",
+                    options=["flag=read_only", "flag=no_new_privs", "etc=hosts:1.2.3.4 there\n", "limit=7:64:128", "sysctl=net.core.somaxconn=77", "tmpfs=65536:700:/tmp/mem",
+                             "bind=ro:/local/data:/data", "shm=1048576"])
+        for part in ("read only\n1.2.3.4 there\n64\n77\nNoNewPrivs:\t1\n",):
+            case.contains(text, part, "options")
+        for option in ("sysctl=kernel.core_pattern=x", "sysctl=../../x=1", "limit=99:1:1", "colour=red", "bind=rw:relative:/x", "etc=../x:y", "flag=other"):
+            record = r.ended(container(r, "true", options=[option]))
+            case.equal((record["state"], record["step"], record["detail"] & 0xff), (exe.EXE_FAILED, exe.EXE_STEP_CONTAINER, 8), option)
+
+
+def test_an_init_process():
+    with runs.Runs() as r:
+        run = container(r, "echo $$; exit 5", options=["flag=init"])
+        record = r.ended(run)
+        case.equal((record["exit_code"], r.log(run)), (5, "2\n"), "exit code and pid below an init process")
+        run = container(r, "trap 'echo caught; exit 3' TERM; echo ready; while :; do sleep 0.1; done", options=["flag=init"])
+        case.until(lambda: "ready" in r.log(run), 10, "its start")
+        with r.connect(run) as c:
+            c.send(exe.EXE_STOP, signal=15, timeout_ms=5000)
+        case.equal((r.ended(run)["exit_code"], r.log(run)), (3, "ready\ncaught\n"), "the signal")
+
+
+def test_the_policy():
+    with runs.Runs() as r:
+        for number in (0, 4096, 65535, 2**32 - 1):
+            case.contains(str(case.raises(ipc.RequestError, container, r, "true", number=number)), "has no range of ids", "range %d" % number)
+        for uid in (images.ID_FIRST, images.ID_FIRST + 65536, 2**31 - 1):
+            for driver in ("EXEC", "RAW_EXEC"):
+                case.contains(str(case.raises(ipc.RequestError, r.start, "true", driver=driver, user=str(uid))), "is of the ids of containers", "uid %d" % uid)
+        case.equal(r.list(), [x for x in r.list() if x in [y.name for y in r.runs]], "runs after refusals")
+        record = r.ended(r.start("/bin/sh", driver="DOCKER", id_range=1, n_layers=1, layers=[3]))
+        case.equal((record["state"], record["step"], record["detail"]), (exe.EXE_FAILED, exe.EXE_STEP_LAYERS, 2), "a layer that is missing")
+    with runs.Runs('plugin "docker" { config { enabled = false } }') as r:
+        case.contains(str(case.raises(ipc.RequestError, container, r, "true")), "driver docker is not enabled", "a disabled driver")
+
+
+def test_what_is_left():
+    with runs.Runs() as r:
+        mounts = read("/proc/self/mountinfo")
+        run = container(r, "touch /x; exec sleep 1000")
+        r.wait_state(run, exe.EXE_RUNNING)
+        case.equal(read("/proc/self/mountinfo"), mounts, "mounts of the machine while a container runs")
+        r.reap(run)
+        case.equal((r.list(), read("/proc/self/mountinfo")), ([], mounts), "what is left")
+
+
+case.run(globals())
