@@ -44,12 +44,13 @@ LIBS_template-renderer = -ljansson $(LIBS_template) -lm
 LIBS_listener     :=
 LIBS_image-fetcher := -ljansson -lmd
 LIBS_image-unpacker := -larchive -lmd
+LIBS_network-helper := -ljansson
 LIBS_supervisor   := -lcap -lprotobuf-c -lsystemd -lsqlite3 -ljansson -lmicrohttpd -lhogweed -lnettle -lgmp -lpcre2-8 -lmd -lm
 LIBS_hcl          := -lmpfr -lunistring -lpcre2-8 -lyaml -lmd -lcrypt
 LIBS_cli          := -lcap -ljansson $(LIBS_hcl) $(LIBS_template) -lm
 LIBS_csi-local    := -lprotobuf-c -lgrpc_unsecure -lgpr -ljansson
 
-PROCESSES := launcher supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper job-parser fetcher template-renderer listener image-fetcher image-unpacker holder cli
+PROCESSES := launcher supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper job-parser fetcher template-renderer listener image-fetcher image-unpacker network-helper holder cli
 PACKAGES  := gcc make pkg-config libcap-dev libseccomp-dev libsystemd-dev libprotobuf-c-dev protobuf-c-compiler \
              libgrpc-dev libjansson-dev libmicrohttpd-dev libsqlite3-dev nettle-dev libgmp-dev libmsgpack-dev libpcre2-dev libssl-dev libmpfr-dev libunistring-dev libyaml-dev libmd-dev libcrypt-dev libcurl4-openssl-dev libarchive-dev musl-dev
 
@@ -67,7 +68,7 @@ linked_processes = $(sort $(filter $(PROCESSES),$(shell sed -n 's,^.* link: \(.*
 PROTOS    := $(wildcard proto/*.proto)
 PB_C      := $(PROTOS:proto/%.proto=$(BUILD)/gen/proto/%.pb-c.c)
 PB_H      := $(PB_C:.c=.h)
-FILTERS   := $(shell find launcher supervisor mount-helper file-helper executor csi-helper heartbeat check-helper job-parser fetcher template-renderer listener image-fetcher image-unpacker holder contrib -name '*syscalls.def' 2>/dev/null)
+FILTERS   := $(shell find launcher supervisor mount-helper file-helper executor csi-helper heartbeat check-helper job-parser fetcher template-renderer listener image-fetcher image-unpacker network-helper holder contrib -name '*syscalls.def' 2>/dev/null)
 FILTER_H  := $(FILTERS:%_syscalls.def=$(BUILD)/gen/%_filter.h)
 
 $(BUILD)/gen/proto/%.pb-c.c: proto/%.proto

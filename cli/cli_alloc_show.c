@@ -224,6 +224,7 @@ print_alloc(struct cli *cli, const json_t *alloc)
 	cli_field("Desired Because", "%s", cli_json_str(alloc, "DesiredDescription"));
 	cli_field("Created", "%s", cli_time(cli, cli_json_time_ns(alloc, "CreateTime"), time));
 	cli_field("Modified", "%s", cli_time(cli, cli_json_time_ns(alloc, "ModifyTime"), time));
+	cli_field("Network Address", "%s", cli_json_str(alloc, "NetworkStatus/Address"));
 	print_health(cli, alloc);
 	cli_field("Replaces", "%.*s", cli->id_len, cli_json_str(alloc, "PreviousAllocation"));
 	show_next_try(cli, alloc);

@@ -58,6 +58,7 @@ static const char *const peer_names[IPC_PEERS] = {
 	[IPC_LISTENER] = "listener",
 	[IPC_IMAGE_FETCHER] = "image-fetcher",
 	[IPC_IMAGE_UNPACKER] = "image-unpacker",
+	[IPC_NETWORK_HELPER] = "network-helper",
 	[IPC_HELPER] = "helper",
 };
 

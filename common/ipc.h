@@ -34,6 +34,7 @@ enum ipc_peer {
 	IPC_LISTENER,
 	IPC_IMAGE_FETCHER,
 	IPC_IMAGE_UNPACKER,
+	IPC_NETWORK_HELPER,
 	IPC_HELPER,
 	IPC_PEERS
 };
@@ -42,7 +43,7 @@ enum ipc_type {
 #define IPC_RECORD_MSG(name, no, from, to, fds, deadline_ms, record) name = no,
 #define IPC_PB_MSG(name, no, from, to, bytes, fds, message, symbol)  name = no,
 #include "proto/ipc_msgs.def"
-	IPC_TYPE_MAX = 184
+	IPC_TYPE_MAX = 200
 };
 
 struct ipc_msg_info {

@@ -68,7 +68,8 @@ uint64_t privs_all_caps(void);
 void privs_die_with_parent(pid_t parent);
 
 /*
- * A fence in `make check` allows such system calls here and in three other files: the executor's
- * sandbox file, exec-helper's template file and the launcher (for its subreaper line).
+ * A fence in `make check` allows such system calls here and in four other files: the executor's
+ * sandbox file, exec-helper's template file, network-helper's namespace file and the launcher (for
+ * its subreaper line).
  */
 #endif

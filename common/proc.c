@@ -118,7 +118,11 @@ privs_of(const struct proc_spec *spec, const struct proc_args *args)
 		.uid = spec->stays_root ? 0 : args->uid,
 		.gid = spec->stays_root ? 0 : args->gid,
 		.caps = spec->caps,
-		.bounding = spec->keep_bounding ? PRIVS_KEEP_BOUNDING : 0,
+		.inheritable = spec->caps_of_children ? spec->caps : 0,
+		.ambient = spec->caps_of_children ? spec->caps : 0,
+		.bounding = spec->keep_bounding      ? PRIVS_KEEP_BOUNDING
+			    : spec->caps_of_children ? spec->caps
+						     : 0,
 		.lock_securebits = spec->lock_securebits,
 		.no_new_privs = spec->no_new_privs,
 		.dies_with_parent = true,

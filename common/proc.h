@@ -88,9 +88,10 @@ struct proc_child {
 struct proc_spec {
 	const char *name;
 	enum ipc_peer peer;
-	bool stays_root;    /* uid 0 instead of --uid, with only the capabilities below */
-	uint64_t caps;      /* permitted and effective set */
-	bool keep_bounding; /* for exec-helper: its executors need the set */
+	bool stays_root;       /* uid 0 instead of --uid, with only the capabilities below */
+	uint64_t caps;         /* permitted and effective set */
+	bool keep_bounding;    /* for exec-helper: its executors need the set */
+	bool caps_of_children; /* the programs that it runs have the same capabilities */
 	bool
 	    own_namespace; /* with stays_root: uid 0 of a user namespace, which the launcher made */
 	bool no_new_privs;

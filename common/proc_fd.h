@@ -32,7 +32,7 @@ enum proc_fd {
 	FD_FILES = 14,     /* heartbeat, listener: the files of enum config_file, each as a sealed
 			      memfd; /dev/null for those that it does not get */
 	FD_SUP_LOG = 14,   /* supervisor: the socket that lines arrive on */
-	FD_SUP_EXEC = 15,  /* supervisor: its ends of the twelve socket pairs */
+	FD_SUP_EXEC = 15,  /* supervisor: its ends of the thirteen socket pairs */
 	FD_SUP_MOUNT = 16,
 	FD_SUP_CSI = 17,
 	FD_SUP_HEARTBEAT = 18,
@@ -44,7 +44,8 @@ enum proc_fd {
 	FD_SUP_LISTENER = 24,
 	FD_SUP_IMAGE_FETCHER = 25,
 	FD_SUP_IMAGE_UNPACKER = 26,
-	FD_SUP_LAST = FD_SUP_IMAGE_UNPACKER,
+	FD_SUP_NETWORK = 27,
+	FD_SUP_LAST = FD_SUP_NETWORK,
 };
 
 #endif

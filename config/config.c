@@ -337,18 +337,14 @@ static const struct config_attr client_attrs[] = {
 	UNUSED_AS("alloc_mounts_dir", "has no effect: mounts are below <data_dir>/alloc"),
 	UNUSED_AS(
 	    "bind_wildcard_default_host_network", "has no effect: ports are bound by the tasks"),
-	UNUSED_AS("bridge_network_hairpin_mode",
-	    "has no effect: jobs with network mode bridge are refused"),
-	UNUSED_AS(
-	    "bridge_network_name", "has no effect: jobs with network mode bridge are refused"),
-	UNUSED_AS(
-	    "bridge_network_subnet", "has no effect: jobs with network mode bridge are refused"),
-	UNUSED_AS("bridge_network_subnet_ipv6",
-	    "has no effect: jobs with network mode bridge are refused"),
+	CALL("bridge_network_hairpin_mode", config_read_hairpin),
+	CALL("bridge_network_name", config_read_bridge),
+	CALL("bridge_network_subnet", config_read_bridge_subnet),
+	CALL("bridge_network_subnet_ipv6", config_read_bridge_subnet6),
 	UNUSED_AS("client_max_port", "has no effect: drover starts no plugins that need ports"),
 	UNUSED_AS("client_min_port", "has no effect: drover starts no plugins that need ports"),
-	UNUSED_AS("cni_config_dir", "has no effect: jobs with CNI networks are refused"),
-	UNUSED_AS("cni_path", "has no effect: jobs with CNI networks are refused"),
+	CALL("cni_config_dir", config_read_cni_config_dir),
+	CALL("cni_path", config_read_cni_path),
 	UNUSED_AS("common_plugin_dir", "has no effect: jobs with secret blocks are refused"),
 	UNUSED_AS("cpu_disable_dmidecode", "has no effect: drover never runs dmidecode"),
 	UNUSED_AS("default_ineligible",
@@ -569,6 +565,7 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	policy->drivers &= ~policy->drivers_denied;
 	config->drivers = policy->drivers;
 	config->allow_caps = policy->allow_caps;
+	config->cni = policy->cni;
 	config->allow_host_pid = policy->allow_host_pid;
 	config->allow_host_ipc = policy->allow_host_ipc;
 	return sink->n_errors > n_errors ? -EINVAL : 0;

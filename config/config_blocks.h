@@ -20,6 +20,14 @@ int config_read_network_interface(struct config_reader *c, const struct hcl_node
 int config_read_reserved_ports(struct config_reader *c, const struct hcl_node *node);
 extern const struct config_attr config_host_network_attrs[];
 
+/* In config_cni.c: of client. */
+int config_read_hairpin(struct config_reader *c, const struct hcl_node *node);
+int config_read_bridge(struct config_reader *c, const struct hcl_node *node);
+int config_read_bridge_subnet(struct config_reader *c, const struct hcl_node *node);
+int config_read_bridge_subnet6(struct config_reader *c, const struct hcl_node *node);
+int config_read_cni_config_dir(struct config_reader *c, const struct hcl_node *node);
+int config_read_cni_path(struct config_reader *c, const struct hcl_node *node);
+
 /* In config_cluster.c: of client. */
 int config_read_servers(struct config_reader *c, const struct hcl_node *node);
 int config_read_drain(struct config_reader *c, const struct hcl_node *node);

@@ -31,7 +31,13 @@ default_policy(struct agent_policy *policy, bool dev)
 	static const char *const masks[] = { "/etc/shadow", "/etc/shadow-", "/etc/gshadow",
 		"/etc/gshadow-", "/etc/ssl/private", "/etc/drover" };
 
-	*policy = (struct agent_policy){ .magic = POLICY_MAGIC, .size = sizeof *policy };
+	*policy = (struct agent_policy){ .magic = POLICY_MAGIC,
+		.size = sizeof *policy,
+		/* Where the plugins of other agents are, then where Debian has them. */
+		.cni = { .path = "/opt/cni/bin:/usr/lib/cni",
+		    .config_dir = "/opt/cni/config",
+		    .bridge = "nomad",
+		    .subnet = "172.26.64.0/20" } };
 	policy->n_denied_users = 1;
 	(void)strcpy(policy->denied_users[0], "root");
 	policy->checked_drivers = DRIVER_BIT(DRIVER_EXEC);
@@ -70,6 +76,7 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		.log_level = "info",
 		.drivers = policy->drivers,
 		.allow_caps = policy->allow_caps,
+		.cni = policy->cni,
 		.max_kill_timeout_ms = 30000,
 		.template.wait_min_ms = 5000,
 		.template.wait_max_ms = 240000,

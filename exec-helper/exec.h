@@ -45,7 +45,7 @@ struct exec_state {
 /* The descriptors of a run that the executor gets. Initially all -1. */
 struct exec_run {
 	char name[ID_HEX_SIZE];
-	int setup, spec, listen, record, logs, lease, task;
+	int setup, spec, listen, record, logs, lease, task, network;
 	int cgroup[CGROUP_TREES];
 	int volumes[EXE_MOUNTS_MAX]; /* borrowed from struct exec_state */
 	size_t n_volumes;

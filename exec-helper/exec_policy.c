@@ -339,6 +339,7 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 	id_to_hex(&req->run, run->name);
 	setup->logs_disabled = req->logs_disabled;
 	setup->own_artifacts = req->own_artifacts;
+	setup->own_network = req->own_network;
 	setup->keep.log_store = req->log_store;
 	memcpy(setup->log_namespace, req->log_namespace, sizeof setup->log_namespace);
 	memcpy(setup->log_job, req->log_job, sizeof setup->log_job);

@@ -126,6 +126,7 @@ exec_run_done(struct exec_run *run)
 	close_p(&run->logs);
 	close_p(&run->lease);
 	close_p(&run->task);
+	close_p(&run->network);
 }
 
 /* The cgroup is removed first, because without it nothing of the run can start any more. */

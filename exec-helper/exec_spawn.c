@@ -39,7 +39,8 @@ static void __attribute__((noreturn)) run_executor(void *arg)
 	r |= pass(run->setup, EXE_FD_SETUP) | pass(run->spec, EXE_FD_SPEC) |
 	     pass(run->listen, EXE_FD_LISTEN);
 	r |= pass(run->record, EXE_FD_RECORD) | pass(run->logs, EXE_FD_LOGS) |
-	     pass(run->lease, EXE_FD_LEASE) | pass(run->task, EXE_FD_TASK);
+	     pass(run->lease, EXE_FD_LEASE) | pass(run->task, EXE_FD_TASK) |
+	     pass(run->network, EXE_FD_NETWORK);
 	for (int t = 0; t < CGROUP_TREES; t++)
 		r |= pass(run->cgroup[t], EXE_FD_CGROUP + t);
 	for (int fd = EXE_FD_PERMANENT; fd < EXE_FD_BINARY; fd++)

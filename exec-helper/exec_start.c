@@ -3,8 +3,11 @@
  * Asked by: supervisor. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -55,9 +58,28 @@ set_limits(struct exec_state *s, const struct exec_start *req, const struct exec
 	return r;
 }
 
+/* The namespace of the alloc's network, which network-helper made and mounted there. */
+static int
+open_network(struct exec_state *s, struct exec_run *run, struct err *e)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "netns/%s", s->setup.alloc_name);
+	run->network = fd_open_beneath(s->rt, path, O_RDONLY, 0);
+	if (run->network < 0)
+		return err_set(
+		    e, run->network, "open the network of alloc %s", s->setup.alloc_name);
+	/* What a killed network-helper left is a file. */
+	if (ioctl(run->network, NS_GET_NSTYPE) != CLONE_NEWNET)
+		return err_say(e, -ENOENT, "alloc %s has no network", s->setup.alloc_name);
+	return 0;
+}
+
 int
 exec_open_for_executor(struct exec_state *s, struct exec_run *run, struct err *e)
 {
+	int r;
+
 	run->logs = fd_open_beneath(s->logs, s->setup.alloc_name, O_PATH | O_DIRECTORY, 0);
 	if (run->logs < 0)
 		return err_set(
@@ -69,6 +91,9 @@ exec_open_for_executor(struct exec_state *s, struct exec_run *run, struct err *e
 		if (run->lease < 0)
 			return err_set(e, run->lease, "open the lease");
 	}
+	/* A session of an exec task joins the namespaces of the task's process. */
+	if (s->setup.own_network && (r = open_network(s, run, e)) < 0)
+		return r;
 	run->setup = fd_memfd_sealed("setup", &s->setup, s->setup.size);
 	if (run->setup < 0)
 		return err_set(e, run->setup, "make the set-up of run %s", run->name);

@@ -144,6 +144,9 @@ exe_sandbox_task(struct exe *x)
 		.bounding = PRIVS_KEEP_BOUNDING,
 	};
 
+	/* A session of an exec task has joined the task's namespaces already. */
+	if (s->own_network && setns(EXE_FD_NETWORK, CLONE_NEWNET) < 0)
+		return -errno;
 	if (x->container)
 		return drop_in_container();
 	memcpy(groups, s->user.groups, s->user.n_groups * sizeof groups[0]);

@@ -56,6 +56,7 @@ static const struct row {
 	[IPC_IMAGE_FETCHER] = { "drover-image-fetcher", LAU_USER_IMAGES, false, false, false,
 	    SPECIAL_NONE },
 	[IPC_IMAGE_UNPACKER] = { "drover-image-unpacker", -1, false, false, false, SPECIAL_NONE },
+	[IPC_NETWORK_HELPER] = { "drover-network-helper", -1, true, true, false, SPECIAL_NONE },
 	[LAU_BIN_EXECUTOR] = { "drover-executor", -1, false, false, false, SPECIAL_NONE },
 };
 

@@ -49,7 +49,10 @@ make_dirs(struct launcher *l, struct err *e)
 	if ((r = lau_lock_take(l->rt_fd, l->rt, e)) < 0)
 		return r;
 	r = dir_ensure_at(l->rt_fd, "x", 02750, 0, l->users.gid[LAU_USER_DROVER], NULL);
-	return r < 0 ? err_set(e, r, "make %s/x", l->rt) : 0;
+	if (r < 0)
+		return err_set(e, r, "make %s/x", l->rt);
+	r = dir_ensure_at(l->rt_fd, "netns", 0740, 0, l->users.gid[LAU_USER_DROVER], NULL);
+	return r < 0 ? err_set(e, r, "make %s/netns", l->rt) : 0;
 }
 
 int

@@ -13,9 +13,9 @@
 
 #define LAU_CONFIGS_MAX  32
 #define LAU_LOCK_WAIT_MS 5000
-/* Indexes of the processes (enum ipc_peer up to IPC_IMAGE_UNPACKER), then of the executor's binary.
+/* Indexes of the processes (enum ipc_peer up to IPC_NETWORK_HELPER), then of the executor's binary.
  */
-#define LAU_CHILDREN     (IPC_IMAGE_UNPACKER + 1)
+#define LAU_CHILDREN     (IPC_NETWORK_HELPER + 1)
 #define LAU_BIN_EXECUTOR LAU_CHILDREN
 #define LAU_BINARIES     (LAU_CHILDREN + 1)
 

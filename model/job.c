@@ -298,6 +298,15 @@ group_disk_mb(const struct task_group *group)
 	return disk && disk->size_mb > 0 ? disk->size_mb : 0;
 }
 
+const struct network_resource *
+group_own_network(const struct task_group *group)
+{
+	for (size_t i = 0; i < group->networks.n; i++)
+		if (network_is_own(&group->networks.v[i]))
+			return &group->networks.v[i];
+	return NULL;
+}
+
 uint64_t
 group_stop_after_ms(const struct task_group *group)
 {

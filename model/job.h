@@ -141,4 +141,6 @@ const struct task *group_task(const struct task_group *group, const char *name);
 uint64_t group_stop_after_ms(const struct task_group *group);
 /* Returns the size of the group's ephemeral_disk, or 0 if it has none. */
 int64_t group_disk_mb(const struct task_group *group);
+/* Returns the network that the group's allocs have of their own; NULL: they use the host's. */
+const struct network_resource *group_own_network(const struct task_group *group);
 #endif

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* network.c: field tables of networks and ports. Runs in: supervisor, cli. */
-#include "model/engine/table.h"
 #include "model/network.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/id.h"
+#include "model/engine/table.h"
 
 #define S dns_config
 static const struct field dns_config_fields[] = {
@@ -38,3 +43,46 @@ static const struct field network_resource_fields[] = {
 };
 MODEL_TYPE(network_resource, network_resource_fields, .name = "network");
 #undef S
+
+bool
+network_is_own(const struct network_resource *n)
+{
+	return *str(n->mode) && !str_eq(n->mode, "host");
+}
+
+const char *
+network_cni_name(const struct network_resource *n)
+{
+	const char *mode = str(n->mode);
+
+	return strncmp(mode, "cni/", 4) == 0 ? mode + 4 : NULL;
+}
+
+int
+network_check(const struct network_resource *n, bool own, struct err *e)
+{
+	const char *name = network_cni_name(n);
+
+	if (n->dns)
+		return err_say(e, -EINVAL, "drover does not support networks with dns yet");
+	if (!network_is_own(n))
+		return 0;
+	if (!own)
+		return err_say(e, -EINVAL,
+		    "a network in the resources of a task cannot have mode \"%.40s\": only the "
+		    "group's network can",
+		    n->mode);
+	if (!str_eq(n->mode, "bridge") && !str_eq(n->mode, "none") &&
+	    !(name && name_is_component(name)))
+		return err_say(e, -EINVAL,
+		    "network mode \"%.40s\" is unknown: use \"host\", \"none\", \"bridge\" or "
+		    "\"cni/NAME\"",
+		    n->mode);
+	if (*str(n->hostname))
+		return err_say(e, -EINVAL, "drover does not support networks with hostname yet");
+	if (!json_says_nothing(n->cni))
+		return err_say(e, -EINVAL, "drover does not support networks with cni args yet");
+	if (str_eq(n->mode, "none") && n->reserved_ports.n + n->dynamic_ports.n > 0)
+		return err_say(e, -EINVAL, "a network of mode \"none\" has no ports: remove them");
+	return 0;
+}

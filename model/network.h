@@ -3,6 +3,7 @@
 #ifndef DROVER_MODEL_NETWORK_H
 #define DROVER_MODEL_NETWORK_H
 
+#include "common/err.h"
 #include "model/engine/field.h"
 
 struct dns_config {
@@ -28,6 +29,14 @@ struct network_resource {
 MODEL_DECLARE(dns_config);
 MODEL_DECLARE(port);
 MODEL_DECLARE(network_resource);
+
+/* Whether an alloc with this network has a network namespace of its own. */
+bool network_is_own(const struct network_resource *n);
+/* Returns the name of the CNI network that the mode names; NULL: none. */
+const char *network_cni_name(const struct network_resource *n);
+/* Checks what this node needs of a group's or (own false) a task's network. Returns 0, or -EINVAL
+ * with *e. */
+int network_check(const struct network_resource *n, bool own, struct err *e);
 
 /* Returns a port of the network: first come the static ones, then the dynamic ones. */
 static inline const struct port *

@@ -15,6 +15,7 @@
 #include "proto/config_sizes.h"
 #include "proto/drivers.h"
 #include "proto/listen_config.h"
+#include "proto/network_config.h"
 #include "proto/telemetry_config.h"
 #include "proto/template_config.h"
 
@@ -33,18 +34,6 @@ struct config_csi_plugin {
 	char socket[CONFIG_PATH_SIZE];
 	uint64_t health_timeout_ms;
 	uint32_t kind; /* enum plugin_kind */
-};
-
-/* A name for those addresses of the node that are in the prefix, on the interface, or both. */
-struct config_host_network {
-	char name[CONFIG_NAME_SIZE];
-	char interface[CONFIG_DEVICE_SIZE]; /* empty: any interface */
-	char cidr[CONFIG_CIDR_SIZE];        /* as configured; empty: any address, and family is 0 */
-	uint8_t prefix[16];
-	uint32_t prefix_bits;
-	int family;
-	char reserved_ports[CONFIG_PATH_SIZE]; /* common/port_list.h: ports that jobs cannot get
-						  there */
 };
 
 struct config_range {
@@ -72,6 +61,7 @@ struct agent_policy {
 		char source[CONFIG_PATH_SIZE];
 		char target[CONFIG_PATH_SIZE];
 	} chroot_env[CONFIG_CHROOT_MAX];
+	struct config_cni cni;
 	uint32_t n_masks; /* paths that are hidden in an exec task's root */
 	char masks[CONFIG_MASKS_MAX][CONFIG_PATH_SIZE];
 	char cgroup_parent[CONFIG_PATH_SIZE]; /* empty: the systemd unit's, or /drover */
@@ -136,6 +126,7 @@ struct agent_config {
 	char network_interface[CONFIG_DEVICE_SIZE]; /* empty: the interface of the default route */
 	uint32_t n_host_networks;
 	struct config_host_network host_networks[CONFIG_NETWORKS_MAX];
+	struct config_cni cni;                 /* as in the policy */
 	char reserved_ports[CONFIG_PATH_SIZE]; /* ports that jobs cannot get on any address */
 	uint64_t min_dynamic_port, max_dynamic_port;
 	struct config_artifact artifact;

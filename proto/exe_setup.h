@@ -35,6 +35,7 @@ enum exe_fd {
 			  in a session V2's is a cgroup of its own below that */
 	EXE_FD_CGROUP_END = EXE_FD_CGROUP + 6,
 	EXE_FD_TASK = EXE_FD_CGROUP_END, /* session: a pidfd of the task */
+	EXE_FD_NETWORK,                  /* the network namespace that the task joins */
 	EXE_FD_PERMANENT,
 	EXE_FD_ALLOC = EXE_FD_PERMANENT,
 	EXE_FD_CSI,
@@ -96,7 +97,7 @@ struct exe_setup {
 	uint32_t driver;             /* enum driver */
 	uint32_t pid_host, ipc_host; /* 0 in a session, which reads the task's modes itself */
 	uint32_t csi_plugin, logs_disabled;
-	uint32_t own_artifacts, zero;
+	uint32_t own_artifacts, own_network;
 	uint32_t session; /* enum exe_session */
 	uint32_t secrets_mb;
 	uint32_t tty;

@@ -18,7 +18,7 @@ HEADER_LINES = 150
 CYCLE_FILES = 6
 BASE = ("common", "model", "model/engine", "proto")
 PROCESSES = ("launcher", "mount-helper", "file-helper", "exec-helper", "executor", "csi-helper", "heartbeat", "check-helper", "job-parser",
-             "fetcher", "template-renderer", "listener", "image-fetcher", "image-unpacker", "holder", "cli")
+             "fetcher", "template-renderer", "listener", "image-fetcher", "image-unpacker", "network-helper", "holder", "cli")
 # The supervisor's layers, lowest first: each may name those on lines before it, but not those on its own line.
 LAYERS = (
     ("core",),

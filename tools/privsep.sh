@@ -11,7 +11,7 @@ build=${1:-build}
 
 rows() {
 	echo "launcher uid=0 CapInh=0000000000000000 CapPrm=full CapEff=full CapBnd=full CapAmb=0000000000000000 NoNewPrivs=0 Seccomp=0"
-	for p in supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper job-parser fetcher template-renderer listener image-fetcher image-unpacker holder; do
+	for p in supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper job-parser fetcher template-renderer listener image-fetcher image-unpacker network-helper holder; do
 		"$build/drover-$p" --describe
 	done
 }

@@ -80,6 +80,7 @@ struct alloc_hook {
 	HOOK(templates)                                                                            \
 	HOOK(disk)                                                                                 \
 	HOOK(cores)                                                                                \
+	HOOK(network)                                                                              \
 	HOOK(health)                                                                               \
 	HOOK(services)                                                                             \
 	HOOK(csi)                                                                                  \

@@ -118,6 +118,9 @@ mount_explains(struct sup *sup, const char *path)
 
 	if (mount_is_secrets(path, alloc))
 		return alloc_explains(sup, alloc);
+	/* -dev: network namespaces; check_networks() looks at their names. */
+	if (strncmp(path, "rt/netns/", strlen("rt/netns/")) == 0)
+		return true;
 	if (strcmp(path, "secrets") == 0 || strcmp(path, "alloc") == 0 || strcmp(path, "csi") == 0)
 		return true;
 	return strncmp(path, "csi/", 4) == 0 && csi_explains(sup, path + 4);
@@ -215,6 +218,26 @@ check_run_files(struct sup *sup, struct leaks *k, int root_fd, const char *path,
 		add_leak(k, "unknown", "run", strerror(-r));
 }
 
+/* An alloc's network has two names: its id, and that with a suffix. */
+static void
+check_networks(struct sup *sup, struct leaks *k)
+{
+	cleanup_free char *path = mem_printf("%s/netns", sup->args.runtime_dir);
+	cleanup_dir DIR *d = opendir(path);
+	struct dirent *entry;
+	struct id id;
+
+	if (!d)
+		add_leak(k, "unknown", "network", strerror(errno));
+	while (d && (entry = readdir(d))) {
+		entry->d_name[strcspn(entry->d_name, ".")] = '\0';
+		if (id_from_uuid(entry->d_name, &id) && !alloc_find(sup, &id) &&
+		    !is_reported(k, entry->d_name))
+			add_leak(
+			    k, "network", entry->d_name, "the network of an unknown allocation");
+	}
+}
+
 static void
 on_unmounted(void *arg, const char *path)
 {
@@ -308,6 +331,7 @@ leaks_collect(struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *
 	check_run_files(sup, k, sup->sock_dir_fd, ".", ".sock");
 	check_run_files(sup, k, sup->run_dir_fd, ".", ".rec");
 	check_mounts(sup, k);
+	check_networks(sup, k);
 	for (size_t i = 0; i < ELEMENTSOF(places); i++)
 		request_listing(sup, k, &places[i]);
 	end_listing(sup, k);

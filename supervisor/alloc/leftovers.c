@@ -13,6 +13,7 @@
 #include "supervisor/alloc/leaks.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_queue.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/table/alloc_table.h"
@@ -69,6 +70,17 @@ remove_alloc(struct sup *sup, const char *name)
 	return true;
 }
 
+static bool
+remove_network(struct sup *sup, const char *name)
+{
+	struct net_network_drop_req req = { 0 };
+
+	if (sup->allocs->n_unreadable > 0 || !id_from_uuid(name, &req.alloc))
+		return false;
+	(void)queue_ask(sup, QUEUE_NETWORK_DROP, &req, -1, on_removed, NULL);
+	return true;
+}
+
 /* Its alloc may be known: only the plugin's task has ended. */
 static bool
 remove_socket_dir(struct sup *sup, const char *name)
@@ -107,6 +119,7 @@ remove_one(struct sup *sup, const char *kind, const char *name, const char *deta
 {
 	static const char *const alloc_kinds[] = { "alloc-dir", "logs" };
 	bool removed = (strcmp(kind, "run") == 0 && reap_run(sup, name)) ||
+		       (strcmp(kind, "network") == 0 && remove_network(sup, name)) ||
 		       (strcmp(kind, "csi-socket") == 0 && remove_socket_dir(sup, name)) ||
 		       (strcmp(kind, "csi-dir") == 0 && remove_plugin_root(sup, name));
 

@@ -305,6 +305,10 @@ fill_request(
 	fill_resources(ar->sa, task, &s->req.start);
 	fill_log_store(ar->sa, ar->sup->config, task, &s->req.start);
 	fill_cores(ar->sa, task, &s->req.start);
+	s->req.start.own_network = group_own_network(ar->sa->group) != NULL;
+	if (s->req.start.own_network && driver->id != DRIVER_EXEC && driver->id != DRIVER_RAW_EXEC)
+		return err_say(
+		    e, -EINVAL, "driver %s cannot join the group's network yet", driver->name);
 	fill_namespaces(ar->sup->config, driver, &s->req.start);
 	r = task_start_env(tr, driver, &s->env, e);
 	if (r < 0 || (r = fill_mounts(tr, s, e)) < 0)

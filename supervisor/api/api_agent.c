@@ -25,7 +25,8 @@ show_helpers(struct sup *sup)
 		{ IPC_CHECK_HELPER, "check-helper" }, { IPC_FILE_HELPER, "file-helper" },
 		{ IPC_JOB_PARSER, "job-parser" }, { IPC_FETCHER, "fetcher" },
 		{ IPC_TEMPLATE_RENDERER, "template-renderer" }, { IPC_LISTENER, "listener" },
-		{ IPC_IMAGE_FETCHER, "image-fetcher" }, { IPC_IMAGE_UNPACKER, "image-unpacker" } };
+		{ IPC_IMAGE_FETCHER, "image-fetcher" }, { IPC_IMAGE_UNPACKER, "image-unpacker" },
+		{ IPC_NETWORK_HELPER, "network-helper" } };
 	json_t *all = json_object();
 
 	for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++) {

@@ -68,7 +68,8 @@ struct children {
 
 static const enum ipc_peer helpers[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_CSI_HELPER,
 	IPC_HEARTBEAT, IPC_CHECK_HELPER, IPC_FILE_HELPER, IPC_JOB_PARSER, IPC_FETCHER,
-	IPC_TEMPLATE_RENDERER, IPC_LISTENER, IPC_IMAGE_FETCHER, IPC_IMAGE_UNPACKER };
+	IPC_TEMPLATE_RENDERER, IPC_LISTENER, IPC_IMAGE_FETCHER, IPC_IMAGE_UNPACKER,
+	IPC_NETWORK_HELPER };
 
 /* Removes and returns the first call; NULL if there is none. */
 static struct call *
@@ -110,7 +111,7 @@ is_concurrent(const struct child *ch)
 	       ch->peer == IPC_CHECK_HELPER || ch->peer == IPC_JOB_PARSER ||
 	       ch->peer == IPC_FETCHER || ch->peer == IPC_TEMPLATE_RENDERER ||
 	       ch->peer == IPC_LISTENER || ch->peer == IPC_IMAGE_FETCHER ||
-	       ch->peer == IPC_IMAGE_UNPACKER;
+	       ch->peer == IPC_IMAGE_UNPACKER || ch->peer == IPC_NETWORK_HELPER;
 }
 
 /* A helper that is started on demand gets no HELLO before it has work, because a message would
@@ -121,7 +122,8 @@ is_on_demand(const struct child *ch)
 	return ch->peer == IPC_CSI_HELPER || ch->peer == IPC_CHECK_HELPER ||
 	       ch->peer == IPC_JOB_PARSER || ch->peer == IPC_FETCHER ||
 	       ch->peer == IPC_TEMPLATE_RENDERER || ch->peer == IPC_LISTENER ||
-	       ch->peer == IPC_IMAGE_FETCHER || ch->peer == IPC_IMAGE_UNPACKER;
+	       ch->peer == IPC_IMAGE_FETCHER || ch->peer == IPC_IMAGE_UNPACKER ||
+	       ch->peer == IPC_NETWORK_HELPER;
 }
 
 static void
@@ -547,6 +549,7 @@ children_new(struct sup *sup, struct err *e)
 		[IPC_LISTENER] = FD_SUP_LISTENER,
 		[IPC_IMAGE_FETCHER] = FD_SUP_IMAGE_FETCHER,
 		[IPC_IMAGE_UNPACKER] = FD_SUP_IMAGE_UNPACKER,
+		[IPC_NETWORK_HELPER] = FD_SUP_NETWORK,
 	};
 	int r;
 

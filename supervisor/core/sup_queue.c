@@ -88,6 +88,18 @@ send_layer_list(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg
 	return unp_call_layer_list(sup, req, cb, arg);
 }
 
+static uint64_t
+send_network(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return net_call_network_make(sup, req, cb, arg);
+}
+
+static uint64_t
+send_network_drop(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return net_call_network_drop(sup, req, cb, arg);
+}
+
 /* at_once is below WORKERS_MAX. Job files and configurations do not wait for each other. */
 static const struct kind {
 	enum ipc_peer peer;
@@ -116,6 +128,10 @@ static const struct kind {
 	    sizeof(struct unp_layer_remove_req), NULL },
 	[QUEUE_LAYERS] = { IPC_IMAGE_UNPACKER, 1, true, send_layer_list,
 	    sizeof(struct unp_layer_list_req), NULL },
+	[QUEUE_NETWORK] = { IPC_NETWORK_HELPER, 4, true, send_network,
+	    sizeof(struct net_network_make_req), NULL },
+	[QUEUE_NETWORK_DROP] = { IPC_NETWORK_HELPER, 4, true, send_network_drop,
+	    sizeof(struct net_network_drop_req), NULL },
 };
 
 struct queued {

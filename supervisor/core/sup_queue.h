@@ -2,8 +2,8 @@
 /*
  * sup_queue.h: requests to helpers that take long. Only some of a kind are sent at a time, so that
  * other requests to these helpers always find a worker; further ones wait. job-parser, the fetcher,
- * template-renderer, image-fetcher and image-unpacker are started by the first request, and ended
- * after 30 s without one. Runs in: supervisor.
+ * template-renderer, image-fetcher, image-unpacker and network-helper are started by the first
+ * request, and ended after 30 s without one. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_CORE_SUP_QUEUE_H
 #define DROVER_SUPERVISOR_CORE_SUP_QUEUE_H
@@ -24,6 +24,8 @@ enum queue {
 	QUEUE_UNPACK,       /* unp_layer_unpack_req */
 	QUEUE_LAYER_REMOVE, /* unp_layer_remove_req */
 	QUEUE_LAYERS,       /* unp_layer_list_req */
+	QUEUE_NETWORK,      /* net_network_make_req */
+	QUEUE_NETWORK_DROP, /* net_network_drop_req */
 	QUEUES
 };
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/fd.h"
@@ -205,6 +206,34 @@ take_resource(struct node *n, const struct node_network *net)
 	node_attr(n, "unique.network.ip-address", ip);
 }
 
+/* Whether the plugin that makes the bridge is on this machine. */
+static bool
+has_plugins(const struct agent_config *c)
+{
+	char dirs[CONFIG_PATH_SIZE], path[CONFIG_PATH_SIZE + 8], *rest = dirs, *dir;
+
+	(void)strcpy(dirs, c->cni.path);
+	while ((dir = strsep(&rest, ":"))) {
+		(void)snprintf(path, sizeof path, "%s/bridge", dir);
+		if (*dir && access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The network of allocations whose mode is "bridge". */
+static void
+take_bridge(struct node *n, const struct agent_config *c)
+{
+	struct node_network *net = list_add(node_network, &n->node_resources.node_networks);
+	struct network_resource *res = list_add(network_resource, &n->node_resources.networks);
+
+	str_set(&net->mode, "bridge");
+	str_set(&net->device, c->cni.bridge);
+	str_set(&res->mode, "bridge");
+	str_set(&res->device, c->cni.bridge);
+}
+
 static void
 find_device(struct search *s)
 {
@@ -246,6 +275,8 @@ node_network_take(struct node *n, const struct agent_config *c)
 		add_address(&s, s.device, AF_INET, "default", "", "127.0.0.1");
 	}
 	take_resource(n, &n->node_resources.node_networks.v[0]);
+	if (has_plugins(c))
+		take_bridge(n, c);
 	n->host_networks = pack_host_networks(c);
 	n->node_resources.min_dynamic_port = (int64_t)c->min_dynamic_port;
 	n->node_resources.max_dynamic_port = (int64_t)c->max_dynamic_port;

@@ -97,7 +97,6 @@ take_id(struct sup *sup, struct err *e)
  * `${attr.drover.network_dns} != "false"` keeps a job away. */
 static const char *const lacking[] = {
 	"drover.network_dns",
-	"drover.network_none",
 	"drover.propagation_mode",
 };
 

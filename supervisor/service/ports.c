@@ -73,16 +73,24 @@ service_place_resolve(struct sup *sup, const struct alloc *a, const struct servi
 	bool own = place->address && *place->address;
 	const char *label = str(place->port_label), *mode = str(place->mode), *ip = node_ip(sup);
 	struct port_at at = { 0 };
+	bool found;
 
 	if (own && *mode && !str_eq(mode, "auto"))
 		return err_say(
 		    e, -EINVAL, "address \"%s\" requires address_mode \"auto\"", place->address);
-	if (str_eq(mode, "alloc") || str_eq(mode, "driver"))
+	if (str_eq(mode, "driver"))
 		return err_say(e, -EINVAL,
-		    "address_mode \"%s\" needs a network of the allocation's own, which this agent "
-		    "does not provide",
-		    mode);
-	if (port_find(a, label, &at)) {
+		    "address_mode \"driver\" needs a network of the task's own, which its driver "
+		    "does not provide");
+	if (str_eq(mode, "alloc") && !(a->network_status && a->network_status->address))
+		return err_say(e, -EINVAL,
+		    "address_mode \"alloc\" needs a network of the allocation's own: set the mode "
+		    "of the group's network to \"bridge\" or \"cni/NAME\"");
+	found = port_find(a, label, &at);
+	if (found && str_eq(mode, "alloc")) {
+		if (at.to > 0)
+			at.value = at.to;
+	} else if (found) {
 		if (*at.ip && !str_eq(at.ip, "0.0.0.0") && !str_eq(at.ip, "::"))
 			ip = at.ip;
 	} else if (*label) {
@@ -93,6 +101,8 @@ service_place_resolve(struct sup *sup, const struct alloc *a, const struct servi
 			    "network",
 			    label);
 	}
+	if (str_eq(mode, "alloc"))
+		ip = a->network_status->address;
 	str_set(ret_address, own ? place->address : ip);
 	*ret_port = at.value;
 	return 0;

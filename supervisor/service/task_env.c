@@ -153,6 +153,7 @@ put_optional_meta(struct task_env *env, const struct job *job)
 struct port_vars {
 	struct task_env *env;
 	const char *task;
+	const struct alloc_network_status *network; /* of the alloc's own; NULL: it has none */
 };
 
 static void
@@ -195,6 +196,11 @@ put_port_of_group(struct port_vars *v, const char *label, const struct port_at *
 	put_port_var(v, "NOMAD_HOST_IP_", label, false, at->ip, 0);
 	put_port_var(v, "NOMAD_HOST_ADDR_", label, false, at->ip, at->value);
 	put_port_var(v, "NOMAD_ALLOC_PORT_", label, false, NULL, inside);
+	if (!v->network || !v->network->address)
+		return;
+	put_port_var(v, "NOMAD_ALLOC_INTERFACE_", label, false, str(v->network->interface_name), 0);
+	put_port_var(v, "NOMAD_ALLOC_IP_", label, false, v->network->address, 0);
+	put_port_var(v, "NOMAD_ALLOC_ADDR_", label, false, v->network->address, inside);
 }
 
 /* For a port of another task's own network, which only old jobs have. */
@@ -225,7 +231,9 @@ put_port(void *arg, const char *task, const char *label, const struct port_at *a
 static void
 put_ports(struct task_env *env, const struct alloc *a, const struct task *task)
 {
-	struct port_vars v = { .env = env, .task = task ? task->name : NULL };
+	struct port_vars v = {
+		.env = env, .task = task ? task->name : NULL, .network = a->network_status
+	};
 
 	port_each(a, put_port, &v);
 }

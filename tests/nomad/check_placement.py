@@ -17,7 +17,7 @@ from real import Server  # noqa: E402
 OURS, THEIRS = "ours", "theirs"
 # Only servers of 1.7 and later can be told of a Vault that they need not reach.
 VAULT = "" if real.older_than(1, 7) else 'vault {\n enabled = true\n default_identity {\n aud = ["x"]\n ttl = "1h"\n }\n}\n'
-BRIDGE = "missing network" if real.older_than(1, 9) else "${attr.plugins.cni.version.bridge} semver >= 0.4.0"
+BRIDGE = "${attr.plugins.cni.version.bridge} semver >= 0.4.0"
 # Servers place these elsewhere by themselves, each with the reason that they give. Blocks of the group, and of the task.
 FILTERED = {
     "a bridge": ({"Networks": [{"Mode": "bridge"}]}, {}, BRIDGE),
@@ -27,6 +27,8 @@ FILTERED = {
     "a driver": ({}, {"Driver": "docker", "Config": {"image": "x"}}, "missing drivers"),
     "a host volume": ({"Volumes": {"v": {"Name": "v", "Type": "host", "Source": "v"}}}, {}, "missing compatible host volumes"),
 }
+if real.older_than(1, 9):
+    del FILTERED["a bridge"]  # these servers ask for the network alone, which the node has
 if VAULT:
     FILTERED["a token of Vault"] = ({}, {"Vault": {"Role": "r", "ChangeMode": "noop"}}, "${attr.vault.version} semver >= 0.6.1")
 if not real.older_than(1, 11):
@@ -34,7 +36,6 @@ if not real.older_than(1, 11):
 # Servers place these on any node: the attribute says that drover lacks them.
 UNFILTERED = {
     "drover.network_dns": ({"Networks": [{"Mode": "host", "DNS": {"Servers": ["127.0.0.1"]}}]}, {}),
-    "drover.network_none": ({"Networks": [{"Mode": "none"}]}, {}),
     "drover.propagation_mode": ({"Volumes": {"v": {"Name": "v", "Type": "host", "Source": "both"}}}, {
         "Driver": "exec", "VolumeMounts": [{"Volume": "v", "Destination": "/v", "PropagationMode": "host-to-task"}]}),
 }

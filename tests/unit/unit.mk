@@ -2,7 +2,7 @@
 # unit.mk: unit tests. tests/unit/test_x.c is one program with libcheck, linked with the tree's libraries. A test that
 # includes a process's header ("supervisor/…") is linked with that process without its main, and with its libraries.
 
-CHECK_PACKAGES += python3 python3-msgpack skopeo openssl check procps util-linux e2fsprogs mandoc groff-base git zstd openssh-client libwrap0
+CHECK_PACKAGES += containernetworking-plugins iptables iproute2 curl python3 python3-msgpack skopeo openssl check procps util-linux e2fsprogs mandoc groff-base git zstd openssh-client libwrap0
 UNIT_SRCS      := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_TESTS     := $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/tests/unit/%)
 

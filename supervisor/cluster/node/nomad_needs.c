@@ -30,18 +30,6 @@ refuse_feature(struct err *e, const char *what)
 }
 
 static int
-check_network(const struct network_resource *net, struct err *e)
-{
-	/* Mode "none" is refused too: a task that must have no network may not get the host's. */
-	if (*str(net->mode) && strcmp(net->mode, "host"))
-		return err_say(
-		    e, -EINVAL, "drover does not support networks of mode \"%s\" yet", net->mode);
-	if (net->dns)
-		return refuse_feature(e, "networks with dns");
-	return 0;
-}
-
-static int
 check_driver(struct source *s, const struct task *task, struct err *e)
 {
 	const struct driver_ops *driver = driver_find(str(task->driver));
@@ -56,7 +44,7 @@ static int
 check_resources(struct source *s, const struct resources *res, struct err *e)
 {
 	for (size_t i = 0; res && i < res->networks.n; i++) {
-		int r = check_network(&res->networks.v[i], e);
+		int r = network_check(&res->networks.v[i], false, e);
 
 		if (r < 0)
 			return r;
@@ -132,7 +120,9 @@ check_group(const struct task_group *group, struct err *e)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; r == 0 && i < group->networks.n; i++)
-		r = check_network(&group->networks.v[i], e);
+		r = network_check(&group->networks.v[i], true, e);
+	if (r == 0 && group->networks.n > 1 && group_own_network(group))
+		return refuse_feature(e, "several networks in a group with a network of its own");
 	return r;
 }
 

@@ -107,11 +107,11 @@ void
 services_validate_local(const struct service *v, size_t n, struct problems *p)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (str_eq(v[i].address_mode, "alloc") || str_eq(v[i].address_mode, "driver"))
+		if (str_eq(v[i].address_mode, "driver"))
 			model_problem(p,
-			    "service \"%.100s\": address_mode \"%s\" needs a network of the "
-			    "allocation's own, which is not supported yet",
-			    str(v[i].name), v[i].address_mode);
+			    "service \"%.100s\": address_mode \"driver\" needs a network of the "
+			    "task's own, which its driver does not provide",
+			    str(v[i].name));
 	}
 }
 

@@ -267,13 +267,12 @@ refuse_blocks(const void *obj, const struct block *blocks, size_t n, struct prob
 }
 
 static void
-validate_local_network(const struct network_resource *n, struct problems *p)
+validate_local_network(const struct network_resource *n, bool own, struct problems *p)
 {
-	if (*str(n->mode) && strcmp(n->mode, "host"))
-		model_problem(
-		    p, "drover does not support network mode \"%.40s\": use \"host\"", n->mode);
-	if (n->dns)
-		refuse_block(p, "network with dns");
+	struct err e = { 0 };
+
+	if (network_check(n, own, &e) < 0)
+		model_problem(p, "%s", e.msg);
 }
 
 static void
@@ -323,7 +322,7 @@ validate_local_task(const struct task *task, struct problems *p)
 	for (i = 0; i < task->resources->networks.n; i++) {
 		const struct network_resource *n = &task->resources->networks.v[i];
 
-		validate_local_network(n, p);
+		validate_local_network(n, false, p);
 		validate_local_ports(n, p);
 	}
 	if (task->resources->devices.n)
@@ -392,8 +391,10 @@ validate_local_group(const struct task_group *group, struct problems *p)
 	if (group->update)
 		validate_local_update(group->update, p);
 	validate_labels(group, p);
+	if (group->networks.n > 1 && group_own_network(group))
+		model_problem(p, "a group whose network is not the host's can have no other");
 	for (i = 0; i < group->networks.n; i++) {
-		validate_local_network(&group->networks.v[i], p);
+		validate_local_network(&group->networks.v[i], true, p);
 		validate_local_ports(&group->networks.v[i], p);
 	}
 	if (group->volumes.n > LOCAL_VOLUMES_MAX)

@@ -46,15 +46,16 @@ def test_unsupported_network_modes_are_refused():
     """A job that requests no network must not get that of the host."""
     with cluster() as servers, node_of(servers):
         me = servers.wait_node()["ID"]
-        for mode in ("none", "bridge", "cni/x"):
-            for where in ("group", "task"):
-                network = [{"Mode": mode}]
-                made = job("%s-%s" % (where, mode.replace("/", "-")), driver="exec", group={"Networks": network} if where == "group" else None)
-                if where == "task":
-                    made["TaskGroups"][0]["Tasks"][0]["Resources"]["Networks"] = network
-                found = servers.wait_alloc(servers.run_job(made, me)[0], ["failed"])
-                case.contains(displays(found)[-1], 'drover does not support networks of mode "%s" yet' % mode)
-                case.equal(found["TaskStates"]["t"]["StartedAt"] in (None, "0001-01-01T00:00:00Z"), True, "whether the task started")
+        for where, mode, part in (("group", "weird", 'network mode "weird" is unknown'), ("group", "cni/no/name", 'network mode "cni/no/name" is unknown'),
+                                  ("group", "cni/x", "has no CNI network"), ("task", "none", 'cannot have mode "none"'),
+                                  ("task", "bridge", 'cannot have mode "bridge"')):
+            network = [{"Mode": mode}]
+            made = job("%s-%s" % (where, mode.replace("/", "-")), driver="exec", group={"Networks": network} if where == "group" else None)
+            if where == "task":
+                made["TaskGroups"][0]["Tasks"][0]["Resources"]["Networks"] = network
+            found = servers.wait_alloc(servers.run_job(made, me)[0], ["failed"])
+            case.contains(displays(found)[-1], part)
+            case.equal(found["TaskStates"]["t"]["StartedAt"] in (None, "0001-01-01T00:00:00Z"), True, "whether the task started")
 
 
 class Refuses(http.server.BaseHTTPRequestHandler):

@@ -131,7 +131,8 @@ class Places:
                 ("images", 0o711, 0, 0),
                 ("images/layers", 0o700, 0, 0),
                 ("rt", 0o755, 0, 0),
-                ("rt/x", 0o2750, 0, drover)):
+                ("rt/x", 0o2750, 0, drover),
+                ("rt/netns", 0o740, 0, drover)):
             self._directory(os.path.join(self.data, path), mode, uid, gid)
         self._file("lock", b"", 0o600)
         self._file("instance", self.instance.encode() + b"\n", 0o644)

@@ -60,7 +60,7 @@ def test_the_table_agrees_with_the_binaries():
 
 
 def test_helpers_with_fixed_records_do_not_link_protobuf():
-    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "fetcher", "template-renderer", "listener", "image-fetcher", "image-unpacker", "executor", "holder"):
+    for name in ("launcher", "exec-helper", "mount-helper", "file-helper", "job-parser", "fetcher", "template-renderer", "listener", "image-fetcher", "image-unpacker", "network-helper", "executor", "holder"):
         binary = "%s/drover-%s" % (build_dir(), name)
         with open(binary, "rb") as f:
             case.equal(re.findall(rb"libprotobuf\S*?|protobuf_c_\w+", f.read()), [], name)

@@ -24,6 +24,7 @@ TO_LISTENER = [m for m in ipc.TABLE if m.receiver == "LISTENER"]
 TO_RENDERER = [m for m in ipc.TABLE if m.receiver == "TEMPLATE_RENDERER"]
 TO_IMAGES = [m for m in ipc.TABLE if m.receiver == "IMAGE_FETCHER"]
 TO_UNPACKER = [m for m in ipc.TABLE if m.receiver == "IMAGE_UNPACKER"]
+TO_NETWORK = [m for m in ipc.TABLE if m.receiver == "NETWORK_HELPER"]
 TO_CSI = [m for m in ipc.TABLE if m.receiver == "CSI_HELPER"]
 SLOW = b'job "j" {\n meta {\n  x = bcrypt("a", 15)\n }\n}'  # takes seconds
 ALL_CAPS = range(41)
@@ -459,6 +460,23 @@ def test_image_unpacker_ends_when_the_protocol_is_broken():
                 e = case.raises(ipc.RequestError, h.ipc.answer, h.ipc.send("UNP_LAYER_UNPACK_REQ", request))
                 case.contains(str(e), "the request for a layer is not valid")
             case.contains(str(case.raises(ipc.RequestError, h.ipc.answer, h.ipc.send("UNP_LAYER_REMOVE_REQ", {"layer": "../blobs"}))), "64 hexadecimal digits")
+
+
+# --- network-helper ---
+
+def test_network_helper_ends_when_the_protocol_is_broken():
+    with helper.Places() as places:
+        n = cut_off_all("network-helper", places, TO_NETWORK, "NETWORK_HELPER")
+        print("    %d packets" % n)
+        with helper.Helper("network-helper", places) as h:
+            alloc, port = uuid.uuid4().bytes, {"host_ip": "", "host_port": 80, "inside_port": 80}
+            for change in ({"alloc": bytes(16)}, {"kind": "NET_KIND_UNKNOWN"}, {"kind": "NET_KIND_BRIDGE", "name": "x"},
+                           {"kind": "NET_KIND_CNI", "name": "../x"}, {"kind": "NET_KIND_CNI", "name": ""}, {"ports": [{**port, "host_port": 0}]},
+                           {"ports": [{**port, "inside_port": 65536}]}, {"ports": [{**port, "host_ip": "127.0.0.1 -j ACCEPT"}]}):
+                request = {"alloc": alloc, "name": "", "kind": "NET_KIND_LOOPBACK", "ports": [], **change}
+                e = case.raises(ipc.RequestError, h.ipc.answer, h.ipc.send("NET_NETWORK_MAKE_REQ", request))
+                case.equal("valid" in str(e) or "id" in str(e), True, str(e))
+            case.equal(os.listdir(places.runtime + "/netns"), [])
 
 
 # --- csi-helper ---

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/* net_chain.c: calls the plugins of a network one after the other, as the CNI specification says.
+ * Runs in: a worker of network-helper, as root. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "network-helper/net.h"
+
+/* Returns what goes to the stdin of a plugin: its configuration, completed. */
+static json_t *
+make_input(const json_t *ledger, const json_t *plugin, const json_t *previous)
+{
+	const json_t *config = json_object_get(ledger, "config");
+	json_t *input = json_deep_copy(plugin);
+
+	(void)json_object_set(input, "name", json_object_get(config, "name"));
+	(void)json_object_set(input, "cniVersion", json_object_get(config, "cniVersion"));
+	if (previous)
+		(void)json_object_set(input, "prevResult", (json_t *)(uintptr_t)previous);
+	if (json_is_true(json_object_get(json_object_get(plugin, "capabilities"), "portMappings")))
+		(void)json_object_set_new(input, "runtimeConfig",
+		    json_pack("{s:O}", "portMappings", json_object_get(ledger, "ports")));
+	(void)json_object_del(input, "capabilities");
+	return input;
+}
+
+static int
+call(const char *alloc, const char *command, const json_t *ledger, const json_t *plugin,
+    const json_t *previous, uint64_t until_ms, json_t **ret, struct err *e)
+{
+	cleanup_json json_t *input = make_input(ledger, plugin, previous);
+	const char *type = json_string_value(json_object_get(plugin, "type"));
+
+	if (!input || !type || !name_is_component(type))
+		return err_say(e, -EINVAL, "a plugin of the network has no valid type");
+	return net_plugin_run(alloc, command, type, input, until_ms, ret, e);
+}
+
+int
+net_chain_add(const char *alloc, json_t *ledger, uint64_t until_ms, struct err *e)
+{
+	const json_t *plugins = json_object_get(json_object_get(ledger, "config"), "plugins");
+	cleanup_json json_t *result = NULL;
+	const json_t *plugin;
+	size_t i;
+
+	json_array_foreach (plugins, i, plugin) {
+		json_t *next = NULL;
+		int r = call(alloc, "ADD", ledger, plugin, result, until_ms, &next, e);
+
+		if (r < 0)
+			return r;
+		json_decref(result);
+		result = next;
+	}
+	if (!result)
+		return err_say(e, -EBADMSG, "the CNI plugins printed no result");
+	return json_object_set(ledger, "result", result) < 0 ? err_set(e, -ENOMEM, "keep a result")
+							     : 0;
+}
+
+int
+net_chain_del(const char *alloc, const json_t *ledger, uint64_t until_ms, struct err *e)
+{
+	const json_t *plugins = json_object_get(json_object_get(ledger, "config"), "plugins");
+	const json_t *result = json_object_get(ledger, "result");
+	struct err first = { 0 }, why = { 0 };
+
+	/* All are called, also after a failure of one. */
+	for (size_t i = json_array_size(plugins); i-- > 0;) {
+		if (call(alloc, "DEL", ledger, json_array_get(plugins, i), result, until_ms, NULL,
+			&why) < 0 &&
+		    !first.code)
+			first = why;
+	}
+	return first.code ? err_say(e, first.code, "%s", first.msg) : 0;
+}

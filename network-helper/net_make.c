@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/* net_make.c: makes and removes the networks of allocations. Runs in: a worker of
+ * network-helper, as root. Asked by: supervisor. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/fd.h"
+#include "network-helper/net.h"
+
+#define TRIES  3
+#define DEL_MS 60000
+
+/* Each port is mapped for tcp and for udp. */
+static json_t *
+make_ports(const struct net_job *job)
+{
+	static const char *const protocols[] = { "tcp", "udp" };
+	json_t *ports = json_array();
+
+	for (uint32_t i = 0; i < job->n_ports; i++)
+		for (size_t k = 0; k < ELEMENTSOF(protocols); k++) {
+			const struct net_port *p = &job->ports[i];
+			json_t *port = json_pack("{s:i, s:i, s:s}", "hostPort", (int)p->host_port,
+			    "containerPort", (int)p->inside_port, "protocol", protocols[k]);
+
+			if (p->host_ip[0])
+				(void)json_object_set_new(port, "hostIP", json_string(p->host_ip));
+			(void)json_array_append_new(ports, port);
+		}
+	return ports;
+}
+
+/* Removes everything, unless a plugin fails: then its namespace and its ledger stay for another
+ * try. */
+static int
+remove_all(const char *alloc, struct err *e)
+{
+	cleanup_json json_t *ledger = NULL;
+	struct err why = { 0 };
+	int r;
+
+	if ((r = net_plugin_kill(NET_FD_CGROUP, alloc, e)) < 0)
+		return r;
+	r = net_ledger_read(alloc, &ledger, &why);
+	if (r < 0 && r != -ENOENT)
+		return err_say(e, r, "%s", why.msg);
+	if (ledger && (r = net_chain_del(alloc, ledger, clock_ms() + DEL_MS, e)) < 0 &&
+	    /* After an ADD that was killed, plugins fail because a rule that they want to remove
+	     * was not made yet: the bridge releases the address before that. */
+	    (r != -EREMOTEIO || json_object_get(ledger, "result")))
+		return r;
+	if ((r = net_namespace_remove(alloc, e)) < 0)
+		return r;
+	return net_ledger_remove(alloc, e);
+}
+
+/* A plugin that is missing is found before one has done anything. */
+static int
+find_plugins(const json_t *config, struct err *e)
+{
+	const json_t *plugins = json_object_get(config, "plugins"), *plugin;
+	size_t i;
+
+	json_array_foreach (plugins, i, plugin) {
+		cleanup_close int fd =
+		    net_plugin_open(json_string_value(json_object_get(plugin, "type")), e);
+
+		if (fd < 0)
+			return fd;
+	}
+	return 0;
+}
+
+/* Plugins of several allocations run at the same time and may disturb each other, for example when
+ * two of them make the bridge: so a failure is tried again. */
+static int
+add_network(const char *alloc, json_t *ledger, struct err *e)
+{
+	uint64_t until_ms = clock_ms() + NET_MAKE_MS;
+	struct err why = { 0 };
+	int r = -ETIMEDOUT;
+
+	for (int i = 0; i < TRIES && r < 0 && clock_ms() < until_ms; i++) {
+		r = net_chain_add(alloc, ledger, until_ms, e);
+		if (r < 0 && net_chain_del(alloc, ledger, clock_ms() + DEL_MS, &why) < 0)
+			return r;
+		if (r == -ETIMEDOUT)
+			break;
+	}
+	return r;
+}
+
+static int
+answer(const json_t *result, struct worker_result *ret, struct err *e)
+{
+	cleanup_free char *text = json_dumps(result, JSON_COMPACT);
+
+	ret->fd = text ? fd_memfd_sealed("network", text, strlen(text)) : -ENOMEM;
+	return ret->fd < 0 ? err_set(e, ret->fd, "make the answer about a network") : 0;
+}
+
+/* Returns whether the network has been made completely. */
+static bool
+is_made(const char *alloc, json_t **ret)
+{
+	cleanup_json json_t *ledger = NULL;
+
+	if (!net_namespace_exists(alloc) || net_ledger_read(alloc, &ledger, NULL) < 0)
+		return false;
+	*ret = json_incref(json_object_get(ledger, "result"));
+	return *ret != NULL;
+}
+
+static json_t *
+make_ledger(const struct net_job *job, struct err *e)
+{
+	json_t *config;
+
+	if (job->kind == NET_KIND_LOOPBACK)
+		return json_pack("{s:{s:[]}, s:[], s:{}}", "config", "plugins", "ports", "result");
+	config = net_config_load(job, e);
+	if (config && find_plugins(config, e) < 0) {
+		json_decref(config);
+		return NULL;
+	}
+	return config ? json_pack("{s:o, s:o}", "config", config, "ports", make_ports(job)) : NULL;
+}
+
+int
+net_make(int fd, const void *arg, struct worker_result *ret, struct err *e)
+{
+	const struct net_job *job = arg;
+	cleanup_json json_t *ledger = NULL, *result = NULL;
+	struct err why = { 0 };
+	int r;
+
+	if (is_made(job->alloc, &result))
+		return answer(result, ret, e);
+	if ((r = remove_all(job->alloc, e)) < 0)
+		return r;
+	ledger = make_ledger(job, e);
+	if (!ledger)
+		return e->code ? e->code : err_set(e, -ENOMEM, "make a network");
+	if ((r = net_namespace_make(job->alloc, e)) == 0 &&
+	    (r = net_ledger_write(job->alloc, ledger, e)) == 0 && job->kind != NET_KIND_LOOPBACK &&
+	    (r = add_network(job->alloc, ledger, e)) == 0)
+		r = net_ledger_write(job->alloc, ledger, e);
+	if (r < 0) {
+		(void)remove_all(job->alloc, &why); /* or by the supervisor's next request */
+		return r;
+	}
+	return answer(json_object_get(ledger, "result"), ret, e);
+}
+
+int
+net_drop(int fd, const void *arg, struct worker_result *ret, struct err *e)
+{
+	const struct net_job *job = arg;
+
+	return remove_all(job->alloc, e);
+}

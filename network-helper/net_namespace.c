@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/* net_namespace.c: makes and removes network namespaces, which a mount keeps without a process.
+ * Runs in: a worker of network-helper, as root. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "network-helper/net.h"
+
+bool
+net_namespace_exists(const char *alloc)
+{
+	cleanup_close int fd = fd_open_beneath(NET_FD_DIR, alloc, O_RDONLY | O_NOFOLLOW, 0);
+
+	return fd >= 0 && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET;
+}
+
+static int
+set_loopback_up(void)
+{
+	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	cleanup_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
+}
+
+/* Between the two changes of namespace, so it does not return early. */
+static int
+mount_new(int at)
+{
+	char path[32];
+	int r;
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", at);
+	if (unshare(CLONE_NEWNET) < 0)
+		return -errno;
+	r = set_loopback_up();
+	if (r == 0 && mount("/proc/self/ns/net", path, NULL, MS_BIND, NULL) < 0)
+		r = -errno;
+	return setns(NET_FD_HOST, CLONE_NEWNET) < 0 ? -errno : r;
+}
+
+int
+net_namespace_make(const char *alloc, struct err *e)
+{
+	cleanup_close int fd = -1;
+	int r;
+
+	if (net_namespace_exists(alloc))
+		return 0;
+	/* A file without a namespace is what a killed helper left. */
+	fd = openat(NET_FD_DIR, alloc, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400);
+	if (fd < 0)
+		return err_set(e, -errno, "make the name of a network namespace");
+	r = mount_new(fd);
+	return r < 0 ? err_set(e, r, "make a network namespace") : 0;
+}
+
+int
+net_namespace_remove(const char *alloc, struct err *e)
+{
+	char path[ID_UUID_SIZE + 32];
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d/%s", NET_FD_DIR, alloc);
+	while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		;
+	if (errno != EINVAL && errno != ENOENT)
+		return err_set(e, -errno, "unmount a network namespace");
+	if (unlinkat(NET_FD_DIR, alloc, 0) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "remove the name of a network namespace");
+	return 0;
+}

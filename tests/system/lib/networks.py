@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of allocations: an agent in a network namespace with the real CNI plugins.
+
+    need()  # skips where this machine cannot have them
+    with api.Node() as node:
+        node.register(job("web", "bridge", dynamic=[{"Label": "http", "To": 8080}]))
+"""
+import atexit
+import ctypes
+import json
+import os
+import subprocess
+
+from . import api, case
+
+PLUGINS = "/usr/lib/cni"
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def run(*words, code=0):
+    """Returns the output of a command that must end with this code."""
+    r = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    case.equal(r.returncode, code, "%s: %s" % (" ".join(words), r.stdout.decode()))
+    return r.stdout.decode()
+
+
+def works(*words):
+    return subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def need():
+    """Prepares this test's network namespace, which tests/run made, and a /run of its own, where plugins keep addresses. The node's address is
+    198.18.0.1, and the default route makes it so."""
+    if not os.access(PLUGINS + "/bridge", os.X_OK):
+        case.skip("the CNI plugins are not installed: apt-get install containernetworking-plugins")
+    for name in ("iptables", "ip"):
+        if not works(name, "-V"):
+            case.skip("%s is not installed" % name)
+    if libc.mount(b"tmpfs", b"/run", b"tmpfs", 0, b"mode=755") < 0:
+        raise OSError(ctypes.get_errno(), "mount /run")
+    atexit.register(libc.umount2, b"/run", 2)  # MNT_DETACH
+    if not works("ip", "link", "add", "probe", "type", "bridge"):
+        case.skip("this kernel has no bridges")
+    run("ip", "link", "del", "probe")
+    if not works("iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-m", "comment", "--comment", "probe", "-j", "MASQUERADE"):
+        case.skip("this kernel has no netfilter with nat")
+    run("iptables", "-w", "-t", "nat", "-F", "POSTROUTING")
+    run("ip", "link", "set", "lo", "up")
+    run("ip", "link", "add", "uplink", "type", "veth", "peer", "name", "uplink2")
+    run("ip", "addr", "add", "198.18.0.1/24", "dev", "uplink")
+    run("ip", "link", "set", "uplink", "up")
+    run("ip", "link", "set", "uplink2", "up")
+    run("ip", "route", "add", "default", "via", "198.18.0.254")
+
+
+def job(name, mode, command="/bin/sleep", args=("1000",), ports=(), dynamic=(), network=None, services=(), **more):
+    return api.job(name, command, args, group={"Services": list(services), "Networks": [
+        {"Mode": mode, "ReservedPorts": list(ports), "DynamicPorts": list(dynamic), **(network or {})}]}, **more)
+
+
+def links(kind):
+    """Returns the names of this namespace's links of a kind: "bridge" or "veth"."""
+    text = subprocess.run(["ip", "-j", "-d", "link"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+    return sorted(one["ifname"] for one in json.loads(text) if one.get("linkinfo", {}).get("info_kind") == kind)
+
+
+def addresses():
+    """Returns the addresses that host-local has given out on the bridge."""
+    try:
+        return sorted(n for n in os.listdir("/run/cni/nomad") if n[0].isdigit())
+    except FileNotFoundError:
+        return []
+
+
+def rules(of):
+    """Returns the lines of iptables-save that name an allocation or an address."""
+    return [line for line in run("iptables-save").splitlines() if of in line]
+
+
+def names(node):
+    """Returns what the agent keeps of networks."""
+    return sorted(os.listdir(node.data + "/rt/netns"))

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+"""Networks of allocations, with the CNI plugins of Debian: bridge and none, with the drivers exec and raw_exec; their ports, and what is left of them."""
+import json
+import os
+import re
+import subprocess
+
+from lib import api, case, networks
+
+SHOW = "ip -o -4 addr show; env | grep ^NOMAD_ | sort; echo end; sleep 1000"
+SERVE = '''import http.server, os
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(("served " + self.client_address[0]).encode())
+http.server.HTTPServer(("0.0.0.0", int(os.environ["NOMAD_PORT_http"])), H).serve_forever()'''
+
+
+def get(address, port):
+    r = subprocess.run(["curl", "-sS", "-m", "10", "--noproxy", "*", "http://%s:%d/" % (address, port)], stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, check=False)
+    return r.stdout.decode()
+
+
+def said(node, alloc):
+    node.wait_said(alloc, b"end\n")
+    return node.logs(alloc).decode()
+
+
+def host_namespace():
+    return os.stat("/proc/self/ns/net").st_ino
+
+
+def test_each_driver_joins_the_network_of_its_allocation():
+    seen = set()
+    for driver in ("raw-exec", "exec"):
+        node.register(networks.job("web-" + driver, "bridge", "/bin/sh", ["-c", SHOW], driver=driver.replace("-", "_"),
+                                   ports=[{"Label": "static", "Value": 18080}], dynamic=[{"Label": "http", "To": 8080}, {"Label": "same", "To": -1}]))
+        alloc = node.wait_running("web-" + driver)[0]
+        text = said(node, alloc)
+        address = re.search(r"eth0 +inet (172\.26\.\d+\.\d+)/20", text).group(1)
+        seen.add(address)
+        env = dict(line.split("=", 1) for line in text.splitlines() if line.startswith("NOMAD_"))
+        case.equal((env["NOMAD_PORT_http"], env["NOMAD_ALLOC_PORT_http"], env["NOMAD_IP_http"]), ("8080", "8080", "198.18.0.1"))
+        case.equal((env["NOMAD_ALLOC_IP_http"], env["NOMAD_ALLOC_INTERFACE_http"], env["NOMAD_ALLOC_ADDR_http"]), (address, "eth0", address + ":8080"))
+        case.equal((env["NOMAD_PORT_static"], env["NOMAD_HOST_PORT_static"], env["NOMAD_ADDR_static"]), ("18080", "18080", "198.18.0.1:18080"))
+        case.equal(env["NOMAD_PORT_same"], env["NOMAD_HOST_PORT_same"])
+        whole = node.ask("/v1/allocation/" + alloc["ID"])
+        case.equal((whole["NetworkStatus"]["Address"], whole["NetworkStatus"]["InterfaceName"]), (address, "eth0"))
+        case.contains(node.drover("alloc", "status", alloc["ID"]).out, address)
+        inside = node.drover("alloc", "exec", alloc["ID"], "/bin/sh", "-c", "readlink /proc/self/ns/net; ip -o addr show dev lo").out
+        case.equal("[%d]" % host_namespace() in inside, False, "a session is in the host's network: " + inside)
+        case.contains(inside, "127.0.0.1/8")
+        node.purge("web-" + driver)
+    case.equal(len(seen), 2, "host-local gives the next address")
+
+
+def test_ports_are_reached_at_the_host_and_inside():
+    node.register(networks.job("serve", "bridge", "/usr/bin/python3", ["-c", SERVE], dynamic=[{"Label": "http", "To": 8080}]))
+    alloc = node.wait_running("serve")[0]
+    whole = node.ask("/v1/allocation/" + alloc["ID"])
+    port, inside = whole["AllocatedResources"]["Shared"]["Ports"][0]["Value"], whole["NetworkStatus"]["Address"]
+    for where in (("198.18.0.1", port), (inside, 8080)):
+        case.until(lambda at=where: get(*at).startswith("served "), 20, "an answer at %s:%d" % where)
+    # The port was given at one address.
+    case.equal(get("127.0.0.1", port).startswith("served"), False)
+    # Another allocation reaches it by its address, and by the host's port.
+    fetch = "for a in %s:8080 198.18.0.1:%d; do curl -sS -m 10 --noproxy '*' http://$a/; echo; done; echo end; sleep 1000" % (inside, port)
+    node.register(networks.job("other", "bridge", "/bin/sh", ["-c", fetch]))
+    text = said(node, node.wait_running("other")[0])
+    case.equal(text.count("served 172.26."), 2, text)
+    node.purge("other")
+    node.purge("serve")
+    case.equal(get("198.18.0.1", port).startswith("served"), False)
+
+
+def test_without_a_network_there_is_only_loopback():
+    for driver in ("raw-exec", "exec"):
+        node.register(networks.job("alone-" + driver, "none", "/bin/sh", ["-c", SHOW], driver=driver.replace("-", "_")))
+        text = said(node, node.wait_running("alone-" + driver)[0])
+        case.equal(re.findall(r"^\d+: (\S+) +inet (\S+)", text, re.M), [("lo", "127.0.0.1/8")])
+        node.purge("alone-" + driver)
+
+
+def test_nothing_is_left_and_nothing_else_is_touched():
+    case.equal((networks.links("veth"), networks.addresses(), networks.names(node)), (["uplink", "uplink2"], [], []))
+    case.equal((networks.rules("172.26."), networks.rules("--dport")), ([], []))
+    mine = [line for line in FOREIGN if line.startswith("-A")]
+    now = networks.run("iptables-save").splitlines()
+    case.equal([line for line in mine if line not in now], [])
+    case.equal(len(mine), 2)
+
+
+def test_a_restart_of_the_agent_keeps_the_network():
+    node.register(networks.job("kept", "bridge", "/usr/bin/python3", ["-c", SERVE], dynamic=[{"Label": "http", "To": 8080}]))
+    alloc = node.wait_running("kept")[0]
+    whole = node.ask("/v1/allocation/" + alloc["ID"])
+    port = whole["AllocatedResources"]["Shared"]["Ports"][0]["Value"]
+    case.until(lambda: get("198.18.0.1", port).startswith("served "), 20, "an answer")
+    node.replace_supervisor()
+    case.equal([a["ID"] for a in node.wait_running("kept")], [alloc["ID"]])
+    case.equal(node.ask("/v1/allocation/" + alloc["ID"])["NetworkStatus"], whole["NetworkStatus"])
+    case.contains(get("198.18.0.1", port), "served ")
+    node.purge("kept")
+    case.equal((networks.addresses(), networks.names(node)), ([], []))
+
+
+def test_an_unknown_cni_network_fails_with_a_sentence():
+    node.register(networks.job("far", "cni/far"))
+    alloc = node.wait_allocs("far", [(0, "run", "failed")])[0]
+    events = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
+    case.contains(json.dumps(events), "has no CNI network")
+    node.purge("far")
+    case.equal(networks.names(node), [])
+
+
+networks.need()
+networks.run("iptables", "-w", "-A", "INPUT", "-s", "203.0.113.7/32", "-j", "DROP")
+networks.run("iptables", "-w", "-t", "nat", "-A", "PREROUTING", "-d", "203.0.113.8/32", "-j", "ACCEPT")
+FOREIGN = networks.run("iptables-save").splitlines()
+with api.Node() as node:
+    case.run(globals())
