@@ -102,7 +102,7 @@ forget_broken(struct sup *sup)
 }
 
 static int
-read_list(struct sup *sup, int fd)
+read_list(struct sup *sup, int fd, struct err *e)
 {
 	cleanup_free char *text = NULL;
 	char *rest, *line;
@@ -111,7 +111,7 @@ read_list(struct sup *sup, int fd)
 	int r = fd_memfd_map(fd, LIST_BYTES_MAX, &map, &len);
 
 	if (r < 0)
-		return r;
+		return err_set(e, r, "read the list of the layers of images");
 	text = mem_strndup(map ? map : "", len);
 	(void)munmap((void *)(uintptr_t)map, len);
 	for (rest = text; (line = strsep(&rest, "\n"));)
@@ -125,17 +125,20 @@ static void
 on_listed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	cleanup_close int list = fd;
+	struct err why = { 0 };
 
 	sup->images->listing = false;
-	if (r == 0)
-		r = read_list(sup, list);
 	if (r < 0)
-		journal_error(JOURNAL_IMAGE, NULL, "list the layers of images: %s",
-		    e ? e->msg : strerrordesc_np(-r));
+		(void)err_say(&why, r, "list the layers of images: %s", e->msg);
 	else
-		forget_broken(sup);
-	/* After a failure, what is missing is found when it is unpacked: it is there. */
+		r = read_list(sup, list, &why);
+	if (r < 0) { /* the next pull tries again */
+		journal_error(JOURNAL_IMAGE, NULL, "%s", why.msg);
+		pulls_not_listed(sup, &why);
+		return;
+	}
 	sup->images->listed = true;
+	forget_broken(sup);
 	pulls_advance(sup);
 	layers_collect(sup);
 }

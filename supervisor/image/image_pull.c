@@ -411,6 +411,16 @@ pulls_advance(struct sup *sup)
 			unpack_layers(p);
 }
 
+void
+pulls_not_listed(struct sup *sup, const struct err *why)
+{
+	struct pull *p, *next;
+
+	TAILQ_FOREACH_SAFE (p, &sup->images->pulls, link, next)
+		if (p->state == PULL_WAITING && !p->ended)
+			fail_pull(p, why);
+}
+
 /* --- requests --- */
 
 /* As Docker: the registries of this machine itself need no certificate. */

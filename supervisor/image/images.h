@@ -105,6 +105,8 @@ void layers_collect(struct sup *sup);
 
 /* image_pull.c */
 void pulls_advance(struct sup *sup);
+/* The list of the store's layers could not be had: the pulls that wait for it fail. */
+void pulls_not_listed(struct sup *sup, const struct err *why);
 void pulls_show(struct sup *sup, json_t *list);
 void pulls_free(struct sup *sup);
 

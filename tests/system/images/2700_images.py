@@ -165,6 +165,21 @@ def test_kinds_of_images():
     remove_all()
 
 
+def test_a_store_that_cannot_be_listed():
+    """The pull fails with the reason, and the next one asks again."""
+    node.replace_supervisor()  # the new one does not know the layers
+    layers = node.data + "/images/layers"
+    os.rename(layers, layers + "-away")
+    with served({"a": {"1": first}}) as server:
+        name = images.name(server, "a:1")
+        image = pull(name)
+        case.equal(image["Status"], "failed", "without the directory")
+        case.contains(image["Error"], "pull image %s: list the layers of images: " % name)
+        os.rename(layers + "-away", layers)
+        case.equal(pull(name)["Status"], "ready", "with it")
+    remove_all()
+
+
 def test_the_command():
     with served({"a": {"1": first}}) as server:
         name = images.name(server, "a:1")
