@@ -29,10 +29,11 @@ enum proc_fd {
 			images/blobs; image-unpacker: its images */
 	FD_LOG = 12, /* every process: for log_watch(): the socket that lines go to, */
 	FD_LOG_LEVEL = 13, /* and the page with the level; the supervisor may write it */
-	FD_FILES = 14,     /* heartbeat, listener: the files of enum config_file, each as a sealed
-			      memfd; /dev/null for those that it does not get */
-	FD_SUP_LOG = 14,   /* supervisor: the socket that lines arrive on */
-	FD_SUP_EXEC = 15,  /* supervisor: its ends of the thirteen socket pairs */
+	FD_FILES = 14,    /* heartbeat, listener, image-fetcher: the files of enum config_file, each
+			     as a sealed memfd; /dev/null for those that it does not get; not open
+			     if it gets none */
+	FD_SUP_LOG = 14,  /* supervisor: the socket that lines arrive on */
+	FD_SUP_EXEC = 15, /* supervisor: its ends of the thirteen socket pairs */
 	FD_SUP_MOUNT = 16,
 	FD_SUP_CSI = 17,
 	FD_SUP_HEARTBEAT = 18,

@@ -65,5 +65,8 @@ void config_check_files(struct agent_config *config, struct config_sink *sink);
 
 /* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
+/* In config_images.c: of plugin "docker" and "podman". */
+extern const struct config_attr config_image_auth_attrs[];
+int config_read_pull_idle(struct config_reader *c, const struct hcl_node *node);
 
 #endif

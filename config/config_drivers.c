@@ -275,6 +275,8 @@ static const struct config_attr exec_config_attrs[] = {
 
 static const struct config_attr container_config_attrs[] = {
 	CALL("enabled", read_driver_enabled),
+	BLOCK("auth", config_image_auth_attrs),
+	CALL("pull_activity_timeout", config_read_pull_idle),
 	{ .fn = warn_container_key },
 };
 

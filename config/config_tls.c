@@ -8,7 +8,9 @@
 #include "config/config_reader.h"
 
 /* Files that tasks must not see. */
-#define SECRETS (1u << FILE_TLS_KEY | 1u << FILE_HEALTH_KEY | 1u << FILE_HEALTH_TOKEN)
+#define SECRETS                                                                                    \
+	(1u << FILE_TLS_KEY | 1u << FILE_HEALTH_KEY | 1u << FILE_HEALTH_TOKEN |                    \
+	    1u << FILE_IMAGE_AUTH)
 
 _Static_assert(IPC_PEERS <= CONFIG_PROCESSES, "files_of[] has no room for a process");
 
@@ -160,4 +162,6 @@ config_check_files(struct agent_config *config, struct config_sink *sink)
 	check_rpc(config, sink);
 	check_health(config, sink);
 	check_api(config, sink);
+	need_file(config, sink, FILE_IMAGE_AUTH, "auth", "config", NULL,
+	    &config->files_of[IPC_IMAGE_FETCHER]);
 }

@@ -22,7 +22,8 @@ DEFINE_CLEANUP(json_t *, json_decref);
 struct img_spec {
 	const char *reference; /* "docker.io/library/redis:7" */
 	const char *os, *architecture, *variant;
-	const json_t *auth; /* contents of a file for skopeo; NULL: anonymous */
+	const json_t *auth; /* credentials of the task, as a file for skopeo has them; NULL: none */
+	const char *helper; /* a program docker-credential-<this> knows credentials; "": none */
 	const json_t *have; /* array of texts: the layers (diff ids) that need not be fetched */
 	bool insecure;      /* neither encryption nor certificates are demanded */
 	uint64_t max_bytes; /* of all layers, compressed */
@@ -36,6 +37,11 @@ struct img_progress {
 
 /* img_spec.c: reads the JSON, which must outlive *ret. Returns 0, or -EINVAL with *e. */
 int img_spec_read(const json_t *json, struct img_spec *ret, struct err *e);
+
+/* img_auth.c: makes a file of credentials for skopeo. file_fd: the file that the agent's
+ * configuration names, or -1. Returns a memfd; -ENOENT if there are none for this registry; another
+ * -errno with *e. */
+int img_auth_make(const struct img_spec *spec, int file_fd, struct err *e);
 
 /* --- img_manifest.c: what a registry says about an image --- */
 
@@ -115,6 +121,7 @@ void img_blobs_remove(int blobs_fd, const char *prefix);
 struct img_job {
 	struct img_progress *told;
 	unsigned idle_ms;
+	bool has_auth_file; /* it is the third descriptor */
 };
 worker_fn img_pull;
 

@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "image-fetcher/img.h"
 #include "image-fetcher/img_filter.h"
+#include "proto/listen_config.h"
 
 static const struct proc_spec image_fetcher;
 static struct workers workers = { .spec = &image_fetcher };
@@ -31,6 +32,7 @@ struct fetch {
 static struct {
 	struct fetch v[WORKERS_MAX];
 	struct img_progress *told; /* [WORKERS_MAX] */
+	bool has_auth_file;
 } state;
 
 /* Directories of skopeo's configuration: policies, mirrors, certificates of registries. */
@@ -62,6 +64,7 @@ static int
 prepare(void *unused, const struct proc_args *args, struct err *e)
 {
 	(void)umask(022);
+	state.has_auth_file = fcntl(FD_FILES + FILE_IMAGE_AUTH, F_GETFD) >= 0;
 	state.told = mmap(NULL, WORKERS_MAX * sizeof *state.told, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (state.told == MAP_FAILED)
@@ -112,7 +115,7 @@ pull(const struct ipc_packet *p, struct err *e)
 {
 	const struct img_image_pull_req *req = p->msg;
 	struct fetch *at = free_entry();
-	struct img_job job = { .idle_ms = req->idle_ms };
+	struct img_job job = { .idle_ms = req->idle_ms, .has_auth_file = state.has_auth_file };
 
 	if (!at || id_is_zero(&req->pull) || find(&req->pull) || req->timeout_ms == 0 ||
 	    req->idle_ms == 0 || req->idle_ms > INT32_MAX)
@@ -120,7 +123,8 @@ pull(const struct ipc_packet *p, struct err *e)
 	*at = (struct fetch){ .pull = req->pull, .serial = p->serial };
 	job.told = &state.told[at - state.v];
 	*job.told = (struct img_progress){ 0 };
-	return worker_start(&workers, p, req->timeout_ms, (int[]){ FD_DATA, p->fds[0] }, 2,
+	return worker_start(&workers, p, req->timeout_ms,
+	    (int[]){ FD_DATA, p->fds[0], FD_FILES + FILE_IMAGE_AUTH }, state.has_auth_file ? 3 : 2,
 	    img_pull, &job, answer_pulled, "fetch the image", e);
 }
 

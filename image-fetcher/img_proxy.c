@@ -43,6 +43,23 @@ hide_queries(char *text)
 	*to = '\0';
 }
 
+/* A list of errors has a line for each. */
+static void
+join_lines(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		bool space = *from == ' ' || *from == '\t' || *from == '\n';
+
+		if (!space || (to > text && to[-1] != ' '))
+			*to++ = space ? ' ' : *from;
+	}
+	while (to > text && to[-1] == ' ')
+		to--;
+	*to = '\0';
+}
+
 /* skopeo may repeat the last part: "manifest unknown: manifest unknown". */
 static void
 drop_repetition(char *text)
@@ -79,6 +96,7 @@ fail(const char *text, struct err *e)
 {
 	cleanup_free char *copy = mem_strdup(text);
 
+	join_lines(copy);
 	hide_queries(copy);
 	drop_repetition(copy);
 	return err_say(e, may_pass(text) ? -EAGAIN : -EREMOTEIO, "%.400s", copy);

@@ -385,19 +385,6 @@ read_spec(int fd, struct pull *p, json_t **ret)
 	return img_spec_read(*ret, &p->spec, p->e);
 }
 
-/* A file of credentials for skopeo. Returns a memfd, or -1 if there are none. */
-static int
-make_auth(const struct img_spec *spec)
-{
-	cleanup_free char *text =
-	    spec->auth ? mem_need(json_dumps(spec->auth, JSON_COMPACT)) : NULL;
-	int fd = text ? fd_memfd_sealed("auth", text, strlen(text)) : -1;
-
-	if (text)
-		explicit_bzero(text, strlen(text));
-	return fd;
-}
-
 int
 img_pull(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
@@ -414,10 +401,12 @@ img_pull(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	if (r == 0)
 		r = read_spec(fd + 1, &p, &json);
 	p.spec.idle_ms = job->idle_ms;
-	if (r == 0) {
-		auth = make_auth(&p.spec);
+	if (r == 0)
+		auth = img_auth_make(&p.spec, job->has_auth_file ? fd + 2 : -1, e);
+	if (r == 0 && auth < 0 && auth != -ENOENT)
+		r = auth;
+	if (r == 0)
 		r = img_proxy_start(&p.proxy, &p.spec, auth, e);
-	}
 	if (r == 0)
 		r = pull(&p);
 	for (size_t i = 0; i < AT_ONCE; i++)

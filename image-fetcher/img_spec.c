@@ -2,6 +2,7 @@
 /* img_spec.c: the description of an image, made by supervisor/image/image_pull.c. Runs in: a worker
  * of the image-fetcher. */
 #include <errno.h>
+#include <string.h>
 
 #include "image-fetcher/img.h"
 
@@ -25,13 +26,14 @@ img_spec_read(const json_t *json, struct img_spec *ret, struct err *e)
 	json_int_t max_bytes;
 	int insecure;
 
-	if (json_unpack((json_t *)(uintptr_t)json, "{s:s, s:s, s:s, s:s, s:b, s:I, s:o, s?o}",
+	if (json_unpack((json_t *)(uintptr_t)json, "{s:s, s:s, s:s, s:s, s:b, s:I, s:o, s?o, s:s}",
 		"reference", &s.reference, "os", &s.os, "architecture", &s.architecture, "variant",
 		&s.variant, "insecure", &insecure, "max_bytes", &max_bytes, "have", &have, "auth",
-		&auth) < 0)
+		&auth, "helper", &s.helper) < 0)
 		return err_say(e, -EINVAL, "the description of the image is incomplete");
 	if (!*s.reference || !is_word(s.reference) || !is_word(s.os) || !is_word(s.architecture) ||
-	    !is_word(s.variant) || !json_is_array(have))
+	    !is_word(s.variant) || !is_word(s.helper) || strchr(s.helper, '/') ||
+	    !json_is_array(have))
 		return err_say(e, -EINVAL, "the description of the image is not valid");
 	s.insecure = insecure;
 	s.max_bytes = (uint64_t)max_bytes;

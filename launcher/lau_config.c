@@ -42,7 +42,8 @@ static const struct privs nobody = {
 };
 static const char *const record_names[] = { "config", "policy" };
 static const char *const file_names[CONFIG_FILES] = { "ca_file", "cert_file", "key_file",
-	"health-ca_file", "health-cert_file", "health-key_file", "health-token_file" };
+	"health-ca_file", "health-cert_file", "health-key_file", "health-token_file",
+	"image-auth" };
 
 /* place is an O_PATH descriptor of the file; only regular files are opened for reading. Records the
  * resolved path in the source, because that is the one by which exec tasks could reach the file,
@@ -211,11 +212,22 @@ read_config(const struct launcher *l, const struct agent_config *none, struct er
 	return hand_over(1, &policy, sizeof policy, e);
 }
 
-/* Runs in a second child: copies the files that heartbeat and the listener get. */
+/* Returns the files that any process gets. */
+static uint32_t
+all_files(const struct agent_config *config)
+{
+	uint32_t files = 0;
+
+	for (int i = 0; i < CONFIG_PROCESSES; i++)
+		files |= config->files_of[i];
+	return files;
+}
+
+/* Runs in a second child: copies the files that unprivileged processes get. */
 static int
 read_files(const struct launcher *l, const struct agent_config *config, struct err *e)
 {
-	uint32_t files = config->files_of[IPC_HEARTBEAT] | config->files_of[IPC_LISTENER];
+	uint32_t files = all_files(config);
 	const char *text;
 	int r = 0;
 
@@ -300,7 +312,7 @@ lau_config_read(const struct launcher *l, struct lau_config *ret, struct err *e)
 	c.policy_fd = fds[1];
 	if (r >= 0 && (!(c.config = config_map(fds[0], e)) || !(c.policy = policy_map(fds[1], e))))
 		r = -EINVAL;
-	if (r >= 0 && (c.config->files_of[IPC_HEARTBEAT] | c.config->files_of[IPC_LISTENER]))
+	if (r >= 0 && all_files(c.config) != 0)
 		r = ask_child(read_files, l, c.config, file_names, c.file_fds, CONFIG_FILES, e);
 	if (r < 0)
 		lau_config_done(&c);

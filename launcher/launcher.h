@@ -35,7 +35,7 @@ struct lau_users {
 /* The two records, as sealed memfds and mapped. A descriptor of 0 or -1 means none. */
 struct lau_config {
 	int config_fd, policy_fd;
-	int file_fds[CONFIG_FILES]; /* the contents of files for heartbeat and the listener only */
+	int file_fds[CONFIG_FILES]; /* contents of files for unprivileged processes */
 	const struct agent_config *config;
 	const struct agent_policy *policy;
 };

@@ -14,6 +14,7 @@
 #include "proto/audit_config.h"
 #include "proto/config_sizes.h"
 #include "proto/drivers.h"
+#include "proto/image_config.h"
 #include "proto/listen_config.h"
 #include "proto/network_config.h"
 #include "proto/telemetry_config.h"
@@ -132,6 +133,7 @@ struct agent_config {
 	struct config_artifact artifact;
 	struct config_telemetry telemetry;
 	struct config_audit audit;
+	struct config_images images;
 	char reserved_cores[CONFIG_NAME_SIZE];   /* "0-3,8": cores that jobs cannot get */
 	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all cores that are not reserved */
 	uint32_t log_store; /* enum exec_log_store: of tasks whose job does not say it */

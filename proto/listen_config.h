@@ -16,6 +16,7 @@ enum config_file {
 	FILE_HEALTH_CERT,
 	FILE_HEALTH_KEY,
 	FILE_HEALTH_TOKEN, /* health { token_file } */
+	FILE_IMAGE_AUTH,   /* plugin "docker" { config { auth { config } } } */
 	CONFIG_FILES
 };
 

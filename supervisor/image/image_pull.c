@@ -23,7 +23,6 @@
 #include "supervisor/image/images.h"
 
 #define TIMEOUT_MS      (5 * 60 * 1000) /* as image_pull_timeout of Nomad's docker driver */
-#define IDLE_MS         (2 * 60 * 1000) /* as its pull_activity_timeout */
 #define PULL_BYTES_MAX  ((json_int_t)64 << 30)
 #define PROGRESS_USEC   500000
 #define ANSWER_MAX      ((size_t)2 << 20)
@@ -346,10 +345,10 @@ make_spec(const struct pull *p)
 	int fd;
 
 	find_platform(&architecture, &variant);
-	spec = mem_need(
-	    json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:O*}", "reference", p->name, "os",
-		"linux", "architecture", architecture, "variant", variant, "insecure", p->insecure,
-		"max_bytes", PULL_BYTES_MAX, "have", list_present(p->sup), "auth", p->auth));
+	spec = mem_need(json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:O*, s:s}", "reference",
+	    p->name, "os", "linux", "architecture", architecture, "variant", variant, "insecure",
+	    p->insecure, "max_bytes", PULL_BYTES_MAX, "have", list_present(p->sup), "auth", p->auth,
+	    "helper", p->sup->config->images.auth_helper));
 	text = mem_need(json_dumps(spec, JSON_COMPACT));
 	fd = fd_memfd_sealed("image", text, strlen(text));
 	explicit_bzero(text, strlen(text)); /* it may have a password */
@@ -473,7 +472,7 @@ begin_pull(struct sup *sup, const struct image_ref *ref, const struct image_requ
 		.insecure = is_loopback(ref->registry),
 		.force = request->force,
 		.timeout_ms = request->timeout_ms ?: TIMEOUT_MS,
-		.idle_ms = request->idle_ms ?: IDLE_MS,
+		.idle_ms = request->idle_ms ?: (unsigned)sup->config->images.idle_ms,
 		.end = { .run = run_callbacks } };
 	TAILQ_INIT(&p->wants);
 	image_ref_format(ref, p->name);

@@ -31,6 +31,7 @@ TEST_PROGRAMS += $(UNIT_TESTS)
 check-deps:
 	@tools/deps.sh $(PACKAGES) $(CHECK_PACKAGES)
 	@tools/deps.sh -x $(abspath $(BUILD))/sshd openssh-server
+	@tools/deps.sh -x $(abspath $(BUILD))/docker-registry docker-registry
 tests: $(BINARIES) $(TEST_PROGRAMS)
 # The programs that system tests start besides the binaries.
 test-peers: $(filter-out $(BUILD)/tests/unit/% $(BUILD)/tests/fuzz/%,$(TEST_PROGRAMS))
