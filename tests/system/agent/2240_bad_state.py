@@ -102,7 +102,7 @@ def test_a_newer_database_without_a_wal_is_refused():
     db.execute("PRAGMA user_version = 4711")
     db.execute("PRAGMA journal_mode = DELETE")
     db.close()
-    case.equal(sorted(os.listdir(node.state)), ["state.db"])
+    case.equal(sorted(os.listdir(node.state)), ["reserve", "state.db"])
     case.equal(version_of(node), (4711).to_bytes(4, "big"))
     node.refuses("start the newer drover that wrote it")
 
