@@ -58,8 +58,8 @@ struct nomad {
 	int64_t due_ns, due_written_ns;
 	bool due_known;
 
-	/* nomad_clock.c: when this machine was started, in s since 1970 by the servers' clock; 0:
-	 * it is not known */
+	/* nomad_clock.c: the start of this machine, s since 1970 by the servers' clock; 0: unknown
+	 */
 	int64_t servers_boot_s;
 
 	/* nomad_events.c */
@@ -125,9 +125,8 @@ struct nomad {
 	uint64_t update_due_ms; /* time of the timer; 0: off */
 	unsigned update_failures;
 
-	/* nomad_leave.c */
-	void (*leave)(
-	    struct sup *sup, int r, const struct err *e); /* NULL: the agent does not end */
+	/* nomad_leave.c. leave is NULL unless the agent ends. */
+	void (*leave)(struct sup *sup, int r, const struct err *e);
 	bool leave_spares_system;
 	struct sup_timer leave_timer;
 	leave_cb *departs; /* of deregister() and come_back() */
