@@ -41,8 +41,11 @@ default_policy(struct agent_policy *policy, bool dev)
 	policy->n_denied_users = 1;
 	(void)strcpy(policy->denied_users[0], "root");
 	policy->checked_drivers = DRIVER_BIT(DRIVER_EXEC);
-	policy->drivers = DRIVER_BIT(DRIVER_EXEC) | DRIVER_BIT(DRIVER_DOCKER) |
-			  DRIVER_BIT(DRIVER_PODMAN) | (dev ? DRIVER_BIT(DRIVER_RAW_EXEC) : 0);
+	policy->drivers = DRIVER_BIT(DRIVER_EXEC);
+	/* The root of a container has its powers over files also in the node's volumes. */
+	if (dev)
+		policy->drivers |= DRIVER_BIT(DRIVER_RAW_EXEC) | DRIVER_BIT(DRIVER_DOCKER) |
+				   DRIVER_BIT(DRIVER_PODMAN);
 	/* Every exec task has these (exec_policy.c). PRIVSEP.md, "Capabilities of exec tasks", says
 	 * what granting others means. */
 	policy->allow_caps = CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL) | CAP_BIT(NET_BIND_SERVICE);

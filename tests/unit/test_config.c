@@ -41,7 +41,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(config.gc_parallel_destroys, 2);
 	ck_assert_uint_eq(config.eval_gc_ms, 24 * 3600000);
 	ck_assert_uint_eq(config.job_gc_ms, 4 * 3600000);
-	ck_assert_uint_eq(policy.drivers, CONTAINERS | 1u << DRIVER_EXEC);
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
 	ck_assert_uint_eq(
 	    policy.allow_caps, CAP_BIT(AUDIT_WRITE) | CAP_BIT(KILL) | CAP_BIT(NET_BIND_SERVICE));
 	ck_assert(!policy.allow_host_pid && !policy.allow_host_ipc);
@@ -227,7 +227,7 @@ START_TEST(everything_in_either_language)
 	ck_assert_uint_eq(policy.n_chroot_env, 2);
 	ck_assert_str_eq(policy.chroot_env[1].source, "/opt/tools");
 	ck_assert_str_eq(policy.chroot_env[1].target, "/tools");
-	ck_assert_uint_eq(policy.drivers, CONTAINERS | 1u << DRIVER_EXEC | 1u << DRIVER_RAW_EXEC);
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC | 1u << DRIVER_RAW_EXEC);
 	ck_assert_uint_eq(config.drivers, policy.drivers);
 	ck_assert_uint_eq(policy.allow_caps, CAP_BIT(NET_RAW) | CAP_BIT(SYS_ADMIN));
 	ck_assert_uint_eq(policy.n_denied_uids, 2);
@@ -256,19 +256,22 @@ START_TEST(a_later_file_overrides)
 	ck_assert_uint_eq(config.n_host_volumes, 2);
 	ck_assert_str_eq(policy.host_volumes[1].path, "/other");
 	ck_assert(!policy.host_volumes[1].read_only);
-	ck_assert_uint_eq(policy.drivers, CONTAINERS | 1u << DRIVER_EXEC);
+	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
 	ck_assert_uint_eq(policy.n_denied_uids, 1);
 }
 END_TEST
 
 START_TEST(driver_lists)
 {
-	static const char enable[] = "plugin \"raw_exec\" { config { enabled = true } }";
+	static const char enable[] = "plugin \"raw_exec\" { config { enabled = true } }\n"
+				     "plugin \"docker\" { config { enabled = true } }\n"
+				     "plugin \"podman\" { config { enabled = true } }\n";
 
 	parse_well("client { options { \"driver.denylist\" = \"docker, raw_exec\" } }");
 	ck_assert_int_eq(parse_more(enable, sizeof enable - 1), 0);
 	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_PODMAN | 1u << DRIVER_EXEC);
 	parse_well("plugin \"raw_exec\" { config { enabled = true } }\n"
+		   "plugin \"docker\" { config { enabled = true } }\n"
 		   "client { options = { \"driver.allowlist\" = \"raw_exec,docker\" } }");
 	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_RAW_EXEC | 1u << DRIVER_DOCKER);
 	ck_assert_uint_eq(config.drivers, policy.drivers);

@@ -49,8 +49,7 @@ struct nomad {
 	uint64_t register_call, register_at_ms;
 	struct sup_timer register_timer;
 	unsigned register_failures;
-	/* Called after each registration. first: of this process. anew: the servers do not have
-	 * what this node reported to them earlier. */
+	/* After each registration. first: of this process. anew: the servers lost older reports. */
 	void (*on_registered)(struct nomad *n, bool first, bool anew);
 
 	/* nomad_stall.c: when the servers' patience ends after their last answer, in ns of
