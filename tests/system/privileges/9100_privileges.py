@@ -115,6 +115,9 @@ def test_every_running_process_has_the_privileges_of_the_table():
         node.wait_process("fetcher")
         node.drover("image", "pull", "127.0.0.1:1/x", code=1)
         node.wait_process("image-fetcher")
+        node.register(api.job("alone", group={"Networks": [{"Mode": "none"}]}))
+        node.wait_running("alone")
+        node.wait_process("network-helper")
         case.equal(node.do("POST", "/v1/jobs/parse", {"JobHCL": 'job "j" {\n}'})["ID"], "j", "job")
         running, ids = node.processes(), own_ids(node)
         # No part of the agent starts template-renderer yet: the next test starts it.
@@ -124,7 +127,7 @@ def test_every_running_process_has_the_privileges_of_the_table():
         for name, pid in running.items():
             compare(name, pid, table[name], ids.get(name, (0, 0)) if table[name]["uid"] != "mapped" else (images.ID_FIRST,) * 2)
         found = executors(node)
-        case.equal(len(found), 4, "executors")
+        case.equal(len(found), 5, "executors")
         for pid in found:
             compare("executor", pid, table["executor"], ids["executor"])
         known = {node.pid, *running.values(), *found}
@@ -132,7 +135,7 @@ def test_every_running_process_has_the_privileges_of_the_table():
         case.until(lambda: not strangers(known), 10, "processes without a row to end: %s" % strangers(known))
         for name, (uid, _) in ids.items():
             print("    %-12s uid %s" % (name, uid))
-        for job in ("artifact", "checked", "raw-exec", "exec", "csi-local"):
+        for job in ("alone", "artifact", "checked", "raw-exec", "exec", "csi-local"):
             node.purge(job)
 
 
