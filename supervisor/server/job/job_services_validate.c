@@ -104,9 +104,19 @@ group_services_validate(const struct task_group *group, struct problems *p)
 }
 
 void
-services_validate_local(const struct service *v, size_t n, struct problems *p)
+services_validate_local(
+    const struct task_group *group, const struct service *v, size_t n, struct problems *p)
 {
+	const struct network_resource *own = group_own_network(group);
+
 	for (size_t i = 0; i < n; i++) {
+		if (str_eq(v[i].address_mode, "alloc") && (!own || str_eq(own->mode, "none")))
+			model_problem(p,
+			    "service \"%.100s\": address_mode \"alloc\" needs a network of the "
+			    "allocation's own: set the mode of the group's network to \"bridge\" "
+			    "or "
+			    "\"cni/NAME\"",
+			    str(v[i].name));
 		if (str_eq(v[i].address_mode, "driver"))
 			model_problem(p,
 			    "service \"%.100s\": address_mode \"driver\" needs a network of the "

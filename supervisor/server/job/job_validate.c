@@ -305,12 +305,12 @@ validate_local_ports(const struct network_resource *n, struct problems *p)
 }
 
 static void
-validate_local_task(const struct task *task, struct problems *p)
+validate_local_task(const struct task_group *group, const struct task *task, struct problems *p)
 {
 	size_t i;
 
 	refuse_blocks(task, task_blocks, ELEMENTSOF(task_blocks), p);
-	services_validate_local(task->services.v, task->services.n, p);
+	services_validate_local(group, task->services.v, task->services.n, p);
 	if (*str(task->kind))
 		refuse_block(p, "kind");
 	if (task->log_config && task->log_config->max_files > LOCAL_LOGS_MAX)
@@ -385,7 +385,7 @@ validate_local_group(const struct task_group *group, struct problems *p)
 	size_t i;
 
 	refuse_blocks(group, group_blocks, ELEMENTSOF(group_blocks), p);
-	services_validate_local(group->services.v, group->services.n, p);
+	services_validate_local(group, group->services.v, group->services.n, p);
 	if (group->prevent_reschedule_on_lost == OPT_TRUE)
 		refuse_block(p, "prevent_reschedule_on_lost");
 	if (group->update)
@@ -404,7 +404,7 @@ validate_local_group(const struct task_group *group, struct problems *p)
 			refuse_block(p, "volume with sticky");
 	for (i = 0; i < group->tasks.n; i++) {
 		enter(p, &here, context, "task", group->tasks.v[i].name);
-		validate_local_task(&group->tasks.v[i], p);
+		validate_local_task(group, &group->tasks.v[i], p);
 		p->place = here.up;
 	}
 }

@@ -20,8 +20,9 @@ int job_check_size(const struct job *job, struct err *e);
 
 /* job_services_validate.c: checks the services of a group and its tasks together. */
 void group_services_validate(const struct task_group *group, struct problems *p);
-/* Adds what the embedded server does not support of n services. */
-void services_validate_local(const struct service *v, size_t n, struct problems *p);
+/* Adds what the embedded server does not support of n services of the group or of its tasks. */
+void services_validate_local(
+    const struct task_group *group, const struct service *v, size_t n, struct problems *p);
 /* Adds a warning for each of n services, as their author wrote them, that is meant for Consul. */
 void services_warn_local(const struct service *v, size_t n, struct problems *p);
 

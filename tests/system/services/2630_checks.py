@@ -353,7 +353,7 @@ def test_invalid_checks_are_refused():
         made["Job"]["TaskGroups"][0]["Services"][0]["Checks"][0].update(wrong)
         node.refused(400, text, "POST", "/v1/jobs", made)
     for wrong, text in (({"AddressMode": "alloc", "Address": ""}, "needs a network of the allocation's own"),
-                        ({"AddressMode": "driver", "Address": ""}, "needs a network of the allocation's own"),
+                        ({"AddressMode": "driver", "Address": ""}, "needs a network of the task's own"),
                         ({"AddressMode": "there", "Address": ""}, "address_mode must be"), ({"AddressMode": "host"}, 'address needs address_mode "auto"'),
                         ({"Name": "a" * 64}, "1 to 63 letters"), ({"Name": "-a"}, "no dash at an end"), ({"Name": "a.b"}, "letters, digits and dashes"),
                         ({"Provider": "eureka"}, 'provider must be "nomad" or "consul"'), ({"Connect": {"Native": True}}, "connect is not supported")):
