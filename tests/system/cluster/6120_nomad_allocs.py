@@ -97,7 +97,7 @@ def test_features_that_this_node_lacks_fail_the_alloc_before_it_starts():
             ({"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x", "Perms": "4755"}]}, 'task "t": template "local/x": perms must be an octal number'),
             ({"Vault": {"Role": "r", "Env": True}}, 'task "t": drover does not support Vault tokens yet'),
             ({"Consul": {"Cluster": "default", "Namespace": "n"}}, 'task "t": drover does not support Consul tokens yet'),
-            ({"driver": "docker"}, 'driver "docker" is not available'),
+            ({"driver": "java"}, 'driver "java" is not available'),
             ({"group": {"Networks": [{"Mode": "weird"}]}}, 'group "g": network mode "weird" is unknown: use "host", "none", "bridge" or "cni/NAME"'),
             ({"group": {"Networks": [{"Mode": "bridge", "Hostname": "h"}]}}, 'group "g": drover does not support networks with hostname yet'),
             ({"group": {"Networks": [{"Mode": "host", "DNS": {"Servers": ["192.0.2.1"]}}]}}, 'group "g": drover does not support networks with dns yet'),
