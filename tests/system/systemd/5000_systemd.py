@@ -70,7 +70,8 @@ def start_by_connecting(bed):
     bed.run("systemctl", "start", "drover.socket")
     case.equal(bed.show("drover.service", "ActiveState"), "inactive", "state of the service before the first connection")
     bed.run("drover", "node", "status")
-    case.equal(bed.show("drover.service", "ActiveState"), "active", "state of the service after the first connection")
+    # The agent answers before ExecStartPost= has ended.
+    case.until(lambda: bed.show("drover.service", "ActiveState") == "active", 20, "the service to be active after the first connection")
     case.equal(bed.show("drover-tasks.service", "ActiveState"), "active", "the tasks' unit")
     case.contains(bed.run("stat", "-c", "%U:%G %a", "/run/drover/drover.sock").stdout, "root:drover 660")
 
