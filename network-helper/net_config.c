@@ -71,7 +71,7 @@ static json_t *
 load_file(const char *file, const char *name, struct err *e)
 {
 	char path[2 * CONFIG_PATH_SIZE];
-	cleanup_close int at = -1, fd = -1;
+	cleanup_close int at = -1;
 	cleanup_free char *text = NULL;
 	cleanup_json json_t *json = NULL;
 	json_t *list;

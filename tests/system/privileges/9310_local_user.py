@@ -271,6 +271,7 @@ def of_the_group():
     return public() + [
         "connect /run/drover/drover.sock",
         "(list|see|read|connect) /run/drover/x(/.*)?",  # an executor closes connections of all users but drover and root: 1000
+        "list /run/drover/netns",  # the ids of allocations with networks of their own
         "(list|see|read) %s/(logs|run)(/.*)?" % node.data,  # logs and records of runs
         "(list|read) %s(/.*)?" % cgroups,
         "write %s/(exec|tasks)/cpuset.cpus" % cgroups]  # the cores of runs; through the API these users can stop the runs anyway
