@@ -63,7 +63,8 @@ def test_invalid_task_specs_are_refused():
     with runs.Runs() as r:
         good = exe.spec("true")
         for spec in (b"", b"x", good[:-1], good + b"\0", good + good, b"\0" * 4096, exe.spec_entry(2, "arg"),
-                     good + exe.spec_entry(8, "x"), good + exe.spec_entry(3, "no-equals"), good + exe.spec_entry(3, "=x"),
+                     good + exe.spec_entry(10, "x"), good + exe.spec_entry(8, "x") * 2, good + exe.spec_entry(9, "x"),
+                     good + exe.spec_entry(3, "no-equals"), good + exe.spec_entry(3, "=x"),
                      good + exe.spec_entry(5, "relative"), good + exe.spec_entry(6, "name"), good + exe.spec_entry(7, "data"),
                      good + exe.spec_entry(6, "../../x") + exe.spec_entry(7, "d"), good + exe.spec_entry(6, ".new") + exe.spec_entry(7, "d"),
                      good + exe.spec_entry(1, b"a\0b"), good + b"\x02\0\0\0\xff\xff\xff\xff", good + exe.spec_entry(4, "dest"),
