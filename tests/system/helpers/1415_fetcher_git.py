@@ -390,7 +390,7 @@ def test_ssh_with_a_key():
         know(port, "host")
         staging = f.send(url + "?ref=v1", options={"sshkey": encoded("user")})
         case.equal(isinstance(f.wait(), dict), True)
-        case.equal(os.listdir(f.path(staging)), ["out"], "the key is removed")
+        case.equal(sorted(os.listdir(f.path(staging))), ["done", "out"], "the key is removed")
         case.equal(without_git(fetch.tree_of(f.path(staging) + "/out"))["a.txt"], b"1")
         shutil.rmtree(f.path(staging))
         # In the source, where "+" is not escaped.

@@ -186,7 +186,7 @@ def test_a_refusal_has_every_fault_in_full_on_a_line_of_its_own():
     group = made["Job"]["TaskGroups"][0]
     names = ["task-with-a-long-name-%02d" % i for i in range(40)]
     group["Tasks"] = [api.task(name, "/bin/true", driver="nothing-like-it") for name in names]
-    wanted = ['group "g", task "%s": unknown driver "nothing-like-it": there are raw_exec, exec' % name for name in names]
+    wanted = ['group "g", task "%s": unknown driver "nothing-like-it": there are raw_exec, exec, docker, podman' % name for name in names]
     for path in ("/v1/jobs", "/v1/job/faulty/plan"):
         answer = node.request("POST", path, made)
         case.equal((answer.status, answer.text.split("\n")), (400, wanted), path)
@@ -244,7 +244,7 @@ def test_invalid_jobs_are_refused_and_change_nothing():
     def group(job):
         return job["TaskGroups"][0]
 
-    bad('unknown driver "podman"', lambda j: group(j)["Tasks"][0].update(Driver="podman"))
+    bad('unknown driver "java"', lambda j: group(j)["Tasks"][0].update(Driver="java"))
     bad("config.command", lambda j: group(j)["Tasks"][0].update(Config={}))
     bad("does not exist", lambda j: group(j).update(Volumes={"d": {
         "Name": "d", "Type": "csi", "Source": "nodata", "AccessMode": "single-node-writer",
