@@ -6,6 +6,7 @@
 #include "cli/cli_cleanup.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <pwd.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -30,6 +31,8 @@ const struct cli_flag cli_cleanup_flags[] = {
 	    "also remove the users of installed agents" },
 	{ 0 },
 };
+
+#define LOGS_GROUP "drover-logs"
 
 static const char *const users[] = {
 #define AGENT_USER(id, name) (name),
@@ -62,18 +65,18 @@ cleanup_did(struct cleanup *c, const char *kind, const char *name, int r, const 
 }
 
 static int
-remove_user(const char *name, struct err *e)
+run_on(const char *program, const char *name, struct err *e)
 {
-	char *const argv[] = { (char *)(uintptr_t) "userdel", (char *)(uintptr_t)name, NULL };
+	char *const argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t)name, NULL };
 	char *const env[] = { (char *)(uintptr_t) "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
 	int status, r;
 	pid_t pid;
 
 	r = posix_spawnp(&pid, argv[0], NULL, NULL, argv, env);
 	if (r != 0)
-		return err_set(e, -r, "run userdel");
+		return err_set(e, -r, "run %s", program);
 	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_say(e, -EIO, "userdel %s failed", name);
+		return err_say(e, -EIO, "%s %s failed", program, name);
 	return 0;
 }
 
@@ -88,9 +91,24 @@ remove_users(struct cleanup *c)
 		if (c->runs)
 			cleanup_say(c, "user", users[i], "kept", "agents or tasks run");
 		else
-			cleanup_did(
-			    c, "user", users[i], c->dry_run ? 0 : remove_user(users[i], &e), &e);
+			cleanup_did(c, "user", users[i],
+			    c->dry_run ? 0 : run_on("userdel", users[i], &e), &e);
 	}
+}
+
+/* The group of programs that ship logs, which has no user. */
+static void
+remove_group(struct cleanup *c)
+{
+	struct err e = { 0 };
+
+	if (!getgrnam(LOGS_GROUP))
+		return;
+	if (c->runs)
+		cleanup_say(c, "group", LOGS_GROUP, "kept", "agents or tasks run");
+	else
+		cleanup_did(c, "group", LOGS_GROUP,
+		    c->dry_run ? 0 : run_on("groupdel", LOGS_GROUP, &e), &e);
 }
 
 static void
@@ -130,8 +148,10 @@ cli_cleanup(struct cli *cli, int argc, char **argv)
 		return cli_fail(cli, &e);
 	if (c->all)
 		cleanup_runtime_dirs(c);
-	if (c->users)
+	if (c->users) {
 		remove_users(c);
+		remove_group(c);
+	}
 	cleanup_groups_done(c);
 	if (cli->json)
 		r = cli_json_print(results, &e);
