@@ -265,7 +265,7 @@ def test_each_task_gets_its_own_artifact():
     for name in names:
         alloc = node.wait_running(name, 1, 60)[0]
         for one in "tu":
-            case.until(lambda alloc=alloc, one=one: len(node.logs(alloc, one).splitlines()) == 2, 30, "the files of " + name)
+            node.wait_said(alloc, ("/%s/%s/1/file\n" % (name, one)).encode(), one)  # the alloc runs as soon as one task does
             case.equal(node.logs(alloc, one).decode().splitlines(), ["/%s/%s/%d/file" % (name, one, i) for i in range(2)])
     for name in names:
         node.purge(name)
