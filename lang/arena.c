@@ -19,11 +19,20 @@ struct arena_chunk {
 	_Alignas(ALIGNMENT) char bytes[];
 };
 
+struct arena_end {
+	struct arena_end *next;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
 void
 arena_done(struct arena *a)
 {
 	struct arena_chunk *next;
 
+	for (const struct arena_end *end = a->ends; end; end = end->next)
+		end->fn(end->arg);
+	a->ends = NULL;
 	for (struct arena_chunk *c = a->chunks; c; c = next) {
 		next = c->next;
 		free(c);
@@ -81,6 +90,23 @@ arena_alloc(struct arena *a, size_t size)
 	p = c->bytes + c->used;
 	c->used += need;
 	return p;
+}
+
+void
+arena_at_end(struct arena *a, void (*fn)(void *arg), void *arg)
+{
+	struct arena_end *end = arena_new(a, struct arena_end);
+
+	*end = (struct arena_end){ a->ends, fn, arg };
+	a->ends = end;
+}
+
+void
+arena_count_memory(struct arena *a, size_t n)
+{
+	if (a->guard && n > a->memory_max - a->memory)
+		exceed_limit(a, "much memory");
+	a->memory += n;
 }
 
 char *

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct arena_chunk;
+struct arena_end;
 
 /* Starts with its limits set and everything else 0. */
 struct arena {
@@ -21,7 +22,8 @@ struct arena {
 	unsigned depth_max; /* of arena_enter() */
 	unsigned depth;
 	struct arena_chunk *chunks; /* the first has the free space */
-	size_t memory;              /* bytes in chunks */
+	struct arena_end *ends;     /* of arena_at_end(), the last first */
+	size_t memory;              /* bytes in chunks, and of arena_count_memory() */
 	uint64_t steps;             /* counted so far */
 	const char *
 	    exhausted; /* the limit that was exceeded: "much memory", "many steps", "many levels" */
@@ -29,6 +31,10 @@ struct arena {
 };
 
 void arena_done(struct arena *a);
+/* arena_done() calls fn(arg) before it frees the memory: for objects of libraries, which are not in
+ * the arena. arena_count_memory() counts their bytes. */
+void arena_at_end(struct arena *a, void (*fn)(void *arg), void *arg);
+void arena_count_memory(struct arena *a, size_t n);
 
 /* Returns zeroed memory, aligned for any type; never NULL. */
 void *arena_alloc(struct arena *a, size_t size);

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pattern.h: regular expressions in the syntax of RE2, translated to that of PCRE2. Runs in:
- * cli, job-parser, template-renderer. */
+/* pattern.h: regular expressions in the syntax of Go's package regexp, translated to that of the
+ * library RE2. Runs in: cli, job-parser, template-renderer. */
 #ifndef DROVER_LANG_PATTERN_H
 #define DROVER_LANG_PATTERN_H
 
+#include <sys/queue.h>
+
 #include "lang/text.h"
 
-struct pattern {
-	const char *text; /* for PCRE2 */
+/* The name of a group. */
+struct pattern_name {
+	size_t group;
+	const char *name;
 	size_t len;
-	const char **names; /* of the groups, from 1; NULL for a group without a name */
-	size_t n_groups;
+	STAILQ_ENTRY(pattern_name) entry;
 };
 
-/* Returns NULL, or a sentence about what is wrong; then *ret_at is the byte. */
+struct pattern {
+	struct text text;                  /* for RE2; its groups have no names */
+	STAILQ_HEAD(, pattern_name) names; /* by group; more than one group can have a name */
+};
+
+/* Returns NULL, or a sentence about what is wrong; then *ret_at is the byte. Most mistakes are left
+ * to RE2. */
 const char *pattern_translate(
     struct arena *arena, const char *s, size_t len, struct pattern *ret, size_t *ret_at);
 
-/* What pattern_class.c translates: a set such as [a-z\d], from after "[". It returns the length
- * with "]", or 0 with a sentence; \d, \pL and the like, of which *ret_len is the length: NULL if
- * there is none here. */
-size_t pattern_class(struct text *out, const char *s, size_t len, bool fold, const char **ret_why);
-const char *pattern_set(struct arena *arena, const char *s, size_t len, bool fold, bool inside,
-    size_t *ret_len, const char **ret_why);
-/* The character that an escape such as \x41 means. Returns the length, or 0. */
-size_t pattern_escape(const char *s, size_t len, uint32_t *ret);
-void pattern_add_char(struct text *out, uint32_t ch);
+/* Appends the characters of a category or script, such as \pL or \p{^Greek}, at s. Returns its
+ * length, or 0 if the name is unknown. inside: of a set such as [a\pL]. */
+size_t pattern_property(struct text *out, const char *s, size_t len, bool inside);
 
 #endif
