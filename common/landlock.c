@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* landlock.c: Landlock's three system calls, and rules that several processes need. Runs in:
- * fetcher, image-fetcher, before their drop. */
+ * fetcher, image-fetcher, before their drop; workers of the fetcher. */
 #include "common/landlock.h"
 
 #include <errno.h>
@@ -77,9 +77,10 @@ landlock_permit(int rules_fd, const char *path, uint64_t access, struct err *e)
 {
 	cleanup_close int fd = open(path, O_PATH | O_CLOEXEC);
 
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+		return 0;
 	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR ? 0
-							   : err_set(e, -errno, "open %s", path);
+		return err_set(e, -errno, "open %s", path);
 	return landlock_permit_fd(rules_fd, fd, access, e);
 }
 

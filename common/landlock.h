@@ -21,8 +21,8 @@
 /* Begins a set of rules under which everything is denied. Returns its descriptor, -ENOSYS if the
  * kernel has no Landlock of that version, or another -errno with *e. */
 int landlock_new(struct err *e);
-/* Permits `access` to the file, or to what is below the directory. Return 0, also if there is no
- * such path, or -errno with *e. */
+/* Permits `access` to the file, or to what is below the directory. Return 0, also if this process
+ * finds no such path, or -errno with *e. */
 int landlock_permit(int rules_fd, const char *path, uint64_t access, struct err *e);
 int landlock_permit_fd(int rules_fd, int fd, uint64_t access, struct err *e);
 /* Permits what a program from Debian needs that uses the network: programs, libraries, names of

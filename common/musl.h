@@ -26,6 +26,14 @@ statx(int dir, const char *path, int flags, unsigned mask, struct statx *st)
 	return (int)syscall(SYS_statx, dir, path, flags, mask, st);
 }
 
+#define RENAME_NOREPLACE 1
+
+static inline int
+renameat2(int from, const char *from_path, int to, const char *to_path, unsigned flags)
+{
+	return (int)syscall(SYS_renameat2, from, from_path, to, to_path, flags);
+}
+
 static inline int
 open_tree(int dir, const char *path, unsigned flags)
 {

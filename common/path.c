@@ -66,6 +66,24 @@ dir_ensure_at(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid, i
 }
 
 int
+path_walk(int dir, const char *path, int (*open_part)(int dir, const char *name))
+{
+	char name[NAME_MAX + 1];
+
+	while (dir >= 0 && *(path += strspn(path, "/"))) {
+		size_t len = strcspn(path, "/");
+		bool fits =
+		    (size_t)snprintf(name, sizeof name, "%.*s", (int)len, path) < sizeof name;
+		int next = fits ? open_part(dir, name) : -ENAMETOOLONG;
+
+		(void)close(dir);
+		dir = next;
+		path += len;
+	}
+	return dir;
+}
+
+int
 dir_open_at(int dir_fd, const char *path, DIR **ret)
 {
 	int fd = fd_open_same_mount(dir_fd, path, O_RDONLY | O_DIRECTORY);

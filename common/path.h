@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* path.h: makes, checks and removes directories by descriptor. Runs in: launcher, mount-helper,
- * file-helper, exec-helper. */
+ * file-helper, exec-helper, the container's child. */
 #ifndef DROVER_COMMON_PATH_H
 #define DROVER_COMMON_PATH_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "common/err.h"
@@ -41,9 +42,17 @@ int path_open_owned(const char *path, mode_t make, struct err *e);
 /*
  * As path_open_owned(), but path must be a directory, and that directory itself may belong to
  * anybody. The file systems on the way are not asked for attributes that the kernel does not have
- * cached, so one that does not answer does not block the caller.
+ * cached, so one that does not answer does not block the caller. *ret_private: only root can enter
+ * one of the directories above it.
  */
-int path_open_place(const char *path, struct err *e);
+int path_open_place(const char *path, bool *ret_private, struct err *e);
+
+/*
+ * Opens path below dir, which is taken over, one component after the other. open_part() opens a
+ * component, or makes it, and decides what may be on the way: it gets each one, also "..". Returns
+ * a descriptor that the caller closes, or -errno; a negative dir is returned as it is.
+ */
+int path_walk(int dir, const char *path, int (*open_part)(int dir, const char *name));
 
 /*
  * Opens directory path below dir_fd for reading. Returns 0 and sets *ret, which the caller closes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* path_owned.c: opens a path that only root can change. Runs in: launcher, the children that read
- * its configuration, exec-helper at its start. */
+ * its configuration, exec-helper at its start, network-helper. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,9 +18,10 @@
 #define OVERFLOW_UID 65534
 
 struct walk {
-	int fd;         /* O_PATH descriptor of the part walked so far */
-	bool is_shared; /* fd is a directory in which others can make names, as in /tmp */
-	bool is_place;  /* the last component may be anybody's directory */
+	int fd;          /* O_PATH descriptor of the part walked so far */
+	bool is_shared;  /* fd is a directory in which others can make names, as in /tmp */
+	bool is_place;   /* the last component may be anybody's directory */
+	bool is_private; /* fd is in or below a directory that only root can enter */
 	char rest[PATH_MAX];
 	int n_links;
 };
@@ -38,7 +39,7 @@ prepend(struct walk *w, const char *path)
 		return 0;
 	close_p(&w->fd);
 	w->fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	w->is_shared = false;
+	w->is_shared = w->is_private = false;
 	return w->fd < 0 ? -errno : 0;
 }
 
@@ -121,6 +122,8 @@ step(struct walk *w, const char *name, bool last, mode_t make, struct err *e)
 	bool is_writable, is_dir;
 	struct statx st;
 
+	/* For a parent directory, it is not known any more. */
+	w->is_private &= strcmp(name, "..") != 0;
 	if (fd < 0 && errno == ENOENT && last && make && mkdirat(w->fd, name, make) == 0)
 		fd = open_name(w->fd, name);
 	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) < 0)
@@ -139,6 +142,7 @@ step(struct walk *w, const char *name, bool last, mode_t make, struct err *e)
 	if (is_writable && (last || !is_dir || !(st.stx_mode & S_ISVTX)))
 		return refuse(fd, &st, e);
 	w->is_shared = is_writable;
+	w->is_private |= !(st.stx_mode & 011);
 	close_p(&w->fd);
 	w->fd = steal_fd(&fd);
 	return 0;
@@ -169,9 +173,11 @@ path_open_owned(const char *path, mode_t make, struct err *e)
 }
 
 int
-path_open_place(const char *path, struct err *e)
+path_open_place(const char *path, bool *ret_private, struct err *e)
 {
 	struct walk w = { .fd = -1, .is_place = true };
+	int fd = walk_path(&w, path, 0, e);
 
-	return walk_path(&w, path, 0, e);
+	*ret_private = w.is_private;
+	return fd;
 }

@@ -38,31 +38,47 @@ notify_send(const char *state)
 	return 1;
 }
 
-static bool
-is_listening_unix(int fd)
+/* Returns the address family of a listening stream socket, or -1 if it is none. */
+static int
+listening_family(int fd)
 {
-	int domain = 0, type = 0, listening = 0;
+	int family = -1, type = 0, listening = 0;
 	socklen_t size = sizeof(int);
 
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
-	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
-	       getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening;
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 &&
+		       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+		       type == SOCK_STREAM &&
+		       getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
+		       listening
+		   ? family
+		   : -1;
 }
 
 int
-listen_fd_take(struct err *e)
+listen_fds_take(int *ret_unix, int ret_tcp[LISTEN_FDS_TCP], struct err *e)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
 	long n = pid && fds && strtol(pid, NULL, 10) == (long)getpid() ? strtol(fds, NULL, 10) : 0;
+	int n_tcp = 0;
 
 	(void)unsetenv("LISTEN_PID");
 	(void)unsetenv("LISTEN_FDS");
 	(void)unsetenv("LISTEN_FDNAMES");
-	if (n <= 0)
-		return -ENOENT;
-	if (n != 1 || !is_listening_unix(LISTEN_FDS_START))
-		return err_say(e, -EINVAL,
-		    "LISTEN_FDS: expected one listening unix stream socket, as in drover.socket");
-	(void)fd_set_cloexec(LISTEN_FDS_START, true);
-	return LISTEN_FDS_START;
+	*ret_unix = -1;
+	for (int i = 0; i < LISTEN_FDS_TCP; i++)
+		ret_tcp[i] = -1;
+	for (int fd = LISTEN_FDS_START; fd - LISTEN_FDS_START < n; fd++) {
+		int family = listening_family(fd);
+
+		if (family == AF_UNIX && *ret_unix < 0)
+			*ret_unix = fd;
+		else if ((family == AF_INET || family == AF_INET6) && n_tcp < LISTEN_FDS_TCP)
+			ret_tcp[n_tcp++] = fd;
+		else
+			return err_say(e, -EINVAL,
+			    "LISTEN_FDS: expected listening stream sockets, one unix socket and "
+			    "at most two of TCP, as in drover.socket");
+		(void)fd_set_cloexec(fd, true);
+	}
+	return 0;
 }

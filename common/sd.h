@@ -11,11 +11,14 @@
  */
 int notify_send(const char *state);
 
+#define LISTEN_FDS_TCP 2
+
 /*
- * Returns the one listening unix stream socket that systemd passed (sd_listen_fds(3)) as a CLOEXEC
- * descriptor, which the caller closes. -ENOENT if there is none; -EINVAL with *e if there are
- * several or it is of another kind. Clears LISTEN_* in any case.
+ * Takes the listening stream sockets that systemd passed (sd_listen_fds(3)) as CLOEXEC descriptors,
+ * which the caller closes: at most one unix socket, and LISTEN_FDS_TCP sockets of IPv4 or IPv6. A
+ * place without a socket gets -1. Returns 0, or -EINVAL with *e if a socket is one too many or of
+ * another kind. Clears LISTEN_* in any case.
  */
-int listen_fd_take(struct err *e);
+int listen_fds_take(int *ret_unix, int ret_tcp[LISTEN_FDS_TCP], struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * worker.h: child processes of a helper, for operations that can hang or take long. Runs in:
- * mount-helper, file-helper, job-parser, fetcher, template-renderer.
+ * mount-helper, file-helper, job-parser, fetcher, image-fetcher, template-renderer.
  *
  * The helper continues with other requests while a worker works. A worker sends one struct
  * worker_result and exits. One that is late is killed; if even that does not end it (a FUSE daemon

@@ -131,6 +131,28 @@ read_extra_paths(struct config_reader *c, const struct hcl_node *node)
 	return config_each_string(c, node, node->key, read_extra_path);
 }
 
+static int
+read_file_dir(struct config_reader *c, const struct hcl_node *node)
+{
+	struct config_artifact *a = &c->config->artifact;
+
+	if (strlen(node->text) >= ARTIFACT_TEXT_SIZE || a->n_file_dirs == ARTIFACT_PATHS_MAX)
+		return config_fail(c, node->at,
+		    "file_directories: expected at most %d directories of at most %d bytes",
+		    ARTIFACT_PATHS_MAX, ARTIFACT_TEXT_SIZE - 1);
+	if (config_check_path(c, node->at, "file_directories", node->text) < 0)
+		return -EINVAL;
+	(void)strcpy(a->file_dirs[a->n_file_dirs++], node->text);
+	return 0;
+}
+
+static int
+read_file_dirs(struct config_reader *c, const struct hcl_node *node)
+{
+	c->config->artifact.n_file_dirs = 0;
+	return config_each_string(c, node, node->key, read_file_dir);
+}
+
 const struct config_attr config_artifact_attrs[] = {
 	CALL("http_read_timeout", read_timeout),
 	CALL("http_max_size", read_size),
@@ -141,6 +163,7 @@ const struct config_attr config_artifact_attrs[] = {
 	BOOL("disable_filesystem_isolation", artifact.no_isolation),
 	CALL("set_environment_variables", read_variables),
 	CALL("filesystem_isolation_extra_paths", read_extra_paths),
+	CALL("file_directories", read_file_dirs),
 	UNUSED_AS("disable_artifact_inspection",
 	    "has no effect: what an artifact contains is always inspected"),
 	UNUSED_AS("gcs_timeout", "has no effect: artifacts of gcs:: are refused"),

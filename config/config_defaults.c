@@ -42,7 +42,7 @@ default_policy(struct agent_policy *policy, bool dev)
 	(void)strcpy(policy->denied_users[0], "root");
 	policy->checked_drivers = DRIVER_BIT(DRIVER_EXEC);
 	policy->drivers = DRIVER_BIT(DRIVER_EXEC);
-	/* The root of a container has its powers over files also in the node's volumes. */
+	/* Servers would place jobs here whose keys the drivers of containers refuse. */
 	if (dev)
 		policy->drivers |= DRIVER_BIT(DRIVER_RAW_EXEC) | DRIVER_BIT(DRIVER_DOCKER) |
 				   DRIVER_BIT(DRIVER_PODMAN);

@@ -36,7 +36,7 @@ read_ports(struct config_reader *c, const struct hcl_node *node, char ret[CONFIG
 int
 config_read_reserved_ports(struct config_reader *c, const struct hcl_node *node)
 {
-	return read_ports(c, node, c->config->reserved_ports);
+	return read_ports(c, node, c->policy->cni.reserved_ports);
 }
 
 /* A template depends on the machine's interfaces, and drover does not evaluate templates. */

@@ -12,6 +12,7 @@
 #include "common/worker.h"
 
 struct agent_config;
+struct config_artifact;
 
 /* The description of an artifact, as the supervisor sent it. */
 struct fet_spec {
@@ -29,6 +30,7 @@ struct fet_spec {
  * artifact: a file or a directory. */
 struct fet {
 	struct fet_spec spec;
+	const struct config_artifact *config;
 	int dir_fd;                /* the staging directory */
 	struct fet_progress *told; /* shared with the process that answers */
 	uint64_t files, bytes;     /* of what was made so far */
@@ -44,15 +46,17 @@ struct fet_progress {
 /* fet_slow.c: for a transfer that is given up. Returns -EBUSY. */
 int fet_say_slow(struct err *e);
 
-/* fet_landlock.c: leaves this process only what a transfer needs of the machine's files, and write
- * access to staging_fd. Returns 0, also if the kernel has no Landlock, or -errno with *e. */
-int fet_landlock(const struct agent_config *config, int staging_fd, struct err *e);
+/* fet_landlock.c: leaves this process, and what it starts, only what a transfer needs of the
+ * machine's files, and write access to the directory dir_fd. Returns 0, 1 if the kernel has no
+ * Landlock, or -errno with *e. */
+int fet_landlock(const struct config_artifact *config, int dir_fd, struct err *e);
 
 /* fet_spec.c: reads the JSON, which must outlive *ret. Returns 0, or -EINVAL with *e. */
 int fet_spec_read(const json_t *json, struct fet_spec *ret, struct err *e);
 
 /* fet_get.c: fetches the artifact. arg is a struct fet_job. Runs in a worker. */
 struct fet_job {
+	const struct config_artifact *config;
 	struct fet_progress *told;
 };
 worker_fn fet_get;
@@ -69,5 +73,15 @@ struct fet_http {
 };
 int fet_http_get(
     struct fet *f, const struct fet_http *http, int file_fd, uint64_t limit, struct err *e);
+
+/* Variables of the agent, if the configuration hands them to the fetcher: a file and a directory
+ * with authorities. Nomad's fetcher, which is Go's, reads them too; libcurl and git do not by
+ * themselves. */
+#define FET_CA_VARIABLE     "SSL_CERT_FILE"
+#define FET_CA_DIR_VARIABLE "SSL_CERT_DIR"
+
+/* fet_file.c: copies a file of this machine to file_fd, if it is below a directory of
+ * file_directories. limit: of its bytes. Returns 0, or -errno with *e. */
+int fet_file_get(struct fet *f, const char *path, int file_fd, uint64_t limit, struct err *e);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/mem.h"
 #include "common/utf8.h"
@@ -51,16 +52,25 @@ make_dir(const char *name, struct err *e)
 	return mkdir(name, 0755) < 0 ? err_set(e, -errno, "make the directory %s", name) : 0;
 }
 
-/* Writes the url's file to path, whose directory exists. Returns a descriptor, or -errno. */
+/* Makes an empty file at path, whose directory exists. Returns a descriptor, or -errno. */
+static int
+make_file(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	return fd < 0 ? err_set(e, -errno, "make the file") : fd;
+}
+
+/* Writes the url's file to path. Returns a descriptor, or -errno. */
 static int
 download(
     struct fet *f, const struct fet_http *http, const char *path, uint64_t limit, struct err *e)
 {
-	cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	cleanup_close int fd = make_file(path, e);
 	int r;
 
 	if (fd < 0)
-		return err_set(e, -errno, "make the file");
+		return fd;
 	r = fet_http_get(f, http, fd, limit, e);
 	if (r < 0)
 		(void)unlink(path);
@@ -123,6 +133,20 @@ find_checksum(struct fet *f, const struct fet_source *s, struct checksum *ret, s
 
 /* --- files --- */
 
+static int
+copy_source(struct fet *f, const struct fet_source *s, const char *path, struct err *e)
+{
+	cleanup_close int fd = make_file(path, e);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if (s->query.n > 0)
+		return err_say(e, -EINVAL, "a file has no parameter \"%.100s\"", s->query.v[0].key);
+	r = fet_file_get(f, s->path, fd, f->spec.max_bytes, e);
+	return r < 0 ? r : steal_fd(&fd);
+}
+
 /* Returns a descriptor, or -errno. */
 static int
 download_source(struct fet *f, const struct fet_source *s, const char *path, struct err *e)
@@ -146,7 +170,8 @@ get_file(struct fet *f, struct fet_source *s, const char *path, struct err *e)
 
 	if (r < 0)
 		return r;
-	fd = download_source(f, s, path, e);
+	fd = strcmp(s->getter, "file") == 0 ? copy_source(f, s, path, e)
+					    : download_source(f, s, path, e);
 	if (fd < 0)
 		return fd;
 	if (r > 0 && (r = checksum_verify(&checksum, fd, e)) < 0)
@@ -256,6 +281,7 @@ get_archive(struct fet *f, struct fet_source *s, const struct archive_kind *kind
 	(void)unlink("archive");
 	if (single && s->subdir)
 		return err_say(e, -EINVAL, "mode \"file\": the source has a subdirectory (//)");
+	CRASH_POINT(FET_BEFORE_UNPACK);
 	r = fet_unpack(f, kind, fd, single, s->subdir ? "all" : "out", e);
 	return r < 0 || !s->subdir ? r : take_part(f, s->subdir, e);
 }
@@ -378,7 +404,7 @@ int
 fet_get(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct fet_job *job = arg;
-	struct fet f = { .dir_fd = fd, .told = job->told };
+	struct fet f = { .config = job->config, .dir_fd = fd, .told = job->told };
 	char text[ERR_MSG_SIZE];
 	int r;
 
@@ -387,13 +413,17 @@ fet_get(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	(void)setsid(); /* fet_main.c kills the group */
 	if (fchdir(fd) < 0)
 		return err_set(e, -errno, "enter the staging directory");
-	if ((r = set_limits(e)) < 0 || (r = read_spec(fd + 1, &f, e)) < 0)
+	/* The staging directories of other artifacts are out of reach from here on. */
+	if ((r = fet_landlock(f.config, fd, e)) < 0 || (r = set_limits(e)) < 0 ||
+	    (r = read_spec(fd + 1, &f, e)) < 0)
 		return r;
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_say(e, -EIO, "libcurl does not start");
 	r = get(&f, e);
+	CRASH_POINT(FET_BEFORE_MARK);
 	if (r == 0)
 		r = mark_done(e);
+	CRASH_POINT(FET_AFTER_MARK);
 	if (r < 0) { /* servers and archives chose a part of it */
 		(void)utf8_sanitize(text, sizeof text, e->msg, strlen(e->msg));
 		(void)strcpy(e->msg, text);

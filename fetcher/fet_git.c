@@ -26,12 +26,13 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/mem.h"
 #include "common/path.h"
 
 #define GIT         "/usr/bin/git"
-#define ENV_MAX     32
+#define ENV_MAX     48
 #define CONFIG_MAX  8
 #define DEPTH_MAX   256
 #define MEASURE_MS  1000 /* how often the size of the repository is measured */
@@ -81,6 +82,10 @@ inherit(struct git *g)
 	for (size_t i = 0; i < ELEMENTSOF(names); i++)
 		if (getenv(names[i]))
 			put(g, mem_printf("%s=%s", names[i], getenv(names[i])));
+	if (getenv(FET_CA_VARIABLE))
+		put(g, mem_printf("GIT_SSL_CAINFO=%s", getenv(FET_CA_VARIABLE)));
+	if (getenv(FET_CA_DIR_VARIABLE))
+		put(g, mem_printf("GIT_SSL_CAPATH=%s", getenv(FET_CA_DIR_VARIABLE)));
 }
 
 /* Makes git's environment. With it git reads no configuration of the machine or of a user, asks
@@ -397,6 +402,7 @@ run(struct git *g, const char *const *args)
 		guard(g, (char *const *)(uintptr_t)args, guarded, out);
 	}
 	close_p(&out);
+	CRASH_POINT(FET_AFTER_GIT_START);
 	g->f->told->transfers = true;
 	r = pid < 0 ? err_set(g->e, -errno, "start git") : wait_for(g, pid, said, output);
 	g->f->told->transfers = false;

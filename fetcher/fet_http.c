@@ -145,6 +145,10 @@ set_options(CURL *curl, struct transfer *t)
 		(void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
 		(void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
+	if (getenv(FET_CA_VARIABLE))
+		(void)curl_easy_setopt(curl, CURLOPT_CAINFO, getenv(FET_CA_VARIABLE));
+	if (getenv(FET_CA_DIR_VARIABLE))
+		(void)curl_easy_setopt(curl, CURLOPT_CAPATH, getenv(FET_CA_DIR_VARIABLE));
 	set_limits(curl, t);
 }
 
@@ -223,7 +227,8 @@ explain(const struct transfer *t, CURLcode code, const char *text, struct err *e
 		return err_say(
 		    e, code_of_status(status), "the server answered with status %ld", status);
 	if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
-	    code == CURLE_COULDNT_CONNECT || code == CURLE_SEND_ERROR)
+	    code == CURLE_COULDNT_CONNECT || code == CURLE_SEND_ERROR ||
+	    code == CURLE_COULDNT_RESOLVE_HOST)
 		return err_say(e, -EAGAIN, "%s", text);
 	return err_say(e, -EREMOTEIO, "%s", text);
 }

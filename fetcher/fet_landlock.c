@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* fet_landlock.c: what the fetcher may use of the machine's files. Runs in: fetcher, before its
- * drop. */
+ * drop; each worker, with fewer files, after it. */
 #include <errno.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/landlock.h"
-#include "common/log.h"
 #include "fetcher/fet.h"
-#include "proto/agent_config.h"
+#include "proto/artifact_config.h"
 
 /* Files that git and ssh read. */
 static const struct place {
@@ -39,26 +38,24 @@ permit_extra(int rules, const char *word, struct err *e)
 }
 
 int
-fet_landlock(const struct agent_config *config, int staging_fd, struct err *e)
+fet_landlock(const struct config_artifact *config, int dir_fd, struct err *e)
 {
 	cleanup_close int rules = -1;
 	int r;
 
-	if (config->artifact.no_isolation)
+	if (config->no_isolation)
 		return 0;
 	rules = landlock_new(e);
-	if (rules == -ENOSYS) {
-		log_info("this kernel has no Landlock, so the fetcher can read what its user can");
-		return 0;
-	}
 	if (rules < 0)
-		return rules;
-	r = landlock_permit_fd(rules, staging_fd, LANDLOCK_READ | LANDLOCK_WRITE, e);
+		return rules == -ENOSYS ? 1 : rules;
+	r = landlock_permit_fd(rules, dir_fd, LANDLOCK_READ | LANDLOCK_WRITE, e);
 	if (r == 0)
 		r = landlock_permit_network_programs(rules, e);
 	for (size_t i = 0; r == 0 && i < ELEMENTSOF(places); i++)
 		r = landlock_permit(rules, places[i].path, places[i].access, e);
-	for (size_t i = 0; r == 0 && i < config->artifact.n_extra_paths; i++)
-		r = permit_extra(rules, config->artifact.extra_paths[i], e);
+	for (size_t i = 0; r == 0 && i < config->n_extra_paths; i++)
+		r = permit_extra(rules, config->extra_paths[i], e);
+	for (size_t i = 0; r == 0 && i < config->n_file_dirs; i++)
+		r = landlock_permit(rules, config->file_dirs[i], LANDLOCK_READ, e);
 	return r == 0 ? landlock_enforce(rules, e) : r;
 }

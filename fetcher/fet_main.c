@@ -4,10 +4,8 @@
  * Runs in: fetcher. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 #include "common/fd.h"
 #include "common/id.h"
 #include "common/log.h"
+#include "common/worker_table.h"
 #include "fetcher/fet.h"
 #include "fetcher/fet_filter.h"
 #include "fetcher/fet_slow.h"
@@ -25,18 +24,12 @@
 static const struct proc_spec fetcher;
 static struct workers workers = { .spec = &fetcher };
 
-/* The artifacts that are being fetched, by the position of their progress in shared memory. */
-struct fetch {
-	struct id staging;
-	uint32_t serial; /* of the request; 0: the entry is free */
-	struct fet_pace pace;
-};
-
-static struct {
-	int staging_fd;
-	struct fetch v[WORKERS_MAX];
-	struct fet_progress *told; /* [WORKERS_MAX] */
-} state = { .staging_fd = -1 };
+/* The artifacts that are being fetched, by the id of their staging directory. */
+static struct worker_table artifacts = { .workers = &workers,
+	.told_size = sizeof(struct fet_progress) };
+static struct fet_pace paces[WORKERS_MAX]; /* by the number of the artifact's entry */
+static int staging_fd = -1;
+static const struct config_artifact *artifact_config;
 
 /* libcurl, also git's, reads this variable in lower case only. */
 static void
@@ -54,49 +47,24 @@ open_staging(void *unused, const struct proc_args *args, struct err *e)
 {
 	const struct agent_config *config = config_map(FD_CONFIG, e);
 	char path[CONFIG_PATH_SIZE + 32];
+	int r;
 
 	if (!config)
 		return e->code;
+	artifact_config = &config->artifact;
 	(void)close(FD_CONFIG);
 	(void)umask(0);
 	rename_proxy();
 	(void)snprintf(path, sizeof path, "%s/alloc/.fetch", args->data_dir);
-	state.staging_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (state.staging_fd < 0)
+	staging_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (staging_fd < 0)
 		return err_set(e, -errno, "open %s", path);
-	state.told = mmap(NULL, WORKERS_MAX * sizeof *state.told, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (state.told == MAP_FAILED)
-		return err_set(e, -errno, "make the memory for progress");
-	return fet_landlock(config, state.staging_fd, e);
-}
-
-static struct fetch *
-find(const struct id *staging)
-{
-	for (struct fetch *at = state.v; at < state.v + WORKERS_MAX; at++)
-		if (at->serial && id_equal(&at->staging, staging))
-			return at;
-	return NULL;
-}
-
-/* Returns the worker of the entry; NULL: it has ended. */
-static const struct worker *
-worker_of(const struct fetch *at)
-{
-	for (const struct worker *w = workers.v; w < workers.v + WORKERS_MAX; w++)
-		if (w->pid > 0 && w->serial == at->serial)
-			return w;
-	return NULL;
-}
-
-static struct fetch *
-free_entry(void)
-{
-	for (struct fetch *at = state.v; at < state.v + WORKERS_MAX; at++)
-		if (!at->serial || !worker_of(at))
-			return at;
-	return NULL;
+	r = worker_table_open(&artifacts, e);
+	if (r == 0)
+		r = fet_landlock(artifact_config, staging_fd, e);
+	if (r > 0)
+		log_info("this kernel has no Landlock, so the fetcher can read what its user can");
+	return r < 0 ? r : 0;
 }
 
 static void
@@ -113,23 +81,22 @@ static int
 get(const struct ipc_packet *p, struct err *e)
 {
 	const struct fet_artifact_get_req *req = p->msg;
-	struct fetch *at = free_entry();
+	const int i = worker_table_add(&artifacts, &req->staging, p->serial);
 	cleanup_close int dir = -1;
 	char name[ID_HEX_SIZE];
-	struct fet_job job;
+	struct fet_job job = { .config = artifact_config };
 
-	if (!at || id_is_zero(&req->staging) || find(&req->staging) || req->timeout_ms == 0)
+	if (i < 0 || req->timeout_ms == 0)
 		return err_say(e, -EINVAL, "the request for an artifact is not valid");
 	id_to_hex(&req->staging, name);
-	if (mkdirat(state.staging_fd, name, 0700) < 0)
+	if (mkdirat(staging_fd, name, 0700) < 0)
 		return err_set(e, -errno, "make the staging directory of an artifact");
-	dir = fd_open_beneath(state.staging_fd, name, O_RDONLY | O_DIRECTORY, 0);
+	dir = fd_open_beneath(staging_fd, name, O_RDONLY | O_DIRECTORY, 0);
 	if (dir < 0)
 		return err_set(e, dir, "open the staging directory of an artifact");
 	CRASH_POINT(FET_BEFORE_GET);
-	*at = (struct fetch){ req->staging, p->serial, { .since_ms = clock_ms() } };
-	job.told = &state.told[at - state.v];
-	*job.told = (struct fet_progress){ 0 };
+	paces[i] = (struct fet_pace){ .since_ms = clock_ms() };
+	job.told = worker_table_told(&artifacts, i);
 	return worker_start(&workers, p, req->timeout_ms, (int[]){ dir, p->fds[0] }, 2, fet_get,
 	    &job, answer_got, "fetch the artifact", e);
 }
@@ -138,24 +105,15 @@ static int
 tell_progress(const struct fet_artifact_progress_req *req, struct fet_artifact_progress_rep *rep,
     struct err *e)
 {
-	const struct fetch *at = find(&req->staging);
+	const int i = worker_table_find(&artifacts, &req->staging);
+	const struct fet_progress *told;
 
-	if (!at || !worker_of(at))
+	if (i < 0)
 		return err_say(e, -ENOENT, "this artifact is not being fetched");
-	rep->bytes = state.told[at - state.v].bytes;
-	rep->total = state.told[at - state.v].total;
+	told = worker_table_told(&artifacts, i);
+	rep->bytes = told->bytes;
+	rep->total = told->total;
 	return 0;
-}
-
-/* A worker is the leader of a process group, to which the programs that it runs belong. */
-static void
-cancel(const struct fet_artifact_cancel_ev *ev)
-{
-	const struct fetch *at = find(&ev->staging);
-	const struct worker *w = at ? worker_of(at) : NULL;
-
-	if (w && kill(-w->pid, SIGKILL) < 0)
-		(void)kill(w->pid, SIGKILL);
 }
 
 static void
@@ -164,15 +122,15 @@ give_up_slowest(const struct fet_others_wait_ev *ev)
 	struct fet_progress *slowest = NULL;
 	uint64_t least = FET_SLOW_RATE;
 
-	for (size_t i = 0; i < WORKERS_MAX; i++) {
-		struct fetch *at = &state.v[i];
+	for (int i = 0; i < WORKERS_MAX; i++) {
+		struct fet_progress *told = worker_table_told(&artifacts, i);
 		uint64_t rate;
 
-		if (!at->serial || !worker_of(at) ||
-		    !fet_pace_is_slow(&at->pace, &state.told[i], clock_ms(), ev->slow_ms, &rate))
+		if (!worker_table_runs(&artifacts, i) ||
+		    !fet_pace_is_slow(&paces[i], told, clock_ms(), ev->slow_ms, &rate))
 			continue;
 		if (rate < least)
-			slowest = &state.told[i];
+			slowest = told;
 		if (rate < least)
 			least = rate;
 	}
@@ -189,7 +147,8 @@ handle_request(void *unused, const struct ipc_packet *p, void *rep, int *ret_fd,
 	case FET_ARTIFACT_PROGRESS_REQ:
 		return tell_progress(p->msg, rep, e);
 	case FET_ARTIFACT_CANCEL_EV:
-		cancel(p->msg);
+		worker_table_cancel(
+		    &artifacts, &((const struct fet_artifact_cancel_ev *)p->msg)->staging);
 		return PROC_LATER;
 	case FET_OTHERS_WAIT_EV:
 		give_up_slowest(p->msg);

@@ -168,6 +168,22 @@ detect_s3(const char *source)
 	return mem_printf("s3::https://%s", source);
 }
 
+/* An absolute path becomes a url of this machine. */
+static char *
+detect_file(const char *source)
+{
+	cleanup_with(curl_url_cleanup) CURLU *url = mem_need(curl_url());
+	char *made = NULL, *copy;
+
+	if (*source != '/' || curl_url_set(url, CURLUPART_SCHEME, "file", 0) != CURLUE_OK ||
+	    curl_url_set(url, CURLUPART_PATH, source, CURLU_URLENCODE) != CURLUE_OK ||
+	    curl_url_get(url, CURLUPART_URL, &made, 0) != CURLUE_OK)
+		return NULL;
+	copy = mem_strdup(made);
+	curl_free(made);
+	return copy;
+}
+
 static bool
 has_scheme(const char *source)
 {
@@ -188,7 +204,9 @@ detect(const char *source)
 
 	if (!found)
 		found = detect_ssh(source);
-	return found ? found : detect_s3(source);
+	if (!found)
+		found = detect_s3(source);
+	return found ? found : detect_file(source);
 }
 
 /* --- the parts --- */
@@ -262,11 +280,13 @@ check_getter(const struct fet_source *s, struct err *e)
 	const char *getter = s->getter;
 
 	if (strcmp(getter, "hg") == 0 || strcmp(getter, "gcs") == 0)
-		return err_say(
-		    e, -EINVAL, "%s is not supported: only http, https, git and s3 are", getter);
+		return err_say(e, -EINVAL,
+		    "%s is not supported: only http, https, git, s3 and file are", getter);
 	if (strcmp(getter, "file") == 0)
-		return err_say(
-		    e, -EINVAL, "files of this machine cannot be artifacts: use a host volume");
+		return strcmp(s->scheme, "file") == 0
+			   ? 0
+			   : err_say(
+				 e, -EINVAL, "the url of file:: has scheme \"%.20s\"", s->scheme);
 	if (strcmp(getter, "http") == 0 || strcmp(getter, "https") == 0)
 		return strcmp(s->scheme, "http") == 0 || strcmp(s->scheme, "https") == 0
 			   ? 0
@@ -275,7 +295,7 @@ check_getter(const struct fet_source *s, struct err *e)
 	if (strcmp(getter, "git") == 0 || strcmp(getter, "s3") == 0)
 		return 0;
 	return err_say(e, -EINVAL,
-	    "scheme \"%.20s\" is not supported: only http, https, git and s3 are", getter);
+	    "scheme \"%.20s\" is not supported: only http, https, git, s3 and file are", getter);
 }
 
 int
@@ -291,8 +311,9 @@ fet_source_read(const struct fet_spec *spec, struct fet_source *ret, struct err 
 		found = detect(at);
 		if (!found)
 			return err_say(e, -EINVAL,
-			    "the source has no scheme, and is neither a repository nor a bucket: "
-			    "files of this machine cannot be artifacts");
+			    "the source has no scheme, and is neither a repository nor a bucket "
+			    "nor "
+			    "an absolute path");
 		at = found;
 		if (!ret->getter)
 			ret->getter = take_getter(&at);
@@ -319,12 +340,7 @@ fet_source_read(const struct fet_spec *spec, struct fet_source *ret, struct err 
 void
 fet_source_done(struct fet_source *s)
 {
-	while (s->query.n > 0) {
-		s->query.n--;
-		free(s->query.v[s->query.n].key);
-		free(s->query.v[s->query.n].value);
-	}
-	free(s->query.v);
+	string_map_done(&s->query);
 	free(s->getter);
 	free(s->scheme);
 	free(s->base);

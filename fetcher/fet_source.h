@@ -11,7 +11,7 @@
 struct fet_s3;
 
 struct fet_source {
-	char *getter;            /* "http", "https", "git" or "s3" */
+	char *getter;            /* "http", "https", "git", "s3" or "file" */
 	char *scheme;            /* of the url */
 	char *base;              /* the url without its query */
 	char *path;              /* of the url, decoded */

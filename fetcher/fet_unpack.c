@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/mem.h"
 
@@ -360,6 +361,7 @@ each_entry(struct unpacking *u)
 			return r;
 		u->f->files++;
 		r = u->dir_fd < 0 ? make_single(u, entry) : make_entry(u, entry);
+		CRASH_POINT(FET_AFTER_ENTRY);
 	}
 	return r;
 }

@@ -17,8 +17,10 @@ struct config_artifact {
 	bool no_isolation;
 	char variables[ARTIFACT_TEXT_SIZE]; /* names of the agent's variables that the fetcher gets
 					     */
-	uint32_t n_extra_paths;
+	uint32_t n_extra_paths, n_file_dirs;
 	char extra_paths[ARTIFACT_PATHS_MAX][ARTIFACT_TEXT_SIZE];
+	/* Directories of this machine whose files jobs may name as sources. */
+	char file_dirs[ARTIFACT_PATHS_MAX][ARTIFACT_TEXT_SIZE];
 };
 
 #endif

@@ -13,7 +13,7 @@
 static void
 look_into(struct fet_source *s)
 {
-	static const char *const getters[] = { "http", "https", "git", "s3" };
+	static const char *const getters[] = { "http", "https", "git", "s3", "file" };
 	struct fet_s3 s3 = { 0 };
 	struct err e = { 0 };
 	bool known = false;

@@ -5,11 +5,13 @@ import os
 import signal
 import socket
 import threading
+import time
 
 from lib import agent, case, fetch, takeover, web
 from lib.ipc import RequestError
 
 OPENAT, CLOSE, SOCKET, MOUNT, PTRACE, UNSHARE, CHROOT = 257, 3, 41, 165, 101, 272, 161  # x86-64
+TRUNCATE, RENAME, MKDIR, LINK, UNLINK, SYMLINK = 76, 82, 83, 86, 87, 88
 AT_FDCWD = (1 << 64) - 100
 BODY = b"x" * 1000
 
@@ -67,6 +69,7 @@ FILES = {
     "/ok": BODY,
     "/flowing": flowing,
     "/mute": lambda h: stop.wait(),
+    "/mute/info/refs": lambda h: stop.wait(),
     "/endless": endless(OK + b"\r\n", b"x" * 65536),
     "/endless_chunks": endless(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + b"x" * 4096 + b"\r\n"),
     "/endless_headers": endless(OK, b"X-%s: y\r\n" % (b"h" * 5000)),
@@ -149,7 +152,10 @@ def test_what_is_in_progress_is_told_and_can_be_cancelled():
 
 
 def test_the_slowest_transfer_is_given_up_while_others_wait():
+    window_ms = 300  # several bursts of /flowing
+
     def others_wait(slow_ms):
+        time.sleep(0 if slow_ms > window_ms else 1.2 * slow_ms / 1000)
         f.ipc.send("FET_OTHERS_WAIT_EV", {"slow_ms": slow_ms})
 
     def arrived(staging, least=1):
@@ -161,9 +167,9 @@ def test_the_slowest_transfer_is_given_up_while_others_wait():
     slow = "the server sends less than 16 KiB a second, while other artifacts wait"
     others_wait(1 << 30)  # none is as old
     for _ in ("/silent", "/dripping"):
-        others_wait(1)
+        others_wait(window_ms)
         case.equal(f.wait(), slow)
-    others_wait(1)
+    others_wait(window_ms)
     arrived(sent["/flowing"], 1 << 23)
     f.ipc.send("FET_ARTIFACT_CANCEL_EV", {"staging": sent["/flowing"]})
     case.contains(f.wait(), "died")
@@ -171,7 +177,7 @@ def test_the_slowest_transfer_is_given_up_while_others_wait():
     for path in ("/mute", "/500"):
         f.send(server.url + path)
         case.until(lambda p=path: server.count(p), 10, "the request")
-        others_wait(1)
+        others_wait(window_ms)
         case.contains(f.wait(), "other artifacts wait" if path == "/mute" else "")
     case.equal(get("/ok"), {"ok": BODY})
 
@@ -205,28 +211,84 @@ def test_requests_that_are_not_valid():
         case.equal(isinstance(f.wait(), str), True, str(spec))
 
 
+def call_with_paths(pid, number, *args):
+    """Makes the process execute a system call. Arguments that are texts are passed as pointers to them."""
+    with open("/proc/%d/maps" % pid, encoding="ascii") as maps:
+        stack = int(next(line for line in maps if "[stack]" in line).split("-")[0], 16)  # the end that is not in use
+    values = []
+    with open("/proc/%d/mem" % pid, "r+b", buffering=0) as memory:
+        for i, arg in enumerate(args):
+            if isinstance(arg, str):
+                memory.seek(stack + 512 * i)
+                memory.write(arg.encode() + b"\0")
+                arg = stack + 512 * i
+            values.append(arg)
+    return takeover.call(pid, number, *values)
+
+
+def opens(pid, path, flags=os.O_RDONLY):
+    fd = call_with_paths(pid, OPENAT, AT_FDCWD, path, flags, 0o600)
+    return fd if fd < 0 else takeover.call(pid, CLOSE, fd)
+
+
 def test_it_reaches_no_unix_socket_and_no_other_file():
     """The programs that it runs have these limits too. The files that it may read are readable for everybody."""
     pid = f.helper.pid
-    with open("/proc/%d/maps" % pid, encoding="ascii") as maps:
-        stack = int(next(line for line in maps if "[stack]" in line).split("-")[0], 16)
-
-    def opens(path, flags=os.O_RDONLY):
-        with open("/proc/%d/mem" % pid, "r+b", buffering=0) as memory:
-            memory.seek(stack)
-            memory.write(path.encode() + b"\0")
-        fd = takeover.call(pid, OPENAT, AT_FDCWD, stack, flags, 0o600)
-        return fd if fd < 0 else takeover.call(pid, CLOSE, fd)
-    case.equal(opens("/etc/passwd"), 0)
-    case.equal(opens(f.places.data + "/alloc/.fetch/new", os.O_WRONLY | os.O_CREAT), 0)
+    case.equal(opens(pid, "/etc/passwd"), 0)
+    case.equal(opens(pid, f.places.data + "/alloc/.fetch/new", os.O_WRONLY | os.O_CREAT), 0)
     for path in ("/etc/hostname", "/proc/self/status", "/proc/1/cmdline", "/sys/kernel/mm", "/", f.places.data + "/instance", "/usr/share/doc"):
-        case.equal(opens(path), -errno.EACCES, path)
+        case.equal(opens(pid, path), -errno.EACCES, path)
     for path in ("/tmp/x", "/var/tmp/x", "/dev/shm/x", "/etc/passwd"):
-        case.equal(opens(path, os.O_WRONLY | os.O_CREAT) in (-errno.EACCES, -errno.ENOENT), True, path)
+        case.equal(opens(pid, path, os.O_WRONLY | os.O_CREAT) in (-errno.EACCES, -errno.ENOENT), True, path)
     for number, args in ((SOCKET, (socket.AF_UNIX, 1, 0)), (SOCKET, (socket.AF_NETLINK, 3, 0)), (SOCKET, (socket.AF_PACKET, 3, 0)), (MOUNT, (0,) * 5),
-                         (PTRACE, (16, 1, 0, 0)), (UNSHARE, (1 << 28,)), (CHROOT, (stack,))):
-        case.equal(takeover.call(pid, number, *args), -errno.EPERM, "call %d" % number)
+                         (PTRACE, (16, 1, 0, 0)), (UNSHARE, (1 << 28,)), (CHROOT, ("/",))):
+        case.equal(call_with_paths(pid, number, *args), -errno.EPERM, "call %d" % number)
     case.equal(get("/ok"), {"ok": BODY})
+
+
+def reach_for(pid, own, other):
+    """Tries as process pid, which fetches into `own`, to use the staging directory `other`."""
+    parent = os.path.dirname(other)
+    create = os.O_WRONLY | os.O_CREAT
+    case.equal(opens(pid, own + "/mine", create), 0, "its own directory")
+    case.equal(opens(pid, own), 0, "its own directory")
+    for path in (parent, other, other + "/out", other + "/out/silent"):
+        case.equal(opens(pid, path), -errno.EACCES, "read %s" % path)
+    for path, flags in ((other + "/out/silent", os.O_WRONLY), (other + "/out/silent", os.O_WRONLY | os.O_TRUNC), (other + "/new", create),
+                        (other + "/done", create), (parent + "/another", create)):
+        case.equal(opens(pid, path, flags), -errno.EACCES, "write %s" % path)
+    refused = -errno.EACCES, -errno.EXDEV, -errno.EPERM
+    for number, args in ((MKDIR, (other + "/new", 0o700)), (MKDIR, (parent + "/another", 0o700)), (UNLINK, (other + "/out/silent",)),
+                         (TRUNCATE, (other + "/out/silent", 0)), (SYMLINK, ("/", other + "/new")), (RENAME, (own + "/mine", other + "/new")),
+                         (RENAME, (other + "/out/silent", own + "/theirs")), (RENAME, (other, own + "/theirs")),
+                         (LINK, (own + "/mine", other + "/new")), (LINK, (other + "/out/silent", own + "/theirs"))):
+        case.equal(call_with_paths(pid, number, *args) in refused, True, "call %d %s" % (number, args))
+    os.unlink(own + "/mine")
+
+
+def descendants(pid):
+    found = agent.children(pid)
+    return found + [inner for child in found for inner in descendants(child)]
+
+
+def test_a_worker_and_its_programs_do_not_reach_the_directory_of_another_artifact():
+    victim = f.send(server.url + "/silent")
+    case.until(lambda: os.path.exists(f.path(victim) + "/out/silent") and os.path.getsize(f.path(victim) + "/out/silent"), 10, "a part of it")
+    before = fetch.tree_of(f.path(victim))
+    known = descendants(f.helper.pid)
+    for source, request, least in (("/silent", "/silent", 1), ("/mute", "/mute/info/refs?service=git-upload-pack", 4)):
+        asked = server.count(request)
+        staging = f.send(("git::" if source == "/mute" else "") + server.url + source)
+        case.until(lambda r=request, n=asked: server.count(r) > n, 10, "the request")
+        mine = [pid for pid in descendants(f.helper.pid) if pid not in known]
+        case.equal(len(mine) >= least, True, "processes: %s" % [agent.arguments(pid)[:2] for pid in mine])
+        for pid in mine:
+            reach_for(pid, f.path(staging), f.path(victim))
+        f.ipc.send("FET_ARTIFACT_CANCEL_EV", {"staging": staging})
+        case.contains(f.wait(), "died")
+    case.equal(fetch.tree_of(f.path(victim)), before, "the directory of the other artifact")
+    f.ipc.send("FET_ARTIFACT_CANCEL_EV", {"staging": victim})
+    f.wait()
 
 
 with web.Server(FILES) as server, fetch.Fetcher() as f:
