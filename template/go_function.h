@@ -35,6 +35,12 @@ struct go_call {
 	size_t n;
 };
 
+/* Marks a value in a sentence about an error, as "%s" or with other conversions, so that it can be
+ * hidden. Values in quotes need no mark. */
+#define TPL_VALUE_BEGIN   "\1"
+#define TPL_VALUE_END     "\2"
+#define TPL_VALUE(format) TPL_VALUE_BEGIN format TPL_VALUE_END
+
 /* Ends the execution: "error calling NAME: SENTENCE". */
 void go_call_fail(struct go_call *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), noreturn));

@@ -47,8 +47,9 @@ make_number(void *reading, const char *s, size_t len)
 		return box(r, go_int(i));
 	if (go_parse_float(r->arena, s, len, &f) < 0) {
 		r->why = arena_printf(r->arena,
-		    "json: cannot unmarshal number %.*s into Go value of type float64", (int)len,
-		    s);
+		    "json: cannot unmarshal number " TPL_VALUE(
+			"%.*s") " into Go value of type float64",
+		    (int)len, s);
 		arena_leave(r->arena);
 	}
 	return box(r, go_float(f));

@@ -39,7 +39,7 @@ tagged(struct go_call *c, const struct yaml_scalar *s, struct go_value v, bool s
 	    (strcmp(tag, YAML_TAG("null")) == 0 && !v.type) ||
 	    (strcmp(tag, YAML_TAG("timestamp")) == 0 && !string))
 		return v;
-	go_call_fail(c, "yaml: cannot decode `%s` as a %s", s->s,
+	go_call_fail(c, "yaml: cannot decode `" TPL_VALUE("%s") "` as a %s", s->s,
 	    strncmp(tag, YAML_TAG(""), strlen(YAML_TAG(""))) == 0
 		? arena_printf(c->arena, "!!%s", tag + strlen(YAML_TAG("")))
 		: tag);
@@ -115,7 +115,7 @@ refuse_key(struct go_call *c, struct go_value key)
 	struct text t = { .arena = c->arena };
 
 	go_printf(&t, "%#v", 3, &key, 1);
-	go_call_fail(c, "yaml: invalid map key: %s", t.text);
+	go_call_fail(c, "yaml: invalid map key: " TPL_VALUE("%s"), t.text);
 }
 
 static void *

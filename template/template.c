@@ -90,13 +90,15 @@ execute(void *run)
 
 	if (r->data->dot)
 		dot = go_try_json_integers(r->arena, go_text(r->data->dot), &r->problem);
-	if (r->problem)
+	if (r->problem) {
+		r->problem = tpl_hide_values(r, r->problem);
 		arena_leave(r->arena);
+	}
 	r->scratch = go_map(r->arena, &go_type_dict);
 	tpl_execute(r, tpl_find_tree(r->text, "", 0), dot);
 }
 
-/* The sentence without the values of variables. */
+/* The sentence without the values of variables, which the template itself may have. */
 static const char *
 redacted(struct tpl_run *run, const char *sentence)
 {

@@ -59,8 +59,8 @@ tpl_fail(struct tpl_run *run, const char *fmt, ...)
 	va_start(args, fmt);
 	what = arena_vprintf(run->arena, fmt, args);
 	va_end(args);
-	tpl_fail_with(
-	    run, arena_printf(run->arena, "%s%s", place(run, run->tree, run->node), what));
+	tpl_fail_with(run, arena_printf(run->arena, "%s%s", place(run, run->tree, run->node),
+			       tpl_hide_values(run, what)));
 }
 
 void
@@ -168,8 +168,9 @@ range_value(struct tpl_run *run, const struct tpl_node *n, struct go_value v)
 	case GO_UINT:
 		if (n->pipe->n_declared > 1) {
 			go_print_value(&shown, v);
-			tpl_fail(
-			    run, "can't use %s to iterate over more than one variable", shown.text);
+			tpl_fail(run,
+			    "can't use " TPL_VALUE("%s") " to iterate over more than one variable",
+			    shown.text);
 		}
 		return range_numbers(run, n, (struct go_value){ .type = v.type },
 		    go_kind(v) == GO_INT && v.i < 0 ? 0 : v.u, false);
@@ -188,7 +189,7 @@ range_value(struct tpl_run *run, const struct tpl_node *n, struct go_value v)
 		return false;
 	default:
 		go_print_value(&shown, go_kind(v) == GO_INTERFACE ? go_nothing : v);
-		tpl_fail(run, "range can't iterate over %s", shown.text);
+		tpl_fail(run, "range can't iterate over " TPL_VALUE("%s"), shown.text);
 	}
 }
 

@@ -61,7 +61,7 @@ index_argument(struct go_call *c, struct go_value index, size_t most)
 	if (go_kind(index) != GO_INT && go_kind(index) != GO_UINT)
 		go_call_fail(c, "cannot index slice/array with type %s", index.type->name);
 	if (index.i < 0 || (uint64_t)index.i > most)
-		go_call_fail(c, "index out of range: %lld", (long long)index.i);
+		go_call_fail(c, "index out of range: " TPL_VALUE("%lld"), (long long)index.i);
 	return (size_t)index.i;
 }
 
@@ -135,9 +135,9 @@ slice_bounds(struct go_call *c, size_t len, size_t room, size_t at[3])
 	for (size_t i = 1; i < c->n; i++)
 		at[i - 1] = index_argument(c, concrete(c->args[i]), room);
 	if (at[0] > at[1])
-		go_call_fail(c, "invalid slice index: %zu > %zu", at[0], at[1]);
+		go_call_fail(c, "invalid slice index: " TPL_VALUE("%zu > %zu"), at[0], at[1]);
 	if (at[1] > at[2])
-		go_call_fail(c, "invalid slice index: %zu > %zu", at[1], at[2]);
+		go_call_fail(c, "invalid slice index: " TPL_VALUE("%zu > %zu"), at[1], at[2]);
 }
 
 struct go_value

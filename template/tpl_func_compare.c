@@ -32,12 +32,14 @@ static bool
 equal_others(struct go_call *c, struct go_value a, struct go_value b)
 {
 	if (go_kind(a) != go_kind(b) && a.type && b.type)
-		go_call_fail(c, "non-comparable types %s: %s, %s: %s", shown(c, a, "%s"),
-		    a.type->name, b.type->name, shown(c, b, "%v"));
+		go_call_fail(c,
+		    "non-comparable types " TPL_VALUE("%s") ": %s, %s: " TPL_VALUE("%s"),
+		    shown(c, a, "%s"), a.type->name, b.type->name, shown(c, b, "%v"));
 	if (go_is_nil(a) || go_is_nil(b))
 		return go_is_nil(a) == go_is_nil(b);
 	if (go_kind(b) == GO_SLICE || go_kind(b) == GO_MAP || go_kind(b) == GO_FUNC)
-		go_call_fail(c, "non-comparable type %s: %s", shown(c, b, "%s"), b.type->name);
+		go_call_fail(c, "non-comparable type " TPL_VALUE("%s") ": %s", shown(c, b, "%s"),
+		    b.type->name);
 	return go_same(a, b);
 }
 

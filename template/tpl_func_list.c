@@ -124,8 +124,8 @@ set_nested(struct go_call *c, struct go_value map, struct go_value key, struct g
 			found = go_map_find(map.map, top);
 		}
 		if (found->type != &go_type_dict || !found->map)
-			go_call_fail(c, "%s: not a map: %s: %s already has value %s", c->name,
-			    quoted(c, path), quoted(c, top), quoted(c, *found));
+			go_call_fail(c, "%s: not a map: %s: %s already has value " TPL_VALUE("%s"),
+			    c->name, quoted(c, path), quoted(c, top), quoted(c, *found));
 		map = *found;
 		path = key;
 		key = go_string(slash + 1, key.len - top.len - 1);

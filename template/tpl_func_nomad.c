@@ -31,6 +31,7 @@ tpl_need(struct tpl_run *run, const struct template_query *q, const char *name, 
 static void
 hide(struct tpl_run *run, const struct template_variable *v)
 {
+	run->sees_secrets = true;
 	for (size_t i = 0; i < v->n_items; i++) {
 		struct tpl_secret *s = arena_new(run->arena, struct tpl_secret);
 

@@ -103,7 +103,8 @@ take_operands(struct go_call *c, bool floats_allowed)
 			go_printf(&t, "%q", 2, &v, 1);
 		else
 			text_add(&t, "<invalid reflect.Value>");
-		go_call_fail(c, "%s: unknown type for %s (%s)", c->name, t.text, go_type_name(v));
+		go_call_fail(c, "%s: unknown type for " TPL_VALUE("%s") " (%s)", c->name, t.text,
+		    go_type_name(v));
 	}
 	o.floats = go_kind(o.a) == GO_FLOAT || go_kind(o.b) == GO_FLOAT;
 	o.both_unsigned = go_kind(o.a) == GO_UINT && go_kind(o.b) == GO_UINT;

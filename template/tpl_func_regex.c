@@ -42,7 +42,7 @@ compile(struct go_call *c, struct go_value pattern)
 	struct regex *r = find_compiled(c, pattern, &why);
 
 	if (!r)
-		go_call_fail(c, "error parsing regexp: %s: `%.*s`", why,
+		go_call_fail(c, "error parsing regexp: %s: `" TPL_VALUE("%.*s") "`", why,
 		    pattern.len < 80 ? (int)pattern.len : 80, pattern.s);
 	return r;
 }
@@ -54,23 +54,12 @@ check_text(struct go_call *c, struct go_value s)
 		go_call_fail(c, "the text is not UTF-8");
 }
 
-/* Returns whether there is a match. */
-static bool
-find(struct go_call *c, struct regex *r, struct go_value s, size_t from, const size_t **ret)
-{
-	int found = regex_find(r, s.s, s.len, from, ret);
-
-	if (found < 0)
-		go_call_fail(c, "the pattern has too many ways through the text");
-	return found > 0;
-}
-
 bool
 tpl_regex_matches(struct go_call *c, struct go_value pattern, const char *s)
 {
-	const size_t *groups;
+	size_t at[2];
 
-	return find(c, compile(c, pattern), go_text(s), 0, &groups);
+	return regex_find(compile(c, pattern), s, strlen(s), 0, at);
 }
 
 static struct go_value
@@ -81,8 +70,7 @@ replace(
 	struct text t = { .arena = c->arena };
 
 	check_text(c, s);
-	if (regex_replace_all(r, s.s, s.len, by.s, by.len, literal, &t) < 0)
-		go_call_fail(c, "the pattern has too many ways through the text");
+	regex_replace_all(r, s.s, s.len, by.s, by.len, literal, &t);
 	return go_text_value(&t);
 }
 
@@ -110,14 +98,13 @@ static bool
 matches(struct go_call *c, struct regex *r, struct go_value s)
 {
 	struct text t = { .arena = c->arena };
-	const size_t *at;
-	size_t n;
+	size_t n, at[2];
 
 	if (!u8_check((const uint8_t *)s.s, s.len))
-		return find(c, r, s, 0, &at);
+		return regex_find(r, s.s, s.len, 0, at);
 	for (size_t i = 0; i < s.len; i += n)
 		go_add_char(&t, go_char(s.s + i, s.len - i, &n));
-	return find(c, r, go_text_value(&t), 0, &at);
+	return regex_find(r, t.text, t.len, 0, at);
 }
 
 struct go_value
@@ -140,10 +127,10 @@ struct go_value
 tpl_fn_sprig_regex_find(struct go_call *c)
 {
 	struct regex *r = compile(c, c->args[0]);
-	const size_t *at;
+	size_t at[2];
 
 	check_text(c, c->args[1]);
-	if (!find(c, r, c->args[1], 0, &at))
+	if (!regex_find(r, c->args[1].s, c->args[1].len, 0, at))
 		return go_text("");
 	return go_string(c->args[1].s + at[0], at[1] - at[0]);
 }
@@ -153,12 +140,12 @@ static size_t *
 find_all(struct go_call *c, struct regex *r, struct go_value s, int64_t most, size_t *ret_n)
 {
 	struct text places = { .arena = c->arena };
-	size_t n = 0, from = 0, end = (size_t)-1;
-	const size_t *at;
+	size_t n = 0, from = 0, end = (size_t)-1, at[2];
 
-	while ((most < 0 || (int64_t)n < most) && from <= s.len && find(c, r, s, from, &at)) {
+	while ((most < 0 || (int64_t)n < most) && from <= s.len &&
+	       regex_find(r, s.s, s.len, from, at)) {
 		if (at[1] > at[0] || at[0] != end) {
-			text_bytes(&places, (const char *)at, 2 * sizeof *at);
+			text_bytes(&places, (const char *)at, sizeof at);
 			n++;
 		}
 		end = at[1];

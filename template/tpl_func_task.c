@@ -16,6 +16,7 @@ find_env(struct go_call *c)
 	const char *name = arena_strndup(c->arena, c->args[0].s, c->args[0].len), *value;
 
 	value = d->env && strlen(name) == c->args[0].len ? d->env(d->arg, name) : NULL;
+	c->run->sees_secrets |= value && *value;
 	return value ? arena_strndup(c->arena, value, strlen(value)) : NULL;
 }
 
@@ -33,8 +34,8 @@ tpl_fn_must_env(struct go_call *c)
 	const char *value = find_env(c);
 
 	if (!value || !*value)
-		go_call_fail(c, "required environment variable %.*s is empty", (int)c->args[0].len,
-		    c->args[0].s);
+		go_call_fail(c, "required environment variable " TPL_VALUE("%.*s") " is empty",
+		    (int)c->args[0].len, c->args[0].s);
 	return go_text(value);
 }
 
@@ -67,8 +68,9 @@ tpl_fn_file(struct go_call *c)
 	if (d->file && strlen(q.name) == path.len)
 		answer = d->file(d->arg, &need->need.query, &bytes, &len, &problem);
 	if (answer == TEMPLATE_ABSENT)
-		go_call_fail(c, "%s: %s", q.name, problem);
+		go_call_fail(c, TPL_VALUE("%s") ": %s", q.name, problem);
 	need->need.missing = answer == TEMPLATE_UNKNOWN;
+	c->run->sees_secrets |= answer != TEMPLATE_UNKNOWN;
 	need->value = answer == TEMPLATE_UNKNOWN
 			  ? go_text("")
 			  : go_string(arena_strndup(c->arena, bytes, len), len);

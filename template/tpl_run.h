@@ -40,17 +40,22 @@ struct tpl_run {
 	STAILQ_HEAD(, tpl_need) needs; /* dependencies that were asked for */
 	size_t n_needs;
 	STAILQ_HEAD(, tpl_secret) secrets; /* values that errors must not show */
+	bool sees_secrets;                 /* it has read a variable, a file or the environment */
 	SLIST_HEAD(, tpl_regex) regexes;   /* that were compiled */
 	const char *problem;               /* the sentence, after arena_leave() */
 };
 
 /* Executes the template of this name into run->out. */
 void tpl_execute(struct tpl_run *run, const struct tpl_tree *tree, struct go_value dot);
-/* Ends the execution with a sentence about run->node. */
+/* Ends the execution with a sentence about run->node. Values in it are in quotes or marked, so that
+ * they can be hidden. */
 void tpl_fail(struct tpl_run *run, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 /* Leaves with a complete sentence, to which calls of executeTemplate() add theirs. */
 void tpl_fail_with(struct tpl_run *run, const char *sentence) __attribute__((noreturn));
+/* tpl_hide.c: returns the sentence without its marks. If the template has read a secret, values are
+ * [redacted], unless the template itself has them as a text. */
+const char *tpl_hide_values(struct tpl_run *run, const char *sentence);
 /* Fails if the output is larger than permitted. */
 void tpl_check_output(struct tpl_run *run);
 

@@ -156,7 +156,8 @@ fail_inner(struct go_call *c, const char *what, const struct tpl_text *text, con
 	if (c->arena->exhausted)
 		arena_leave(c->arena);
 	go_quote(&input, text->text, text->len, true);
-	go_call_fail(c, "unable to %s %s: %s", what, input.text, problem);
+	/* The sentence shows parts of the text, which may be computed from a secret. */
+	go_call_fail(c, "unable to %s %s: " TPL_VALUE("%s"), what, input.text, problem);
 }
 
 struct go_value

@@ -196,8 +196,8 @@ sockaddr_attr(struct go_call *c)
 		addr = if_of_value(c->args[1].list.items[0]);
 	}
 	if (!addr)
-		go_call_fail(c, "unable to obtain attribute %.*s from type %s", (int)c->args[0].len,
-		    c->args[0].s, go_type_name(c->args[1]));
+		go_call_fail(c, "unable to obtain attribute " TPL_VALUE("%.*s") " from type %s",
+		    (int)c->args[0].len, c->args[0].s, go_type_name(c->args[1]));
 	return if_attribute(c, addr, c->args[0]);
 }
 

@@ -184,11 +184,12 @@ tpl_fn_sprig_substr(struct go_call *c)
 	if (from >= 0 && (to < 0 || to > len))
 		to = len;
 	if (to < 0)
-		go_call_fail(c, "%s [:%lld]", sentence, to);
+		go_call_fail(c, "%s [:" TPL_VALUE("%lld") "]", sentence, to);
 	if (to > len)
-		go_call_fail(c, "%s [:%lld] with length %lld", sentence, to, len);
+		go_call_fail(c, "%s [:" TPL_VALUE("%lld") "] with length " TPL_VALUE("%lld"),
+		    sentence, to, len);
 	if (from > to)
-		go_call_fail(c, "%s [%lld:%lld]", sentence, from, to);
+		go_call_fail(c, "%s [" TPL_VALUE("%lld:%lld") "]", sentence, from, to);
 	if (from < 0)
 		from = 0;
 	return go_string(c->args[2].s + from, (size_t)(to - from));

@@ -255,7 +255,7 @@ tpl_fn_sprig_to_raw_json(struct go_call *c)
 struct go_value
 tpl_fn_sprig_fail(struct go_call *c)
 {
-	go_call_fail(c, "%s", arena_strndup(c->arena, c->args[0].s, c->args[0].len));
+	go_call_fail(c, TPL_VALUE("%s"), arena_strndup(c->arena, c->args[0].s, c->args[0].len));
 }
 
 /* Numbers. */

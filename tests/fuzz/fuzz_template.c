@@ -45,6 +45,21 @@ find_services(
 	return *q->name == 'u' ? TEMPLATE_UNKNOWN : TEMPLATE_THERE;
 }
 
+static enum template_answer
+find_file(void *arg, const struct template_query *q, const char **ret, size_t *ret_len,
+    const char **ret_problem)
+{
+	static const char text[] = "{\"a\": [1, \"b\"]}\nc = d\0e";
+
+	(void)arg;
+	*ret_problem = "it is outside of the task's directory";
+	*ret = text;
+	*ret_len = sizeof text - 1;
+	return *q->name == 'u'   ? TEMPLATE_UNKNOWN
+	       : *q->name == '.' ? TEMPLATE_ABSENT
+				 : TEMPLATE_THERE;
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -63,6 +78,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		.env = find_env,
 		.variable = find_variable,
 		.services = find_services,
+		.file = find_file,
 		.now_ns = 1700000000123456789 };
 	char *problem = NULL;
 	struct template *t = template_parse((const char *)bytes, size, &options, &problem);
