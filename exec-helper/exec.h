@@ -31,6 +31,7 @@ struct exec_state {
 	int volumes[CONFIG_VOLUMES_MAX]; /* descriptors of the policy's host volumes, -1: not usable
 					    … */
 	struct err volume_errors[CONFIG_VOLUMES_MAX]; /* … and the reason */
+	bool volume_private[CONFIG_VOLUMES_MAX];      /* only root can reach it by its path */
 	uint64_t pids_max;                            /* process limit of each run; 0: unknown */
 	char boot_id[BOOT_ID_SIZE];
 	struct err template_error;   /* code 0: the template for exec tasks exists … */
@@ -45,6 +46,7 @@ struct exec_state {
 /* The descriptors of a run that the executor gets. Initially all -1. */
 struct exec_run {
 	char name[ID_HEX_SIZE];
+	char network_name[ID_UUID_SIZE]; /* if the set-up has own_network */
 	int setup, spec, listen, record, logs, lease, task, network;
 	int cgroup[CGROUP_TREES];
 	int volumes[EXE_MOUNTS_MAX]; /* borrowed from struct exec_state */

@@ -66,7 +66,7 @@ open_volumes(struct exec_state *s)
 	for (uint32_t i = 0; i < s->policy->n_host_volumes; i++) {
 		const struct config_host_volume *v = &s->policy->host_volumes[i];
 		struct err *e = &s->volume_errors[i];
-		cleanup_close int fd = path_open_place(v->path, e);
+		cleanup_close int fd = path_open_place(v->path, &s->volume_private[i], e);
 
 		s->volumes[i] = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS_FROM);
 		if (fd >= 0 && s->volumes[i] < 0)

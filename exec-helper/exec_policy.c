@@ -129,7 +129,7 @@ check_container(const struct exec_start *req, struct exe_setup *setup, struct er
 {
 	struct exe_user *u = &setup->user;
 
-	if (req->id_range < 1 || req->id_range >= CONTAINER_RANGES)
+	if (req->id_range < CONTAINER_RANGE_FIRST || req->id_range >= CONTAINER_RANGES)
 		return err_say(e, -EINVAL, "start: a container has no range of ids");
 	if (setup->csi_plugin || setup->pid_host || setup->ipc_host)
 		return err_say(e, -EPERM,
@@ -143,8 +143,7 @@ check_container(const struct exec_start *req, struct exe_setup *setup, struct er
 static bool
 is_container_id(uint32_t id)
 {
-	return id >= CONTAINER_ID_FIRST &&
-	       id - CONTAINER_ID_FIRST < CONTAINER_RANGES * CONTAINER_IDS;
+	return id >= CONTAINER_ID_FIRST && id <= CONTAINER_ID_LAST;
 }
 
 static int
@@ -220,6 +219,13 @@ set_csi_volume(const struct exe_setup *setup, const struct exec_start *req,
 		return err_say(e, -EINVAL, "start: a volume's place is missing or wrong");
 	if (!id_equal(&req->alloc, &p->alloc))
 		return err_say(e, -EPERM, "start: the volume is published for another allocation");
+	/* Its node would have to be made by root of the machine, in the container's root. */
+	if (m->proof.is_block && driver_has_containers(setup->driver))
+		return err_say(e, -EINVAL,
+		    "volume \"%s\" is a block device, which a container cannot have: use the "
+		    "driver "
+		    "exec, or attachment_mode = \"file-system\"",
+		    p->volume);
 	(void)snprintf(ret->path, sizeof ret->path, "%s/%s/per-alloc/%s/%s/%s", kind_dirs[p->kind],
 	    p->plugin, setup->alloc_name, p->volume, p->usage);
 	ret->kind = EXE_MOUNT_CSI;
@@ -227,9 +233,27 @@ set_csi_volume(const struct exe_setup *setup, const struct exec_start *req,
 	return 0;
 }
 
+/* Root of a container has the powers of root over files whose ids are mapped, so they are only if
+ * nobody else can reach them. */
 static int
-set_host_volume(struct exec_state *s, const struct exec_mount *m, struct exe_setup_mount *ret,
-    struct exec_run *run, struct err *e)
+check_volume_ids(const struct exec_state *s, uint32_t i, const struct exe_setup *setup,
+    struct exe_setup_mount *ret, struct err *e)
+{
+	const struct config_host_volume *v = &s->policy->host_volumes[i];
+
+	ret->own_ids = !driver_has_containers(setup->driver) || s->volume_private[i];
+	if (ret->own_ids || ret->read_only)
+		return 0;
+	return err_say(e, -EPERM,
+	    "host volume \"%s\" must be read-only in a container: all users of the machine can "
+	    "reach %s, and could run set-user-id programs of root that the container leaves there; "
+	    "let only root enter a directory above it (chmod 0700)",
+	    v->name, v->path);
+}
+
+static int
+set_host_volume(struct exec_state *s, const struct exec_mount *m, const struct exe_setup *setup,
+    struct exe_setup_mount *ret, struct exec_run *run, struct err *e)
 {
 	for (uint32_t i = 0; i < s->policy->n_host_volumes; i++) {
 		const struct config_host_volume *v = &s->policy->host_volumes[i];
@@ -244,7 +268,7 @@ set_host_volume(struct exec_state *s, const struct exec_mount *m, struct exe_set
 			return err_say(e, -EROFS, "host volume \"%s\" is read-only", v->name);
 		run->volumes[run->n_volumes++] = s->volumes[i];
 		ret->kind = EXE_MOUNT_HOST;
-		return 0;
+		return check_volume_ids(s, i, setup, ret, e);
 	}
 	return err_say(e, -EPERM, "host volume \"%.64s\" is not configured on this node", m->name);
 }
@@ -278,7 +302,7 @@ check_mount(struct exec_state *s, const struct exec_start *req, const struct exe
 	memcpy(ret->dest, m->dest, sizeof ret->dest);
 	switch (m->kind) {
 	case EXEC_MOUNT_HOST_VOLUME:
-		return set_host_volume(s, m, ret, run, e);
+		return set_host_volume(s, m, setup, ret, run, e);
 	case EXEC_MOUNT_CSI_VOLUME:
 		return set_csi_volume(setup, req, m, ret, e);
 	case EXEC_MOUNT_PLUGIN_SOCKET:
@@ -336,10 +360,16 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 		return err_say(e, -EINVAL,
 		    "start: logs need at least one file of at least one byte, at most %d files",
 		    LOG_FILES_MAX);
+	if (!id_is_zero(&req->network) && !id_equal(&req->network, &req->alloc) &&
+	    !driver_has_containers(req->driver))
+		return err_say(e, -EPERM, "start: only a container has a network of its own");
 	id_to_hex(&req->run, run->name);
 	setup->logs_disabled = req->logs_disabled;
 	setup->own_artifacts = req->own_artifacts;
-	setup->own_network = req->own_network;
+	setup->own_shared = req->own_shared;
+	setup->own_resolv_conf = req->own_resolv_conf;
+	setup->own_network = !id_is_zero(&req->network);
+	id_to_uuid(&req->network, run->network_name);
 	setup->keep.log_store = req->log_store;
 	memcpy(setup->log_namespace, req->log_namespace, sizeof setup->log_namespace);
 	memcpy(setup->log_job, req->log_job, sizeof setup->log_job);

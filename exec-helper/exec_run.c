@@ -15,6 +15,7 @@
 #include "common/exe_record.h"
 #include "common/fd.h"
 #include "exec-helper/exec.h"
+#include "proto/container_ids.h"
 
 #define BACKLOG      8
 #define REAP_WAIT_MS 20
@@ -59,6 +60,10 @@ make_record(struct exec_state *s, struct exec_run *run, struct err *e)
 		.version = EXE_RECORD_VERSION,
 		.size = EXE_RECORD_SIZE,
 		.state = EXE_SETTING_UP,
+		.driver = s->setup.driver,
+		.id_range = driver_has_containers(s->setup.driver)
+				? (s->setup.user.uid - CONTAINER_ID_FIRST) / CONTAINER_IDS
+				: 0,
 	};
 	char name[ID_HEX_SIZE + 4];
 

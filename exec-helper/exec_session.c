@@ -46,6 +46,8 @@ open_task(struct exec_state *s, struct exec_run *run, struct err *e)
 		return err_set(e, r, "read the record of run %s", run->name);
 	if (memcmp(rec.alloc, s->setup.alloc, sizeof rec.alloc) != 0)
 		return err_say(e, -EPERM, "the run is another allocation's");
+	if (rec.driver && rec.driver != s->setup.driver)
+		return err_say(e, -EPERM, "the run is another driver's");
 	if (rec.state != EXE_RUNNING || strcmp(rec.boot_id, s->boot_id) != 0)
 		return err_say(e, -ESRCH, "task \"%s\" is not running.", s->setup.keep.task);
 	run->task = pidfd_open((pid_t)rec.task_pid, 0);

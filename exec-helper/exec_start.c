@@ -58,20 +58,19 @@ set_limits(struct exec_state *s, const struct exec_start *req, const struct exec
 	return r;
 }
 
-/* The namespace of the alloc's network, which network-helper made and mounted there. */
+/* The namespace of a network, which network-helper made and mounted there. */
 static int
 open_network(struct exec_state *s, struct exec_run *run, struct err *e)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof path, "netns/%s", s->setup.alloc_name);
+	(void)snprintf(path, sizeof path, "netns/%s", run->network_name);
 	run->network = fd_open_beneath(s->rt, path, O_RDONLY, 0);
 	if (run->network < 0)
-		return err_set(
-		    e, run->network, "open the network of alloc %s", s->setup.alloc_name);
-	/* What a killed network-helper left is a file. */
+		return err_set(e, run->network, "open network %s", run->network_name);
+	/* If network-helper was killed while it made the network, the name is a plain file. */
 	if (ioctl(run->network, NS_GET_NSTYPE) != CLONE_NEWNET)
-		return err_say(e, -ENOENT, "alloc %s has no network", s->setup.alloc_name);
+		return err_say(e, -ENOENT, "there is no network %s", run->network_name);
 	return 0;
 }
 

@@ -214,7 +214,7 @@ add_host_mask(int root, const struct agent_policy *policy, const char *path, str
 	return r;
 }
 
-/* What add_mask() shows instead. */
+/* Makes the empty file and the empty directory that add_mask() mounts over masked paths. */
 static int
 make_covers(int root)
 {

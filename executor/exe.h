@@ -43,8 +43,9 @@ struct exe_journal {            /* exe_journal.h */
 struct exe {
 	struct exe_record record;
 	pid_t pid; /* the task's pid for waitpid(); 0: none, or it has ended */
-	/* api: the socket in the task's secrets; a session has none */
-	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd, api;
+	/* api: the socket in the task's secrets; resolv_conf: open for the task's child, which
+	 * writes it; a session has neither */
+	int pidfd, task_dir, listen, signals, kill_fd, events_fd, oom_fd, api, resolv_conf;
 	gid_t alloc_gid; /* raw_exec, not as root: the group of its alloc; 0: none needed */
 	int ends[3];  /* the task's ends of stdin, stdout and stderr until the task has them; stdin
 			 only for sessions */

@@ -19,6 +19,7 @@
 #define FD_REPORT (STDERR_FILENO + 1)
 #define FD_ALIVE  (FD_REPORT + 1)
 #define FD_API    (FD_ALIVE + 1)
+#define FD_RESOLV (FD_API + 1)
 
 /* Resets the remaining state of the executor that needs no root. */
 static int
@@ -54,8 +55,9 @@ keep_fd(int *fd, int to)
 }
 
 /* The descriptors of the set-up lead out of the task's root, and /proc/self/fd shows them until the
- * execve. So all but the reporting descriptor and a new socket are closed before the first path of
- * the task is resolved. dir gets the path of the task's directory without a trailing slash. */
+ * execve. So all but the reporting descriptor, a new socket and a new file are closed before the
+ * first path of the task is resolved. dir gets the path of the task's directory without a trailing
+ * slash. */
 static int
 enter_dir(struct exe *x, char dir[PATH_MAX])
 {
@@ -63,8 +65,8 @@ enter_dir(struct exe *x, char dir[PATH_MAX])
 
 	if ((raw ? fchdir(x->task_dir) : chdir("/")) < 0 ||
 	    keep_fd(&x->child_report, FD_REPORT) < 0 || keep_fd(&x->alive, FD_ALIVE) < 0 ||
-	    keep_fd(&x->api, FD_API) < 0 || close_range(FD_API + 1, ~0U, 0) < 0 ||
-	    (raw && !getcwd(dir, PATH_MAX)))
+	    keep_fd(&x->api, FD_API) < 0 || keep_fd(&x->resolv_conf, FD_RESOLV) < 0 ||
+	    close_range(FD_RESOLV + 1, ~0U, 0) < 0 || (raw && !getcwd(dir, PATH_MAX)))
 		return -errno;
 	return 0;
 }
@@ -143,8 +145,11 @@ prepare(struct exe *x, char dir[PATH_MAX], enum exe_step *ret_step)
 	*ret_step = EXE_STEP_CWD;
 	if ((r = take_state(x)) < 0 || (r = enter_dir(x, dir)) < 0)
 		return r;
+	*ret_step = EXE_STEP_RESOLV_CONF;
+	if ((r = exe_resolv_conf_write(x)) < 0)
+		return r;
 	*ret_step = EXE_STEP_SECRETS;
-	if ((r = exe_files_write(x)) < 0)
+	if (!exe_inside.files_written && (r = exe_files_write(x)) < 0)
 		return r;
 	exe_files_listen(x);
 	*ret_step = EXE_STEP_TERMINAL;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,30 +14,60 @@
 
 #include "common/cleanup.h"
 #include "common/clone.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "executor/exe_inside.h"
 #include "executor/exe_start.h"
 #include "executor/exe_tree.h"
 #include "proto/container_ids.h"
 
+#define SESSION_MS 10000
+
 struct exe_inside exe_inside;
 
-/* Maps the ids of the user namespace of a child: `inside` and those after it are the container's
- * outside. */
+/* The maps of ids from a user namespace to the machine, by what has the ids there. */
+enum id_map {
+	IDS_OWN,    /* 0 to 65535: of its processes, and of files on volumes */
+	IDS_LAYERS, /* of files of layers */
+	IDS_FILES,  /* of files that containers write; users of the machine are others to it */
+};
+
+/* Maps the ids of the user namespace of a child. A directory whose owner is not mapped cannot be
+ * written by others either, whatever its mode, as those that all tasks of an allocation share; so
+ * users of the machine have ids there that no process in a container can have. */
 static int
-map_ids(const struct exe *x, int pidfd, uint32_t inside)
+map_ids(const struct exe *x, int pidfd, enum id_map which)
 {
+	static const uint32_t firsts[] = {
+		[IDS_LAYERS] = CONTAINER_ID_FIRST,
+		[IDS_FILES] = CONTAINER_ID_FILES,
+	};
 	static const char *const files[] = { "gid_map", "uid_map" };
 	uint32_t pid = exe_host_pid(pidfd);
-	char path[32], map[48];
+	char path[32], map[96];
 	int r = pid == 0 ? -ESRCH : 0;
+	int n = snprintf(
+	    map, sizeof map, "%u %u %u\n", firsts[which], x->setup->user.uid, CONTAINER_IDS);
 
-	(void)snprintf(map, sizeof map, "%u %u %u", inside, x->setup->user.uid, CONTAINER_IDS);
+	if (which == IDS_FILES)
+		(void)snprintf(map + n, sizeof map - (size_t)n, "0 %u %u\n", CONTAINER_ID_FIRST,
+		    CONTAINER_IDS);
 	for (size_t i = 0; i < ELEMENTSOF(files) && r == 0; i++) {
 		(void)snprintf(path, sizeof path, "%u/%s", pid, files[i]);
 		r = fd_write_file(EXE_FD_PROC, path, map);
 	}
 	return r;
+}
+
+/* Root of the machine has to do it: only a value that it sets is also the lowest that the
+ * container's own processes can choose. */
+static void
+set_oom_score(const struct exe *x)
+{
+	char pid[16];
+
+	(void)snprintf(pid, sizeof pid, "%u", exe_host_pid(x->pidfd));
+	exe_oom_score_set(x, pid);
 }
 
 static void
@@ -60,10 +91,10 @@ open_namespace(int pidfd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Makes a user namespace that is only used to map the ids of mounts: file owners from `first` on
- * become the container's. Returns a descriptor or -errno. */
+/* Makes a user namespace that is only used to map the ids of mounts. Returns a descriptor or
+ * -errno. */
 static int
-make_ids(const struct exe *x, uint32_t first)
+make_ids(const struct exe *x, enum id_map which)
 {
 	cleanup_close int pidfd = -1;
 	int go[2], ns, r, status;
@@ -72,7 +103,8 @@ make_ids(const struct exe *x, uint32_t first)
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return -errno;
 	pid = clone_call(CLONE_NEWUSER, -1, &pidfd, wait_for_end, go);
-	r = pid < 0 ? (int)pid : map_ids(x, pidfd, first);
+	CRASH_POINT(EXE_CONTAINER_AFTER_IDS);
+	r = pid < 0 ? (int)pid : map_ids(x, pidfd, which);
 	ns = r < 0 ? r : open_namespace(pidfd);
 	(void)close(go[0]);
 	(void)close(go[1]);
@@ -103,31 +135,15 @@ clone_below(int root, const char *path, int ids)
 	return fd < 0 ? fd : exe_tree_clone(fd, PLAIN, ids);
 }
 
-/* In a directory whose owner is not of the container's ids, nobody in it can write, whatever its
- * mode. */
 static int
-give_shared(const struct exe *x, const char *name)
+clone_dirs(struct exe *x)
 {
-	char path[EXE_PATH_SIZE];
-	cleanup_close int fd = -1;
-
-	(void)snprintf(path, sizeof path, "%s/alloc%s", x->setup->alloc_name, name);
-	fd = fd_open_beneath(EXE_FD_ALLOC, path, O_PATH | O_DIRECTORY, 0);
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	return fchownat(fd, "", CONTAINER_ID_FIRST, CONTAINER_ID_FIRST, AT_EMPTY_PATH) < 0 ? -errno
-											   : 0;
-}
-
-static int
-clone_dirs(struct exe *x, int ids)
-{
+	cleanup_close int ids = make_ids(x, IDS_FILES);
 	char alloc[EXE_PATH_SIZE];
-	int *to = exe_inside.clones, r;
+	int *to = exe_inside.clones;
 
-	if ((r = give_shared(x, "")) < 0 || (r = give_shared(x, "/data")) < 0 ||
-	    (r = give_shared(x, "/tmp")) < 0)
-		return exe_failed(x, EXE_STEP_LAYERS, -r, EXE_ROOT_DIRS);
+	if (ids < 0)
+		return exe_failed(x, EXE_STEP_LAYERS, -ids, EXE_ROOT_IDS);
 	(void)snprintf(alloc, sizeof alloc, "%s/alloc", x->setup->alloc_name);
 	to[CLONE_PRIVATE] = clone_below(x->task_dir, "private", ids);
 	to[CLONE_ALLOC] = clone_below(EXE_FD_ALLOC, alloc, ids);
@@ -148,7 +164,7 @@ clone_volumes(struct exe *x)
 
 	if (x->setup->n_mounts == 0)
 		return 0;
-	ids = make_ids(x, 0);
+	ids = make_ids(x, IDS_OWN);
 	return ids < 0 ? exe_failed(x, EXE_STEP_LAYERS, -ids, EXE_ROOT_IDS)
 		       : exe_volumes_clone(x, ids);
 }
@@ -156,8 +172,9 @@ clone_volumes(struct exe *x)
 int
 exe_container_prepare(struct exe *x)
 {
+	static const char *const none[] = { NULL };
 	const struct exe_setup *s = x->setup;
-	cleanup_close int ids = make_ids(x, CONTAINER_ID_FIRST);
+	cleanup_close int ids = make_ids(x, IDS_LAYERS);
 	int r;
 
 	if (ids < 0)
@@ -168,10 +185,30 @@ exe_container_prepare(struct exe *x)
 			return exe_failed(
 			    x, EXE_STEP_LAYERS, -exe_inside.layers[i], EXE_ROOT_LAYER);
 	}
-	if ((r = clone_dirs(x, ids)) < 0 || (r = clone_volumes(x)) < 0)
+	CRASH_POINT(EXE_CONTAINER_AFTER_LAYERS);
+	if ((r = clone_dirs(x)) < 0 || (r = clone_volumes(x)) < 0)
 		return r;
 	r = exe_sandbox_enter(x);
+	exe_inside.clones[CLONE_SYS] = -1;
+	if (r == 0 && s->own_network)
+		r = exe_inside.clones[CLONE_SYS] =
+		    exe_fs_new("sysfs", none, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY);
 	return r < 0 ? exe_failed(x, EXE_STEP_NAMESPACE, -r, 0) : 0;
+}
+
+/* Root of the container can stop the child of a session before that executes its program, and the
+ * executor is root meanwhile. A run waits for ever: what the last container wrote may be much, and
+ * nobody can stop its child. */
+static int
+await_child(const struct exe *x, int alive)
+{
+	struct pollfd p = { .fd = alive, .events = POLLIN };
+	int n;
+
+	do
+		n = poll(&p, 1, x->session ? SESSION_MS : -1);
+	while (n < 0 && errno == EINTR);
+	return n == 0 ? -ETIMEDOUT : 0;
 }
 
 /* Not with CLONE_VFORK: the child waits for the maps of its ids, which nobody but its parent can
@@ -181,9 +218,7 @@ exe_container_clone(struct exe *x, void (*fn)(void *))
 {
 	uint64_t flags = CLONE_INTO_CGROUP;
 	struct exe_inside *in = &exe_inside;
-	ssize_t n;
 	pid_t pid;
-	char byte;
 	int r = 0;
 
 	if (!x->session)
@@ -192,16 +227,19 @@ exe_container_clone(struct exe *x, void (*fn)(void *))
 	if (pipe2(in->go, O_CLOEXEC) < 0 || pipe2(in->alive, O_CLOEXEC) < 0)
 		return -errno;
 	pid = clone_call(flags, EXE_FD_CGROUP, &x->pidfd, fn, x);
+	CRASH_POINT(EXE_CONTAINER_AFTER_CLONE);
 	(void)close(in->go[0]);
 	(void)close(in->alive[1]);
 	if (pid > 0 && !x->session)
-		r = map_ids(x, x->pidfd, 0);
+		r = map_ids(x, x->pidfd, IDS_OWN);
+	if (pid > 0)
+		set_oom_score(x);
+	CRASH_POINT(EXE_CONTAINER_AFTER_MAPS);
 	if (pid > 0 && r == 0 && write(in->go[1], "", 1) != 1)
 		r = -EIO;
 	(void)close(in->go[1]);
-	do
-		n = pid < 0 ? 0 : read(in->alive[0], &byte, 1);
-	while (n < 0 && errno == EINTR);
+	if (pid > 0 && r == 0)
+		r = await_child(x, in->alive[0]);
 	(void)close(in->alive[0]);
 	return r < 0 ? r : pid;
 }

@@ -37,14 +37,12 @@ find_group(struct exe *x)
 {
 	struct stat st;
 	struct id id;
-	gid_t own;
 
 	memcpy(id.b, x->setup->alloc, sizeof id.b);
-	own = alloc_group(&id);
 	if (fstatat(EXE_FD_ALLOC, x->setup->alloc_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return exe_failed(x, EXE_STEP_DIRS, errno, EXE_DIRS_NONE);
-	if (st.st_gid == own)
-		x->alloc_gid = own;
+	if (is_alloc_group(&id, st.st_gid))
+		x->alloc_gid = st.st_gid;
 	else if (!(st.st_mode & S_IXOTH))
 		return exe_failed(x, EXE_STEP_DIRS, EACCES, EXE_DIRS_CLOSED);
 	return 0;
@@ -63,17 +61,17 @@ exe_dirs_open(struct exe *x)
 	return s->driver == DRIVER_RAW_EXEC && s->user.uid != 0 ? find_group(x) : 0;
 }
 
-/* Files of a container belong to the range of ids that no process has; its mounts map it. */
+/* Files of all containers belong to one range of ids, which the mounts of each map to its own. */
 static uid_t
 owner_of(const struct exe *x)
 {
-	return x->container ? CONTAINER_ID_FIRST : x->setup->user.uid;
+	return x->container ? CONTAINER_ID_FILES : x->setup->user.uid;
 }
 
 static gid_t
 group_of(const struct exe *x)
 {
-	return x->container ? CONTAINER_ID_FIRST : x->setup->user.gid;
+	return x->container ? CONTAINER_ID_FILES : x->setup->user.gid;
 }
 
 /* Children of such a task may change their user and still need its directory. */
@@ -143,8 +141,9 @@ exe_dirs_give(struct exe *x)
 	if (fstat(x->task_dir, &st) < 0)
 		return exe_failed(x, EXE_STEP_DIRS, errno, EXE_DIRS_NONE);
 	was_given = st.st_uid == owner_of(x) && st.st_uid != 0;
-	if (x->setup->own_artifacts && !was_given &&
-	    (r = give_artifacts(x, openat(x->task_dir, ".", DIR_FLAGS), 0)) == 0)
+	if (x->setup->own_artifacts && !was_given)
+		r = give_artifacts(x, openat(x->task_dir, ".", DIR_FLAGS), 0);
+	if (r == 0 && x->setup->own_shared && !was_given)
 		r = give_artifacts(x, openat(x->task_dir, "../alloc", DIR_FLAGS), 0);
 	for (uint32_t i = 0; r == 0 && i < ELEMENTSOF(own_dirs); i++)
 		r = give(x, &own_dirs[i], was_given);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "executor/exe_start.h"
 #include "executor/exe_tree.h"
@@ -238,10 +239,33 @@ attach_files(struct exe *x)
 
 	if (r < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_FILES, r);
+	CRASH_POINT(EXE_CONTAINER_BEFORE_FILES);
 	r = exe_options_apply(x, OPTIONS_FILES);
+	/* As Docker, unless the image has it. */
+	if (r == 0 && symlink("/proc/mounts", "/etc/mtab") < 0 && errno != EEXIST)
+		r = exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_FILES, -errno);
 	if (r == 0 && umount2(ETC_PLACE, MNT_DETACH) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_FILES, -errno);
 	return r;
+}
+
+/* Files of templates can be the sources of mounts, so they are written before these, as the task's
+ * user. A mount can bring the /etc/passwd that has the user; then they are written later. */
+static int
+write_files(struct exe *x)
+{
+	int r = exe_user_find(x->spec.user);
+
+	if (r == 0) {
+		exe_sandbox_own_files(exe_inside.uid, exe_inside.gid);
+		r = exe_files_write(x);
+		exe_sandbox_own_files(0, 0);
+		if (r < 0)
+			return exe_inside_failed(x, EXE_STEP_SECRETS, x->record.detail, r);
+		exe_inside.files_written = true;
+	}
+	exe_inside.n_groups = 0;
+	return 0;
 }
 
 /* As Docker, a container without a network has a loopback device that works. */
@@ -292,6 +316,7 @@ fill_root(struct exe *x)
 	if ((r = make_dev()) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_DEV, r);
 	attach_cgroup();
+	CRASH_POINT(EXE_CONTAINER_AFTER_DEV);
 	if ((r = exe_options_apply(x, OPTIONS_KERNEL)) < 0)
 		return r;
 	if ((r = mask_kernel()) < 0)
@@ -311,11 +336,12 @@ exe_inside_make(struct exe *x)
 		return x->record.step
 			   ? r
 			   : exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_NAME, r);
-	if ((r = fill_root(x)) < 0 || (r = attach_files(x)) < 0 ||
+	if ((r = fill_root(x)) < 0 || (r = attach_files(x)) < 0 || (r = write_files(x)) < 0 ||
 	    (r = exe_options_apply(x, OPTIONS_MOUNTS)) < 0 || (r = find_user(x)) < 0 ||
 	    (r = exe_options_apply(x, OPTIONS_LAST)) < 0 || (r = make_cwd(x)) < 0 ||
 	    (r = protect_root(x)) < 0)
 		return r;
+	CRASH_POINT(EXE_CONTAINER_MADE);
 	r = give_pipes(x);
 	return r < 0 ? exe_inside_failed(x, EXE_STEP_PIPES, 0, r) : 0;
 }

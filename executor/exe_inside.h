@@ -27,9 +27,9 @@ enum exe_clone {
 	CLONE_LOCAL,
 	CLONE_LOGS,
 	CLONE_CGROUP, /* -1: there is none */
+	CLONE_SYS,    /* of the allocation's network; else the child makes it */
 	CLONE_OWN,    /* number of clones of the executor's root */
 	CLONE_PROC = CLONE_OWN,
-	CLONE_SYS,
 	CLONE_ETC,  /* the directory in CLONE_PRIVATE that has files of /etc */
 	CLONE_NULL, /* the first of the device nodes */
 	CLONES = CLONE_NULL + 6,
@@ -48,7 +48,7 @@ struct exe_inside {
 	char home[CONFIG_PATH_SIZE], hostname[72];
 	uint64_t caps;
 	uint64_t shm_bytes;
-	bool no_new_privs, read_only, init, own_nofile;
+	bool no_new_privs, read_only, init, own_nofile, files_written;
 };
 extern struct exe_inside exe_inside;
 
@@ -71,8 +71,6 @@ int exe_root_enter(struct exe *x);
 /* Makes directories down to path, which may have links, or an empty file there, and opens it.
  * Returns a descriptor, or -errno. */
 int exe_root_place(const char *path, bool is_dir);
-/* Removes what is below dir. Returns 0 or -errno. */
-int exe_root_clear(int dir, const char *name);
 /* exe_user.c: finds the user, as an image names it, in /etc/passwd and /etc/group of the container.
  * text: NULL: root. */
 int exe_user_find(const char *text);

@@ -15,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/path.h"
 #include "executor/exe_start.h"
 #include "executor/exe_tree.h"
 
@@ -153,10 +154,21 @@ exe_volumes_clone(struct exe *x, int ids)
 			r = clone_shared(x, i);
 			break;
 		default:
-			r = clone_host(x, i, volume++, ids);
+			r = clone_host(x, i, volume++, x->setup->mounts[i].own_ids ? ids : -1);
 		}
 	}
 	return r;
+}
+
+static int
+open_or_make_dir(int dir, const char *name)
+{
+	int fd = fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
+
+	if (fd != -ENOENT)
+		return fd;
+	return mkdirat(dir, name, 0755) < 0 ? -errno
+					    : fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
 }
 
 /* Opens path below root and makes missing directories. Each component is opened separately and must
@@ -164,33 +176,9 @@ exe_volumes_clone(struct exe *x, int ids)
 static int
 open_dest(int root, const char *path)
 {
-	cleanup_close int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
-	char name[256];
+	int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
 
-	while (dir >= 0) {
-		size_t len;
-		int next;
-
-		path += strspn(path, "/");
-		len = strcspn(path, "/");
-		if (len == 0)
-			return steal_fd(&dir);
-		if (len >= sizeof name)
-			return -ENAMETOOLONG;
-		memcpy(name, path, len);
-		name[len] = '\0';
-		path += len;
-		next = fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
-		if (next == -ENOENT && mkdirat(dir, name, 0755) == 0)
-			next = fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
-		else if (next == -ENOENT)
-			return -errno;
-		if (next < 0)
-			return next;
-		(void)close(dir);
-		dir = next;
-	}
-	return -errno;
+	return dir < 0 ? -errno : path_walk(dir, path, open_or_make_dir);
 }
 
 /* Masks the parts of /proc that concern more than the task. Entries that this kernel does not have
@@ -370,6 +358,25 @@ attach_own(struct exe *x, int root)
 	return r < 0 ? exe_failed(x, EXE_STEP_MOUNT, -r, 1000 + OWN_LOGS) : 0;
 }
 
+/* Returns a read-only mount of the file `v` of a new file system, which is not attached yet. */
+static int
+clone_file(int fs, uint64_t flags)
+{
+	/* Kernels before 6.15 clone only from a mount that is attached. */
+	int r = exe_tree_attach(fs, AT_FDCWD, "/alloc");
+	cleanup_close int tree = -1;
+
+	if (r < 0)
+		return r;
+	tree = open_tree(AT_FDCWD, "/alloc/v", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	r = tree < 0 ? -errno : 0;
+	if (umount2("/alloc", MNT_DETACH) < 0 && r == 0)
+		r = -errno;
+	if (r == 0)
+		r = exe_tree_set(tree, flags | MOUNT_ATTR_RDONLY, false, -1);
+	return r < 0 ? r : steal_fd(&tree);
+}
+
 /* Makes the node of a block device on a file system of its own, which only the task's namespace
  * has. It is the task's user's, because the plugin's may be root's; without the right to write if
  * the volume is read-only, because writing to a device does not depend on its mount. The mount is
@@ -379,22 +386,33 @@ make_node(const struct exe *x, const struct exe_setup_mount *m)
 {
 	static const char *const options[] = { "size", "4k", "nr_inodes", "2", NULL };
 	const dev_t dev = makedev(m->proof.rdev_major, m->proof.rdev_minor);
-	cleanup_close int fs = exe_fs_new("tmpfs", options, 0), tree = -1;
+	cleanup_close int fs = exe_fs_new("tmpfs", options, 0);
 	int r = fs;
 
 	if (fs >= 0 && (mknodat(fs, "v", S_IFBLK | (m->read_only ? 0400 : 0600), dev) < 0 ||
 			   fchownat(fs, "v", x->setup->user.uid, x->setup->user.gid, 0) < 0))
 		r = -errno;
-	/* Kernels before 6.15 clone only from a mount that is attached. */
-	if (r >= 0 && (r = exe_tree_attach(fs, AT_FDCWD, "/alloc")) == 0) {
-		tree = open_tree(AT_FDCWD, "/alloc/v", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-		r = tree < 0 ? -errno : 0;
-		if (umount2("/alloc", MNT_DETACH) < 0 && r == 0)
-			r = -errno;
-	}
-	if (r == 0)
-		r = exe_tree_set(tree, MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY, false, -1);
-	return r < 0 ? r : steal_fd(&tree);
+	return r < 0 ? r : clone_file(fs, MOUNT_ATTR_NOSUID);
+}
+
+/* The task's child writes it, with what the job says. The mount is read-only, and the file small.
+ */
+static int
+mount_resolv_conf(struct exe *x, int root)
+{
+	static const char *const options[] = { "size", "128k", "nr_inodes", "2", NULL };
+	cleanup_close int at = fd_open_in_root(root, "/etc/resolv.conf", O_PATH), fs = -1,
+			  tree = -1;
+
+	if (at < 0)
+		return exe_failed(x, EXE_STEP_RESOLV_CONF, -at, 0);
+	fs = exe_fs_new("tmpfs", options, 0);
+	x->resolv_conf = fs < 0 ? fs : openat(fs, "v", O_WRONLY | O_CREAT | O_CLOEXEC, 0444);
+	if (x->resolv_conf < 0)
+		return exe_failed(x, EXE_STEP_RESOLV_CONF, fs < 0 ? -fs : errno, 0);
+	tree = clone_file(fs, PLAIN | MOUNT_ATTR_NOEXEC);
+	fs = tree < 0 ? tree : exe_tree_attach(tree, at, "");
+	return fs < 0 ? exe_failed(x, EXE_STEP_RESOLV_CONF, -fs, 0) : 0;
 }
 
 /* A block device is mounted on a file. */
@@ -447,7 +465,9 @@ exe_mounts_make(struct exe *x)
 		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 0);
 	if ((r = enter_root(x)) < 0 || (r = attach_own(x, trees[OWN_ROOT])) < 0 ||
 	    (r = exe_secrets_mount(x)) < 0 || (r = attach_kernel_fs(x)) < 0 ||
-	    (r = take_null(x)) < 0 || (r = attach_volumes(x, trees[OWN_ROOT])) < 0)
+	    (r = take_null(x)) < 0 ||
+	    (x->setup->own_resolv_conf && (r = mount_resolv_conf(x, trees[OWN_ROOT])) < 0) ||
+	    (r = attach_volumes(x, trees[OWN_ROOT])) < 0)
 		return r;
 	for (uint32_t i = 0; i < OWN_TREES + x->setup->n_mounts; i++)
 		close_p(&trees[i]);

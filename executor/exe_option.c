@@ -4,6 +4,7 @@
  * outside. Runs in: the container's child. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/fd.h"
+#include "common/path.h"
 #include "common/spec.h"
 #include "executor/exe_inside.h"
 #include "executor/exe_start.h"
@@ -139,6 +141,32 @@ mount_tmpfs(const char *value)
 	return at < 0 ? at : exe_fs_attach("tmpfs", options, PLAIN | MOUNT_ATTR_NOEXEC, at, "");
 }
 
+/* Opens one component of a source, and makes it if it is missing. Anything else that leads away is
+ * refused: "..", a link, another mount. */
+static int
+open_part(int dir, const char *name)
+{
+	int fd = fd_open_same_mount(dir, name, O_PATH);
+
+	if (fd != -ENOENT)
+		return fd;
+	return mkdirat(dir, name, 0755) < 0 ? -errno : fd_open_same_mount(dir, name, O_PATH);
+}
+
+/* Opens a path in one of the task's directories. Tasks of the allocation can change what is there,
+ * also now, and the mounts that cover parts of /proc and /sys do not cover a clone of these. */
+static int
+open_source(const char *path)
+{
+	static const char *const tops[] = { "/alloc", "/local", "/secrets" };
+	size_t len = path[0] == '/' ? 1 + strcspn(path + 1, "/") : 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(tops); i++)
+		if (strlen(tops[i]) == len && memcmp(tops[i], path, len) == 0)
+			return path_walk(exe_root_place(tops[i], true), path + len, open_part);
+	return -EINVAL;
+}
+
 /* "rw:SOURCE:DESTINATION": both in the container, the source in one of the task's directories. It
  * is made if it is missing. */
 static int
@@ -154,7 +182,7 @@ mount_bind(const char *value)
 	if (!dest || (size_t)(dest - value) >= sizeof source)
 		return -EINVAL;
 	(void)snprintf(source, sizeof source, "%.*s", (int)(dest - value - 3), value + 3);
-	from = exe_root_place(source, true);
+	from = open_source(source);
 	if (from < 0 || fstat(from, &st) < 0)
 		return from < 0 ? from : -errno;
 	at = exe_root_place(dest + 1, S_ISDIR(st.st_mode));
@@ -185,6 +213,27 @@ set_limit(const char *value)
 	return setrlimit((int)resource, &limit) < 0 ? -errno : 0;
 }
 
+/* As Docker's stdin of a container that nobody is attached to: a read waits. The one descriptor
+ * reads and writes, so the pipe always has a writer. */
+static int
+open_stdin(const char *value)
+{
+	cleanup_close int fd = -1;
+	char path[32];
+	int ends[2];
+
+	(void)value;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	if (fd < 0 || fchown(fd, exe_inside.uid, exe_inside.gid) < 0 || dup2(fd, STDIN_FILENO) < 0)
+		return -errno;
+	return 0;
+}
+
 static const struct option {
 	const char *name;
 	enum options_phase phase;
@@ -200,6 +249,7 @@ static const struct option {
 	{ "bind", OPTIONS_MOUNTS, mount_bind },
 	{ "group", OPTIONS_LAST, exe_user_add_group },
 	{ "limit", OPTIONS_LAST, set_limit },
+	{ "stdin", OPTIONS_LAST, open_stdin },
 };
 
 static int

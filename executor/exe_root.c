@@ -6,7 +6,6 @@
  * All paths of the image are resolved after pivot_root, when nothing of the machine can be reached
  * by any of them.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,63 +17,28 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/crash.h"
 #include "common/fd.h"
+#include "common/path.h"
 #include "executor/exe_inside.h"
 #include "executor/exe_start.h"
 #include "executor/exe_tree.h"
 
-#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define DEPTH_MAX 256
-
 static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
 
+/* A restarted task gets a new container. What the last one wrote may be of any depth. */
 static int
-clear_dir(int dir_fd, unsigned depth)
-{
-	cleanup_dir DIR *d = fdopendir(dir_fd);
-	struct dirent *at;
-	int r = d ? 0 : -errno;
-
-	while (r == 0 && (at = readdir(d))) {
-		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
-			continue;
-		if (unlinkat(dirfd(d), at->d_name, 0) == 0)
-			continue;
-		if (errno != EISDIR || depth == DEPTH_MAX)
-			return -errno;
-		/* Its owner may have made it unreadable; root of the container may read it. */
-		r = clear_dir(openat(dirfd(d), at->d_name, DIR_FLAGS), depth + 1);
-		if (r == 0 && unlinkat(dirfd(d), at->d_name, AT_REMOVEDIR) < 0)
-			r = -errno;
-	}
-	return r;
-}
-
-int
-exe_root_clear(int dir, const char *name)
-{
-	cleanup_close int fd = openat(dir, name, DIR_FLAGS);
-	int r;
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	r = clear_dir(fcntl(fd, F_DUPFD_CLOEXEC, 0), 0);
-	return r < 0 ? r : unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
-}
-
-/* A restarted task gets a new container. */
-static int
-make_upper(int dir)
+make_upper(struct exe *x, int dir)
 {
 	static const char *const names[] = { "upper", "work", "etc" };
 	int r = 0;
 
 	for (size_t i = 0; i < ELEMENTSOF(names) && r == 0; i++) {
-		r = exe_root_clear(dir, names[i]);
+		r = tree_remove_at(dir, names[i]);
 		if (r == 0 && mkdirat(dir, names[i], 0755) < 0)
 			r = -errno;
 	}
-	return r;
+	return r < 0 ? exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_UPPER, r) : 0;
 }
 
 static int
@@ -86,7 +50,7 @@ attach_in(int tree, const char *name)
 /* Works in a file system of its own on /mnt, so that all paths are short: mount(2) takes one page
  * of options. */
 static int
-mount_overlay(const struct exe *x)
+mount_overlay(struct exe *x)
 {
 	char options[2048] = "userxattr,upperdir=p/upper,workdir=p/work,lowerdir=";
 	size_t len = strlen(options);
@@ -96,7 +60,7 @@ mount_overlay(const struct exe *x)
 	if (r < 0 || chdir("/mnt") < 0)
 		return r < 0 ? r : -errno;
 	r = attach_in(exe_inside.clones[CLONE_PRIVATE], "p");
-	if (r == 0 && (r = make_upper(exe_inside.clones[CLONE_PRIVATE])) < 0)
+	if (r == 0 && (r = make_upper(x, exe_inside.clones[CLONE_PRIVATE])) < 0)
 		return r;
 	for (uint32_t i = 0; i < x->setup->n_layers && r == 0; i++) {
 		char name[12];
@@ -117,7 +81,7 @@ mount_overlay(const struct exe *x)
 
 /* A user namespace may mount proc and sysfs only while it sees those of the machine. The latter
  * belongs to the network namespace: a container in that of the machine gets the machine's, without
- * what is mounted there. */
+ * what is mounted there; of the allocation's, root of the machine has made it. */
 static int
 prepare_kernel_fs(const struct exe *x)
 {
@@ -125,11 +89,12 @@ prepare_kernel_fs(const struct exe *x)
 	int *to = exe_inside.clones;
 
 	to[CLONE_PROC] = exe_fs_new("proc", none, PLAIN | MOUNT_ATTR_NOEXEC);
-	to[CLONE_SYS] =
-	    x->setup->net_private
-		? exe_fs_new("sysfs", none, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY)
-		: open_tree(AT_FDCWD, "/sys", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-	if (to[CLONE_SYS] < 0 && !x->setup->net_private)
+	if (x->setup->net_private)
+		to[CLONE_SYS] =
+		    exe_fs_new("sysfs", none, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY);
+	else if (!x->setup->own_network &&
+		 (to[CLONE_SYS] = open_tree(
+		      AT_FDCWD, "/sys", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)) < 0)
 		to[CLONE_SYS] = -errno;
 	to[CLONE_ETC] = open_tree(AT_FDCWD, "p/etc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (to[CLONE_ETC] < 0)
@@ -142,7 +107,7 @@ prepare_kernel_fs(const struct exe *x)
 		if (to[CLONE_NULL + i] < 0)
 			to[CLONE_NULL + i] = -errno;
 	}
-	for (int i = CLONE_PROC; i < CLONES; i++)
+	for (int i = CLONE_SYS; i < CLONES; i++)
 		if (to[i] < 0)
 			return to[i];
 	return 0;
@@ -165,12 +130,15 @@ exe_root_enter(struct exe *x)
 	int r = mount_overlay(x);
 
 	if (r < 0)
-		return exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_OVERLAY, r);
+		return x->record.step ? r
+				      : exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_OVERLAY, r);
+	CRASH_POINT(EXE_CONTAINER_AFTER_OVERLAY);
 	if ((r = prepare_kernel_fs(x)) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_PROC, r);
 	if (chdir("root") < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_PIVOT, -errno);
+	CRASH_POINT(EXE_CONTAINER_AFTER_PIVOT);
 	close_machine(x);
 	return 0;
 }

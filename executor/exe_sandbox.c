@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,7 +48,10 @@ exe_sandbox_enter(struct exe *x)
 {
 	int flags = CLONE_NEWNS | (x->setup->ipc_host ? 0 : CLONE_NEWIPC);
 
-	/* The child of a container clones the namespace that it starts in. */
+	/* The child of a container clones the namespaces that it starts in: from its user namespace
+	 * it could not join a network. */
+	if (x->container && x->setup->own_network && setns(EXE_FD_NETWORK, CLONE_NEWNET) < 0)
+		return -errno;
 	if (x->container)
 		return setns(EXE_FD_CONTAINERS, CLONE_NEWNS) < 0 ? -errno : 0;
 
@@ -108,6 +112,13 @@ exe_sandbox_become_inner_root(struct exe *x)
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
 }
 
+void
+exe_sandbox_own_files(uid_t uid, gid_t gid)
+{
+	(void)setfsgid(gid);
+	(void)setfsuid(uid);
+}
+
 /* As Docker: root of the container has the capabilities, another user may get them from set-user-id
  * programs, unless the job forbids that. */
 static int
@@ -144,11 +155,11 @@ exe_sandbox_task(struct exe *x)
 		.bounding = PRIVS_KEEP_BOUNDING,
 	};
 
+	if (x->container)
+		return drop_in_container();
 	/* A session of an exec task has joined the task's namespaces already. */
 	if (s->own_network && setns(EXE_FD_NETWORK, CLONE_NEWNET) < 0)
 		return -errno;
-	if (x->container)
-		return drop_in_container();
 	memcpy(groups, s->user.groups, s->user.n_groups * sizeof groups[0]);
 	if (x->alloc_gid)
 		groups[p.n_groups++] = x->alloc_gid;

@@ -41,8 +41,8 @@ open_secrets(struct exe *x)
 	return dir < 0 ? -errno : dir;
 }
 
-/* Mounts in the host's namespace, for raw_exec tasks. The mount stays until the alloc is removed,
- * so a restarted task finds it. */
+/* Mounts in the host's namespace, for raw_exec tasks. The mount stays until the task has ended for
+ * good, so a restarted task finds it. */
 static int
 mount_in_host(struct exe *x)
 {

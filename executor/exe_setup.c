@@ -14,7 +14,7 @@ exe_setup_read(struct exe *x)
 	const struct exe_setup *s = mmap(NULL, sizeof *s, PROT_READ, MAP_PRIVATE, EXE_FD_SETUP, 0);
 
 	x->pidfd = x->task_dir = x->signals = x->kill_fd = x->events_fd = x->oom_fd = -1;
-	x->lease_fd = x->lease_timer = x->api = x->alive = -1;
+	x->lease_fd = x->lease_timer = x->api = x->resolv_conf = x->alive = -1;
 	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
 		x->ends[i] = x->above[i] = -1;
 	for (size_t i = 0; i < ELEMENTSOF(x->logs); i++)

@@ -41,6 +41,8 @@ int exe_secrets_mount(struct exe *x);
  * writes the spec's files, each by rename. Returns 0 or -errno; then the record's detail is the
  * number of the file. */
 int exe_files_write(struct exe *x);
+/* Writes what the spec has for it to x->resolv_conf, if that is open. Returns 0 or -errno. */
+int exe_resolv_conf_write(struct exe *x);
 /* Binds x->api to `secrets/api.sock` and listens. If that fails, the task starts without it. */
 void exe_files_listen(struct exe *x);
 
@@ -60,6 +62,8 @@ int exe_pipe_make(struct exe *x, int fd, int *ret_above);
 /* Makes the pipes of the logs, and the socket of the API. */
 int exe_pipes_make(struct exe *x);
 int exe_task_start(struct exe *x);
+/* Sets oom_score_adj of a process, a pid of the machine or "self", to that of the task. */
+void exe_oom_score_set(const struct exe *x, const char *process);
 /* Returns the pid of a child in the namespace of the machine, or 0. */
 uint32_t exe_host_pid(int pidfd);
 /* In the child: reports the failed step, as `detail << 8 | enum exe_step`, and its error. The
@@ -80,6 +84,8 @@ int exe_sandbox_join(struct exe *x);
 /* In a container's child: becomes root of its user namespace, and joins a session's. Returns 0 or
  * -errno. */
 int exe_sandbox_become_inner_root(struct exe *x);
+/* In the container's child: accesses files, and makes them, as this user; (0, 0) is root again. */
+void exe_sandbox_own_files(uid_t uid, gid_t gid);
 /* In the task's child: returns 0, or -errno; then the child must exit. */
 int exe_sandbox_task(struct exe *x);
 /* Prints the privileges that remain after exe_sandbox_drop(), for the table in PRIVSEP.md. */

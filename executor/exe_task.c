@@ -94,12 +94,23 @@ enter_cgroups(struct exe *x)
 	return 0;
 }
 
+/* Without CAP_SYS_RESOURCE a larger value of the agent stays; the task is then killed earlier, not
+ * later. */
+void
+exe_oom_score_set(const struct exe *x, const char *process)
+{
+	char path[32], score[16];
+
+	(void)snprintf(path, sizeof path, "%s/oom_score_adj", process);
+	(void)snprintf(score, sizeof score, "%u", x->setup->oom_score_adj);
+	(void)fd_write_file(EXE_FD_PROC, path, score);
+}
+
 /* Resets the state of the executor that only root can change. */
 static int
 clean_state(struct exe *x)
 {
 	const struct exe_user *user = &x->setup->user;
-	char score[16];
 	long ring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 
 	/* A kernel without key support has no keyrings to inherit. */
@@ -111,10 +122,8 @@ clean_state(struct exe *x)
 	    syscall(SYS_keyctl, KEYCTL_CHOWN, ring, user->uid, user->gid) < 0 && errno != EDQUOT)
 		return -errno;
 	(void)setpriority(PRIO_PROCESS, 0, 0);
-	/* Without CAP_SYS_RESOURCE a larger value of the agent stays; the task is then killed
-	 * earlier, not later. */
-	(void)snprintf(score, sizeof score, "%u", x->setup->oom_score_adj);
-	(void)fd_write_file(EXE_FD_PROC, "self/oom_score_adj", score);
+	if (!x->container)
+		exe_oom_score_set(x, "self");
 	return 0;
 }
 
@@ -136,6 +145,7 @@ enter_container(struct exe *x)
 	x->alive = in->alive[1];
 	/* Without the byte, the executor could not map the ids. */
 	r = read(in->go[0], &byte, 1) == 1 ? exe_sandbox_become_inner_root(x) : -EPERM;
+	CRASH_POINT(EXE_CONTAINER_INNER_ROOT);
 	(void)close(in->go[0]);
 	if (r < 0)
 		return exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_ENTER, r);
@@ -269,6 +279,7 @@ exe_task_start(struct exe *x)
 	x->pid = pid;
 	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
 		close_p(&x->ends[i]);
+	close_p(&x->resolv_conf);
 	if (x->container && !x->session)
 		exe_container_done(x);
 	note_task(x);

@@ -35,7 +35,6 @@
 #include "common/log.h"
 #include "common/project.h"
 #include "file-helper/file.h"
-#include "proto/container_ids.h"
 #include "proto/alloc_group.h"
 
 #define NOBODY   65534
@@ -92,10 +91,6 @@ make_dir(const struct file *f, int dir_fd, const char *path, mode_t mode, enum o
 		return err_set(e, -errno, "make %s", path);
 	if (owner == OWNER_TASK && !made && !S_ISDIR(st.st_mode))
 		return err_say(e, -EEXIST, "%s exists, but is not a directory", path);
-	/* The executor of a container has given it to the ids of containers. */
-	if (owner == OWNER_SELF && !made && mode == 01777 && st.st_uid == CONTAINER_ID_FIRST &&
-	    S_ISDIR(st.st_mode))
-		return 0;
 	if (owner == OWNER_SELF && !made && (!is_ours(f, &st) || st.st_mode != (S_IFDIR | mode)))
 		return err_say(e, -EEXIST,
 		    "%s exists, but not with the mode and owner of drover (mode %o, owner %u)",
@@ -167,7 +162,7 @@ make_top(const struct file *f, const char *alloc, int *ret_fd, struct err *e)
 	cleanup_close int fd = -1;
 	struct stat st;
 	struct id id;
-	gid_t group;
+	bool known;
 
 	if (!made && errno != EEXIST)
 		return err_set(e, -errno, "make alloc/%s", alloc);
@@ -179,8 +174,9 @@ make_top(const struct file *f, const char *alloc, int *ret_fd, struct err *e)
 	if (!is_ours(f, &st))
 		return err_say(e, -EEXIST,
 		    "alloc/%s exists, but does not belong to drover (owner %u)", alloc, st.st_uid);
-	group = id_from_uuid(alloc, &id) ? alloc_group(&id) : 0;
-	if ((st.st_gid != group && fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0 &&
+	known = id_from_uuid(alloc, &id);
+	if ((!(known ? is_alloc_group(&id, st.st_gid) : st.st_gid == 0) &&
+		fchownat(fd, "", (uid_t)-1, known ? alloc_group(&id) : 0, AT_EMPTY_PATH) < 0 &&
 		errno != EINVAL) ||
 	    (st.st_mode != (S_IFDIR | TOP_MODE) && fchmod(fd, TOP_MODE) < 0))
 		return err_set(e, -errno, "close alloc/%s to others", alloc);

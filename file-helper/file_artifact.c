@@ -182,6 +182,7 @@ copy_tree(struct copy *c, int from_fd, const char *from, int to_fd, const char *
 			r = copy_link(c, dir, n, made, depth);
 		else
 			r = copy_file(c, dir, n, made, n, st.st_mode);
+		CRASH_POINT(FILE_AFTER_COPY_ENTRY);
 	}
 	return r < 0 ? r : give(c, to_fd, to);
 }
@@ -230,8 +231,10 @@ move_entries(
 
 	if (in < 0 || out < 0 || (r = dir_open_at(in, ".", &d)) < 0)
 		return err_set(e, in < 0 ? in : out < 0 ? out : r, "open \"%.200s\"", to);
-	while (r >= 0 && (n = dir_next(d)))
+	while (r >= 0 && (n = dir_next(d))) {
 		r = move_over(in, n, out, n, depth + 1, e);
+		CRASH_POINT(FILE_AFTER_MOVE_ENTRY);
+	}
 	return r;
 }
 

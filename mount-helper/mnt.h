@@ -37,8 +37,9 @@ int mnt_roots_open(void *state, const struct proc_args *args, struct err *e);
 	    struct mnt_##call##_rep *rep, int *ret_fd, struct err *e);
 #include "proto/ipc_msgs.def"
 
-/* mnt_release.c: unmounts the secrets of an alloc's raw_exec tasks. Returns 0 or -errno. */
-int mnt_secrets_unmount(const struct mnt *m, const char *alloc, struct err *e);
+/* mnt_release.c: unmounts the secrets of an alloc's raw_exec tasks; only: of this task, unless it
+ * is empty. Returns 0 or -errno. */
+int mnt_secrets_unmount(const struct mnt *m, const char *alloc, const char *only, struct err *e);
 
 /* mnt_quota.c: removes the limit of an alloc that is being removed; its project id becomes free
  * with the directory. */

@@ -87,11 +87,10 @@ mnt_on_disk_limit(struct mnt *m, const struct mnt_disk_limit_req *req,
 {
 	cleanup_close int dir_fd = -1, from_fd = -1;
 	char alloc[ID_UUID_SIZE], from[ID_UUID_SIZE];
+	int r = id_alloc_read(&req->alloc, alloc, e);
 	struct fsxattr x;
-	int r;
 
-	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0 ||
-	    (!id_is_zero(&req->from) && (r = id_alloc_read(&req->from, from, e)) < 0))
+	if (r < 0 || (!id_is_zero(&req->from) && (r = id_alloc_read(&req->from, from, e)) < 0))
 		return r;
 	dir_fd = open_alloc(m, alloc);
 	if (dir_fd < 0)
@@ -99,7 +98,7 @@ mnt_on_disk_limit(struct mnt *m, const struct mnt_disk_limit_req *req,
 	if (!id_is_zero(&req->from))
 		from_fd = open_alloc(m, from);
 	/* The rest of the previous alloc is removed after this. */
-	if (from_fd >= 0 && (r = mnt_secrets_unmount(m, from, e)) < 0)
+	if (from_fd >= 0 && (r = mnt_secrets_unmount(m, from, "", e)) < 0)
 		return r;
 	if (req->disk_mb == 0)
 		r = join(dir_fd, from_fd);

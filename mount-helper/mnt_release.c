@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mnt_release.c: releases mounts and quota before an alloc's directories are removed. Runs in:
+/* mnt_release.c: releases mounts and quota of tasks and allocs that have ended. Runs in:
  * mount-helper, as root. Asked by: supervisor. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ unmount_one(int alloc_fd, const char *task)
 }
 
 int
-mnt_secrets_unmount(const struct mnt *m, const char *alloc, struct err *e)
+mnt_secrets_unmount(const struct mnt *m, const char *alloc, const char *only, struct err *e)
 {
 	cleanup_dir DIR *d = NULL;
 	const char *task;
@@ -39,7 +40,8 @@ mnt_secrets_unmount(const struct mnt *m, const char *alloc, struct err *e)
 	if (r == -ENOENT)
 		return 0;
 	while (r >= 0 && (task = dir_next(d)))
-		r = unmount_one(dirfd(d), task);
+		if (!*only || strcmp(task, only) == 0)
+			r = unmount_one(dirfd(d), task);
 	return r < 0 ? err_set(e, r, "unmount the secrets of alloc %s", alloc) : 0;
 }
 
@@ -48,12 +50,12 @@ mnt_on_alloc_release(struct mnt *m, const struct mnt_alloc_release_req *req,
     struct mnt_alloc_release_rep *rep, int *ret_fd, struct err *e)
 {
 	char alloc[ID_UUID_SIZE];
-	int r;
+	int r = id_alloc_read(&req->alloc, alloc, e);
 
-	if ((r = id_alloc_read(&req->alloc, alloc, e)) < 0 ||
-	    (r = mnt_secrets_unmount(m, alloc, e)) < 0)
+	if (r < 0 || (r = mnt_secrets_unmount(m, alloc, req->task, e)) < 0)
 		return r;
-	mnt_quota_drop(m, alloc);
+	if (!req->task[0])
+		mnt_quota_drop(m, alloc);
 	CRASH_POINT(MNT_AFTER_RELEASE);
 	return 0;
 }

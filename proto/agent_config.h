@@ -127,8 +127,7 @@ struct agent_config {
 	char network_interface[CONFIG_DEVICE_SIZE]; /* empty: the interface of the default route */
 	uint32_t n_host_networks;
 	struct config_host_network host_networks[CONFIG_NETWORKS_MAX];
-	struct config_cni cni;                 /* as in the policy */
-	char reserved_ports[CONFIG_PATH_SIZE]; /* ports that jobs cannot get on any address */
+	struct config_cni cni; /* as in the policy */
 	uint64_t min_dynamic_port, max_dynamic_port;
 	struct config_artifact artifact;
 	struct config_telemetry telemetry;

@@ -65,8 +65,9 @@ enum exe_session {
 
 struct exe_setup_mount {
 	uint32_t kind, read_only;
-	uint32_t give; /* EXE_MOUNT_SHARED: chown it to the task's user */
-	uint32_t zero;
+	uint32_t give;    /* EXE_MOUNT_SHARED: chown it to the task's user */
+	uint32_t own_ids; /* container: ids of the volume's files are ids in it; else its users are
+			     all others there */
 	struct mount_proof proof;
 	char path[EXE_PATH_SIZE];
 	char dest[EXE_PATH_SIZE]; /* absolute path in the task, not checked otherwise */
@@ -97,7 +98,7 @@ struct exe_setup {
 	uint32_t driver;             /* enum driver */
 	uint32_t pid_host, ipc_host; /* 0 in a session, which reads the task's modes itself */
 	uint32_t csi_plugin, logs_disabled;
-	uint32_t own_artifacts, own_network;
+	uint32_t own_artifacts, own_shared, own_network, own_resolv_conf;
 	uint32_t session; /* enum exe_session */
 	uint32_t secrets_mb;
 	uint32_t tty;

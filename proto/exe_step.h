@@ -24,6 +24,7 @@ enum exe_step {
 	EXE_STEP_TERMINAL = 14,  /* of a session */
 	EXE_STEP_LAYERS = 15,    /* the container's root; detail: enum exe_root */
 	EXE_STEP_CONTAINER = 16, /* what is in it; detail: enum exe_part */
+	EXE_STEP_RESOLV_CONF = 17,
 };
 
 /* What is wrong with the task's directories. */
@@ -32,7 +33,7 @@ enum exe_dirs {
 	EXE_DIRS_CLOSED = 1, /* the alloc's directory has no group that lets the user in */
 };
 
-/* What of a container's root could not be made. */
+/* The step at which the set-up of a container's root failed. */
 enum exe_root {
 	EXE_ROOT_IDS = 1,   /* the user namespaces */
 	EXE_ROOT_LAYER = 2, /* a layer: it is missing, or its file system cannot map ids */
@@ -43,7 +44,7 @@ enum exe_root {
 	EXE_ROOT_PIVOT = 7,
 };
 
-/* What in a container could not be made. */
+/* The part of a container whose set-up failed. */
 enum exe_part {
 	EXE_INSIDE_USER = 1, /* the user is not in the image's /etc/passwd, or a group … */
 	EXE_INSIDE_PROC = 2,

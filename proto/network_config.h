@@ -28,6 +28,7 @@ struct config_cni {
 	char subnet[CONFIG_CIDR_SIZE];
 	char subnet6[CONFIG_CIDR_SIZE]; /* empty: IPv4 only */
 	bool hairpin;
+	char reserved_ports[CONFIG_PATH_SIZE]; /* jobs cannot get these on any address */
 };
 
 #endif

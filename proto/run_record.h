@@ -29,10 +29,11 @@ struct exe_record {
 	uint64_t started_boot_ns, started_real_ns;
 	uint32_t flags;
 	int32_t exit_code, exit_signal;
-	uint32_t zero;
+	uint32_t driver; /* enum driver; 0: recorded by an earlier version */
 	uint64_t ended_boot_ns, ended_real_ns;
 	uint64_t lease_limit_ms, lease_last_ok_ns, lease_late_ns;
-	uint8_t pad[56];
+	uint32_t id_range; /* of a container (container_ids.h); 0: none, or an earlier version */
+	uint8_t pad[52];
 	uint64_t sum;
 };
 

@@ -28,9 +28,9 @@ enum spec_tag {
 			  directory of the task, and has no empty part, "." or ".."; its
 			  SPEC_FILE_DATA follows */
 	SPEC_FILE_DATA = 7, /* may contain any byte */
-	/* Of containers: */
+	/* Only containers have the following entries, and exec tasks the option etc=resolv.conf. */
 	SPEC_USER = 8,   /* as an image has it: USER[:GROUP], names or numbers; at most one */
-	SPEC_OPTION = 9, /* NAME=value (exe_options.c) */
+	SPEC_OPTION = 9, /* NAME=value (exe_option.c) */
 };
 
 /* Returns the bytes that a text of len bytes takes, with its NUL and zeros. */
