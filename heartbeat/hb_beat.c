@@ -161,7 +161,7 @@ on_done(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 	struct hb_beat *b = &hb->beat;
 
 	b->at_server = false;
-	if (r == 0 && !c->error[0] && read_node(c, &node) == 0) {
+	if (r == 0 && !c->error && read_node(c, &node) == 0) {
 		set_ttl(hb, &node);
 		move_lease(hb, b->asked_ns);
 		b->asked_ns = 0;
@@ -171,8 +171,8 @@ on_done(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 		return;
 	}
 	b->asked_ns = 0;
-	b->next_ms = c->error[0] && is_unknown(c->error) ? NEVER : hb->now_ms + retry_ms(b);
-	if (r == 0 && !c->error[0])
+	b->next_ms = c->error && is_unknown(c->error) ? NEVER : hb->now_ms + retry_ms(b);
+	if (r == 0 && !c->error)
 		tell_done(hb, c, -EBADMSG, "the server's answer to a heartbeat is invalid");
 	else
 		tell_done(hb, c, r < 0 ? r : -EREMOTEIO, r < 0 ? e->msg : c->error);

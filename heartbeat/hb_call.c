@@ -21,8 +21,8 @@
 #include "heartbeat/hb_link.h"
 #include "proto/heartbeat.pb-c.h"
 
-#define CALLS_MAX 1024
-#define JITTER_MS 312 /* longest pause before a retry: 1/16 of the time servers hold a call */
+#define CALLS_MAX 8192 /* of which the supervisor lets 4096 block for values of templates */
+#define JITTER_MS 312  /* longest pause before a retry: 1/16 of the time servers hold a call */
 #define SEALS     (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
 static const struct hb_stream_ops stream_ops;
@@ -113,7 +113,7 @@ reset_call(struct hb_call *c)
 	c->sent = 0;
 	c->in_body = false;
 	c->scan = (struct hb_rpc_scan){ 0 };
-	c->error[0] = '\0';
+	free_p(&c->error);
 	hb_buf_done(&c->head_out);
 	hb_buf_done(&c->head_in);
 	body_done(&c->body);
@@ -231,11 +231,12 @@ is_lost_between_servers(const char *error)
 static void
 on_answer(struct hb *hb, struct hb_call *c)
 {
-	if (c->repeat && is_lost_between_servers(c->error) && hb->now_ms < c->deadline_ms) {
+	if (c->error && c->repeat && is_lost_between_servers(c->error) &&
+	    hb->now_ms < c->deadline_ms) {
 		wait_and_retry(hb, c);
 		return;
 	}
-	if (is_passing(c->error) && hb->now_ms < c->deadline_ms) {
+	if (c->error && is_passing(c->error) && hb->now_ms < c->deadline_ms) {
 		hb_link_complain(hb->link, c->error);
 		wait_and_retry(hb, c);
 		return;
@@ -258,7 +259,8 @@ take_head(struct hb_call *c, const uint8_t *data, size_t len)
 		return n;
 	if (hb_rpc_get_head(c->head_in.data, c->head_in.len, &head) < 0)
 		return -EBADMSG;
-	memcpy(c->error, head.error, sizeof c->error);
+	if (head.error[0])
+		c->error = mem_strdup(head.error);
 	hb_buf_done(&c->head_in);
 	c->scan = (struct hb_rpc_scan){ 0 };
 	c->in_body = true;
@@ -428,7 +430,7 @@ answer_request(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 	struct err why = { 0 };
 	int fd = -1;
 
-	if (r == 0 && !c->error[0] && c->body.fd >= 0) {
+	if (r == 0 && !c->error && c->body.fd >= 0) {
 		r = fd = hb_body_seal(&c->body);
 		if (fd < 0)
 			e = err_set(&why, fd, "pass on an answer") ? &why : e;
@@ -437,10 +439,11 @@ answer_request(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 		refuse_request(hb, c->serial, r, e->msg);
 		return;
 	}
-	rep.error = c->error;
-	if (fd < 0 && !c->error[0])
+	if (c->error)
+		rep.error = c->error;
+	else if (fd < 0)
 		rep.body = (ProtobufCBinaryData){ c->body.buf.len, c->body.buf.data };
-	if (!c->error[0] && c->answered)
+	if (!c->error && c->answered)
 		c->answered(hb, c);
 	hb_ipc_tell(hb, fd < 0 ? HB_CALL_REP : HB_CALL_BIG_REP, c->serial, &rep.base, fd);
 }

@@ -22,8 +22,8 @@ struct hb_body {
 
 /*
  * Called once at the end of a call; the callee owns nothing. If r is 0, the server has answered:
- * error is "" or its error, and body is the answer, whose descriptor hb_body_seal() returns. Else r
- * is -errno, with *e.
+ * error is NULL or its error, and body is the answer, whose descriptor hb_body_seal() returns. Else
+ * r is -errno, with *e.
  */
 typedef void hb_call_cb(struct hb *hb, struct hb_call *c, int r, const struct err *e);
 
@@ -53,7 +53,7 @@ struct hb_call {
 	struct hb_rpc_scan scan;
 	struct hb_buf head_in;
 	bool in_body;
-	char error[HB_RPC_ERROR_MAX];
+	char *error; /* of the server; NULL: none */
 	struct hb_body body;
 };
 

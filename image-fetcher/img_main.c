@@ -4,9 +4,7 @@
  * starts it on demand. Runs in: image-fetcher. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include "common/id.h"
 #include "common/landlock.h"
 #include "common/log.h"
+#include "common/worker_table.h"
 #include "image-fetcher/img.h"
 #include "image-fetcher/img_filter.h"
 #include "proto/listen_config.h"
@@ -23,17 +22,10 @@
 static const struct proc_spec image_fetcher;
 static struct workers workers = { .spec = &image_fetcher };
 
-/* The images that are being fetched, by the position of their progress in shared memory. */
-struct fetch {
-	struct id pull;
-	uint32_t serial; /* of the request; 0: the entry is free */
-};
-
-static struct {
-	struct fetch v[WORKERS_MAX];
-	struct img_progress *told; /* [WORKERS_MAX] */
-	bool has_auth_file;
-} state;
+/* The images that are being fetched. */
+static struct worker_table images = { .workers = &workers,
+	.told_size = sizeof(struct img_progress) };
+static bool has_auth_file;
 
 /* Directories of skopeo's configuration: policies, mirrors, certificates of registries. */
 static const char *const configuration[] = { "/etc/containers", "/usr/share/containers",
@@ -63,41 +55,12 @@ restrict_files(struct err *e)
 static int
 prepare(void *unused, const struct proc_args *args, struct err *e)
 {
+	int r;
+
 	(void)umask(022);
-	state.has_auth_file = fcntl(FD_FILES + FILE_IMAGE_AUTH, F_GETFD) >= 0;
-	state.told = mmap(NULL, WORKERS_MAX * sizeof *state.told, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (state.told == MAP_FAILED)
-		return err_set(e, -errno, "make the memory for progress");
-	return restrict_files(e);
-}
-
-/* Returns the worker of the entry; NULL: it has ended. */
-static const struct worker *
-worker_of(const struct fetch *at)
-{
-	for (const struct worker *w = workers.v; w < workers.v + WORKERS_MAX; w++)
-		if (w->pid > 0 && w->serial == at->serial)
-			return w;
-	return NULL;
-}
-
-static struct fetch *
-find(const struct id *pull)
-{
-	for (struct fetch *at = state.v; at < state.v + WORKERS_MAX; at++)
-		if (at->serial && id_equal(&at->pull, pull) && worker_of(at))
-			return at;
-	return NULL;
-}
-
-static struct fetch *
-free_entry(void)
-{
-	for (struct fetch *at = state.v; at < state.v + WORKERS_MAX; at++)
-		if (!at->serial || !worker_of(at))
-			return at;
-	return NULL;
+	has_auth_file = fcntl(FD_FILES + FILE_IMAGE_AUTH, F_GETFD) >= 0;
+	r = worker_table_open(&images, e);
+	return r < 0 ? r : restrict_files(e);
 }
 
 static void
@@ -114,17 +77,14 @@ static int
 pull(const struct ipc_packet *p, struct err *e)
 {
 	const struct img_image_pull_req *req = p->msg;
-	struct fetch *at = free_entry();
-	struct img_job job = { .idle_ms = req->idle_ms, .has_auth_file = state.has_auth_file };
+	const int i = worker_table_add(&images, &req->pull, p->serial);
+	struct img_job job = { .idle_ms = req->idle_ms, .has_auth_file = has_auth_file };
 
-	if (!at || id_is_zero(&req->pull) || find(&req->pull) || req->timeout_ms == 0 ||
-	    req->idle_ms == 0 || req->idle_ms > INT32_MAX)
+	if (i < 0 || req->timeout_ms == 0 || req->idle_ms == 0 || req->idle_ms > INT32_MAX)
 		return err_say(e, -EINVAL, "the request for an image is not valid");
-	*at = (struct fetch){ .pull = req->pull, .serial = p->serial };
-	job.told = &state.told[at - state.v];
-	*job.told = (struct img_progress){ 0 };
+	job.told = worker_table_told(&images, i);
 	return worker_start(&workers, p, req->timeout_ms,
-	    (int[]){ FD_DATA, p->fds[0], FD_FILES + FILE_IMAGE_AUTH }, state.has_auth_file ? 3 : 2,
+	    (int[]){ FD_DATA, p->fds[0], FD_FILES + FILE_IMAGE_AUTH }, has_auth_file ? 3 : 2,
 	    img_pull, &job, answer_pulled, "fetch the image", e);
 }
 
@@ -132,24 +92,15 @@ static int
 tell_progress(
     const struct img_image_progress_req *req, struct img_image_progress_rep *rep, struct err *e)
 {
-	const struct fetch *at = find(&req->pull);
+	const int i = worker_table_find(&images, &req->pull);
+	const struct img_progress *told;
 
-	if (!at)
+	if (i < 0)
 		return err_say(e, -ENOENT, "this image is not being fetched");
-	rep->bytes = state.told[at - state.v].bytes;
-	rep->total = state.told[at - state.v].total;
+	told = worker_table_told(&images, i);
+	rep->bytes = told->bytes;
+	rep->total = told->total;
 	return 0;
-}
-
-/* A worker is the leader of a process group, to which skopeo belongs. */
-static void
-cancel(const struct img_image_cancel_ev *ev)
-{
-	const struct fetch *at = find(&ev->pull);
-	const struct worker *w = at ? worker_of(at) : NULL;
-
-	if (w && kill(-w->pid, SIGKILL) < 0)
-		(void)kill(w->pid, SIGKILL);
 }
 
 static int
@@ -164,7 +115,7 @@ handle_request(void *unused, const struct ipc_packet *p, void *rep, int *ret_fd,
 		img_blobs_remove(FD_DATA, "");
 		return 0;
 	case IMG_IMAGE_CANCEL_EV:
-		cancel(p->msg);
+		worker_table_cancel(&images, &((const struct img_image_cancel_ev *)p->msg)->pull);
 		return PROC_LATER;
 	}
 	return -EPROTO;

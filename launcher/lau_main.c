@@ -96,9 +96,9 @@ prepare(struct launcher *l, struct err *e)
 	(void)umask(022);
 	(void)unsetenv(
 	    "WATCHDOG_PID"); /* the supervisor sends the watchdog messages, not the launcher */
-	/* Executors whose exec-helper has died become children of this process, which reaps them.
-	 */
-	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+	/* Executors whose exec-helper has died become children of this process, which reaps them. A
+	 * core dump would have its environment, which may have passwords for the fetcher. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(e, -errno, "become the subreaper");
 	r = lau_config_read(l, &l->config, e);
 	if (r < 0)

@@ -161,12 +161,10 @@ bind_socket(struct launcher *l, struct err *e)
 static int
 make_socket(struct launcher *l, struct err *e)
 {
-	int r = listen_fd_take(e), n;
+	int r = listen_fds_take(&l->listen_fd, l->passed_fds, e), n;
 
-	if (r >= 0)
-		l->listen_fd = r;
-	if (r != -ENOENT)
-		return r < 0 ? r : 0;
+	if (r < 0 || l->listen_fd >= 0)
+		return r;
 	n = l->socket_option ? snprintf(l->socket, sizeof l->socket, "%s", l->socket_option)
 			     : snprintf(l->socket, sizeof l->socket, "%s/drover.sock", l->rt);
 	if (n <= 0 || (size_t)n >= sizeof l->socket)
@@ -195,6 +193,56 @@ lau_socket_renew(struct launcher *l, struct err *e)
 	return r;
 }
 
+static bool
+has_address(int fd, const struct config_listen *at)
+{
+	struct sockaddr_storage name = { 0 };
+	socklen_t len = sizeof name;
+
+	return getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+	       memcmp(&name, at->sockaddr, sizeof at->sockaddr) == 0;
+}
+
+/* Returns a copy of the TCP socket that systemd passed for this address, or -1. */
+static int
+find_passed(const struct launcher *l, const struct config_listen *at)
+{
+	for (size_t i = 0; i < ELEMENTSOF(l->passed_fds); i++)
+		if (has_address(l->passed_fds[i], at))
+			return fcntl(l->passed_fds[i], F_DUPFD_CLOEXEC, 0);
+	return -1;
+}
+
+static void
+warn_of_unused(const struct launcher *l, const struct config_listen listen[LISTEN_USES])
+{
+	for (size_t i = 0; i < ELEMENTSOF(l->passed_fds); i++)
+		if (l->passed_fds[i] >= 0 && !has_address(l->passed_fds[i], &listen[LISTEN_API]) &&
+		    !has_address(l->passed_fds[i], &listen[LISTEN_HEALTH]))
+			log_warn("nobody answers at a TCP socket that systemd holds: its address "
+				 "is neither health.address nor that of addresses.http and "
+				 "ports.http");
+}
+
+static int
+listen_at(const struct launcher *l, const struct config_listen *at, struct err *e)
+{
+	cleanup_close int fd = find_passed(l, at);
+	bool passed = fd >= 0;
+
+	if (!passed)
+		fd = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int)) < 0 ||
+	    (!passed && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
+			    bind(fd, (const struct sockaddr *)at->sockaddr, at->len) < 0 ||
+			    listen(fd, SOMAXCONN) < 0)))
+		return err_set(e, -errno, "listen on %s", at->text);
+	log_info("TCP connections to %s are accepted%s", at->text,
+	    passed ? ", on the socket that systemd holds" : "");
+	return steal_fd(&fd);
+}
+
 /* The old sockets stay unless all new ones can be had: an address belongs to the configuration that
  * says who may use it. */
 int
@@ -208,12 +256,8 @@ lau_listen(struct launcher *l, const struct agent_config *config, struct err *e)
 
 		if (r == 0 && at->len > 0 &&
 		    memcmp(l->tcp_at[i], at->sockaddr, sizeof at->sockaddr) != 0 &&
-		    ((fd = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0 ||
-			setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) < 0 ||
-			setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int)) < 0 ||
-			bind(fd, (const struct sockaddr *)at->sockaddr, at->len) < 0 ||
-			listen(fd, SOMAXCONN) < 0))
-			r = err_set(e, -errno, "listen on %s", at->text);
+		    (fd = listen_at(l, at, e)) < 0)
+			r = fd;
 		fds[i] = fd;
 	}
 	for (int i = 0; i < LISTEN_USES; i++) {
@@ -226,6 +270,8 @@ lau_listen(struct launcher *l, const struct agent_config *config, struct err *e)
 		}
 		close_p(&fds[i]);
 	}
+	if (r == 0)
+		warn_of_unused(l, config->listen);
 	return r;
 }
 

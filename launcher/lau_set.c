@@ -39,7 +39,7 @@ note_end(struct lau_child *c)
 
 	if (now - c->started_ms >= RESPAWN_RESET_MS)
 		c->delay_ms = 0;
-	c->not_before_ms = now + c->delay_ms;
+	c->not_before_ms = now + 1 + c->delay_ms; /* later than when start_due() looked */
 	c->delay_ms = c->delay_ms ? 2 * c->delay_ms : RESPAWN_FIRST_MS;
 	if (c->delay_ms > RESPAWN_MAX_MS)
 		c->delay_ms = RESPAWN_MAX_MS;
@@ -362,9 +362,10 @@ waits(const struct lau_child *c, uint64_t now)
 	return c->pid == 0 && c->not_before_ms > now;
 }
 
-/* Returns the poll timeout; -1: none. */
+/* Returns the poll timeout; -1: none. start_due() looked at `seen`: a time that has passed since
+ * then is still to come. */
 static int
-next_timeout(const struct launcher *l)
+next_timeout(const struct launcher *l, uint64_t seen)
 {
 	uint64_t now = clock_ms(), next = UINT64_MAX;
 
@@ -372,7 +373,7 @@ next_timeout(const struct launcher *l)
 		next = l->kill_at_ms;
 	for (int i = 0; i < LAU_CHILDREN; i++)
 		/* While the set ends, it waits only to start its next supervisor. */
-		if (l->ending == (i == IPC_SUPERVISOR) && waits(&l->children[i], now) &&
+		if (l->ending == (i == IPC_SUPERVISOR) && waits(&l->children[i], seen) &&
 		    l->children[i].not_before_ms < next)
 			next = l->children[i].not_before_ms;
 	if (next == UINT64_MAX)
@@ -380,8 +381,9 @@ next_timeout(const struct launcher *l)
 	return next <= now ? 0 : (int)(next - now);
 }
 
-/* Starts whatever is due: the set, or a new pair for a helper that ended. */
-static void
+/* Starts whatever is due: the set, or a new pair for a helper that ended. Returns when it looked.
+ */
+static uint64_t
 start_due(struct launcher *l)
 {
 	uint64_t now = clock_ms();
@@ -389,7 +391,7 @@ start_due(struct launcher *l)
 	if (l->ending) {
 		if (is_empty(l) && !l->done && !waits(&l->children[IPC_SUPERVISOR], now))
 			start_set(l);
-		return;
+		return now;
 	}
 	for (int i = IPC_EXEC_HELPER; i < LAU_CHILDREN; i++) {
 		struct lau_child *c = &l->children[i];
@@ -397,6 +399,7 @@ start_due(struct launcher *l)
 		if (c->pid == 0 && c->kept < 0 && !waits(c, now))
 			renew_helper(l, (enum ipc_peer)i);
 	}
+	return now;
 }
 
 /* POLLIN on the kept end of a helper starts it; nothing is read. EOF raises POLLIN too, so POLLHUP
@@ -416,33 +419,35 @@ on_kept(struct launcher *l, enum ipc_peer who, short revents)
 	}
 }
 
-static void
-run_turn(struct launcher *l)
+/* seen: the result of the last start_due(). Returns that of the next one. */
+static uint64_t
+run_turn(struct launcher *l, uint64_t seen)
 {
 	struct pollfd fds[LAU_CHILDREN] = { [0] = { .fd = l->signal_fd, .events = POLLIN } };
-	uint64_t now = clock_ms();
 
 	for (int i = IPC_EXEC_HELPER; i < LAU_CHILDREN; i++) {
-		fds[i].fd = waits(&l->children[i], now) ? -1 : l->children[i].kept;
+		fds[i].fd = waits(&l->children[i], seen) ? -1 : l->children[i].kept;
 		fds[i].events = POLLIN;
 	}
-	if (poll(fds, LAU_CHILDREN, next_timeout(l)) < 0)
-		return;
+	if (poll(fds, LAU_CHILDREN, next_timeout(l, seen)) < 0)
+		return seen;
 	for (int i = IPC_EXEC_HELPER; i < LAU_CHILDREN; i++)
 		on_kept(l, (enum ipc_peer)i, fds[i].revents);
 	if (fds[0].revents)
 		on_signal(l);
 	if (l->kill_at_ms && clock_ms() >= l->kill_at_ms)
 		on_deadline(l);
-	start_due(l);
+	return start_due(l);
 }
 
 int
 lau_set_run(struct launcher *l)
 {
+	uint64_t seen;
+
 	l->ending = true; /* nothing runs yet: the first turn starts the set */
-	start_due(l);
+	seen = start_due(l);
 	while (!l->done || !is_empty(l))
-		run_turn(l);
+		seen = run_turn(l, seen);
 	return l->exit_code;
 }

@@ -9,6 +9,7 @@
 
 #include "common/err.h"
 #include "common/ipc.h"
+#include "common/sd.h"
 #include "config/config.h"
 
 #define LAU_CONFIGS_MAX  32
@@ -64,7 +65,8 @@ struct launcher {
 	struct lau_config config;
 	/* Open as long as the launcher lives; listen_fd is passed to each supervisor. */
 	int null_fd, data_fd, lock_fd, rt_fd, lease_fd, listen_fd;
-	int tcp_fds[LISTEN_USES]; /* the listener's, with their addresses; -1: none */
+	int tcp_fds[LISTEN_USES];       /* the listener's, with their addresses; -1: none */
+	int passed_fds[LISTEN_FDS_TCP]; /* the TCP sockets that systemd passed; -1: none */
 	uint8_t tcp_at[LISTEN_USES][sizeof(((struct config_listen *)0)->sockaddr)];
 	int cgroup_fd; /* the lock by which drover cleanup knows that the agent runs */
 	/* log_watch(): the pipe of log lines to the supervisor, and its page, which only the
@@ -80,14 +82,12 @@ struct launcher {
 	bool stopping;    /* the agent ends: SIGTERM or SIGINT came, or the supervisor gave up */
 	int leave_signal; /* SIGUSR1 or SIGUSR2 that came while no supervisor ran; 0: none */
 	int drain_signal; /* when stopping: the signal that began a drain of the node; 0: none */
-	bool
-	    forced; /* a second signal came: the drain ends; with -dev remaining tasks are killed */
-	bool done;  /* the supervisor has ended for good; the agent ends when the others have */
+	bool forced;      /* a second signal came: no drain; with -dev remaining tasks are killed */
+	bool done; /* the supervisor has ended for good; the agent ends when the others have */
 	unsigned drain_tries; /* number of supervisors that died during the drain */
 	int exit_code;
 	uint64_t kill_at_ms; /* when ending: time of SIGKILL; 0: never */
-	bool killed; /* when ending: SIGKILL was sent; kill_at_ms is now when the launcher stops
-			waiting */
+	bool killed; /* when ending: SIGKILL was sent; the launcher waits until kill_at_ms */
 };
 
 /* lau_config.c: reads the configuration in children, each limited to 11 s. On success *ret has the

@@ -32,6 +32,7 @@ struct lis_door {
 	int fd;                 /* -1: the configuration has no such address */
 	struct ssl_ctx_st *tls; /* NULL: without TLS */
 	bool is_api;            /* its connections are relayed */
+	bool refuses;           /* its files cannot be used */
 	size_t token_len;       /* 0: no token is needed */
 	char token[LIS_TOKEN_MAX];
 	uint64_t accept_at_ms; /* when descriptors were short: the time of the next try; else 0 */
@@ -66,8 +67,9 @@ struct lis {
 int lis_watch(struct lis *l, int op, int fd, uint32_t events, struct lis_source *source);
 
 /* lis_door.c: addresses. */
-/* Reads the keys and tokens, after the drop. Returns 0, or -errno with *e. */
-int lis_doors_open(struct lis *l, struct err *e);
+/* Reads the keys and tokens, after the drop. An address whose files cannot be used is logged, and
+ * each connection to it is closed: a process that ended would be started again and again. */
+void lis_doors_open(struct lis *l);
 /* Begins to accept. Returns false if there is no address. */
 bool lis_doors_serve(struct lis *l);
 /* Accepts no more. */

@@ -71,26 +71,35 @@ open_tls(const struct lis *l, struct lis_door *d, size_t i, struct err *e)
 			     FD_FILES + (int)table[i].key, table[i].block, e);
 }
 
-int
-lis_doors_open(struct lis *l, struct err *e)
+static int
+open_door(const struct lis *l, struct lis_door *d, size_t i, struct err *e)
 {
-	int r = 0;
+	int r = has_file(l, table[i].cert) ? open_tls(l, d, i, e) : 0;
 
-	for (size_t i = 0; i < LISTEN_USES && r == 0; i++) {
+	if (r == 0 && has_file(l, table[i].token))
+		r = read_token(d, FD_FILES + (int)table[i].token, e);
+	return r;
+}
+
+void
+lis_doors_open(struct lis *l)
+{
+	for (size_t i = 0; i < LISTEN_USES; i++) {
 		struct lis_door *d = &l->doors[i];
+		struct err e = { 0 };
 
 		*d = (struct lis_door){
 			.source.kind = LIS_DOOR, .fd = table[i].fd, .is_api = i == LISTEN_API
 		};
 		TAILQ_INIT(&d->conns);
-		if (has_file(l, table[i].cert))
-			r = open_tls(l, d, i, e);
-		if (r == 0 && has_file(l, table[i].token))
-			r = read_token(d, FD_FILES + (int)table[i].token, e);
+		d->refuses = open_door(l, d, i, &e) < 0;
+		if (d->refuses)
+			log_error("%s: connections to this address are closed until the file is "
+				  "right and the configuration is reloaded",
+			    e.msg);
 	}
 	for (int i = 0; i < CONFIG_FILES; i++)
 		(void)close(FD_FILES + i);
-	return r;
 }
 
 bool
@@ -221,7 +230,7 @@ lis_door_accept(struct lis *l, struct lis_door *d)
 			return;
 		key = key_of(&from);
 		write_address(&from, address);
-		if (may_join(l, d, &key))
+		if (!d->refuses && may_join(l, d, &key))
 			lis_conn_new(l, d, fd, &key, address);
 		else
 			(void)close(fd);

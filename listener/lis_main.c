@@ -155,13 +155,9 @@ static const struct proc_many turns = {
 static int
 run_listener(void *state, const struct proc_args *args)
 {
-	struct err e = { 0 };
 	int code;
 
-	if (lis_doors_open(state, &e) < 0) {
-		log_error("%s", e.msg);
-		return 1;
-	}
+	lis_doors_open(state);
 	code = proc_serve_many(&turns, state);
 	finish_clients(state);
 	return code;

@@ -23,6 +23,7 @@
 #define NET_PLUGIN_MS 20000 /* of one call of a plugin */
 #define NET_MAKE_MS   60000 /* of a network, with all tries */
 #define NET_JSON_MAX  (1 << 20)
+#define NET_MSG_SIZE  300    /* of what a plugin says */
 #define NET_INTERFACE "eth0" /* the name of the interface inside */
 
 /* The descriptors of a worker. */
@@ -63,19 +64,28 @@ int net_namespace_remove(const char *alloc, struct err *e);
  * "plugins". Returns NULL with *e. */
 json_t *net_config_load(const struct net_job *job, struct err *e);
 
+/* Returns the names of all usable configurations in cni_config_dir. */
+json_t *net_config_names(void);
+
 /* net_ledger.c: reads and writes ALLOC.json: {"config": …, "ports": […], "result": …}. Returns 0;
  * -ENOENT if there is none. */
 int net_ledger_read(const char *alloc, json_t **ret, struct err *e);
 int net_ledger_write(const char *alloc, const json_t *ledger, struct err *e);
 int net_ledger_remove(const char *alloc, struct err *e);
 
+/* net_find.c: opens the program of the plugin that this configuration is for, in the directories of
+ * cni_path, and checks the programs that the plugin calls by it: only root can change them.
+ * ret_dirs are the directories to look in, with ':' between them. Returns a descriptor or -errno.
+ */
+int net_plugin_find(const json_t *config, char ret_dirs[CONFIG_PATH_SIZE], struct err *e);
+
 /* net_plugin.c: runs one plugin with `input` on its stdin, until until_ms of clock_ms() at most.
  * *ret is the object that it printed, or NULL if it printed nothing. Returns 0, or -errno with *e,
  * which has the plugin's own sentence. */
 int net_plugin_run(const char *alloc, const char *command, const char *type, const json_t *input,
     uint64_t until_ms, json_t **ret, struct err *e);
-/* Opens the plugin's program in the directories of cni_path. Returns a descriptor or -errno. */
-int net_plugin_open(const char *type, struct err *e);
+/* Writes what the plugin prints without a command, as one line. Returns 0 or -errno. */
+int net_plugin_describe(const char *type, char ret[NET_MSG_SIZE], struct err *e);
 /* Kills what a plugin that was called for this alloc left. Returns 0 or -errno. */
 int net_plugin_kill(int cgroup, const char *alloc, struct err *e);
 
@@ -83,7 +93,9 @@ int net_plugin_kill(int cgroup, const char *alloc, struct err *e);
 int net_chain_add(const char *alloc, json_t *ledger, uint64_t until_ms, struct err *e);
 int net_chain_del(const char *alloc, const json_t *ledger, uint64_t until_ms, struct err *e);
 
-/* net_make.c: what workers do. */
-worker_fn net_make, net_drop;
+/* net_make.c, net_list.c: what workers do. */
+worker_fn net_make, net_drop, net_list;
+/* Makes the memfd of an answer. Returns 0 or -errno. */
+int net_answer(const json_t *json, struct worker_result *ret, struct err *e);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/crash.h"
 #include "network-helper/net.h"
 
 /* Returns what goes to the stdin of a plugin: its configuration, completed. */
@@ -37,6 +38,15 @@ call(const char *alloc, const char *command, const json_t *ledger, const json_t 
 	return net_plugin_run(alloc, command, type, input, until_ms, ret, e);
 }
 
+/* Plugins such as firewall remove only what they find in the result of those before them. So it is
+ * kept before the next one is called, also for a DEL after an ADD that did not end. */
+static int
+keep_result(const char *alloc, json_t *ledger, const char *key, json_t *result, struct err *e)
+{
+	return json_object_set(ledger, key, result) < 0 ? err_set(e, -ENOMEM, "keep a result")
+							: net_ledger_write(alloc, ledger, e);
+}
+
 int
 net_chain_add(const char *alloc, json_t *ledger, uint64_t until_ms, struct err *e)
 {
@@ -49,22 +59,25 @@ net_chain_add(const char *alloc, json_t *ledger, uint64_t until_ms, struct err *
 		json_t *next = NULL;
 		int r = call(alloc, "ADD", ledger, plugin, result, until_ms, &next, e);
 
+		CRASH_POINT(NET_AFTER_ADD);
 		if (r < 0)
 			return r;
 		json_decref(result);
 		result = next;
+		if (result && (r = keep_result(alloc, ledger, "partial", result, e)) < 0)
+			return r;
 	}
 	if (!result)
 		return err_say(e, -EBADMSG, "the CNI plugins printed no result");
-	return json_object_set(ledger, "result", result) < 0 ? err_set(e, -ENOMEM, "keep a result")
-							     : 0;
+	return keep_result(alloc, ledger, "result", result, e);
 }
 
 int
 net_chain_del(const char *alloc, const json_t *ledger, uint64_t until_ms, struct err *e)
 {
 	const json_t *plugins = json_object_get(json_object_get(ledger, "config"), "plugins");
-	const json_t *result = json_object_get(ledger, "result");
+	const json_t *result =
+	    json_object_get(ledger, "result") ?: json_object_get(ledger, "partial");
 	struct err first = { 0 }, why = { 0 };
 
 	/* All are called, also after a failure of one. */
@@ -73,6 +86,7 @@ net_chain_del(const char *alloc, const json_t *ledger, uint64_t until_ms, struct
 			&why) < 0 &&
 		    !first.code)
 			first = why;
+		CRASH_POINT(NET_AFTER_DEL);
 	}
 	return first.code ? err_say(e, first.code, "%s", first.msg) : 0;
 }

@@ -66,7 +66,7 @@ check_list(const json_t *list, struct err *e)
 	return 0;
 }
 
-/* Returns the list if the file has the network of this name. */
+/* Returns the list if the file has the network of this name; NULL: of any name. */
 static json_t *
 load_file(const char *file, const char *name, struct err *e)
 {
@@ -87,7 +87,7 @@ load_file(const char *file, const char *name, struct err *e)
 	list = json_is_object(json) ? make_list(json) : NULL;
 	if (!list)
 		(void)err_say(e, -EBADMSG, "%s/%s has no readable JSON", net_cni->config_dir, file);
-	else if (strcmp(json_string_value(json_object_get(list, "name")) ?: "", name) == 0)
+	else if (!name || strcmp(json_string_value(json_object_get(list, "name")) ?: "", name) == 0)
 		return list;
 	json_decref(list);
 	return NULL;
@@ -103,28 +103,71 @@ is_config(const struct dirent *d)
 		   strcmp(dot, ".json") == 0);
 }
 
+/* Calls fn for each file, in the order of their names. Returns 0 or -errno. */
+static int
+each_file(void (*fn)(const char *file, void *arg), void *arg)
+{
+	struct dirent **files;
+	int n = scandir(net_cni->config_dir, &files, is_config, alphasort);
+
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		if (i < FILES_MAX)
+			fn(files[i]->d_name, arg);
+		free(files[i]);
+	}
+	free(files);
+	return 0;
+}
+
+struct search {
+	const char *name;
+	json_t *found;
+	struct err why;
+};
+
+static void
+look_in_file(const char *file, void *arg)
+{
+	struct search *s = arg;
+
+	if (!s->found)
+		s->found = load_file(file, s->name, &s->why);
+}
+
 /* The first file, by name, that has the network. */
 static json_t *
 find_network(const char *name, struct err *e)
 {
-	struct dirent **files;
-	int n = scandir(net_cni->config_dir, &files, is_config, alphasort);
-	json_t *found = NULL;
-	struct err why = { 0 };
+	struct search s = { .name = name };
+	int r = each_file(look_in_file, &s);
 
-	if (n < 0)
-		(void)err_set(&why, -errno, "read %s", net_cni->config_dir);
-	for (int i = 0; i < n; i++) {
-		if (!found && i < FILES_MAX)
-			found = load_file(files[i]->d_name, name, &why);
-		free(files[i]);
-	}
-	if (n >= 0)
-		free(files);
-	if (!found)
+	if (r < 0)
+		(void)err_set(&s.why, r, "read %s", net_cni->config_dir);
+	if (!s.found)
 		(void)err_say(e, -ENOENT, "%s has no CNI network \"%s\"%s%s", net_cni->config_dir,
-		    name, why.code ? ": " : "", why.msg);
-	return found;
+		    name, s.why.code ? ": " : "", s.why.msg);
+	return s.found;
+}
+
+static void
+add_name(const char *file, void *arg)
+{
+	struct err why = { 0 };
+	cleanup_json json_t *list = load_file(file, NULL, &why);
+
+	if (list && check_list(list, &why) == 0)
+		(void)json_array_append(arg, json_object_get(list, "name"));
+}
+
+json_t *
+net_config_names(void)
+{
+	json_t *names = json_array();
+
+	(void)each_file(add_name, names);
+	return names;
 }
 
 json_t *

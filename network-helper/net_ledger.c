@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/crash.h"
 #include "common/fd.h"
 #include "network-helper/net.h"
 
@@ -30,7 +31,12 @@ net_ledger_read(const char *alloc, json_t **ret, struct err *e)
 	if (n < 0)
 		return err_set(e, (int)n, "read what is known of the network");
 	*ret = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
-	return *ret ? 0 : err_say(e, -EBADMSG, "%s/netns/%s is damaged", net_runtime_dir, name);
+	return *ret ? 0
+		    : err_say(e, -EBADMSG,
+			  "%s/netns/%s is damaged, so no CNI plugin can be called: remove what "
+			  "iptables-save "
+			  "and /var/run/cni have of this allocation, then remove this file",
+			  net_runtime_dir, name);
 }
 
 int
@@ -48,6 +54,7 @@ net_ledger_write(const char *alloc, const json_t *ledger, struct err *e)
 		r = -errno;
 	else if (text)
 		r = fd_write_full(fd, text, strlen(text));
+	CRASH_POINT(NET_BEFORE_RENAME);
 	if (r == 0 && renameat(NET_FD_DIR, new, NET_FD_DIR, name) < 0)
 		r = -errno;
 	return r < 0 ? err_set(e, r, "write %s/netns/%s", net_runtime_dir, name) : 0;

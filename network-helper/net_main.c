@@ -16,6 +16,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/path.h"
+#include "common/port_list.h"
 #include "network-helper/net.h"
 #include "network-helper/net_filter.h"
 
@@ -90,6 +91,11 @@ make_network(const struct ipc_packet *p, struct err *e)
 		if (port->host_port < 1 || port->host_port > PORT_MAX || port->inside_port < 1 ||
 		    port->inside_port > PORT_MAX || !is_address(port->host_ip))
 			return err_say(e, -EINVAL, "a port of the network is not valid");
+		if (port_list_has(net_cni->reserved_ports, port->host_port))
+			return err_say(e, -EPERM,
+			    "port %u of this host is in client { reserved { reserved_ports } }: no "
+			    "allocation can have it",
+			    port->host_port);
 		job.ports[i] = *port;
 	}
 	(void)strcpy(job.name, req->kind == NET_KIND_BRIDGE ? "nomad" : req->name);
@@ -117,6 +123,9 @@ handle_request(void *unused, const struct ipc_packet *p, void *rep, int *ret_fd,
 		return make_network(p, e);
 	case NET_NETWORK_DROP_REQ:
 		return drop_network(p, e);
+	case NET_PLUGIN_LIST_REQ:
+		return worker_start(&workers, p, WORK_MS, fds, NET_FDS, net_list, NULL, NULL,
+		    "list the CNI plugins", e);
 	}
 	return -EPROTO;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "network-helper/net.h"
 
@@ -51,9 +52,13 @@ remove_all(const char *alloc, struct err *e)
 	     * was not made yet: the bridge releases the address before that. */
 	    (r != -EREMOTEIO || json_object_get(ledger, "result")))
 		return r;
-	if ((r = net_namespace_remove(alloc, e)) < 0)
+	CRASH_POINT(NET_BEFORE_FORGET);
+	/* In this order: a name without its namespace, which is what a kill may leave, makes
+	 * plugins fail. */
+	if ((r = net_ledger_remove(alloc, e)) < 0)
 		return r;
-	return net_ledger_remove(alloc, e);
+	CRASH_POINT(NET_AFTER_FORGET);
+	return net_namespace_remove(alloc, e);
 }
 
 /* A plugin that is missing is found before one has done anything. */
@@ -61,11 +66,11 @@ static int
 find_plugins(const json_t *config, struct err *e)
 {
 	const json_t *plugins = json_object_get(config, "plugins"), *plugin;
+	char dirs[CONFIG_PATH_SIZE];
 	size_t i;
 
 	json_array_foreach (plugins, i, plugin) {
-		cleanup_close int fd =
-		    net_plugin_open(json_string_value(json_object_get(plugin, "type")), e);
+		cleanup_close int fd = net_plugin_find(plugin, dirs, e);
 
 		if (fd < 0)
 			return fd;
@@ -92,10 +97,10 @@ add_network(const char *alloc, json_t *ledger, struct err *e)
 	return r;
 }
 
-static int
-answer(const json_t *result, struct worker_result *ret, struct err *e)
+int
+net_answer(const json_t *json, struct worker_result *ret, struct err *e)
 {
-	cleanup_free char *text = json_dumps(result, JSON_COMPACT);
+	cleanup_free char *text = json_dumps(json, JSON_COMPACT);
 
 	ret->fd = text ? fd_memfd_sealed("network", text, strlen(text)) : -ENOMEM;
 	return ret->fd < 0 ? err_set(e, ret->fd, "make the answer about a network") : 0;
@@ -137,21 +142,21 @@ net_make(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	int r;
 
 	if (is_made(job->alloc, &result))
-		return answer(result, ret, e);
+		return net_answer(result, ret, e);
 	if ((r = remove_all(job->alloc, e)) < 0)
 		return r;
 	ledger = make_ledger(job, e);
 	if (!ledger)
 		return e->code ? e->code : err_set(e, -ENOMEM, "make a network");
 	if ((r = net_namespace_make(job->alloc, e)) == 0 &&
-	    (r = net_ledger_write(job->alloc, ledger, e)) == 0 && job->kind != NET_KIND_LOOPBACK &&
-	    (r = add_network(job->alloc, ledger, e)) == 0)
-		r = net_ledger_write(job->alloc, ledger, e);
+	    (r = net_ledger_write(job->alloc, ledger, e)) == 0 && job->kind != NET_KIND_LOOPBACK)
+		r = add_network(job->alloc, ledger, e);
 	if (r < 0) {
 		(void)remove_all(job->alloc, &why); /* or by the supervisor's next request */
 		return r;
 	}
-	return answer(json_object_get(ledger, "result"), ret, e);
+	CRASH_POINT(NET_AFTER_MAKE);
+	return net_answer(json_object_get(ledger, "result"), ret, e);
 }
 
 int

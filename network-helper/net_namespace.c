@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/crash.h"
 #include "common/fd.h"
 #include "network-helper/net.h"
 
@@ -33,6 +34,18 @@ set_loopback_up(void)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
 }
 
+/* As Docker does: root of a container has no privilege over this namespace, which other containers
+ * join too. So everybody in it can use each port, and ping. */
+static int
+set_open(void)
+{
+	int r = fd_write_file(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+
+	return r < 0
+		   ? r
+		   : fd_write_file(AT_FDCWD, "/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
+}
+
 /* Between the two changes of namespace, so it does not return early. */
 static int
 mount_new(int at)
@@ -43,8 +56,8 @@ mount_new(int at)
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", at);
 	if (unshare(CLONE_NEWNET) < 0)
 		return -errno;
-	r = set_loopback_up();
-	if (r == 0 && mount("/proc/self/ns/net", path, NULL, MS_BIND, NULL) < 0)
+	if ((r = set_loopback_up()) == 0 && (r = set_open()) == 0 &&
+	    mount("/proc/self/ns/net", path, NULL, MS_BIND, NULL) < 0)
 		r = -errno;
 	return setns(NET_FD_HOST, CLONE_NEWNET) < 0 ? -errno : r;
 }
@@ -61,7 +74,9 @@ net_namespace_make(const char *alloc, struct err *e)
 	fd = openat(NET_FD_DIR, alloc, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400);
 	if (fd < 0)
 		return err_set(e, -errno, "make the name of a network namespace");
+	CRASH_POINT(NET_AFTER_NAME);
 	r = mount_new(fd);
+	CRASH_POINT(NET_AFTER_NAMESPACE);
 	return r < 0 ? err_set(e, r, "make a network namespace") : 0;
 }
 
@@ -75,7 +90,9 @@ net_namespace_remove(const char *alloc, struct err *e)
 		;
 	if (errno != EINVAL && errno != ENOENT)
 		return err_set(e, -errno, "unmount a network namespace");
+	CRASH_POINT(NET_AFTER_UNMOUNT);
 	if (unlinkat(NET_FD_DIR, alloc, 0) < 0 && errno != ENOENT)
 		return err_set(e, -errno, "remove the name of a network namespace");
+	CRASH_POINT(NET_AFTER_DROP);
 	return 0;
 }

@@ -19,14 +19,13 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/mem.h"
-#include "common/path.h"
 #include "common/privs.h"
 #include "network-helper/net.h"
 
 #define KILL_MS     2000
 #define STDERR_MAX  4096
 #define CGROUP_SIZE (ID_UUID_SIZE + 8)
-#define MSG_BYTES   300 /* of what a plugin says */
+#define DESCRIBE_MS 3000
 
 struct run {
 	pid_t pid;
@@ -41,28 +40,6 @@ static void
 name_cgroup(const char *alloc, char ret[CGROUP_SIZE])
 {
 	(void)snprintf(ret, CGROUP_SIZE, "cni-%s", alloc);
-}
-
-int
-net_plugin_open(const char *type, struct err *e)
-{
-	char dirs[CONFIG_PATH_SIZE], path[2 * CONFIG_PATH_SIZE], *rest = dirs, *dir;
-	struct err why = { 0 };
-
-	(void)strcpy(dirs, net_cni->path);
-	while ((dir = strsep(&rest, ":"))) {
-		int fd;
-
-		(void)snprintf(path, sizeof path, "%s/%s", dir, type);
-		fd = *dir ? path_open_owned(path, 0, &why) : -ENOENT;
-		if (fd >= 0)
-			return fd;
-		if (fd != -ENOENT)
-			return err_say(e, fd, "CNI plugin %s: %s", type, why.msg);
-	}
-	return err_say(e, -ENOENT,
-	    "CNI plugin \"%s\" is not in %s: install containernetworking-plugins, or set cni_path",
-	    type, net_cni->path);
 }
 
 int
@@ -100,18 +77,20 @@ become(pid_t parent, int cgroup, const int *fds, char *const *argv, char *const 
 }
 
 static int
-start(struct run *run, const char *alloc, const char *command, const char *type, int input,
+start(struct run *run, const char *alloc, const char *command, const json_t *config, int input,
     struct err *e)
 {
-	cleanup_free char *cmd = mem_printf("CNI_COMMAND=%s", command);
+	char dirs[CONFIG_PATH_SIZE];
+	cleanup_close int binary = net_plugin_find(config, dirs, e), cgroup = -1, out = -1,
+			  err = -1;
+	const char *type = json_string_value(json_object_get(config, "type"));
+	cleanup_free char *cmd = mem_printf("CNI_COMMAND=%s", command ?: "");
 	cleanup_free char *id = mem_printf("CNI_CONTAINERID=%s", alloc);
 	cleanup_free char *ns = mem_printf("CNI_NETNS=%s/netns/%s", net_runtime_dir, alloc);
-	cleanup_free char *path = mem_printf("CNI_PATH=%s", net_cni->path);
-	char *envp[] = { cmd, id, ns, path, (char[]){ "CNI_IFNAME=" NET_INTERFACE },
-		(char[]){ "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" },
-		NULL };
+	cleanup_free char *path = mem_printf("CNI_PATH=%s", dirs);
+	char *envp[] = { (char[]){ "PATH=/usr/sbin:/usr/bin:/sbin:/bin" }, command ? cmd : NULL, id,
+		ns, path, (char[]){ "CNI_IFNAME=" NET_INTERFACE }, NULL };
 	char *argv[] = { (char *)(uintptr_t)type, NULL }, name[CGROUP_SIZE];
-	cleanup_close int binary = net_plugin_open(type, e), cgroup = -1, out = -1, err = -1;
 	int pair[2];
 	pid_t parent = getpid();
 
@@ -167,14 +146,14 @@ read_output(struct run *run, int *fd, bool errors)
 	return true;
 }
 
-/* Reads until both pipes are at their end, which they are when all its processes have ended. Only
- * the plugin itself is waited for: what it left running is killed. */
+/* Waits until the plugin has ended, also if it closes its pipes before, and reads them to their
+ * end. What it left running is killed when it has ended. */
 static int
 wait_end(struct run *run, const char *alloc, const char *type, uint64_t until_ms, struct err *e)
 {
 	bool ended = false;
 
-	while (run->out >= 0 || run->err >= 0) {
+	while (!ended || run->out >= 0 || run->err >= 0) {
 		struct pollfd fds[] = { { .fd = run->out, .events = POLLIN },
 			{ .fd = run->err, .events = POLLIN },
 			{ .fd = ended ? -1 : run->pidfd, .events = POLLIN } };
@@ -202,11 +181,11 @@ wait_end(struct run *run, const char *alloc, const char *type, uint64_t until_ms
 
 /* Writes a text of a plugin so that it is one line of printable characters. */
 static void
-clean_text(const char *text, size_t len, char ret[MSG_BYTES])
+clean_text(const char *text, size_t len, char ret[NET_MSG_SIZE])
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < len && n < MSG_BYTES - 1; i++)
+	for (size_t i = 0; i < len && n < NET_MSG_SIZE - 1; i++)
 		ret[n++] = text[i] >= ' ' && text[i] < 0x7f ? text[i] : ' ';
 	while (n > 0 && ret[n - 1] == ' ')
 		n--;
@@ -219,7 +198,7 @@ explain_failure(const struct run *run, const json_t *answer, int status, const c
 {
 	const char *msg = json_string_value(json_object_get(answer, "msg"));
 	const char *details = json_string_value(json_object_get(answer, "details"));
-	char first[MSG_BYTES], more[MSG_BYTES];
+	char first[NET_MSG_SIZE], more[NET_MSG_SIZE];
 
 	clean_text(details ?: "", details ? strlen(details) : 0, more);
 	if (WIFSIGNALED(status))
@@ -251,6 +230,22 @@ take_answer(const struct run *run, int status, const char *command, const char *
 	return 0;
 }
 
+/* Also after a failure, r: nothing of it may run when the next one is called. */
+static int
+end_run(struct run *run, const char *alloc, const char *type, int r, int *ret_status, struct err *e)
+{
+	struct err killed = { 0 };
+
+	if (net_plugin_kill(NET_FD_CGROUP, alloc, &killed) < 0 && r == 0)
+		r = err_say(e, killed.code, "%s", killed.msg);
+	close_p(&run->out);
+	close_p(&run->err);
+	close_p(&run->pidfd);
+	if (run->pid > 0 && (r == 0 || killed.code == 0) && waitpid(run->pid, ret_status, 0) < 0)
+		r = r < 0 ? r : err_set(e, -errno, "wait for CNI plugin %s", type);
+	return r;
+}
+
 int
 net_plugin_run(const char *alloc, const char *command, const char *type, const json_t *input,
     uint64_t until_ms, json_t **ret, struct err *e)
@@ -261,22 +256,38 @@ net_plugin_run(const char *alloc, const char *command, const char *type, const j
 	cleanup_close int memfd = text ? fd_memfd_sealed("cni", text, strlen(text)) : -ENOMEM;
 	cleanup_close int in = memfd < 0 ? memfd : fd_reopen(memfd, O_RDONLY);
 	uint64_t limit = clock_ms() + NET_PLUGIN_MS;
-	struct err killed = { 0 };
 	int status = 0, r;
 
 	run.text = output;
 	if (in < 0)
 		return err_set(e, in, "make the input of CNI plugin %s", type);
-	r = start(&run, alloc, command, type, in, e);
+	r = start(&run, alloc, command, input, in, e);
 	if (r == 0)
 		r = wait_end(&run, alloc, type, until_ms < limit ? until_ms : limit, e);
-	/* Also after a failure: nothing of it may run when the next one is called. */
-	if (net_plugin_kill(NET_FD_CGROUP, alloc, &killed) < 0 && r == 0)
-		r = err_say(e, killed.code, "%s", killed.msg);
-	close_p(&run.out);
-	close_p(&run.err);
-	close_p(&run.pidfd);
-	if (run.pid > 0 && (r == 0 || killed.code == 0) && waitpid(run.pid, &status, 0) < 0)
-		r = r < 0 ? r : err_set(e, -errno, "wait for CNI plugin %s", type);
+	r = end_run(&run, alloc, type, r, &status, e);
 	return r < 0 ? r : take_answer(&run, status, command, type, ret, e);
+}
+
+int
+net_plugin_describe(const char *type, char ret[NET_MSG_SIZE], struct err *e)
+{
+	struct run run = { .pid = -1, .pidfd = -1, .out = -1, .err = -1 };
+	cleanup_json json_t *config = json_pack("{s:s}", "type", type);
+	cleanup_free char *output = mem_alloc(NET_JSON_MAX);
+	cleanup_close int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int status = -1, r;
+
+	run.text = output;
+	r = start(&run, "list", NULL, config, in, e);
+	if (r == 0)
+		r = wait_end(&run, "list", type, clock_ms() + DESCRIBE_MS, e);
+	if ((r = end_run(&run, "list", type, r, &status, e)) < 0)
+		return r;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return -EREMOTEIO;
+	if (run.n_errors > 0)
+		clean_text(run.errors, run.n_errors, ret);
+	else
+		clean_text(run.text, run.len, ret);
+	return 0;
 }
