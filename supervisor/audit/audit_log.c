@@ -18,6 +18,7 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
+#include "common/mountinfo.h"
 #include "supervisor/core/journal.h"
 
 #define CIFS_MAGIC ((int)0xff534d42)
@@ -69,7 +70,41 @@ audit_log_free(struct sup *sup)
 
 /* --- opening --- */
 
-/* The work loop waits for each write, so a file system that can hang for minutes is refused. */
+#define LOCAL_ONLY                                                                                 \
+	"its file system is a network or FUSE mount, which could stop the agent when it hangs; "   \
+	"choose a local disk"
+
+/* The work loop waits for each write, so a file system that can hang for minutes is refused. This
+ * finds one before it is opened, because that can hang, too; not behind a symbolic link. */
+static int
+check_mounts(const char *dir, struct err *e)
+{
+	static const char *const remote[] = { "nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "afs" };
+	cleanup_free char *text = NULL;
+	size_t longest = 0;
+	bool is_remote = false;
+	struct mountinfo m;
+	char *rest;
+	int r = mountinfo_read(&text);
+
+	if (r < 0)
+		return err_set(e, r, "read the list of mounts");
+	rest = text;
+	while ((r = mountinfo_next(&rest, &m)) != 0) {
+		size_t len = r < 0 ? 0 : strlen(m.target);
+
+		/* If several mounts are on one directory, the last one hides the others. */
+		if (r < 0 || len < longest ||
+		    (strcmp(m.target, "/") != 0 && !mountinfo_below(dir, m.target)))
+			continue;
+		longest = len;
+		is_remote = strncmp(m.type, "fuse", 4) == 0;
+		for (size_t i = 0; i < ELEMENTSOF(remote); i++)
+			is_remote |= strcmp(m.type, remote[i]) == 0;
+	}
+	return is_remote ? err_say(e, -EREMOTE, LOCAL_ONLY) : 0;
+}
+
 static int
 check_file_system(int fd, struct err *e)
 {
@@ -81,9 +116,7 @@ check_file_system(int fd, struct err *e)
 		return err_set(e, -errno, "find out the file system");
 	for (size_t i = 0; i < ELEMENTSOF(remote); i++)
 		if ((int)fs.f_type == remote[i])
-			return err_say(e, -EREMOTE,
-			    "its file system is a network or FUSE mount, which could stop the "
-			    "agent when it hangs; choose a local disk");
+			return err_say(e, -EREMOTE, LOCAL_ONLY);
 	return 0;
 }
 
@@ -131,8 +164,11 @@ check_file(struct audit_log *l, int fd, struct err *e)
 static int
 open_file(struct audit_log *l, struct err *e)
 {
-	cleanup_close int fd = -1, dir = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int fd = -1, dir = -1;
 
+	if (check_mounts(l->dir, e) < 0)
+		return err_prefix(e, "%s/%s", l->dir, l->name);
+	dir = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_set(e, -errno, "open the directory %s", l->dir);
 	/* Opening a FIFO must not wait for its reader. */

@@ -7,7 +7,7 @@
 #define no   API_NOT_DURABLE
 
 const struct api_path api_paths[API_PATHS] = {
-#define API_PATH(method, pattern, durable, ...) { #method, pattern, durable },
+#define API_PATH(method, pattern, durable, need, ...) { #method, pattern, durable, #need },
 #include "supervisor/http/api_paths.def"
 #undef API_PATH
 };

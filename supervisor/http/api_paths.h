@@ -6,6 +6,7 @@
 struct api_path {
 	const char *method, *pattern;
 	enum api_durable { API_NOT_DURABLE, API_DURABLE, API_LAST } durable;
+	const char *need; /* the name of its permission: this layer does not know what it means */
 };
 
 enum {

@@ -131,23 +131,12 @@ is_pending(const struct api_req *req)
 	       !req->response && !req->held;
 }
 
-/* The token of a task is valid. */
-static void
-go_on(struct api_req *req)
-{
-	route_request(req);
-	if (is_pending(req))
-		http_watch_stuck_turns(req->sup);
-}
-
-/* A task must show a valid token, whatever it requests. The listener needs none for the little that
- * it may request. A client over TCP has shown what it has with the head of its request. */
+/* The listener may request little, and needs no token for that. Tasks and clients over TCP have
+ * shown what they have with the heads of their requests. */
 static void
 check_request(struct api_req *req)
 {
-	if (req->client->task)
-		task_gate_check(req, req->client->task, go_on);
-	else if (req->client->is_link)
+	if (req->client->is_link)
 		listener_links_serve(req);
 	else
 		route_request(req);
@@ -213,6 +202,14 @@ send_answer(struct api_req *req)
 	return queue_answer(req);
 }
 
+/* The head's token of a task is valid. */
+static void
+on_task_known(struct api_req *req)
+{
+	req->known = true;
+	http_req_resume(req);
+}
+
 /* It is known who sent the head of a request over TCP. */
 static void
 on_sender_known(struct api_req *req)
@@ -235,17 +232,26 @@ end_head(struct api_req *req)
 	return MHD_YES;
 }
 
-/* Nothing more is read of a client over TCP before it is known who it is. */
+/* Returns whether the sender of the request must be known before its body is read. */
+static bool
+is_checked_first(const struct api_req *req)
+{
+	return req->client->tcp || req->client->task;
+}
+
 static enum MHD_Result
 check_head(struct api_req *req)
 {
-	if (find_route(req))
+	if (req->client->task)
+		task_gate_check(req, req->client->task, on_task_known);
+	else if (find_route(req))
 		tcp_gate_check(req, on_sender_known);
 	if (req->known || req->response)
 		return end_head(req);
 	http_client_expect_nothing(req->client);
 	http_req_suspend(req);
-	http_req_watch_hangup(req);
+	if (req->client->tcp) /* a look-up for a task needs the request until it ends */
+		http_req_watch_hangup(req);
 	return MHD_YES;
 }
 
@@ -263,9 +269,9 @@ on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *
 		req->begun = true;
 		req->conn = conn;
 		req->method = method;
-		return req->client->tcp ? check_head(req) : MHD_YES;
+		return is_checked_first(req) ? check_head(req) : MHD_YES;
 	}
-	if (req->client->tcp && !req->passed)
+	if (is_checked_first(req) && !req->passed)
 		return end_head(req);
 	if (*size > 0) {
 		gather_body(req, data, *size);
@@ -508,6 +514,22 @@ answer_early(struct api_req *req, const char *why)
 	http_req_resume(req);
 }
 
+/* A commit has failed: answers that change nothing do not wait until one succeeds. */
+static void
+on_failed_commit(struct sup *sup)
+{
+	struct api_req *req;
+
+	if (!sup->api)
+		return;
+	LIST_FOREACH (req, &sup->api->reqs, link) {
+		if (!req->leave.queue || http_req_is_change(req))
+			continue;
+		turn_forget_deferred(sup, &req->leave);
+		http_req_resume(req);
+	}
+}
+
 /* Sends answers that wait for a failing commit: reads as they are, changes as 507. */
 static int
 on_stuck_check(sd_event_source *source, uint64_t usec, void *userdata)
@@ -528,7 +550,7 @@ on_stuck_check(sd_event_source *source, uint64_t usec, void *userdata)
 		waiting = true;
 		if (!turn_is_stuck(sup, &why))
 			continue;
-		if (req->route && req->route->durable && req->status < 300)
+		if (http_req_is_change(req))
 			api_reply_error(
 			    req, 507, "not stored yet: %s; it is tried again until it works", why);
 		turn_forget_deferred(sup, &req->leave);
@@ -606,6 +628,7 @@ api_new(struct sup *sup, struct api_route *routes, const struct api_backend *bac
 		return err_set(e, r, "serve the control socket");
 	}
 	listener_links_init(sup);
+	turn_watch_failure(sup, on_failed_commit);
 	http_run(sup);
 	return 0;
 }

@@ -28,6 +28,7 @@
 #define RECEIVED            "OperationReceived"
 #define COMPLETE            "OperationComplete"
 #define SIGNAL              "SIGNAL" /* the operation of a signal */
+#define CALL                "RPC"    /* of a call by a server */
 
 /* What the entries of one request have in common. */
 struct http_audit {
@@ -241,20 +242,37 @@ add_entry(struct api_req *req, const char *stage)
 	return false;
 }
 
-/* A signal has an origin only as far as the kernel says who sent it. */
-static json_t *
-signal_payload(const char *name, uid_t uid, pid_t pid)
+/* Writes the only entry of what is no request of the API. Takes over auth and peer. Returns false
+ * if it could not be written and the configuration says "enforced". */
+static bool
+add_only_entry(struct sup *sup, const char *operation, const char *endpoint, const char *namespace,
+    json_t *auth, json_t *peer)
 {
-	const struct api_origin o = { .uid = uid, .pid = pid, .address = "", .certificate = "" };
-	json_t *peer = peer_member(&o);
+	const struct config_audit *c = &sup->config->audit;
 	struct utsname host = { 0 };
+	struct err e = { 0 };
+	json_t *payload;
+	int r;
 
 	(void)uname(&host);
-	(void)json_object_set_new(peer, "socket", json_string("signal"));
-	return json_pack("{s:o, s:s, s:o, s:i, s:{}, s:s, s:{s:o, s:s, s:s, s:{s:s}, s:o}}", "id",
+	payload = json_pack("{s:o, s:s, s:o, s:i, s:o, s:s, s:{s:o, s:s, s:s, s:{s:s}, s:o}}", "id",
 	    id_member(), "type", "audit", "timestamp", time_member(clock_real_ns()), "version", 1,
-	    "auth", "stage", RECEIVED, "request", "id", id_member(), "operation", SIGNAL,
-	    "endpoint", name, "node_meta", "name", host.nodename, "peer", peer);
+	    "auth", auth, "stage", RECEIVED, "request", "id", id_member(), "operation", operation,
+	    "endpoint", endpoint, "node_meta", "name", host.nodename, "peer", peer);
+	if (namespace)
+		(void)json_object_set_new(json_object_get(payload, "request"), "namespace",
+		    json_pack("{s:o}", "id", text_member(namespace, AGENT_SIZE)));
+	r = append(sup, payload, true, &e);
+	json_decref(payload);
+	report(sup, r, &e);
+	return r == 0 || c->best_effort;
+}
+
+static bool
+is_wanted(const struct sup *sup, const char *operation, const char *endpoint)
+{
+	return sup->audit &&
+	       !audit_filter_excludes(&sup->config->audit, endpoint, RECEIVED, operation);
 }
 
 /* --- exported --- */
@@ -262,18 +280,32 @@ signal_payload(const char *name, uid_t uid, pid_t pid)
 bool
 http_audit_signal(struct sup *sup, const char *name, uid_t uid, pid_t pid)
 {
-	const struct config_audit *c = &sup->config->audit;
-	struct err e = { 0 };
-	json_t *payload;
-	int r;
+	/* A signal has an origin only as far as the kernel says who sent it. */
+	const struct api_origin o = { .uid = uid, .pid = pid, .address = "", .certificate = "" };
+	json_t *peer;
 
-	if (!sup->audit || audit_filter_excludes(c, name, RECEIVED, SIGNAL))
+	if (!is_wanted(sup, SIGNAL, name))
 		return true;
-	payload = signal_payload(name, uid, pid);
-	r = append(sup, payload, true, &e);
-	json_decref(payload);
-	report(sup, r, &e);
-	return r == 0 || c->best_effort;
+	peer = peer_member(&o);
+	(void)json_object_set_new(peer, "socket", json_string("signal"));
+	return add_only_entry(sup, SIGNAL, name, NULL, json_object(), peer);
+}
+
+bool
+http_audit_call(struct sup *sup, const struct audit_call *call)
+{
+	json_t *auth, *peer;
+
+	if (!is_wanted(sup, CALL, call->method))
+		return true;
+	auth = json_object();
+	if (call->describe)
+		call->describe(sup, call->token, auth);
+	peer = json_pack("{s:s}", "socket", "server");
+	if (*str(call->alloc_id))
+		(void)json_object_set_new(
+		    peer, "alloc_id", text_member(call->alloc_id, ID_UUID_SIZE));
+	return add_only_entry(sup, CALL, call->method, call->namespace, auth, peer);
 }
 
 /* The listener asks once for all clients of health { address }, who cannot change anything. */

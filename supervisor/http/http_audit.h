@@ -7,6 +7,7 @@
 #ifndef DROVER_SUPERVISOR_HTTP_HTTP_AUDIT_H
 #define DROVER_SUPERVISOR_HTTP_HTTP_AUDIT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -29,5 +30,15 @@ void http_audit_note_error(struct api_req *req, const char *text);
  * kernel names. Returns false if it could not be written and the configuration says "enforced":
  * then the signal must have no effect. */
 bool http_audit_signal(struct sup *sup, const char *name, uid_t uid, pid_t pid);
+
+/* A call by a server, for one of its users. */
+struct audit_call {
+	const char *method, *namespace;
+	const char *alloc_id; /* NULL: it is not about an alloc */
+	const char *token;    /* never written */
+	void (*describe)(struct sup *sup, const char *token, json_t *auth); /* NULL: not known */
+};
+/* Writes the only entry of the call. Returns as http_audit_signal(). */
+bool http_audit_call(struct sup *sup, const struct audit_call *call);
 
 #endif

@@ -65,6 +65,10 @@ http_req_leave_soon(struct api_req *req)
 {
 	if (!req->suspended)
 		return;
+	if (turn_is_stuck(req->sup, NULL) && !http_req_is_change(req)) {
+		http_req_resume(req);
+		return;
+	}
 	turn_defer(req->sup, &req->leave);
 	http_watch_stuck_turns(req->sup);
 }

@@ -109,6 +109,13 @@ http_req_share(const struct api_req *req)
 	return container_of(req->client->all, struct api_share, clients);
 }
 
+/* Returns whether the answer says that something was changed, which must be on disk first. */
+static inline bool
+http_req_is_change(const struct api_req *req)
+{
+	return req->route && req->route->durable && req->status < 300;
+}
+
 /* http.c: lets libmicrohttpd handle what is ready. */
 void http_run(struct sup *sup);
 
@@ -121,7 +128,8 @@ void http_req_resume(struct api_req *req);
 void http_req_watch_hangup(struct api_req *req);
 /* The stream or upgraded connection of the request has ended. */
 void http_req_drop_stream(struct api_req *req);
-/* Resumes a suspended request, which has its answer, after the commit of this turn. */
+/* Resumes a suspended request, which has its answer: after the commit of this turn, or at once if
+ * commits fail and it changes nothing. */
 void http_req_leave_soon(struct api_req *req);
 /* Checks in a second whether answers are waiting for a failing commit. */
 void http_watch_stuck_turns(struct sup *sup);

@@ -125,6 +125,8 @@ on_want(struct sup *sup, const struct lis_want_ev *want)
 	if (want->api && (sup->config->listen[LISTEN_API].len == 0 ||
 			     !(tcp = http_tcp_new(want->link, want->address, want->certificate))))
 		return -EPROTO;
+	if (tcp)
+		tcp->listener = child_generation(sup, IPC_LISTENER);
 	if (make_pair(ends) < 0) {
 		log_error("make a link for the listener: %m");
 		free(tcp);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/list.h"
 #include "common/mem.h"
 #include "model/engine/containers.h"
 #include "supervisor/core/seal.h"
@@ -18,6 +19,7 @@
 #define INVALID_MS   5000
 #define REFUSALS_MAX 20  /* of one task at once */
 #define REFUSAL_MS   200 /* until one more */
+#define TOO_MANY     "too many requests of this task had no valid token"
 
 struct known {
 	char *token; /* NULL: unused */
@@ -25,18 +27,27 @@ struct known {
 	int r; /* of api_authenticate_cb: 0, -EACCES or -EBADMSG */
 };
 
+/* A request that waits for the look-up of its token. Its connection stays suspended. */
+struct waiter {
+	STAILQ_ENTRY(waiter) link;
+	struct api_req *req;
+	void (*go_on)(struct api_req *req);
+};
+
+/* A look-up of a token. */
+struct check {
+	LIST_ENTRY(check) link; /* in task_gate.checks */
+	char *token;
+	bool counts;                   /* it has used a refusal */
+	STAILQ_HEAD(, waiter) waiters; /* not empty */
+};
+
 /* Only what the task itself sends can replace its results, or use up its refusals. */
 struct task_gate {
+	LIST_HEAD(, check) checks;
 	struct known known[KNOWN_MAX]; /* the last used first */
 	unsigned refusals;             /* that are left */
 	uint64_t since_ms;             /* when they were last increased */
-};
-
-/* A request whose token is being checked. Its connection stays suspended. */
-struct check {
-	struct api_req *req;
-	void (*go_on)(struct api_req *req);
-	char *token;
 };
 
 static void
@@ -146,26 +157,91 @@ answer(struct api_req *req, int r, void (*go_on)(struct api_req *req))
 		refuse(req, 500, "Server error authenticating request\n");
 }
 
+/* Returns the result for the requests that wait: as long as the servers do not answer, their last
+ * word counts. */
+static int
+take_result(struct task_gate *g, struct check *c, int r)
+{
+	const struct known *before = find_known(g, c->token);
+	bool is_refusal = r == -EACCES || r == -EBADMSG;
+
+	LIST_REMOVE(c, link);
+	if (is_refusal || r == 0)
+		keep(g, c->token, r);
+	else if (before)
+		r = before->r;
+	if (c->counts && !is_refusal && g->refusals < REFUSALS_MAX)
+		g->refusals++;
+	return r;
+}
+
+/* The first request needs no refusal: the look-up has used one, unless the token was valid before.
+ * The gate lives until the last is answered. */
+static void
+answer_waiters(struct task_gate *g, struct check *c, int r)
+{
+	bool is_refusal = r == -EACCES || r == -EBADMSG;
+	struct waiter *w;
+
+	STAILQ_FOREACH (w, &c->waiters, link) {
+		if (!is_refusal || w == STAILQ_FIRST(&c->waiters) || use_refusal(g))
+			answer(w->req, r, w->go_on);
+		else
+			refuse(w->req, 429, TOO_MANY);
+	}
+}
+
 static void
 on_checked(struct sup *sup, void *arg, int r, const struct err *e)
 {
 	struct check *c = arg;
+	struct task_gate *g;
+	struct waiter *w;
 
-	if (r != -ECANCELED) { /* then the request is gone */
-		struct task_gate *g = gate_of(c->req->client->task);
-		const struct known *before = find_known(g, c->token);
-		bool is_refusal = r == -EACCES || r == -EBADMSG;
-
-		if (is_refusal || r == 0)
-			keep(g, c->token, r);
-		else if (before) /* as long as the servers do not answer, their last word counts */
-			r = before->r;
-		if (!is_refusal && g->refusals < REFUSALS_MAX)
-			g->refusals++;
-		answer(c->req, r, c->go_on);
+	if (r != -ECANCELED) { /* then the requests and the gate are gone */
+		g = gate_of(STAILQ_FIRST(&c->waiters)->req->client->task);
+		answer_waiters(g, c, take_result(g, c, r));
+	}
+	while ((w = STAILQ_FIRST(&c->waiters))) {
+		STAILQ_REMOVE_HEAD(&c->waiters, link);
+		free(w);
 	}
 	seal_wipe(c->token, strlen(c->token));
 	free(c);
+}
+
+static struct check *
+find_check(const struct task_gate *g, const char *token)
+{
+	struct check *c;
+
+	LIST_FOREACH (c, &g->checks, link)
+		if (strcmp(c->token, token) == 0)
+			return c;
+	return NULL;
+}
+
+static void
+add_waiter(struct check *c, struct api_req *req, void (*go_on)(struct api_req *))
+{
+	struct waiter *w = mem_new(struct waiter);
+
+	*w = (struct waiter){ .req = req, .go_on = go_on };
+	STAILQ_INSERT_TAIL(&c->waiters, w, link);
+}
+
+/* The result may come within the call. */
+static void
+begin_check(struct task_gate *g, const char *token, bool counts, struct api_req *req,
+    void (*go_on)(struct api_req *))
+{
+	struct check *c = mem_new(struct check);
+
+	*c = (struct check){ .token = mem_strdup(token), .counts = counts };
+	STAILQ_INIT(&c->waiters);
+	add_waiter(c, req, go_on);
+	LIST_INSERT_HEAD(&g->checks, c, link);
+	req->sup->api->backend->authenticate(req->sup, token, api_task(req), on_checked, c);
 }
 
 void
@@ -175,17 +251,23 @@ task_gate_check(struct api_req *req, struct task_socket *s, void (*go_on)(struct
 	struct task_gate *g = gate_of(s);
 	const char *token = str(api_token(req));
 	const struct known *known = find_known(g, token);
-	struct check *c;
+	struct check *running = find_check(g, token);
+	const bool was_valid = known && known->r == 0;
 
 	if (known && !is_fresh(known))
 		known = NULL;
-	if (known && known->r == 0) {
+	if (known && was_valid) {
 		go_on(req);
 		return;
 	}
-	/* Each refusal, and each look-up until its result, counts. */
-	if (!use_refusal(g)) {
-		refuse(req, 429, "too many requests of this task had no valid token");
+	if (running) {
+		add_waiter(running, req, go_on);
+		return;
+	}
+	/* Each refusal counts, and each look-up until its result; not that of a token that was
+	 * valid: a flood of invalid ones must not keep it out. */
+	if (!was_valid && !use_refusal(g)) {
+		refuse(req, 429, TOO_MANY);
 	} else if (!*token) {
 		refuse(req, 401, "Unauthorized");
 	} else if (known) {
@@ -193,8 +275,6 @@ task_gate_check(struct api_req *req, struct task_socket *s, void (*go_on)(struct
 	} else if (strlen(token) > TOKEN_MAX || !backend->authenticate) {
 		refuse(req, 403, "Forbidden");
 	} else {
-		c = mem_new(struct check);
-		*c = (struct check){ req, go_on, mem_strdup(token) };
-		backend->authenticate(req->sup, token, api_task(req), on_checked, c);
+		begin_check(g, token, !was_valid, req, go_on);
 	}
 }

@@ -17,13 +17,6 @@
 
 #define TOKEN_MAX 8192 /* bytes */
 
-/* The permission of each path by name, because this layer does not know what permissions mean. */
-static const char *const path_needs[API_PATHS] = {
-#define API_PATH(method, pattern, durable, need, ...) #need,
-#include "supervisor/http/api_paths.def"
-#undef API_PATH
-};
-
 /* --- clients --- */
 
 static bool
@@ -88,7 +81,7 @@ is_proven(const struct api_req *req)
 static bool
 is_open(const struct api_req *req)
 {
-	return req->route && strcmp(path_needs[api_req_path(req)], "ACL_OPEN") == 0;
+	return req->route && strcmp(api_paths[api_req_path(req)].need, "ACL_OPEN") == 0;
 }
 
 /* Returns whether the request has a token that is to be checked. */
@@ -101,17 +94,20 @@ has_token(const struct api_req *req)
 	       req->sup->api->backend->authenticate;
 }
 
-/* A certificate does not make the token of a task valid here. */
+/* A path that changes something and needs no permission makes that change for everybody who can
+ * send it a request. So neither tasks nor unproven clients over TCP may use such a path. A
+ * certificate does not make the token of a task valid here. */
 bool
 tcp_gate_permits(const struct api_req *req)
 {
 	bool reads = strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
 
+	if (req->client->task)
+		return !is_open(req) || !req->route->durable;
 	if (!req->client->tcp)
 		return true;
 	if (is_proven(req))
 		return !has_token(req) || req->named;
-	/* What changes something without a permission does so for whoever asks. */
 	return is_open(req) ? reads && !req->route->durable : req->named;
 }
 
@@ -119,7 +115,10 @@ void
 tcp_gate_refuse(struct api_req *req)
 {
 	req->refused = true;
-	if (is_open(req) && !is_proven(req))
+	if (req->client->task)
+		api_reply_error(
+		    req, 403, "Permission denied: this is not for tasks: use the control socket");
+	else if (is_open(req) && !is_proven(req))
 		api_reply_error(req, 403,
 		    "Permission denied: over TCP this needs a client certificate "
 		    "(tls.verify_https_client): use the control socket");
@@ -129,13 +128,14 @@ tcp_gate_refuse(struct api_req *req)
 		    "DROVER_TOKEN, or the header X-Nomad-Token)");
 }
 
-/* Its connection is not ended any more to make room for one of somebody who is not proven. */
+/* Its connection is not ended any more to make room for one of somebody who is not proven. A new
+ * listener uses the numbers of links again. */
 static void
 note_proven(struct sup *sup, struct http_tcp *t)
 {
 	const struct lis_proven_ev proven = { .link = t->link };
 
-	if (!t->proven)
+	if (!t->proven && t->listener == child_generation(sup, IPC_LISTENER))
 		child_tell(sup, IPC_LISTENER, LIS_PROVEN_EV, &proven);
 	t->proven = true;
 }

@@ -28,6 +28,7 @@ typedef void tcp_tokens_cb(struct http_tcp *t, int r, const char *why);
 struct http_tcp {
 	LIST_ENTRY(http_tcp) coming; /* in api.coming until libmicrohttpd has its connection */
 	uint32_t link;               /* the listener's number */
+	uint32_t listener;           /* the child_generation() of the listener that has it */
 	char address[64], certificate[200];
 	struct in6_addr from; /* its address; of IPv6 its /64 */
 	bool proven;          /* by a certificate or a valid token; it stays so */
@@ -47,8 +48,8 @@ struct http_tcp *http_tcp_new(uint32_t link, const char *address, const char *ce
 void tcp_gate_check(struct api_req *req, void (*go_on)(struct api_req *));
 /* The request ends: go_on() is not called any more. */
 void tcp_gate_forget(struct api_req *req);
-/* Returns whether a request whose route was looked for may go on; true for one that did not come
- * over TCP. */
+/* Returns whether a request whose route was looked for may go on; true at the control socket. Of
+ * tasks, whose tokens task_gate.c checks, it refuses only what makes an operator of its sender. */
 bool tcp_gate_permits(const struct api_req *req);
 void tcp_gate_refuse(struct api_req *req);
 

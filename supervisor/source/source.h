@@ -31,8 +31,8 @@ struct sup_alloc;
 typedef void claim_cb(
     struct sup *sup, void *arg, int r, const struct csi_volume *volume, const struct err *e);
 
-/* A token for a task. The caller sets task and name, which must outlive the call; the rest is the
- * answer. */
+/* A token for a task. The caller sets task and name, which must live until the callback or the
+ * cancellation; the rest is the answer. */
 struct source_token {
 	const char *task, *name; /* name of one of its identities */
 	const char *jwt;

@@ -471,7 +471,12 @@ acl_is_known_to_permit(
 void
 acl_describe(struct sup *sup, const struct api_req *req, json_t *auth)
 {
-	const char *token = str(api_token(req));
+	acl_describe_token(sup, str(api_token(req)), auth);
+}
+
+void
+acl_describe_token(struct sup *sup, const char *token, json_t *auth)
+{
 	const struct acl_known *k = find_known(nomad_of_sup(sup), token);
 
 	if (!*token)

@@ -26,6 +26,7 @@ bool acl_is_known_to_permit(
     const struct nomad *n, const char *token, enum acl_need need, const char *namespace);
 /* For struct api_backend: whose token the request has, by the cached result. */
 void acl_describe(struct sup *sup, const struct api_req *req, json_t *auth);
+void acl_describe_token(struct sup *sup, const char *token, json_t *auth);
 void acl_tokens_free(struct nomad *n);
 
 #endif

@@ -13,6 +13,7 @@
 #include "supervisor/cluster/rpc/rpc_acl.h"
 #include "supervisor/http/api_backend.h"
 #include "supervisor/http/api_paths.h"
+#include "supervisor/http/http_audit.h"
 
 /* For paths that this node answers; the servers check requests that are passed on to them. */
 static const enum acl_need path_needs[API_PATHS] = {
@@ -78,6 +79,40 @@ refuse_method(
 		link_answer(sup, stream, text, NULL, 0);
 }
 
+/* Permissions of methods that change something, or open a session. */
+static bool
+changes(enum acl_need need)
+{
+	return need == ACL_LIFECYCLE || need == ACL_EXEC || need == ACL_COLLECT ||
+	       need == ACL_NODE_WRITE;
+}
+
+/* Calls the method. Servers that are asked over HTTP audit that; this node audits what it does. */
+static void
+call_method(
+    struct sup *sup, const struct link_method *m, uint64_t stream, const void *body, size_t len)
+{
+	cleanup_done(rpc_caller) struct rpc_caller who = { 0 };
+	struct audit_call call = { .method = m->name };
+	struct err e = { 0 };
+
+	if (sup->audit && changes(m->need)) {
+		/* A body that cannot be decoded is refused by the method. */
+		(void)model_from_msgpack(&rpc_caller_type, body, len, &who, WIRE_MEMORY_MAX, &e);
+		call.namespace = namespace_of(find_alloc(sup, who.alloc_id), who.namespace);
+		call.alloc_id = who.alloc_id;
+		call.token = str(who.auth_token);
+		call.describe = sup->config->acl_enabled ? acl_describe_token : NULL;
+		if (!http_audit_call(sup, &call)) {
+			refuse_method(sup, m, stream, -EIO,
+			    "refused, because requests are audited and the audit log of the node "
+			    "cannot be written");
+			return;
+		}
+	}
+	m->fn(sup, stream, body, len);
+}
+
 static void
 on_method_checked(struct sup *sup, void *arg, int r, const struct err *e)
 {
@@ -86,7 +121,7 @@ on_method_checked(struct sup *sup, void *arg, int r, const struct err *e)
 	if (!g->gone && r != -ECANCELED) {
 		link_stream_watch(sup, g->stream, NULL, NULL);
 		if (r == 0)
-			g->method->fn(sup, g->stream, g->body, g->len);
+			call_method(sup, g->method, g->stream, g->body, g->len);
 		else
 			refuse_method(sup, g->method, g->stream, r, e->msg);
 		link_stream_go_on(sup, g->stream);
@@ -107,7 +142,7 @@ nomad_acl_gate(
 	void *copy;
 
 	if (!sup->config->acl_enabled || need == ACL_OPEN) {
-		m->fn(sup, stream, body, len);
+		call_method(sup, m, stream, body, len);
 		return;
 	}
 	if (model_from_msgpack(&rpc_caller_type, body, len, &who, WIRE_MEMORY_MAX, &e) < 0) {

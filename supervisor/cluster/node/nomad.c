@@ -183,6 +183,7 @@ source_nomad_new(struct sup *sup, struct err *e)
 	n->src.base = (struct source){ .ops = &nomad_ops, .api = &nomad_api, .sup = sup };
 	TAILQ_INIT(&n->done);
 	TAILQ_INIT(&n->tokens);
+	nomad_values_init(n);
 	link_new(&n->src, &nomad_link_events, nomad_methods, nomad_acl_gate);
 	return &n->src.base;
 }

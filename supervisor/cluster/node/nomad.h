@@ -22,6 +22,7 @@ struct nomad_detach;
 struct nomad_invalid;
 struct nomad_job;
 struct nomad_signing;
+struct nomad_values;
 struct nomad_volume_watch;
 struct acl_known;
 
@@ -98,8 +99,7 @@ struct nomad {
 	LIST_HEAD(, nomad_claiming) claims; /* nomad_claims.c */
 	LIST_HEAD(, nomad_volume_watch) volume_watches;
 	unsigned n_volume_watches;
-	LIST_HEAD(, source_watch) values;    /* nomad_values.c */
-	unsigned n_blocking_values;          /* queries */
+	struct nomad_values *values;
 	LIST_HEAD(, nomad_signing) signings; /* nomad_sign.c */
 	LIST_HEAD(, nomad_detach) detaches;  /* nomad_detach.c */
 	LIST_HEAD(, task_check) checks;      /* nomad_task.c */

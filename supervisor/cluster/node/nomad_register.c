@@ -19,11 +19,13 @@
 #include "supervisor/cluster/node/nomad_leave.h"
 #include "supervisor/cluster/node/nomad_stall.h"
 #include "supervisor/core/store.h"
+#include "supervisor/node/node_cni.h"
 #include "supervisor/node/node_state.h"
 
 #define DEADLINE_MS  30000
 #define RETRY_MS     1000
 #define RETRY_MAX_MS 15000
+#define CNI_CHECK_MS 100   /* between two looks whether the CNI plugins are known */
 #define AGAIN_GAP_MS 5000  /* minimum time between two registrations that servers cause */
 #define TOKEN_MAX    16384 /* bytes of an introduction token */
 
@@ -235,6 +237,11 @@ nomad_register(struct nomad *n)
 	if (n->register_call || n->departed || nomad_stall_stops(n))
 		return;
 	sup_timer_cancel(&n->register_timer);
+	/* Else servers would think for a while that the node has lost its networks. */
+	if (node_cni_is_awaited()) {
+		nomad_register_after(n, CNI_CHECK_MS);
+		return;
+	}
 	node_done(&n->sent);
 	node_copy(&view, &n->sent);
 	nomad_write(n, &req.write);

@@ -2,11 +2,14 @@
 /* nomad_values.c: follows variables and services at the servers. Runs in: supervisor. */
 #include "supervisor/cluster/node/nomad_values.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/duration.h"
+#include "common/hash.h"
+#include "common/list.h"
 #include "common/mem.h"
 #include "model/template_value.h"
 #include "supervisor/cluster/node/nomad_call.h"
@@ -17,31 +20,52 @@
 #define GAP_MS       250    /* between two queries, also if servers answer without blocking */
 #define RETRY_MS     250
 #define RETRY_MAX_MS 60000
-/* A blocking query occupies a stream to the server all the time: further values are asked for again
- * and again. */
-#define BLOCKING_MAX 512
+/* A blocking query occupies a stream to the server all the time: beyond this number, which few
+ * nodes reach, values are asked for again and again. */
+#define BLOCKING_MAX 4096
 #define POLL_MS      10000
 
-struct source_watch {
-	LIST_ENTRY(source_watch) link;
+struct nomad_values {
 	struct nomad *n;
+	struct hash_table by_key;
+	unsigned n_blocking; /* queries */
+	TAILQ_HEAD(, source_watch) due;
+	struct deferred tell;
+};
+
+/* A value at the servers. Tasks of the same job, group and name follow it together: the servers
+ * give all of them the same rights, by which they answer. */
+struct nomad_value {
+	struct hash_link by_key;
+	TAILQ_HEAD(, source_watch) watches; /* not empty */
+	struct nomad_values *of;
 	const struct kind *kind;
-	struct id alloc;
-	char *task, *name, *ns, *region, *choose;
-	source_value_cb *cb;
-	void *arg;
+	char *key, *name, *ns, *region, *choose;
+	json_t *value; /* of the last answer with a value; NULL: there was none */
+	char *problem; /* of the last answer, if failures > 0; with its code */
+	int problem_code;
 	uint64_t index; /* of the last answer; 0: there was none */
 	uint64_t call;
-	bool blocks; /* the call counts in n_blocking */
-	unsigned failures;
+	bool blocks;       /* the call counts in n_blocking */
+	unsigned failures; /* since the last answer with a value */
 	struct sup_timer timer;
+};
+
+struct source_watch {
+	TAILQ_ENTRY(source_watch) link, due_link;
+	struct nomad_value *of;
+	struct id alloc;
+	char *task;
+	source_value_cb *cb;
+	void *arg;
+	bool due; /* in nomad_values.due */
 };
 
 /* A kind of query: its call, and what the answer says. */
 struct kind {
 	const char *method;
 	uint64_t (*ask)(
-	    struct source_watch *w, const struct rpc_query *q, unsigned deadline_ms, link_cb *cb);
+	    struct nomad_value *v, const struct rpc_query *q, unsigned deadline_ms, link_cb *cb);
 	/* Returns the value; NULL with *e. */
 	json_t *(*read)(int r, const void *body, size_t len, const struct err *e,
 	    uint64_t *ret_index, struct err *ret_e);
@@ -63,12 +87,12 @@ borrow_variable(const struct rpc_variable *from, struct variable *ret)
 }
 
 static uint64_t
-ask_variable(struct source_watch *w, const struct rpc_query *q, unsigned deadline_ms, link_cb *cb)
+ask_variable(struct nomad_value *v, const struct rpc_query *q, unsigned deadline_ms, link_cb *cb)
 {
-	const struct rpc_variable_req req = { .path = w->name, .query = *q };
+	const struct rpc_variable_req req = { .path = v->name, .query = *q };
 
-	return nomad_call(
-	    w->n, w->kind->method, &rpc_variable_req_type, &req, deadline_ms, LINK_REPEAT, cb, w);
+	return nomad_call(v->of->n, v->kind->method, &rpc_variable_req_type, &req, deadline_ms,
+	    LINK_REPEAT, cb, v);
 }
 
 static json_t *
@@ -89,13 +113,13 @@ read_variable(int r, const void *body, size_t len, const struct err *e, uint64_t
 
 /* For calls without other arguments; a list of variables has a prefix. */
 static uint64_t
-ask_list(struct source_watch *w, const struct rpc_query *q, unsigned deadline_ms, link_cb *cb)
+ask_list(struct nomad_value *v, const struct rpc_query *q, unsigned deadline_ms, link_cb *cb)
 {
 	struct rpc_query_req req = { .query = *q };
 
-	req.query.prefix = *w->name ? w->name : NULL;
+	req.query.prefix = *v->name ? v->name : NULL;
 	return nomad_call(
-	    w->n, w->kind->method, &rpc_query_req_type, &req, deadline_ms, LINK_REPEAT, cb, w);
+	    v->of->n, v->kind->method, &rpc_query_req_type, &req, deadline_ms, LINK_REPEAT, cb, v);
 }
 
 static json_t *
@@ -120,14 +144,14 @@ read_variables(int r, const void *body, size_t len, const struct err *e, uint64_
 /* --- services --- */
 
 static uint64_t
-ask_service(struct source_watch *w, const struct rpc_query *q, unsigned deadline_ms, link_cb *cb)
+ask_service(struct nomad_value *v, const struct rpc_query *q, unsigned deadline_ms, link_cb *cb)
 {
 	const struct rpc_service_req req = {
-		.service_name = w->name, .choose = w->choose, .query = *q
+		.service_name = v->name, .choose = v->choose, .query = *q
 	};
 
-	return nomad_call(
-	    w->n, w->kind->method, &rpc_service_req_type, &req, deadline_ms, LINK_REPEAT, cb, w);
+	return nomad_call(v->of->n, v->kind->method, &rpc_service_req_type, &req, deadline_ms,
+	    LINK_REPEAT, cb, v);
 }
 
 static json_t *
@@ -195,94 +219,230 @@ static const struct kind kinds[] = {
 	[SOURCE_SERVICES] = { "ServiceRegistration.List", ask_list, read_services },
 };
 
+/* --- telling --- */
+
+/* Callbacks may begin and end watches. A value that cannot be read any more is not told: its
+ * identity may have lost the right to it. */
+static void
+tell_due(struct sup *sup, struct deferred *d)
+{
+	struct nomad_values *all = container_of(d, struct nomad_values, tell);
+	struct source_watch *w;
+	struct err e = { 0 };
+
+	while ((w = TAILQ_FIRST(&all->due))) {
+		TAILQ_REMOVE(&all->due, w, due_link);
+		w->due = false;
+		if (w->of->failures == 0) {
+			w->cb(sup, w->arg, 0, w->of->value, NULL);
+			continue;
+		}
+		(void)err_say(&e, w->of->problem_code, "%s", w->of->problem);
+		w->cb(sup, w->arg, w->of->problem_code, NULL, &e);
+	}
+}
+
+static void
+tell_soon(struct source_watch *w)
+{
+	struct nomad_values *all = w->of->of;
+
+	if (!w->due)
+		TAILQ_INSERT_TAIL(&all->due, w, due_link);
+	w->due = true;
+	turn_defer(all->n->src.base.sup, &all->tell);
+}
+
+static void
+tell_all(struct nomad_value *v)
+{
+	struct source_watch *w;
+
+	TAILQ_FOREACH (w, &v->watches, link)
+		tell_soon(w);
+}
+
 /* --- queries --- */
 
 static void ask(void *arg);
 
 static void
-ask_after(struct source_watch *w, uint64_t ms)
+ask_after(struct nomad_value *v, uint64_t ms)
 {
-	sup_timer_set(w->n->src.base.sup, &w->timer, CLOCK_MONOTONIC, ms * 1000, ask, w);
+	sup_timer_set(v->of->n->src.base.sup, &v->timer, CLOCK_MONOTONIC, ms * 1000, ask, v);
 }
 
 static void
-end_call(struct source_watch *w)
+end_call(struct nomad_value *v)
 {
-	w->call = 0;
-	w->n->n_blocking_values -= w->blocks;
-	w->blocks = false;
+	v->call = 0;
+	v->of->n_blocking -= v->blocks;
+	v->blocks = false;
 }
 
-/* The callback may end the watch, which it cannot use any more then. */
+/* Tasks that have the value keep using it; tasks that begin to watch now get the problem. */
+static void
+set_problem(struct nomad_value *v, const struct err *e)
+{
+	ask_after(v, nomad_retry_ms(&v->failures, RETRY_MS, RETRY_MAX_MS));
+	str_set(&v->problem, e->msg);
+	v->problem_code = e->code < 0 ? e->code : -EPROTO;
+	tell_all(v);
+}
+
 static void
 on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
-	struct source_watch *w = arg;
-	bool blocked = w->blocks;
-	uint64_t index = 0, last = w->index;
+	struct nomad_value *v = arg;
+	bool blocked = v->blocks, failed = v->failures > 0;
+	uint64_t index = 0, last = v->index;
 	struct err why = { 0 };
 	json_t *value;
 
-	end_call(w);
-	value = w->kind->read(r, body, len, e, &index, &why);
+	end_call(v);
+	value = v->kind->read(r, body, len, e, &index, &why);
 	if (!value) {
-		ask_after(w, nomad_retry_ms(&w->failures, RETRY_MS, RETRY_MAX_MS));
-		w->cb(sup, w->arg, why.code < 0 ? why.code : -EPROTO, NULL, &why);
+		set_problem(v, &why);
 		return;
 	}
-	w->failures = 0;
+	v->failures = 0;
 	/* A server that was restored from a backup counts from a lower index. */
-	w->index = index < last ? 0 : index > 0 ? index : 1;
-	ask_after(w, blocked || last == 0 ? GAP_MS : POLL_MS);
-	if (index != last || last == 0)
-		w->cb(sup, w->arg, 0, value, NULL);
-	json_decref(value);
+	v->index = index < last ? 0 : index > 0 ? index : 1;
+	ask_after(v, blocked || failed || last == 0 ? GAP_MS : POLL_MS);
+	if (index == last && v->value && !failed) {
+		json_decref(value);
+		return;
+	}
+	json_decref(v->value);
+	v->value = value;
+	tell_all(v);
+}
+
+/* Returns the token of one of the tasks. */
+static const char *
+find_token(const struct nomad_value *v)
+{
+	const struct source_watch *w;
+
+	TAILQ_FOREACH (w, &v->watches, link) {
+		const struct sup_alloc *sa = alloc_find(v->of->n->src.base.sup, &w->alloc);
+		const char *token = sa ? string_map_get(&sa->a.signed_identities, w->task) : NULL;
+
+		if (token)
+			return token;
+	}
+	return nomad_token(v->of->n);
 }
 
 static void
 ask(void *arg)
 {
-	struct source_watch *w = arg;
-	struct nomad *n = w->n;
-	const struct sup_alloc *sa = alloc_find(n->src.base.sup, &w->alloc);
-	const char *token = sa ? string_map_get(&sa->a.signed_identities, w->task) : NULL;
+	struct nomad_value *v = arg;
+	struct nomad *n = v->of->n;
 	struct rpc_query q = { .region =
-				   *w->region ? w->region : (char *)(uintptr_t)nomad_region(n),
-		.namespace = w->ns,
-		.auth_token = (char *)(uintptr_t)(token ? token : nomad_token(n)),
+				   *v->region ? v->region : (char *)(uintptr_t)nomad_region(n),
+		.namespace = v->ns,
+		.auth_token = (char *)(uintptr_t)find_token(v),
 		.allow_stale = true };
 
-	w->blocks = w->index > 0 && n->n_blocking_values < BLOCKING_MAX;
-	n->n_blocking_values += w->blocks;
-	if (w->blocks) {
-		q.min_query_index = w->index;
+	/* After a problem, the value that is known may be readable again. */
+	v->blocks = v->index > 0 && v->failures == 0 && v->of->n_blocking < BLOCKING_MAX;
+	v->of->n_blocking += v->blocks;
+	if (v->blocks) {
+		q.min_query_index = v->index;
 		q.max_query_time = (int64_t)WAIT_MS * NS_PER_MS;
 	}
-	w->call =
-	    w->kind->ask(w, &q, (w->blocks ? WAIT_MS + WAIT_MS / 16 : 0) + DEADLINE_MS, on_answer);
+	v->call =
+	    v->kind->ask(v, &q, (v->blocks ? WAIT_MS + WAIT_MS / 16 : 0) + DEADLINE_MS, on_answer);
+}
+
+/* --- watches --- */
+
+/* Each text with its length, so that no two lists of texts have the same key. */
+static char *
+make_key(const struct sup_alloc *sa, const char *task, const struct source_query *q, const char *ns)
+{
+	const char *const texts[] = { sa->a.namespace, sa->a.job_id, sa->a.task_group, task, ns,
+		q->region, q->name, q->key };
+	struct text t = { 0 };
+
+	text_printf(&t, "%d %lld", (int)q->kind, (long long)(q->key ? q->count : 0));
+	for (size_t i = 0; i < ELEMENTSOF(texts); i++)
+		text_printf(&t, " %zu:%s", strlen(str(texts[i])), str(texts[i]));
+	return t.text;
+}
+
+static struct nomad_value *
+find_value(const struct nomad_values *all, const char *key)
+{
+	struct hash_link *l = hash_first(&all->by_key, hash_string(key));
+
+	for (; l; l = hash_next(l)) {
+		struct nomad_value *v = container_of(l, struct nomad_value, by_key);
+
+		if (strcmp(v->key, key) == 0)
+			return v;
+	}
+	return NULL;
+}
+
+/* Takes over the key. */
+static struct nomad_value *
+add_value(struct nomad_values *all, char *key, const struct source_query *q, const char *ns)
+{
+	struct nomad_value *v = mem_new(struct nomad_value);
+
+	*v = (struct nomad_value){ .of = all,
+		.kind = &kinds[q->kind],
+		.key = key,
+		.name = mem_strdup(q->name),
+		.ns = mem_strdup(ns),
+		.region = mem_strdup(str(q->region)) };
+	TAILQ_INIT(&v->watches);
+	if (q->key && q->count > 0)
+		v->choose = mem_printf("%lld|%s", (long long)q->count, q->key);
+	hash_add(&all->by_key, &v->by_key, hash_string(key));
+	return v;
+}
+
+static void
+free_value(struct nomad_value *v)
+{
+	link_cancel(v->of->n->src.base.sup, v->call);
+	end_call(v);
+	hash_remove(&v->of->by_key, &v->by_key);
+	sup_timer_cancel(&v->timer);
+	json_decref(v->value);
+	free(v->problem);
+	free(v->key);
+	free(v->name);
+	free(v->ns);
+	free(v->region);
+	free(v->choose);
+	free(v);
 }
 
 struct source_watch *
 nomad_watch_value(struct source *s, struct sup_alloc *sa, const char *task,
     const struct source_query *q, source_value_cb *cb, void *arg)
 {
+	struct nomad_values *all = nomad_of(s)->values;
+	const char *ns = *str(q->ns) ? q->ns : *str(sa->a.namespace) ? sa->a.namespace : "default";
+	cleanup_free char *key = make_key(sa, task, q, ns);
 	struct source_watch *w = mem_new(struct source_watch);
+	struct nomad_value *v = find_value(all, key);
+	bool added = !v;
 
-	*w = (struct source_watch){ .n = nomad_of(s),
-		.kind = &kinds[q->kind],
-		.alloc = sa->id,
-		.task = mem_strdup(task),
-		.name = mem_strdup(q->name),
-		.ns = mem_strdup(*str(q->ns)             ? q->ns
-				 : *str(sa->a.namespace) ? sa->a.namespace
-							 : "default"),
-		.region = mem_strdup(str(q->region)),
-		.cb = cb,
-		.arg = arg };
-	if (q->key && q->count > 0)
-		w->choose = mem_printf("%lld|%s", (long long)q->count, q->key);
-	LIST_INSERT_HEAD(&w->n->values, w, link);
-	ask(w);
+	if (added)
+		v = add_value(all, steal_ptr(&key), q, ns);
+	*w = (struct source_watch){
+		.of = v, .alloc = sa->id, .task = mem_strdup(task), .cb = cb, .arg = arg
+	};
+	TAILQ_INSERT_TAIL(&v->watches, w, link);
+	if (added)
+		ask(v);
+	else if (v->value || v->failures > 0)
+		tell_soon(w);
 	return w;
 }
 
@@ -291,21 +451,34 @@ nomad_unwatch_value(struct source *s, struct source_watch *w)
 {
 	if (!w)
 		return;
-	link_cancel(s->sup, w->call);
-	end_call(w);
-	LIST_REMOVE(w, link);
-	sup_timer_cancel(&w->timer);
+	TAILQ_REMOVE(&w->of->watches, w, link);
+	if (w->due)
+		TAILQ_REMOVE(&w->of->of->due, w, due_link);
+	if (TAILQ_EMPTY(&w->of->watches))
+		free_value(w->of);
 	free(w->task);
-	free(w->name);
-	free(w->ns);
-	free(w->region);
-	free(w->choose);
 	free(w);
+}
+
+void
+nomad_values_init(struct nomad *n)
+{
+	struct nomad_values *all = n->values = mem_new(struct nomad_values);
+
+	*all = (struct nomad_values){ .n = n, .tell.run = tell_due };
+	TAILQ_INIT(&all->due);
 }
 
 void
 nomad_values_free(struct nomad *n)
 {
-	while (!LIST_EMPTY(&n->values))
-		nomad_unwatch_value(&n->src.base, LIST_FIRST(&n->values));
+	struct nomad_values *all = n->values;
+	struct hash_link *l;
+
+	while ((l = hash_each(&all->by_key, NULL)))
+		nomad_unwatch_value(&n->src.base,
+		    TAILQ_FIRST(&container_of(l, struct nomad_value, by_key)->watches));
+	hash_done(&all->by_key);
+	turn_forget_deferred(n->src.base.sup, &all->tell);
+	free(all);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nomad_values.h: variables and services at the servers, for the templates of tasks. Each is
- * followed by a blocking query with the token of its task. Runs in: supervisor. */
+ * followed by a blocking query with the token of a task; tasks with the same rights share it. Runs
+ * in: supervisor. */
 #ifndef DROVER_SUPERVISOR_CLUSTER_NODE_NOMAD_VALUES_H
 #define DROVER_SUPERVISOR_CLUSTER_NODE_NOMAD_VALUES_H
 
@@ -10,6 +11,7 @@
 struct source_watch *nomad_watch_value(struct source *s, struct sup_alloc *sa, const char *task,
     const struct source_query *q, source_value_cb *cb, void *arg);
 void nomad_unwatch_value(struct source *s, struct source_watch *w);
+void nomad_values_init(struct nomad *n);
 void nomad_values_free(struct nomad *n);
 
 #endif

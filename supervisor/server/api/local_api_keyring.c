@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_api_keyring.c: the keys that sign tokens, over the API. Runs in: supervisor. */
+#include <stdlib.h>
+
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/sign/local_keys.h"
 
@@ -42,19 +45,47 @@ local_api_no_discovery(struct sup *sup, struct api_req *req)
 	api_reply_error(req, 404, "OIDC Discovery endpoint disabled");
 }
 
+/* A request that waits for the new key. */
+struct rotation {
+	struct api_held held;
+	struct local_key_wait wait;
+};
+
+static void
+on_key_made(struct local *l, struct local_key_wait *w, const struct local_signing_key *key)
+{
+	struct rotation *r = container_of(w, struct rotation, wait);
+
+	api_hold(r->held.req, NULL);
+	api_reply_json(r->held.req,
+	    json_pack("{s:o}", "Key", model_to_json(&signing_key_type, &key->about, 0)));
+	free(r);
+}
+
+/* The keys are replaced all the same. */
+static void
+on_client_gone(struct api_held *held)
+{
+	struct rotation *r = container_of(held, struct rotation, held);
+
+	local_key_wait_end(&r->wait);
+	free(r);
+}
+
 void
 local_api_rotate_keys(struct sup *sup, struct api_req *req)
 {
-	const struct local_signing_key *k;
+	struct rotation *r;
 
 	if (api_query(req, "publish_time")) {
 		api_reply_error(
 		    req, 400, "publish_time is not supported: a new key is used at once");
 		return;
 	}
-	k = local_keys_rotate(local_of_sup(sup), SIGN_RS256);
-	api_reply_json(
-	    req, json_pack("{s:o}", "Key", model_to_json(&signing_key_type, &k->about, 0)));
+	r = mem_new(struct rotation);
+	*r = (struct rotation){ .held = { on_client_gone, req }, .wait.made = on_key_made };
+	api_hold(req, &r->held);
+	local_keys_make(local_of_sup(sup), true, &r->wait);
 }
 
 void

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -16,6 +17,10 @@
 struct local_keys {
 	struct local_map map;
 	struct local_signing_key *active[SIGN_ALGORITHMS]; /* NULL: none was needed */
+	struct sign_maker *maker;                          /* NULL: no key is being made */
+	bool all;               /* the new key replaces those of the other algorithms too */
+	sd_event_source *steps; /* of the maker */
+	LIST_HEAD(, local_key_wait) waits;
 };
 
 static struct local_signing_key *
@@ -171,26 +176,6 @@ local_keys_load(struct local *l, struct err *e)
 	return store_each(l->base.sup->store, STMT_SIGNING_KEY_ALL, NULL, 0, load_key, l, e);
 }
 
-void
-local_keys_init(struct local *l)
-{
-	l->keys = mem_new(struct local_keys);
-}
-
-static void
-drop_key(struct local *l, struct local_key *key)
-{
-	turn_forget_write(l->base.sup, &key_of(key)->row);
-	free_key(key_of(key));
-}
-
-void
-local_keys_free(struct local *l)
-{
-	local_map_done(&l->keys->map, l, drop_key);
-	free(l->keys);
-}
-
 /* --- their life --- */
 
 struct local_signing_key *
@@ -221,7 +206,7 @@ local_keys_list(const struct local *l, size_t *ret_n)
 }
 
 static struct local_signing_key *
-make_key(struct local *l, enum sign_algorithm algorithm)
+make_key(struct local *l, enum sign_algorithm algorithm, struct sign_key *pair)
 {
 	struct signing_key about;
 	struct local_signing_key *k;
@@ -234,7 +219,7 @@ make_key(struct local *l, enum sign_algorithm algorithm)
 	str_set(&about.algorithm, sign_algorithm_names[algorithm]);
 	about.state = SIGNING_KEY_ACTIVE;
 	about.create_time = clock_real_ns();
-	k = add_key(l, &about, sign_key_new(algorithm));
+	k = add_key(l, &about, pair);
 	save_key(l, k);
 	k->about.create_index = k->about.modify_index;
 	l->keys->active[algorithm] = k;
@@ -242,7 +227,7 @@ make_key(struct local *l, enum sign_algorithm algorithm)
 }
 
 static struct local_signing_key *
-replace_key(struct local *l, enum sign_algorithm algorithm)
+replace_key(struct local *l, enum sign_algorithm algorithm, struct sign_key *pair)
 {
 	struct local_signing_key *old = l->keys->active[algorithm];
 
@@ -250,7 +235,13 @@ replace_key(struct local *l, enum sign_algorithm algorithm)
 		end_key(old);
 		save_key(l, old);
 	}
-	return make_key(l, algorithm);
+	return make_key(l, algorithm, pair);
+}
+
+bool
+local_keys_ready(const struct local *l, enum sign_algorithm algorithm)
+{
+	return l->keys->active[algorithm] != NULL;
 }
 
 char *
@@ -259,17 +250,60 @@ local_keys_sign(struct local *l, enum sign_algorithm algorithm, const json_t *cl
 	struct local_signing_key *k = l->keys->active[algorithm];
 
 	if (!k)
-		k = make_key(l, algorithm);
+		k = make_key(l, algorithm, sign_key_new());
 	return sign_key_token(k->pair, k->about.id, claims);
 }
 
-struct local_signing_key *
-local_keys_rotate(struct local *l, enum sign_algorithm algorithm)
+static void
+take_pair(struct local *l, struct sign_key *pair)
 {
-	for (int i = 0; i < SIGN_ALGORITHMS; i++)
-		if (i != (int)algorithm && l->keys->active[i])
-			(void)replace_key(l, i);
-	return replace_key(l, algorithm);
+	const struct local_signing_key *k = replace_key(l, SIGN_RS256, pair);
+	struct local_keys *keys = l->keys;
+	struct local_key_wait *w;
+
+	if (keys->all && keys->active[SIGN_EDDSA])
+		(void)replace_key(l, SIGN_EDDSA, sign_key_new());
+	sign_maker_free(keys->maker);
+	keys->maker = NULL;
+	keys->all = false;
+	while ((w = LIST_FIRST(&keys->waits))) {
+		LIST_REMOVE(w, link);
+		w->made(l, w, k);
+	}
+}
+
+/* One step at a time, and after all other events: so nobody waits for a key of somebody else. */
+static int
+on_step(sd_event_source *source, void *arg)
+{
+	struct local *l = arg;
+	struct sign_key *pair = sign_maker_step(l->keys->maker);
+
+	if (pair) {
+		(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+		take_pair(l, pair);
+	}
+	return 0;
+}
+
+void
+local_keys_make(struct local *l, bool all, struct local_key_wait *w)
+{
+	struct local_keys *keys = l->keys;
+
+	keys->all |= all;
+	if (w)
+		LIST_INSERT_HEAD(&keys->waits, w, link);
+	if (keys->maker)
+		return;
+	keys->maker = sign_maker_new();
+	(void)sd_event_source_set_enabled(keys->steps, SD_EVENT_ON);
+}
+
+void
+local_key_wait_end(struct local_key_wait *w)
+{
+	LIST_REMOVE(w, link);
 }
 
 void
@@ -291,11 +325,45 @@ local_keys_age(struct local *l, int64_t oldest_ns)
 		const struct signing_key *about = &keys[i]->about;
 
 		if (keys[i] == l->keys->active[algorithm_of(about)]) {
-			if (now - about->create_time > LOCAL_KEY_LIFE_NS)
-				(void)replace_key(l, algorithm_of(about));
+			if (now - about->create_time <= LOCAL_KEY_LIFE_NS)
+				continue;
+			if (algorithm_of(about) == SIGN_RS256)
+				local_keys_make(l, false, NULL);
+			else
+				(void)replace_key(l, SIGN_EDDSA, sign_key_new());
 		} else if (about->inactive_time < oldest_ns &&
 			   now - about->inactive_time > LOCAL_KEY_KEEP_NS) {
 			local_key_forget(l, keys[i]);
 		}
 	}
+}
+
+/* --- init --- */
+
+void
+local_keys_init(struct local *l)
+{
+	struct local_keys *keys = l->keys = mem_new(struct local_keys);
+
+	LIST_INIT(&keys->waits);
+	if (sd_event_add_defer(l->base.sup->event, &keys->steps, on_step, l) < 0)
+		mem_exhausted();
+	(void)sd_event_source_set_priority(keys->steps, SD_EVENT_PRIORITY_IDLE);
+	(void)sd_event_source_set_enabled(keys->steps, SD_EVENT_OFF);
+}
+
+static void
+drop_key(struct local *l, struct local_key *key)
+{
+	turn_forget_write(l->base.sup, &key_of(key)->row);
+	free_key(key_of(key));
+}
+
+void
+local_keys_free(struct local *l)
+{
+	sign_maker_free(l->keys->maker);
+	(void)sd_event_source_unref(l->keys->steps);
+	local_map_done(&l->keys->map, l, drop_key);
+	free(l->keys);
 }

@@ -28,7 +28,8 @@ struct signing {
 
 struct local_signings {
 	STAILQ_HEAD(, signing) queue;
-	sd_event_source *next; /* signs the tokens of the first in the queue */
+	sd_event_source *next;     /* signs the tokens of the first in the queue */
+	struct local_key_wait key; /* made(): NULL while the first does not wait for a key */
 };
 
 /* --- claims --- */
@@ -137,6 +138,28 @@ sign_all(struct local *l, struct signing *w)
 		free(tokens[i]);
 }
 
+static void
+on_key(struct local *l, struct local_key_wait *w, const struct local_signing_key *key)
+{
+	w->made = NULL;
+	(void)sd_event_source_set_enabled(l->signings->next, SD_EVENT_ON);
+}
+
+/* Returns whether tokens can be signed now; if not, on_key() continues. */
+static bool
+have_key(struct local *l)
+{
+	struct local_key_wait *w = &l->signings->key;
+
+	if (local_keys_ready(l, SIGN_RS256))
+		return true;
+	if (!w->made) {
+		w->made = on_key;
+		local_keys_make(l, false, w);
+	}
+	return false;
+}
+
 /* One alloc at a time: RS256 takes long enough to let other events come between. */
 static int
 on_next(sd_event_source *source, void *arg)
@@ -144,6 +167,10 @@ on_next(sd_event_source *source, void *arg)
 	struct local *l = arg;
 	struct signing *w = STAILQ_FIRST(&l->signings->queue);
 
+	if (w && !have_key(l)) {
+		(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+		return 0;
+	}
 	if (w) {
 		STAILQ_REMOVE_HEAD(&l->signings->queue, link);
 		sign_all(l, w);

@@ -64,9 +64,34 @@ find_key(const struct local *l, const json_t *head)
 	return k && str_eq(k->about.algorithm, get_text(head, "alg")) ? k : NULL;
 }
 
-static int
-read_claims(const json_t *body, struct local_claims *ret, struct err *e)
+int
+local_jwt_read(const char *token, struct local_jwt *ret, struct err *e)
 {
+	const char *dot = strchr(token, '.'), *dot2 = dot ? strchr(dot + 1, '.') : NULL;
+
+	*ret = (struct local_jwt){ 0 };
+	if (!dot2 || strchr(dot2 + 1, '.') || strlen(token) > LOCAL_TOKEN_MAX)
+		return err_say(e, -EACCES, "it is not a token");
+	ret->signed_len = (size_t)(dot2 - token);
+	ret->head = decode_json(token, (size_t)(dot - token));
+	ret->signature = decode_part(dot2 + 1, strlen(dot2 + 1), &ret->signature_len);
+	return 0;
+}
+
+void
+local_jwt_done(struct local_jwt *t)
+{
+	json_decref(t->head);
+	free(t->signature);
+	*t = (struct local_jwt){ 0 };
+}
+
+int
+local_jwt_claims(
+    const char *token, const struct local_jwt *t, struct local_claims *ret, struct err *e)
+{
+	const char *dot = strchr(token, '.');
+	cleanup_json json_t *body = decode_json(dot + 1, t->signed_len - (size_t)(dot + 1 - token));
 	const json_t *exp = json_object_get(body, "exp"), *nbf = json_object_get(body, "nbf");
 
 	if (!id_from_uuid(get_text(body, "nomad_allocation_id"), &ret->alloc_id) ||
@@ -98,24 +123,18 @@ local_claims_check(struct local *l, const struct local_claims *c, struct err *e)
 static int
 verify(struct local *l, const char *token, struct local_claims *ret, struct err *e)
 {
-	const char *dot = strchr(token, '.'), *dot2 = dot ? strchr(dot + 1, '.') : NULL;
+	cleanup_done(local_jwt) struct local_jwt t;
 	const struct local_signing_key *k;
-	cleanup_json json_t *head = NULL, *body = NULL;
-	cleanup_free char *signature = NULL;
-	size_t len;
-	int r;
+	int r = local_jwt_read(token, &t, e);
 
-	if (!dot2 || strchr(dot2 + 1, '.') || strlen(token) > LOCAL_TOKEN_MAX)
-		return err_say(e, -EACCES, "it is not a token");
-	head = decode_json(token, (size_t)(dot - token));
-	k = find_key(l, head);
-	signature = decode_part(dot2 + 1, strlen(dot2 + 1), &len);
-	if (!k || !signature ||
-	    !sign_key_verify(k->pair, token, (size_t)(dot2 - token), (uint8_t *)signature, len))
+	if (r < 0)
+		return r;
+	k = find_key(l, t.head);
+	if (!k || !t.signature ||
+	    !sign_key_verify(k->pair, token, t.signed_len, (uint8_t *)t.signature, t.signature_len))
 		return err_say(e, -EACCES, "the token was not signed by this agent");
-	body = decode_json(dot + 1, (size_t)(dot2 - dot - 1));
 	ret->key_id = mem_strdup(k->about.id);
-	r = read_claims(body, ret, e);
+	r = local_jwt_claims(token, &t, ret, e);
 	return r < 0 ? r : local_claims_check(l, ret, e);
 }
 

@@ -18,6 +18,7 @@
 #define RSA_BITS     2048
 #define RSA_BYTES    (RSA_BITS / 8)
 #define RSA_EXPONENT 65537
+#define PRIME_ROUNDS 30 /* a test by Baillie and others, and 6 of Miller and Rabin */
 
 struct sign_key {
 	enum sign_algorithm algorithm;
@@ -57,19 +58,12 @@ new_key(enum sign_algorithm algorithm)
 }
 
 struct sign_key *
-sign_key_new(enum sign_algorithm algorithm)
+sign_key_new(void)
 {
-	struct sign_key *key = new_key(algorithm);
+	struct sign_key *key = new_key(SIGN_EDDSA);
 
-	if (algorithm == SIGN_EDDSA) {
-		fill_random(NULL, sizeof key->secret, key->secret);
-		ed25519_sha512_public_key(key->public, key->secret);
-		return key;
-	}
-	mpz_set_ui(key->rsa_public.e, RSA_EXPONENT);
-	if (!rsa_generate_keypair(
-		&key->rsa_public, &key->rsa, NULL, fill_random, NULL, NULL, RSA_BITS, 0))
-		abort(); /* only for an exponent or a size that is not possible */
+	fill_random(NULL, sizeof key->secret, key->secret);
+	ed25519_sha512_public_key(key->public, key->secret);
 	return key;
 }
 
@@ -121,6 +115,82 @@ sign_key_from_secret(enum sign_algorithm algorithm, const uint8_t *secret, size_
 		return key;
 	sign_key_free(key);
 	return NULL;
+}
+
+/* --- a new pair of RSA --- */
+
+struct sign_maker {
+	struct sign_key *key; /* its primes are 0 until they are found */
+};
+
+struct sign_maker *
+sign_maker_new(void)
+{
+	struct sign_maker *m = mem_new(struct sign_maker);
+
+	m->key = new_key(SIGN_RS256);
+	mpz_set_ui(m->key->rsa_public.e, RSA_EXPONENT);
+	return m;
+}
+
+void
+sign_maker_free(struct sign_maker *m)
+{
+	if (m)
+		sign_key_free(m->key);
+	free(m);
+}
+
+/* Sets a random odd number whose two highest bits are set, so that the product of two has RSA_BITS
+ * bits. Returns whether it is a prime that suits the exponent. */
+static bool
+try_prime(mpz_t ret)
+{
+	uint8_t bytes[RSA_BYTES / 2];
+
+	fill_random(NULL, sizeof bytes, bytes);
+	bytes[0] |= 0xc0;
+	bytes[sizeof bytes - 1] |= 1;
+	nettle_mpz_set_str_256_u(ret, sizeof bytes, bytes);
+	explicit_bzero(bytes, sizeof bytes);
+	return mpz_probab_prime_p(ret, PRIME_ROUNDS) > 0 && mpz_fdiv_ui(ret, RSA_EXPONENT) != 1;
+}
+
+/* Computes the other numbers from the two primes (RFC 8017, 3.2). */
+static void
+finish_pair(struct sign_key *key)
+{
+	struct rsa_private_key *k = &key->rsa;
+	mpz_t p1, q1, both;
+
+	mpz_inits(p1, q1, both, NULL);
+	mpz_sub_ui(p1, k->p, 1);
+	mpz_sub_ui(q1, k->q, 1);
+	mpz_lcm(both, p1, q1);
+	mpz_mul(key->rsa_public.n, k->p, k->q);
+	if (!mpz_invert(k->d, key->rsa_public.e, both) || !mpz_invert(k->c, k->q, k->p))
+		abort(); /* neither prime is 1 modulo the exponent, and they differ */
+	mpz_mod(k->a, k->d, p1);
+	mpz_mod(k->b, k->d, q1);
+	mpz_clears(p1, q1, both, NULL);
+	if (!rsa_public_key_prepare(&key->rsa_public) || !rsa_private_key_prepare(k))
+		abort();
+}
+
+struct sign_key *
+sign_maker_step(struct sign_maker *m)
+{
+	struct rsa_private_key *k = &m->key->rsa;
+	mpz_ptr prime = mpz_sgn(k->p) == 0 ? k->p : k->q;
+
+	if (!try_prime(prime) || mpz_cmp(k->p, k->q) == 0) {
+		mpz_set_ui(prime, 0);
+		return NULL;
+	}
+	if (prime == k->p)
+		return NULL;
+	finish_pair(m->key);
+	return steal_ptr(&m->key);
 }
 
 /* --- texts --- */
