@@ -14,6 +14,7 @@
 
 #define SCRAPES_MAX   4 /* at a time: each holds the ids of all tasks */
 #define SCRAPE_MAX_MS 60000
+#define PIECES        4 /* of one turn: together about half a millisecond */
 
 static const char *const types[] = {
 	[METRIC_JSON] = "application/json",
@@ -27,7 +28,7 @@ struct metrics_answer {
 	struct scrape *scrape;
 	uint64_t begun_ms;
 	struct deferred next_turn;
-	bool waits; /* this turn has had its piece */
+	unsigned pieces; /* that are left for this turn */
 };
 
 static unsigned n_scrapes;
@@ -41,21 +42,21 @@ next_piece(struct api_stream *st, char *buf, size_t max)
 	/* A client that reads slowly holds memory. */
 	if (clock_ms() - a->begun_ms > SCRAPE_MAX_MS)
 		return -1;
-	if (!a->waits)
+	if (a->pieces > 0)
 		n = scrape_read(a->scrape, buf, max);
-	a->waits = true;
+	a->pieces = n > 0 ? a->pieces - 1 : 0;
 	if (n == 0)
 		turn_defer(a->sup, &a->next_turn);
 	return n;
 }
 
-/* Answers to other clients are sent at the end of a turn, so a turn makes one piece only. */
+/* Answers to other clients are sent at the end of a turn, so a turn makes some pieces only. */
 static void
 on_next_turn(struct sup *sup, struct deferred *d)
 {
 	struct metrics_answer *a = container_of(d, struct metrics_answer, next_turn);
 
-	a->waits = false;
+	a->pieces = PIECES;
 	api_stream_wake(sup, &a->base);
 }
 
@@ -131,6 +132,7 @@ api_get_metrics(struct sup *sup, struct api_req *req)
 	a->base = (struct api_stream){ .next = next_piece, .done = end_answer, .beats = true };
 	a->scrape = scrape_new(sup, format);
 	a->begun_ms = clock_ms();
+	a->pieces = PIECES;
 	a->sup = sup;
 	a->next_turn.run = on_next_turn;
 	api_reply_stream(req, types[format], &a->base);

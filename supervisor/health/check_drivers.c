@@ -28,8 +28,8 @@
 #define KILL_MS      2000
 #define POLL_USEC    20000
 #define MEMORY_BYTES (64u << 20)
-#define LEFT_MAX     8 /* tasks that cannot be removed, before no further one is made */
-#define VOLUMES_MAX  31
+#define LEFT_MAX     8  /* tasks that cannot be removed, before no further one is made */
+#define VOLUMES_MAX  31 /* in one task, less than EXEC_MOUNTS_MAX */
 #define USER         "nobody"
 #define VOLUME_DEST  "/health-check" /* where the task has host volumes */
 #define VOLUME_LINE  "volume "
@@ -43,7 +43,8 @@ struct driver_check {
 	struct run *run;
 	uint64_t call;
 	struct sup_timer poll;
-	char *dir; /* of its logs, below logs/ */
+	char *dir;           /* of its logs, below logs/ */
+	size_t first_volume; /* of the node's, from which on this task has some */
 	/* The names of the host volumes that are mounted, in this order. */
 	char *volumes[VOLUMES_MAX];
 	unsigned n_volumes;
@@ -309,12 +310,12 @@ choose_host_volumes(struct driver_check *d)
 {
 	const struct node *node = node_get(d->sup);
 
-	for (size_t i = 0; d->driver->mounts && i < node->host_volumes.n; i++) {
+	for (size_t i = d->first_volume;
+	     i < node->host_volumes.n && i < d->first_volume + VOLUMES_MAX; i++) {
 		const char *name = node->host_volumes.v[i].key;
 		cleanup_free char *component = mem_printf("host-volume/%s", name);
 
-		if (d->n_volumes < VOLUMES_MAX &&
-		    strlen(name) < sizeof((struct exec_mount *)0)->name &&
+		if (d->driver->mounts && strlen(name) < sizeof((struct exec_mount *)0)->name &&
 		    !check_volume_waits(d->sup, component))
 			d->volumes[d->n_volumes++] = mem_strdup(name);
 	}
@@ -405,20 +406,32 @@ on_planned(void *arg)
 }
 
 static void
-check_driver(struct sup *sup, const struct driver_ops *driver)
+begin_task(struct sup *sup, const struct driver_ops *driver, size_t first_volume)
 {
 	static const struct probe_task_events events = { on_planned, on_expired, on_removed };
 	struct driver_check *d = mem_new(struct driver_check);
 	cleanup_free char *name = mem_printf("driver/%s", driver->name);
 	char uuid[ID_UUID_SIZE];
 
-	*d = (struct driver_check){ .sup = sup, .driver = driver };
+	*d = (struct driver_check){ .sup = sup, .driver = driver, .first_volume = first_volume };
 	LIST_INSERT_HEAD(&check_memory(sup)->drivers, d, link);
 	check_begin(&d->c, sup, name, on_late);
 	check_step(&d->c, "write the row of its task", STEP_MS);
 	d->task = probe_task_plan(sup, &events, d);
 	id_to_uuid(probe_task_id(d->task), uuid);
 	d->dir = mem_strdup(uuid);
+}
+
+/* A task has only some of many host volumes; the worst result of several tasks counts. */
+static void
+check_driver(struct sup *sup, const struct driver_ops *driver)
+{
+	size_t volumes = driver->mounts ? node_get(sup)->host_volumes.n : 0, first = 0;
+
+	do {
+		begin_task(sup, driver, first);
+		first += VOLUMES_MAX;
+	} while (first < volumes);
 }
 
 /* A task needs all of these; if one is bad, its own result says so. */

@@ -18,8 +18,7 @@ struct helper_check {
 };
 
 /* The others are started by their first work. */
-static const enum ipc_peer always[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_FILE_HELPER,
-	IPC_HEARTBEAT };
+static const enum ipc_peer always[] = { IPC_EXEC_HELPER, IPC_MOUNT_HELPER, IPC_HEARTBEAT };
 static const enum ipc_peer sometimes[] = { IPC_CSI_HELPER, IPC_CHECK_HELPER, IPC_JOB_PARSER,
 	IPC_FETCHER, IPC_TEMPLATE_RENDERER, IPC_LISTENER, IPC_IMAGE_FETCHER, IPC_IMAGE_UNPACKER,
 	IPC_NETWORK_HELPER };
@@ -50,7 +49,7 @@ check_helper(struct sup *sup, enum ipc_peer peer)
 	char name[64];
 
 	(void)snprintf(name, sizeof name, "helper/%s", ipc_peer_name(peer));
-	if (!check_is_well(sup, "state")) {
+	if (turn_is_stuck(sup, NULL) || !check_is_well(sup, "state")) {
 		check_report(sup, name, HEALTH_UNKNOWN,
 		    "not checked: nothing is sent while state.db cannot be written");
 		free(h);
@@ -59,6 +58,13 @@ check_helper(struct sup *sup, enum ipc_peer peer)
 	check_begin(&h->c, sup, name, on_late);
 	check_step(&h->c, "wait for its answer", ANSWER_MS);
 	h->call = child_ping(sup, peer, on_answer, h);
+}
+
+/* The check of the disk needs it, and all others need the disk. */
+void
+check_file_helper(struct sup *sup)
+{
+	check_helper(sup, IPC_FILE_HELPER);
 }
 
 void

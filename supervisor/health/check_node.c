@@ -1,97 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-/* check_node.c: checks of the disk, the clock and state.db. Runs in: supervisor. */
-#include <errno.h>
-#include <fcntl.h>
+/* check_node.c: checks of the clock and of state.db. Runs in: supervisor. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/duration.h"
 #include "common/mem.h"
+#include "model/node.h"
+#include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/health/check_memory.h"
+#include "supervisor/node/node_events.h"
 
-#define MIB             (1024.0 * 1024)
-#define LEAST_BYTES     (16u << 20) /* for the record, the logs and the secrets of a few tasks */
-#define LEAST_INODES    64
-#define SCARCE_PERCENT  2
 #define STATE_MS        5000
 #define STATE_POLL_USEC 20000
 #define STATE_KEY       "health_check"
 
-/* --- the disk of the data directory --- */
-
-static void
-judge_disk(struct sup *sup, const struct statvfs *fs)
-{
-	const char *dir = sup->args.data_dir;
-	uint64_t bytes = (uint64_t)fs->f_bavail * fs->f_frsize;
-	bool counts_inodes = fs->f_files > 0;
-
-	if (fs->f_flag & ST_RDONLY)
-		check_report(
-		    sup, "disk", HEALTH_FAILED, "the disk of %s is mounted read-only", dir);
-	else if (bytes < LEAST_BYTES)
-		check_report(sup, "disk", HEALTH_FAILED,
-		    "the disk of %s is full: %.1f MiB are free", dir, (double)bytes / MIB);
-	else if (counts_inodes && fs->f_favail < LEAST_INODES)
-		check_report(sup, "disk", HEALTH_FAILED,
-		    "the disk of %s has no room for files: %llu inodes are free", dir,
-		    (unsigned long long)fs->f_favail);
-	else if (fs->f_bavail < fs->f_blocks / 100 * SCARCE_PERCENT)
-		check_report(sup, "disk", HEALTH_DEGRADED,
-		    "the disk of %s is nearly full: %.0f MiB are free", dir, (double)bytes / MIB);
-	else if (counts_inodes && fs->f_favail < fs->f_files / 100 * SCARCE_PERCENT)
-		check_report(sup, "disk", HEALTH_DEGRADED,
-		    "the disk of %s has little room for files: %llu inodes are free", dir,
-		    (unsigned long long)fs->f_favail);
-	else
-		check_report(sup, "disk", HEALTH_OK, NULL);
-}
-
-/* Newer kernels do not mark a file system as read-only that they stopped writing to after an error,
- * so a file without a name is made. The directory of state.db is the one where this process may. */
-static bool
-refuses_writes(struct sup *sup)
-{
-	cleanup_free char *dir = mem_printf("%s/state", sup->args.data_dir);
-	cleanup_close int fd = -1;
-	struct stat disk, state;
-
-	if (fstat(sup->log_dir_fd, &disk) < 0 || stat(dir, &state) < 0 ||
-	    disk.st_dev != state.st_dev)
-		return false;
-	fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-	return fd < 0 && errno == EROFS;
-}
-
-void
-check_disk(struct sup *sup)
-{
-	struct statvfs fs;
-
-	if (refuses_writes(sup))
-		check_report(sup, "disk", HEALTH_FAILED, "the disk of %s can only be read",
-		    sup->args.data_dir);
-	else if (fstatvfs(sup->log_dir_fd, &fs) < 0)
-		check_report(sup, "disk", HEALTH_FAILED, "stat the disk of %s: %s",
-		    sup->args.data_dir, strerror(errno));
-	else
-		judge_disk(sup, &fs);
-}
-
 /* --- the clock --- */
+
+/* Adds an event of the node: a clock that was set is degraded only, so no other event tells it. */
+static void
+tell_step(struct sup *sup, int64_t step_ns)
+{
+	cleanup_done(node_event) struct node_event ev;
+
+	node_event_init(&ev);
+	str_set(&ev.subsystem, "Clock");
+	str_setf(&ev.message, "The machine's clock was set %s by %lld seconds",
+	    step_ns < 0 ? "back" : "forward", (long long)(llabs(step_ns) / NS_PER_S));
+	journal_info(JOURNAL_NODE, NULL, "probe: %s", ev.message);
+	node_event_add(sup, &ev);
+}
 
 void
 check_clock(struct sup *sup)
 {
+	struct clock_step *clock = &check_memory(sup)->clock;
+	int64_t last_ns = clock->found_at_ns;
 	char sentence[128] = "";
-	enum health_state state = clock_step_judge(&check_memory(sup)->clock, clock_real_ns(),
-	    (int64_t)clock_boot_ns(), sentence, sizeof sentence);
+	enum health_state state = clock_step_judge(
+	    clock, clock_real_ns(), (int64_t)clock_boot_ns(), sentence, sizeof sentence);
 
+	if (clock->found_at_ns != last_ns)
+		tell_step(sup, clock->step_ns);
 	check_report(sup, "clock", state, "%s", sentence);
 }
 
@@ -156,6 +108,11 @@ check_state(struct sup *sup)
 {
 	struct check_memory *m = check_memory(sup);
 
+	if (check_disk_hangs(sup)) {
+		/* The work loop would wait for the commit. */
+		check_report(sup, "state", HEALTH_UNKNOWN, "not checked: that needs disk");
+		return;
+	}
 	check_begin(&m->row_check, sup, "state", on_state_late);
 	check_step(&m->row_check, "write a row of state.db", STATE_MS);
 	m->row_value = clock_real_ns();

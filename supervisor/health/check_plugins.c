@@ -47,11 +47,11 @@ check_plugin(struct sup *sup, struct plugin *p, const char *name)
 {
 	Csi__V1__ProbeRequest probe = CSI__V1__PROBE_REQUEST__INIT;
 	CsiCallReq req = CSI_CALL_REQ__INIT;
+	const char *obstacle = check_is_well(sup, "state") ? "helper/csi-helper" : "state";
 	struct plugin_check *pc;
 
-	if (!check_is_well(sup, "state")) {
-		check_report(sup, name, HEALTH_UNKNOWN,
-		    "not checked: nothing is sent while state.db cannot be written");
+	if (!check_is_well(sup, obstacle)) {
+		check_report(sup, name, HEALTH_UNKNOWN, "not checked: that needs %s", obstacle);
 		return;
 	}
 	pc = mem_new(struct plugin_check);

@@ -45,26 +45,56 @@ add_component(struct components *all, const char *name)
 	return c;
 }
 
+/* Returns NULL if this probe has a worse result already. */
+static struct component *
+set_state(struct components *all, const char *name, enum health_state state, const char *sentence)
+{
+	struct component *c = component_find(all, name);
+
+	if (!c)
+		c = add_component(all, name);
+	if (c->seen && c->state > state)
+		return NULL;
+	c->seen = true;
+	if (c->state != state || c->since_ns == 0)
+		c->since_ns = clock_real_ns();
+	c->state = state;
+	str_set(&c->sentence, sentence);
+	return c;
+}
+
 void
 component_report(struct components *all, const char *name, enum health_state state,
     uint64_t took_ms, const char *sentence)
 {
-	struct component *c = component_find(all, name);
-	int64_t now = clock_real_ns();
+	struct component *c = set_state(all, name, state, sentence);
 
-	if (!c)
-		c = add_component(all, name);
-	c->seen = true;
-	if (c->state != state || c->checked_ns == 0)
-		c->since_ns = now;
-	c->state = state;
-	c->checked_ns = now;
+	if (!c || state == HEALTH_UNKNOWN)
+		return;
+	c->checked_ns = clock_real_ns();
 	c->took_ms = took_ms;
-	str_set(&c->sentence, sentence);
 	if (state > HEALTH_OK) {
 		str_set(&c->error, sentence);
-		c->error_ns = now;
+		c->error_ns = c->checked_ns;
 	}
+}
+
+void
+component_keep(
+    struct components *all, const char *name, enum health_state state, const char *sentence)
+{
+	(void)set_state(all, name, state, sentence);
+}
+
+bool
+component_has_turned(struct component *c)
+{
+	bool is_bad = c->state >= HEALTH_FAILED;
+
+	if (c->state == HEALTH_UNKNOWN || is_bad == c->told_bad)
+		return false;
+	c->told_bad = is_bad;
+	return true;
 }
 
 void

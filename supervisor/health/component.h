@@ -30,7 +30,8 @@ struct component {
 	uint64_t took_ms;
 	char *error; /* the last sentence of a state that is neither ok nor unknown */
 	int64_t error_ns;
-	bool seen; /* by the present probe */
+	bool seen;     /* by the present probe */
+	bool told_bad; /* the last change that was reported is that it failed or hung */
 };
 
 TAILQ_HEAD(components, component);
@@ -38,9 +39,16 @@ TAILQ_HEAD(components, component);
 /* Returns "ok" and so on, for the API. */
 const char *health_state_name(enum health_state state);
 
-/* Records a result, which replaces the last one of this name. sentence: NULL for HEALTH_OK. */
+/* Records a result, which replaces that of the last probe; of several results in one probe the
+ * worst counts. sentence: NULL for HEALTH_OK. A component that is unknown was not checked now. */
 void component_report(struct components *all, const char *name, enum health_state state,
     uint64_t took_ms, const char *sentence);
+/* Records that the component is not checked in this probe, and is as bad as it was. */
+void component_keep(
+    struct components *all, const char *name, enum health_state state, const char *sentence);
+/* Returns whether the component has become bad (failed or hung), or good again, since this function
+ * returned true. A component that is unknown is neither. */
+bool component_has_turned(struct component *c);
 /* Returns NULL if there is no such component. */
 struct component *component_find(const struct components *all, const char *name);
 /* Marks all as not seen; then, after a probe, removes those that it has not seen. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * probe.c: one probe, in phases: what all others need, then the processes of drover and of plugins,
- * then tasks. Runs in: supervisor.
+ * probe.c: one probe, in phases: what all others need (the disk, and the process that asks it; then
+ * state.db), then the processes of drover, then plugins and volumes, then tasks. Runs in:
+ * supervisor.
  */
 #include "supervisor/health/probe.h"
 
@@ -41,10 +42,44 @@ struct health {
 };
 
 typedef void check_fn(struct sup *sup);
-static check_fn *const phase_1[] = { check_disk, check_clock, check_state, NULL };
-static check_fn *const phase_2[] = { check_helpers, check_plugins, check_volumes, NULL };
-static check_fn *const phase_3[] = { check_names, check_drivers, NULL };
-static check_fn *const *const phases[] = { NULL, phase_1, phase_2, phase_3 };
+static check_fn *const phase_1[] = { check_clock, check_file_helper, NULL };
+static check_fn *const phase_2[] = { check_disk, NULL };
+static check_fn *const phase_3[] = { check_state, NULL };
+static check_fn *const phase_4[] = { check_helpers, NULL };
+static check_fn *const phase_5[] = { check_plugins, check_volumes, NULL };
+static check_fn *const phase_6[] = { check_names, check_drivers, NULL };
+static check_fn *const *const phases[] = { NULL, phase_1, phase_2, phase_3, phase_4, phase_5,
+	phase_6 };
+
+/* The disk and the clock have subsystems of their own. */
+static const char *
+subsystem_of(const char *component)
+{
+	return strcmp(component, "disk") == 0    ? "Disk"
+	       : strcmp(component, "clock") == 0 ? "Clock"
+						 : "Health";
+}
+
+/* Adds an event of the node, if a component has become bad or good. An event is a row, whose commit
+ * would stop the work loop while the disk hangs: then there is only the line of the log. */
+static void
+tell_change(struct sup *sup, struct component *c)
+{
+	cleanup_done(node_event) struct node_event ev;
+
+	node_event_init(&ev);
+	if (!component_has_turned(c))
+		return;
+	str_set(&ev.subsystem, subsystem_of(c->name));
+	if (c->state < HEALTH_FAILED)
+		str_setf(&ev.message, "%s works again", c->name);
+	else
+		str_setf(&ev.message, "%s %s: %s", c->name,
+		    c->state == HEALTH_HUNG ? "hangs" : "has failed", str(c->sentence));
+	journal_info(JOURNAL_NODE, NULL, "probe: %s", ev.message);
+	if (!check_disk_hangs(sup))
+		node_event_add(sup, &ev);
+}
 
 static void
 end_probe(struct sup *sup)
@@ -52,11 +87,14 @@ end_probe(struct sup *sup)
 	struct health *h = sup->health;
 	struct probe_waiters waiters = TAILQ_HEAD_INITIALIZER(waiters);
 	struct probe_waiter *w;
+	struct component *c;
 
 	h->phase = 0;
 	h->probes++;
 	h->took_ms = clock_ms() - h->begun_ms;
 	components_sweep(&h->components);
+	TAILQ_FOREACH (c, &h->components, link)
+		tell_change(sup, c);
 	TAILQ_CONCAT(&waiters, &h->waiters, link);
 	while ((w = TAILQ_FIRST(&waiters))) {
 		TAILQ_REMOVE(&waiters, w, link);
@@ -149,52 +187,24 @@ check_step(struct check *c, const char *step, unsigned ms)
 	sup_timer_set(c->sup, &c->deadline, CLOCK_MONOTONIC, (uint64_t)ms * 1000, on_late, c);
 }
 
-static bool
-is_bad(const struct component *c)
-{
-	return c && c->state >= HEALTH_FAILED;
-}
-
-/* The disk and the clock have subsystems of their own. */
+/* buf: for the sentence. Returns NULL if there is none. */
 static const char *
-subsystem_of(const char *component)
+print_sentence(char buf[ERR_MSG_SIZE], const char *fmt, va_list args)
 {
-	return strcmp(component, "disk") == 0    ? "Disk"
-	       : strcmp(component, "clock") == 0 ? "Clock"
-						 : "Health";
-}
-
-/* An event of the node, if a component has become bad or good. */
-static void
-tell_change(struct sup *sup, const struct component *c, bool was_bad)
-{
-	cleanup_done(node_event) struct node_event ev;
-
-	node_event_init(&ev);
-	if (is_bad(c) == was_bad || c->state == HEALTH_UNKNOWN)
-		return;
-	str_set(&ev.subsystem, subsystem_of(c->name));
-	if (was_bad)
-		str_setf(&ev.message, "%s works again", c->name);
-	else
-		str_setf(&ev.message, "%s %s: %s", c->name,
-		    c->state == HEALTH_HUNG ? "hangs" : "has failed", str(c->sentence));
-	journal_info(JOURNAL_NODE, NULL, "probe: %s", ev.message);
-	node_event_add(sup, &ev);
+	buf[0] = '\0';
+	if (fmt)
+		(void)vsnprintf(buf, ERR_MSG_SIZE, fmt, args);
+	return buf[0] ? buf : NULL;
 }
 
 static void
 report(struct sup *sup, const char *name, enum health_state state, uint64_t took_ms,
     const char *fmt, va_list args)
 {
-	struct components *all = &sup->health->components;
-	bool was_bad = is_bad(component_find(all, name));
-	char sentence[ERR_MSG_SIZE] = "";
+	char buf[ERR_MSG_SIZE];
 
-	if (fmt)
-		(void)vsnprintf(sentence, sizeof sentence, fmt, args);
-	component_report(all, name, state, took_ms, sentence[0] ? sentence : NULL);
-	tell_change(sup, component_find(all, name), was_bad);
+	component_report(
+	    &sup->health->components, name, state, took_ms, print_sentence(buf, fmt, args));
 }
 
 void
@@ -226,6 +236,17 @@ check_report(struct sup *sup, const char *name, enum health_state state, const c
 
 	va_start(args, fmt);
 	report(sup, name, state, 0, fmt, args);
+	va_end(args);
+}
+
+void
+check_keep(struct sup *sup, const char *name, enum health_state state, const char *fmt, ...)
+{
+	char buf[ERR_MSG_SIZE];
+	va_list args;
+
+	va_start(args, fmt);
+	component_keep(&sup->health->components, name, state, print_sentence(buf, fmt, args));
 	va_end(args);
 }
 
@@ -280,9 +301,12 @@ on_drivers_probed(struct sup *sup, struct probe_waiter *w)
 	for (size_t i = 0; drivers[i]; i++) {
 		cleanup_free char *name = mem_printf("driver/%s", drivers[i]->name);
 		const struct component *c = component_find(&sup->health->components, name);
-		bool works = !c || c->state == HEALTH_OK || c->state == HEALTH_DEGRADED;
 
-		driver_probed(sup, drivers[i]->name, works ? NULL : str(c->sentence));
+		if (c && c->state == HEALTH_UNKNOWN)
+			driver_not_probed(sup, drivers[i]->name);
+		else
+			driver_probed(sup, drivers[i]->name,
+			    !c || c->state <= HEALTH_DEGRADED ? NULL : str(c->sentence));
 	}
 }
 

@@ -61,12 +61,16 @@ void check_cancel(struct check *c);
 /* Reports a result that has no steps. */
 void check_report(struct sup *sup, const char *name, enum health_state state, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* Reports that the component is not checked in this probe, and is as bad as it was. */
+void check_keep(struct sup *sup, const char *name, enum health_state state, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Returns whether the component has no bad result of this probe. */
 bool check_is_well(struct sup *sup, const char *name);
 
 /* Each adds its checks to the present probe. */
-void check_disk(struct sup *sup);
 void check_clock(struct sup *sup);
+void check_file_helper(struct sup *sup);
+void check_disk(struct sup *sup);
 void check_state(struct sup *sup);
 void check_helpers(struct sup *sup);
 void check_plugins(struct sup *sup);

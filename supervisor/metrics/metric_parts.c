@@ -13,14 +13,19 @@
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/core/sup_child.h"
+#include "model/engine/containers.h"
+#include "model/node.h"
+#include "supervisor/driver/driver.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/health/probe.h"
 #include "supervisor/metrics/metric_rows.h"
+#include "supervisor/node/node_state.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/volume/mount.h"
 #include "supervisor/volume/plugin_counts.h"
 
-#define STEPS 3
+#define STEPS       3
+#define DRIVERS_MAX 4 /* one for each of drivers[] */
 
 struct metric_parts {
 	struct metric_process processes[IPC_PEERS + 1];
@@ -29,7 +34,8 @@ struct metric_parts {
 	struct metric_plugin *plugins;
 	struct metric_volume *volumes;
 	struct metric_probe *probes;
-	size_t n_processes, n_plugins, n_volumes, n_calls, n_probes;
+	struct metric_driver drivers[DRIVERS_MAX];
+	size_t n_processes, n_plugins, n_volumes, n_calls, n_probes, n_drivers;
 };
 
 /* --- processes --- */
@@ -156,6 +162,19 @@ take_probes(struct scrape *s, struct metric_parts *p)
 	}
 }
 
+static void
+take_drivers(struct scrape *s, struct metric_parts *p)
+{
+	for (size_t i = 0; i < DRIVERS_MAX && drivers[i]; i++) {
+		const struct driver_info *d =
+		    map_get(driver_info, &node_get(s->sup)->drivers, drivers[i]->name);
+
+		if (d && d->detected)
+			p->drivers[p->n_drivers++] =
+			    (struct metric_driver){ drivers[i]->name, d->healthy };
+	}
+}
+
 /* --- exported --- */
 
 void
@@ -172,6 +191,7 @@ metric_parts_take(struct scrape *s)
 	take_plugins(s, p);
 	take_volumes(s, p);
 	take_probes(s, p);
+	take_drivers(s, p);
 	while (plugin_count_at(s->sup, p->n_calls))
 		p->n_calls++;
 }
@@ -218,6 +238,8 @@ metric_parts_count(const struct scrape *s, enum metric_rows rows)
 		return p->n_volumes;
 	case ROWS_PROBE:
 		return p->n_probes;
+	case ROWS_DRIVER:
+		return p->n_drivers;
 	default:
 		return 0;
 	}
@@ -272,6 +294,9 @@ metric_part(
 	case ROWS_PROBE:
 		metric_label_add(ret_labels, "component", p->probes[i].component);
 		return &p->probes[i];
+	case ROWS_DRIVER:
+		metric_label_add(ret_labels, "driver", p->drivers[i].name);
+		return &p->drivers[i];
 	case ROWS_VOLUME:
 		return label_volume(&p->volumes[i], ret_labels);
 	default:

@@ -47,6 +47,11 @@ struct metric_probe {
 	uint64_t took_ms;
 };
 
+struct metric_driver {
+	const char *name;
+	bool healthy;
+};
+
 void metric_parts_take(struct scrape *s);
 void metric_parts_free(struct scrape *s);
 size_t metric_parts_count(const struct scrape *s, enum metric_rows rows);

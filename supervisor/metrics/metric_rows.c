@@ -72,6 +72,8 @@ metric_rows_end(struct scrape *s)
 
 /* --- labels --- */
 
+const char metric_label_id[] = "";
+
 void
 metric_label_add(struct metric_labels *l, const char *name, const char *value)
 {
@@ -187,7 +189,7 @@ metric_label_task(struct scrape *s, const struct task_runner *tr, struct metric_
 	l->names_used = 0;
 	metric_label_add(l, "job", sa->job->job.name);
 	metric_label_add(l, "task_group", sa->a.task_group);
-	metric_label_add(l, "alloc_id", sa->a.id);
+	metric_label_add(l, "alloc_id", metric_label_id);
 	metric_label_add(l, "task", tr->task->name);
 	metric_label_add(l, "namespace", sa->a.namespace);
 	label_child(&sa->job->job, l);
@@ -198,9 +200,9 @@ metric_label_task(struct scrape *s, const struct task_runner *tr, struct metric_
 /* --- rows --- */
 
 size_t
-metric_rows_count(const struct scrape *s, enum metric_rows rows)
+metric_rows_count(const struct scrape *s, const struct metric_family *f)
 {
-	switch (rows) {
+	switch (f->rows) {
 	case ROWS_NETWORK:
 		return node_get(s->sup)->node_resources.networks.n;
 	case ROWS_CORE:
@@ -209,13 +211,13 @@ metric_rows_count(const struct scrape *s, enum metric_rows rows)
 		return s->host.disk_stats.n;
 	case ROWS_TASK:
 	case ROWS_USAGE:
-		return metric_tasks_count(s, rows);
+		return metric_tasks_count(s, f);
 	case ROWS_AGENT:
 	case ROWS_NODE:
 	case ROWS_HOST:
 		return 1;
 	default:
-		return metric_parts_count(s, rows);
+		return metric_parts_count(s, f->rows);
 	}
 }
 

@@ -32,13 +32,16 @@ struct metric_task {
 };
 
 void metric_label_add(struct metric_labels *l, const char *name, const char *value);
+/* The value of the label "alloc_id" in what metric_label_task() makes, compared by its address: all
+ * else is the same for each alloc of the task's job. */
+extern const char metric_label_id[];
 void metric_label_task(
     struct scrape *s, const struct task_runner *tr, struct metric_labels *ret_labels);
 /* Begins a scrape: samples the machine. */
 void metric_rows_begin(struct scrape *s);
 void metric_rows_end(struct scrape *s);
-/* Returns how many rows there are, including some that have gone since. */
-size_t metric_rows_count(const struct scrape *s, enum metric_rows rows);
+/* Returns how many rows the family has, including some that have gone since. */
+size_t metric_rows_count(const struct scrape *s, const struct metric_family *f);
 /* Returns the i-th row, valid until the next turn, and its labels. Not for tasks, of which
  * metric_tasks.h has the values. */
 const void *metric_row(

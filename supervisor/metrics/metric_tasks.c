@@ -22,15 +22,31 @@
 #include "supervisor/node/host_usage.h"
 #include "supervisor/table/alloc_table.h"
 
-#define SLICE_NS    NS_PER_MS        /* of one turn of the work loop */
-#define ENDED_NS    (600 * NS_PER_S) /* a task that ended earlier is left out */
-#define BLOCK_BYTES (256 * 1024)
-#define REST_MAX    256 /* tasks that work, of which one scrape reads the memory */
+#define SLICE_NS     NS_PER_MS        /* of one turn of the work loop */
+#define ENDED_NS     (600 * NS_PER_S) /* a task that ended earlier is left out */
+#define BLOCK_BYTES  (256 * 1024)
+#define REST_MAX     128 /* tasks that work, of which one scrape reads the memory */
+#define LABELS_KNOWN 64
+#define CLOCK_ALLOCS 16 /* the clock is read once for so many */
 
-/* In a block. Its labels come after its values. */
+/* In a block: the labels of a job's task, without the alloc's id. */
+struct kept_labels {
+	size_t len, id_at;
+	char text[];
+};
+
+/* In a block. */
 struct kept_task {
-	uint32_t labels_len, n_values; /* n_values: a value of each column that its kind has */
+	const struct kept_labels *labels;
+	uint32_t n_values; /* a value of each column that its kind has */
+	char alloc_id[METRIC_ALLOC_ID];
 	double values[];
+};
+
+/* Labels that were made in this turn, by the address of the task. */
+struct known_labels {
+	const struct task *task;
+	const struct kept_labels *labels;
 };
 
 struct kept_list {
@@ -58,16 +74,18 @@ static struct pace {
 } pace;
 
 struct metric_tasks {
-	struct id *allocs; /* that had a runner when the scrape began; until they are visited */
-	size_t n_allocs, at;
+	struct alloc_cursor at;
+	int64_t now_ns;
 	const struct metric_family **columns; /* the wanted families: of TASK, then of USAGE */
+	bool *column_is_used;                 /* a task has a value */
 	size_t n_columns, n_of_task;
+	struct known_labels known[LABELS_KNOWN];
 	SLIST_HEAD(, block) blocks;
 	struct kept_list all, sampled; /* sampled: those with values of USAGE, too */
-	struct text labels;            /* of the task that is being kept */
+	struct text labels;            /* that are being made */
 	unsigned scrape, turns;        /* a task has its turn in one of so many scrapes */
 	unsigned n_working;
-	/* The column that was asked for last: a family is asked for all of its tasks. */
+	/* The column of metric_tasks_count(). */
 	const struct metric_family *family;
 	size_t column;
 };
@@ -162,10 +180,10 @@ sample_task(struct scrape *s, struct task_runner *tr)
 /* As Nomad's agents forget counters that nobody increments: else each ended task would be read for
  * as long as its alloc is on the node. */
 static bool
-ended_long_ago(const struct task_runner *tr, const struct task_state *state)
+ended_long_ago(const struct task_runner *tr, const struct task_state *state, int64_t now_ns)
 {
 	return !tr->run && state && state->state == TASK_STATE_DEAD && state->finished_at > 0 &&
-	       clock_real_ns() - state->finished_at > ENDED_NS;
+	       now_ns - state->finished_at > ENDED_NS;
 }
 
 /* Returns NULL if that is more than a block has, or memory is exhausted. */
@@ -201,19 +219,46 @@ add_to_list(struct kept_list *list, struct kept_task *kept)
 	list->v[list->n++] = kept;
 }
 
+/* Returns the labels of the task; NULL: they cannot be kept. */
+static const struct kept_labels *
+find_labels(struct scrape *s, const struct task_runner *tr)
+{
+	struct metric_tasks *t = s->tasks;
+	struct known_labels *known = &t->known[(uintptr_t)tr->task / 64 % LABELS_KNOWN];
+	struct metric_labels labels;
+	struct kept_labels *made;
+	size_t id_at;
+
+	if (known->task == tr->task)
+		return known->labels;
+	metric_label_task(s, tr, &labels);
+	t->labels.len = 0;
+	id_at = metric_text_labels(s, &labels, &t->labels);
+	made = (struct kept_labels *)add_bytes(t, sizeof *made + t->labels.len);
+	if (!made)
+		return NULL;
+	made->len = t->labels.len;
+	made->id_at = id_at;
+	memcpy(made->text, t->labels.text, t->labels.len);
+	*known = (struct known_labels){ tr->task, made };
+	return made;
+}
+
 /* Returns the task with space for its values; NULL: it cannot be kept. */
 static struct kept_task *
-add_task(struct metric_tasks *t, size_t n_values)
+add_task(struct scrape *s, const struct task_runner *tr, size_t n_values)
 {
-	struct kept_task *kept = (struct kept_task *)add_bytes(
-	    t, sizeof *kept + n_values * sizeof(double) + t->labels.len);
+	struct metric_tasks *t = s->tasks;
+	const struct kept_labels *labels = find_labels(s, tr);
+	struct kept_task *kept =
+	    labels ? (struct kept_task *)add_bytes(t, sizeof *kept + n_values * sizeof(double))
+		   : NULL;
 
 	if (!kept)
 		return NULL;
+	kept->labels = labels;
 	kept->n_values = (uint32_t)n_values;
-	kept->labels_len = (uint32_t)t->labels.len;
-	if (t->labels.len > 0)
-		memcpy(kept->values + n_values, t->labels.text, t->labels.len);
+	memcpy(kept->alloc_id, tr->ar->sa->a.id, sizeof kept->alloc_id);
 	add_to_list(&t->all, kept);
 	if (n_values > t->n_of_task)
 		add_to_list(&t->sampled, kept);
@@ -226,29 +271,47 @@ keep_task(struct scrape *s, struct task_runner *tr)
 	struct metric_tasks *t = s->tasks;
 	struct metric_task row = { .tr = tr,
 		.state = map_get(task_state, &tr->ar->sa->a.task_states, tr->task->name) };
-	struct metric_labels labels;
 	struct kept_task *kept;
 
-	if (ended_long_ago(tr, row.state))
+	if (ended_long_ago(tr, row.state, t->now_ns))
 		return;
 	if (t->n_columns > t->n_of_task && sample_task(s, tr)) {
 		row.sample = &tr->usage->last;
 		row.before = &tr->usage->before;
 	}
-	metric_label_task(s, tr, &labels);
-	t->labels.len = 0;
-	metric_text_labels(s, &labels, &t->labels);
-	kept = add_task(t, row.sample ? t->n_columns : t->n_of_task);
-	for (size_t i = 0; kept && i < kept->n_values; i++)
+	kept = add_task(s, tr, row.sample ? t->n_columns : t->n_of_task);
+	for (size_t i = 0; kept && i < kept->n_values; i++) {
 		kept->values[i] = t->columns[i]->value(s, &row);
+		t->column_is_used[i] |= !isnan(kept->values[i]);
+	}
+}
+
+/* Most of the time for thousands of ended allocs is waiting for memory that is not in the
+ * processor's cache: each alloc has several pieces, which are found one through another. So while
+ * one alloc is visited, the processor already loads all pieces of the next one, and the first piece
+ * of the one after that. gcc removes the call of a function that only prefetches, unless it is
+ * inlined. */
+static inline __attribute__((always_inline)) void
+prefetch_allocs(const struct alloc_cursor *at)
+{
+	const struct sup_alloc *next = at->next, *then = next ? alloc_next(at->next) : NULL;
+
+	if (!then || !next->runner)
+		return;
+	__builtin_prefetch(next->a.id);
+	__builtin_prefetch(next->a.task_states.v);
+	__builtin_prefetch((const char *)next->runner + offsetof(struct alloc_runner, n_tasks));
+	__builtin_prefetch(
+	    (const char *)next->runner + offsetof(struct alloc_runner, tasks[0].run));
+	__builtin_prefetch(&then->a.id);
+	__builtin_prefetch(&then->a.client_status);
+	__builtin_prefetch(&then->runner);
 }
 
 static void
-visit_alloc(struct scrape *s, const struct id *id)
+visit_alloc(struct scrape *s, struct sup_alloc *sa)
 {
-	struct sup_alloc *sa = alloc_find(s->sup, id);
-
-	if (!sa || !sa->runner)
+	if (!sa->runner)
 		return;
 	count_alloc(&s->counts, sa);
 	for (unsigned i = 0; s->tasks->n_columns > 0 && i < sa->runner->n_tasks; i++)
@@ -280,12 +343,9 @@ metric_tasks_begin(struct scrape *s)
 	add_columns(s, ROWS_TASK);
 	t->n_of_task = t->n_columns;
 	add_columns(s, ROWS_USAGE);
-	t->allocs = mem_zeroed(s->sup->allocs->n + 1, sizeof *t->allocs);
-	alloc_foreach(s->sup, sa)
-	{
-		if (sa->runner)
-			t->allocs[t->n_allocs++] = sa->id;
-	}
+	t->column_is_used = mem_zeroed(t->n_columns + 1, sizeof *t->column_is_used);
+	t->now_ns = clock_real_ns();
+	alloc_cursor_begin(s->sup, &t->at);
 }
 
 bool
@@ -293,17 +353,20 @@ metric_tasks_go_on(struct scrape *s)
 {
 	const uint64_t end_ns = clock_boot_ns() + SLICE_NS;
 	struct metric_tasks *t = s->tasks;
+	struct sup_alloc *sa;
 
 	host_usage_read_on(s->sup);
-	while (t->at < t->n_allocs) {
-		visit_alloc(s, &t->allocs[t->at++]);
-		if (clock_boot_ns() > end_ns)
-			break;
+	if (t->n_columns > t->n_of_task)
+		run_usage_expect_many(s->sup);
+	/* Another task may have the address of one that was freed since. */
+	memset(t->known, 0, sizeof t->known);
+	for (unsigned n = 1; (sa = alloc_cursor_next(&t->at)); n++) {
+		prefetch_allocs(&t->at);
+		visit_alloc(s, sa);
+		if (n % CLOCK_ALLOCS == 0 && clock_boot_ns() > end_ns)
+			return true;
 	}
-	if (t->at < t->n_allocs)
-		return true;
 	pace.n_working = t->n_working;
-	free_p(&t->allocs);
 	return false;
 }
 
@@ -317,8 +380,9 @@ metric_tasks_free(struct scrape *s)
 		SLIST_REMOVE_HEAD(&t->blocks, link);
 		(void)munmap(b, BLOCK_BYTES);
 	}
-	free(t->allocs);
+	alloc_cursor_end(&t->at);
 	free(t->columns);
+	free(t->column_is_used);
 	free(t->all.v);
 	free(t->sampled.v);
 	text_done(&t->labels);
@@ -326,25 +390,30 @@ metric_tasks_free(struct scrape *s)
 }
 
 size_t
-metric_tasks_count(const struct scrape *s, enum metric_rows rows)
-{
-	return rows == ROWS_USAGE ? s->tasks->sampled.n : s->tasks->all.n;
-}
-
-double
-metric_tasks_value(const struct scrape *s, const struct metric_family *f, size_t i,
-    struct metric_label_text *ret_labels)
+metric_tasks_count(const struct scrape *s, const struct metric_family *f)
 {
 	struct metric_tasks *t = s->tasks;
-	const struct kept_task *kept = f->rows == ROWS_USAGE ? t->sampled.v[i] : t->all.v[i];
 
 	if (t->family != f) {
 		t->family = f;
 		for (t->column = 0; t->columns[t->column] != f;)
 			t->column++;
 	}
-	*ret_labels =
-	    (struct metric_label_text){ .text = (const char *)(kept->values + kept->n_values),
-		    .len = kept->labels_len };
+	if (!t->column_is_used[t->column])
+		return 0;
+	return f->rows == ROWS_USAGE ? t->sampled.n : t->all.n;
+}
+
+double
+metric_tasks_value(const struct scrape *s, const struct metric_family *f, size_t i,
+    struct metric_label_text *ret_labels)
+{
+	const struct metric_tasks *t = s->tasks;
+	const struct kept_task *kept = f->rows == ROWS_USAGE ? t->sampled.v[i] : t->all.v[i];
+
+	*ret_labels = (struct metric_label_text){ .text = kept->labels->text,
+		.len = kept->labels->len,
+		.alloc_id = kept->alloc_id,
+		.id_at = kept->labels->id_at };
 	return kept->values[t->column];
 }

@@ -18,8 +18,9 @@ void metric_tasks_begin(struct scrape *s);
 /* Visits some allocs. Returns false when it has visited all. */
 bool metric_tasks_go_on(struct scrape *s);
 void metric_tasks_free(struct scrape *s);
-size_t metric_tasks_count(const struct scrape *s, enum metric_rows rows);
-/* Returns the value of the family for the i-th task of its rows; NAN: it has none. */
+/* Chooses a wanted family, and returns how many tasks may have a value. */
+size_t metric_tasks_count(const struct scrape *s, const struct metric_family *f);
+/* Returns the value of the chosen family for the i-th task of its rows; NAN: it has none. */
 double metric_tasks_value(const struct scrape *s, const struct metric_family *f, size_t i,
     struct metric_label_text *ret_labels);
 

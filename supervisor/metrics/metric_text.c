@@ -11,9 +11,11 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/utf8.h"
+#include "model/engine/walk.h"
 #include "supervisor/core/histogram.h"
 
-#define NAME_SIZE 128 /* the table has no longer name */
+#define NAME_SIZE  128 /* the table has no longer name */
+#define NUMBER_MAX 32
 
 static void
 append_to(struct text *to, const char *text)
@@ -27,33 +29,74 @@ append(struct scrape *s, const char *text)
 	append_to(&s->out, text);
 }
 
-/* Writes the number between two texts, which are short. Whole numbers, which most are, without
- * printf's cost. */
-static void
-append_number(struct scrape *s, const char *before, double v, const char *after)
+/* Writes the digits of n, at least so many. Returns their end. */
+static char *
+put_digits(char *to, uint64_t n, unsigned least)
 {
-	char buf[64], digits[20], *to = stpncpy(buf, before, 16);
-	char *at = digits + sizeof digits;
-	uint64_t n;
+	char digits[20], *at = digits + sizeof digits;
 
-	if (!(v >= 0 && v < 9e15) || v != floor(v)) {
-		to += snprintf(to, 32, "%.15g", isfinite(v) ? v : 0);
-	} else {
-		n = (uint64_t)v;
-		do {
-			*--at = (char)('0' + n % 10);
-		} while ((n /= 10) > 0);
-		to = mempcpy(to, at, (size_t)(digits + sizeof digits - at));
-	}
-	to = stpncpy(to, after, 8);
-	text_append(&s->out, buf, (size_t)(to - buf));
+	for (; n > 0 || least > 0; n /= 10, least -= least > 0)
+		*--at = (char)('0' + n % 10);
+	return mempcpy(to, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Writes the number, of at most NUMBER_MAX bytes, and returns its end. printf costs more than the
+ * rest of a line, so it is left to numbers that are rare; nine decimals are nanoseconds. */
+static char *
+put_number(char *to, double v)
+{
+	uint64_t billionths;
+
+	if (v >= 0 && v < 9e15 && v == floor(v))
+		return put_digits(to, (uint64_t)v, 1);
+	if (!(v >= 1e-3 && v < 1e6))
+		return to + snprintf(to, NUMBER_MAX, "%.15g", isfinite(v) ? v : 0);
+	billionths = (uint64_t)(v * 1e9 + 0.5);
+	to = put_digits(to, billionths / 1000000000, 1);
+	if (billionths % 1000000000 == 0)
+		return to;
+	*to++ = '.';
+	to = put_digits(to, billionths % 1000000000, 9);
+	while (to[-1] == '0')
+		to--;
+	return to;
+}
+
+static char *
+put_labels(char *to, const struct metric_label_text *l)
+{
+	if (!l->alloc_id)
+		return l->len > 0 ? mempcpy(to, l->text, l->len) : to;
+	to = mempcpy(to, l->text, l->id_at);
+	to = mempcpy(to, l->alloc_id, METRIC_ALLOC_ID);
+	return mempcpy(to, l->text + l->id_at, l->len - l->id_at);
+}
+
+/* Appends what a line of the family begins with, labels, and the number between two texts. Most of
+ * an answer is made here. */
+static void
+append_line(struct scrape *s, const char *suffix, const struct metric_label_text *labels,
+    const char *before, double v, const char *after)
+{
+	const size_t texts = strlen(suffix) + strlen(before) + strlen(after);
+	char *to =
+	    text_room(&s->out, s->head.len + labels->len + METRIC_ALLOC_ID + NUMBER_MAX + texts);
+
+	to = mempcpy(to, s->head.text, s->head.len);
+	to = stpcpy(to, suffix);
+	to = put_labels(to, labels);
+	to = stpcpy(to, before);
+	to = put_number(to, v);
+	text_end(&s->out, stpcpy(to, after));
 }
 
 static void
-append_texts(struct scrape *s, const struct text *head, const struct metric_label_text *labels)
+append_number(struct scrape *s, const char *before, double v, const char *after)
 {
-	text_append(&s->out, head->text, head->len);
-	text_append(&s->out, labels->text, labels->len);
+	char *to = text_room(&s->out, strlen(before) + NUMBER_MAX + strlen(after));
+
+	to = put_number(stpcpy(to, before), v);
+	text_end(&s->out, stpcpy(to, after));
 }
 
 /* Prometheus' names have underscores for the dots of Nomad's. */
@@ -105,16 +148,21 @@ append_escaped(struct text *to, const char *text)
 }
 
 /* Without the closing brace, because a bucket has one more label. */
-static void
+static size_t
 make_labels(const struct metric_labels *l, struct text *to)
 {
+	size_t id_at = 0;
+
 	for (unsigned i = 0; i < l->n; i++) {
 		append_to(to, i == 0 ? "{" : ",");
 		append_to(to, l->v[i].name);
 		append_to(to, "=\"");
+		if (l->v[i].value == metric_label_id)
+			id_at = to->len;
 		append_escaped(to, l->v[i].value);
 		append_to(to, "\"");
 	}
+	return id_at;
 }
 
 static const char *
@@ -129,20 +177,14 @@ type_name(const struct scrape *s, const struct metric_family *f)
 	return names[f->kind];
 }
 
-/* A line of a histogram. le: one more label, of a bucket; NULL: none. */
+/* A bucket has one label more. */
 static void
-append_line(struct scrape *s, const char *suffix, const struct metric_label_text *labels,
-    const char *le, double value)
+append_bucket(struct scrape *s, const struct metric_label_text *labels, const char *le, uint64_t n)
 {
-	text_append(&s->out, s->head.text, s->head.len);
-	append(s, suffix);
-	text_append(&s->out, labels->text, labels->len);
-	if (le) {
-		append(s, labels->len == 0 ? "{le=\"" : ",le=\"");
-		append(s, le);
-		append(s, "\"");
-	}
-	append_number(s, le || labels->len > 0 ? "} " : " ", value, "\n");
+	char before[64];
+
+	(void)snprintf(before, sizeof before, "%sle=\"%s\"} ", labels->len == 0 ? "{" : ",", le);
+	append_line(s, "_bucket", labels, before, (double)n, "\n");
 }
 
 static void
@@ -159,10 +201,11 @@ append_buckets(struct scrape *s, const struct metric_label_text *labels, const s
 			    s->format == METRIC_OPENMETRICS && bounds[i] % 1000000 == 0 ? ".0"
 											: "");
 		n += h->buckets[i];
-		append_line(s, "_bucket", labels, le, (double)n);
+		append_bucket(s, labels, le, n);
 	}
-	append_line(s, "_sum", labels, NULL, (double)h->sum_usec / 1e6);
-	append_line(s, "_count", labels, NULL, (double)h->n);
+	append_line(
+	    s, "_sum", labels, labels->len > 0 ? "} " : " ", (double)h->sum_usec / 1e6, "\n");
+	append_line(s, "_count", labels, labels->len > 0 ? "} " : " ", (double)h->n, "\n");
 }
 
 /* --- JSON --- */
@@ -171,25 +214,33 @@ static const char *const section_names[] = {
 	[METRIC_GAUGE] = "Gauges", [METRIC_COUNTER] = "Counters", [METRIC_HISTOGRAM] = "Samples"
 };
 
-static void
+static size_t
 make_json_labels(const struct metric_labels *l, struct text *to)
 {
+	size_t id_at = 0;
+
 	for (unsigned i = 0; i < l->n; i++) {
 		append_to(to, i == 0 ? "\"" : ",\"");
 		append_to(to, l->v[i].name);
 		append_to(to, "\":");
 		text_json_string(to, l->v[i].value);
+		if (l->v[i].value == metric_label_id)
+			id_at = to->len - 1; /* between the quotes */
 	}
 	append_to(to, "}");
+	return id_at;
 }
 
 static void
 append_json_head(struct scrape *s, const struct metric_label_text *labels)
 {
+	char *to = text_room(&s->out, 1 + s->head.len + labels->len + METRIC_ALLOC_ID);
+
 	if (s->comma)
-		append(s, ",");
+		*to++ = ',';
 	s->comma = true;
-	append_texts(s, &s->head, labels);
+	to = mempcpy(to, s->head.text, s->head.len);
+	text_end(&s->out, put_labels(to, labels));
 }
 
 static void
@@ -224,19 +275,21 @@ static void
 append_count(struct scrape *s, double value)
 {
 	const size_t start = s->out.len;
+	char number[NUMBER_MAX], *to;
+	size_t n;
 
 	if (s->tail.len > 0 && s->tail_value == value) {
 		text_append(&s->out, s->tail.text, s->tail.len);
 		return;
 	}
-	append_figure(s, "Count", value);
-	append_figure(s, "Rate", value / (double)s->age_s);
-	append_figure(s, "Sum", value);
-	append_figure(s, "Min", 0);
-	append_figure(s, "Max", value);
-	append_figure(s, "Mean", value > 0 ? 1 : 0);
-	append_figure(s, "Stddev", 0);
-	append(s, "}");
+	n = (size_t)(put_number(number, value) - number);
+	to = text_room(&s->out, 128 + 4 * NUMBER_MAX);
+	to = mempcpy(stpcpy(to, ",\"Count\":"), number, n);
+	to = put_number(stpcpy(to, ",\"Rate\":"), value / (double)s->age_s);
+	to = mempcpy(stpcpy(to, ",\"Sum\":"), number, n);
+	to = mempcpy(stpcpy(to, ",\"Min\":0,\"Max\":"), number, n);
+	to = stpcpy(to, value > 0 ? ",\"Mean\":1" : ",\"Mean\":0");
+	text_end(&s->out, stpcpy(to, ",\"Stddev\":0}"));
 	s->tail.len = 0;
 	text_append(&s->tail, s->out.text + start, s->out.len - start);
 	s->tail_value = value;
@@ -245,19 +298,24 @@ append_count(struct scrape *s, double value)
 /* --- statsd --- */
 
 /* The values of the labels are parts of the name, as with Nomad's agents. */
-static void
+static size_t
 make_parts(const struct metric_labels *l, struct text *to)
 {
+	size_t id_at = 0;
+
 	for (unsigned i = 0; i < l->n; i++) {
 		const size_t start = to->len + 1;
 
 		append_to(to, ".");
 		append_to(to, l->v[i].value);
+		if (l->v[i].value == metric_label_id)
+			id_at = to->len;
 		for (char *at = to->text + start; *at; at++)
 			if (*at == ':' || *at == ' ' || *at == '|' || *at == '@' ||
 			    (unsigned char)*at < 0x20)
 				*at = '_';
 	}
+	return id_at;
 }
 
 /* Counters are sums, which statsd would add up again, so they are sent as gauges too. */
@@ -265,10 +323,7 @@ static void
 append_gauge(
     struct scrape *s, const char *suffix, const struct metric_label_text *labels, double value)
 {
-	text_append(&s->out, s->head.text, s->head.len);
-	append(s, suffix);
-	text_append(&s->out, labels->text, labels->len);
-	append_number(s, ":", value, "|g\n");
+	append_line(s, suffix, labels, ":", value, "|g\n");
 }
 
 /* --- exported --- */
@@ -309,15 +364,14 @@ metric_text_section(struct scrape *s, enum metric_kind kind)
 	s->comma = false;
 }
 
-void
+size_t
 metric_text_labels(const struct scrape *s, const struct metric_labels *labels, struct text *to)
 {
 	if (s->format == METRIC_JSON)
-		make_json_labels(labels, to);
-	else if (s->format == METRIC_STATSD)
-		make_parts(labels, to);
-	else
-		make_labels(labels, to);
+		return make_json_labels(labels, to);
+	if (s->format == METRIC_STATSD)
+		return make_parts(labels, to);
+	return make_labels(labels, to);
 }
 
 void
@@ -349,8 +403,7 @@ metric_text_value(struct scrape *s, const struct metric_family *f,
 		return;
 	}
 	if (s->format != METRIC_JSON) {
-		append_texts(s, &s->head, labels);
-		append_number(s, labels->len > 0 ? "} " : " ", value, "\n");
+		append_line(s, "", labels, labels->len > 0 ? "} " : " ", value, "\n");
 		return;
 	}
 	append_json_head(s, labels);

@@ -55,16 +55,19 @@ begin_family(struct scrape *s, const struct metric_family *f)
 	s->in_family = true;
 }
 
+/* Prints values of so many tasks, from s->row on, as far as this piece has space. */
 static void
-print_task(struct scrape *s, const struct metric_family *f)
+print_tasks(struct scrape *s, const struct metric_family *f, size_t end)
 {
-	struct metric_label_text labels;
-	const double value = metric_tasks_value(s, f, s->row, &labels);
+	for (; s->row < end && s->out.len < PIECE_BYTES; s->row++) {
+		struct metric_label_text labels;
+		const double value = metric_tasks_value(s, f, s->row, &labels);
 
-	if (isnan(value))
-		return;
-	begin_family(s, f);
-	metric_text_value(s, f, &labels, value);
+		if (isnan(value))
+			continue;
+		begin_family(s, f);
+		metric_text_value(s, f, &labels, value);
+	}
 }
 
 static void
@@ -121,7 +124,7 @@ next_section(struct scrape *s)
 static bool
 next_row(struct scrape *s)
 {
-	while (!s->family || !s->family->name || s->row >= metric_rows_count(s, s->family->rows)) {
+	while (!s->family || !s->family->name || s->row >= metric_rows_count(s, s->family)) {
 		bool more = s->begun && (!s->family || s->family->name) && next_family(s);
 
 		if (!more && !next_section(s))
@@ -130,17 +133,26 @@ next_row(struct scrape *s)
 	return true;
 }
 
+/* Prints values of one row, or of some tasks. Returns how many rows that were. */
+static size_t
+print_rows(struct scrape *s, const struct metric_family *f, size_t max)
+{
+	const size_t from = s->row, left = metric_rows_count(s, f) - from;
+
+	if (f->rows == ROWS_TASK || f->rows == ROWS_USAGE)
+		print_tasks(s, f, from + (left < max ? left : max));
+	else
+		print_row(s, f), s->row++;
+	return s->row - from;
+}
+
 static void
 fill_piece(struct scrape *s)
 {
 	s->out.len = s->at = 0;
-	for (unsigned i = 0; i < PIECE_ROWS && s->out.len < PIECE_BYTES && !s->ended; i++) {
+	for (size_t n = 0; n < PIECE_ROWS && s->out.len < PIECE_BYTES && !s->ended;) {
 		if (next_row(s)) {
-			if (s->family->rows == ROWS_TASK || s->family->rows == ROWS_USAGE)
-				print_task(s, s->family);
-			else
-				print_row(s, s->family);
-			s->row++;
+			n += print_rows(s, s->family, PIECE_ROWS - n);
 			continue;
 		}
 		metric_text_end(s);

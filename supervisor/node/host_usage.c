@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 
 #define PROC_MAX (4u << 20)
 
-#define DISKS_NS   (60 * NS_PER_S) /* so often the table of mounts is read, if anyone asks */
+#define DISKS_NS   (60 * NS_PER_S) /* so often the table of mounts is read at most */
 #define DISK_LINES 64              /* of the table of mounts in one turn: about 2 ms */
 
 /* Two samples of the processors and when they were taken (CLOCK_BOOTTIME; 0: not yet). */
@@ -34,6 +35,7 @@ struct host_usage {
 	struct host_stats disks, next_disks; /* next_disks: from what was read of `mounts` */
 	dev_t *devices;                      /* of disks: the st_dev of their mount points */
 	FILE *mounts;                        /* NULL: it is not being read */
+	int mounts_fd;                       /* reports changes of the table; -1: not open */
 	int64_t disks_ns;
 };
 
@@ -41,6 +43,7 @@ void
 host_usage_new(struct sup *sup)
 {
 	sup->host_usage = mem_new(struct host_usage);
+	sup->host_usage->mounts_fd = -1;
 	host_stats_init(&sup->host_usage->disks);
 	host_stats_init(&sup->host_usage->next_disks);
 }
@@ -55,6 +58,7 @@ host_usage_free(struct sup *sup)
 	free(sup->host_usage->devices);
 	if (sup->host_usage->mounts)
 		(void)endmntent(sup->host_usage->mounts);
+	close_p(&sup->host_usage->mounts_fd);
 	host_stats_done(&sup->host_usage->disks);
 	host_stats_done(&sup->host_usage->next_disks);
 	free_p(&sup->host_usage);
@@ -308,12 +312,32 @@ add_disks(const struct host_usage *u, struct host_stats *ret)
 	}
 }
 
+/* Returns whether the table has changed since this was asked last. */
+static bool
+mounts_changed(struct host_usage *u)
+{
+	struct pollfd p = { .fd = u->mounts_fd, .events = POLLPRI };
+
+	if (u->mounts_fd >= 0)
+		return poll(&p, 1, 0) != 0;
+	u->mounts_fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
+	return true;
+}
+
+static bool
+disks_are_due(struct host_usage *u)
+{
+	if (u->disks_ns > 0 && (int64_t)clock_boot_ns() - u->disks_ns < DISKS_NS)
+		return false;
+	return mounts_changed(u);
+}
+
 static void
 fill_disks(struct sup *sup, struct host_stats *ret)
 {
 	struct host_usage *u = sup->host_usage;
 
-	if (!u->mounts && (u->disks_ns == 0 || (int64_t)clock_boot_ns() - u->disks_ns >= DISKS_NS))
+	if (!u->mounts && disks_are_due(u))
 		u->mounts = setmntent("/proc/self/mounts", "re");
 	host_usage_read_on(sup);
 	add_disks(u, ret);

@@ -141,33 +141,40 @@ mounts_shows(const char *path, const char *dir)
 }
 
 bool
-mount_is_secrets(const char *path, char ret_alloc[ID_UUID_SIZE])
+mount_is_secrets(const char *path, struct id *ret_alloc, const char **ret_task, size_t *ret_len)
 {
-	const char *alloc = mountinfo_below(path, "alloc"), *name;
+	const char *below = mountinfo_below(path, "alloc"), *task, *end;
+	char alloc[ID_UUID_SIZE] = "";
 
-	if (!alloc || strcspn(alloc, "/") != ID_UUID_SIZE - 1)
+	if (!below || strcspn(below, "/") != ID_UUID_SIZE - 1)
 		return false;
-	name = strchr(alloc + ID_UUID_SIZE - 1, '/');
-	name = name ? strchr(name + 1, '/') : NULL;
-	if (!name || strcmp(name, "/secrets") != 0)
+	memcpy(alloc, below, ID_UUID_SIZE - 1);
+	task = below + ID_UUID_SIZE;
+	end = below[ID_UUID_SIZE - 1] ? strchr(task, '/') : NULL;
+	if (!end || strcmp(end, "/secrets") != 0 || !id_from_uuid(alloc, ret_alloc))
 		return false;
-	memcpy(ret_alloc, alloc, ID_UUID_SIZE - 1);
-	ret_alloc[ID_UUID_SIZE - 1] = '\0';
+	*ret_task = task;
+	*ret_len = (size_t)(end - task);
 	return true;
 }
 
 int
 mounts_refuse(const struct sup *sup, const struct id *alloc, struct err *e)
 {
-	char name[ID_UUID_SIZE], other[ID_UUID_SIZE];
-	const char *path;
+	char name[ID_UUID_SIZE];
+	const char *path, *task;
+	struct id other;
+	size_t len;
 	int r = mounts_list(sup, &path);
 
 	id_to_uuid(alloc, name);
 	if (r < 0)
 		return err_set(e, r, "read the mounts of this machine");
 	for (; *path; path += strlen(path) + 1) {
-		if (mount_is_secrets(path, other))
+		/* With -dev the names of networks are below the data directory, but in no alloc's.
+		 */
+		if (mount_is_secrets(path, &other, &task, &len) ||
+		    mountinfo_below(path, "rt/netns"))
 			continue;
 		/* In the trash a directory's name is longer than the id, so it does not match. */
 		for (const char *at = path; (at = strstr(at, name)); at++)

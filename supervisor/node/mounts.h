@@ -27,8 +27,10 @@ int mounts_has(const struct sup *sup, const char *path);
 int mounts_shows(const char *path, const char *dir);
 
 /* Returns true if path, relative to the data directory, is the secrets directory of a task, where
- * the secrets of raw_exec tasks are mounted. ret_alloc is then the id of its alloc. */
-bool mount_is_secrets(const char *path, char ret_alloc[ID_UUID_SIZE]);
+ * the secrets of raw_exec tasks are mounted. Then *ret_alloc is the id of its alloc, and *ret_task
+ * the task's name, of *ret_len bytes, in path. */
+bool mount_is_secrets(
+    const char *path, struct id *ret_alloc, const char **ret_task, size_t *ret_len);
 
 /*
  * Refuses to remove the directories of the alloc if something is mounted in them that mount-helper

@@ -206,9 +206,8 @@ take_resource(struct node *n, const struct node_network *net)
 	node_attr(n, "unique.network.ip-address", ip);
 }
 
-/* Whether the plugin that makes the bridge is on this machine. */
-static bool
-has_plugins(const struct agent_config *c)
+bool
+node_network_has_plugins(const struct agent_config *c)
 {
 	char dirs[CONFIG_PATH_SIZE], path[CONFIG_PATH_SIZE + 8], *rest = dirs, *dir;
 
@@ -219,6 +218,17 @@ has_plugins(const struct agent_config *c)
 			return true;
 	}
 	return false;
+}
+
+/* The servers compare only the mode. */
+void
+node_network_add_cni(struct node *n, const char *name)
+{
+	struct node_network *net = list_add(node_network, &n->node_resources.node_networks);
+	struct network_resource *res = list_add(network_resource, &n->node_resources.networks);
+
+	str_setf(&net->mode, "cni/%s", name);
+	str_setf(&res->mode, "cni/%s", name);
 }
 
 /* The network of allocations whose mode is "bridge". */
@@ -275,10 +285,10 @@ node_network_take(struct node *n, const struct agent_config *c)
 		add_address(&s, s.device, AF_INET, "default", "", "127.0.0.1");
 	}
 	take_resource(n, &n->node_resources.node_networks.v[0]);
-	if (has_plugins(c))
+	if (node_network_has_plugins(c))
 		take_bridge(n, c);
 	n->host_networks = pack_host_networks(c);
 	n->node_resources.min_dynamic_port = (int64_t)c->min_dynamic_port;
 	n->node_resources.max_dynamic_port = (int64_t)c->max_dynamic_port;
-	str_set(&n->reserved_resources.networks.reserved_host_ports, c->reserved_ports);
+	str_set(&n->reserved_resources.networks.reserved_host_ports, c->cni.reserved_ports);
 }

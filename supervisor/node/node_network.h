@@ -13,5 +13,9 @@
  * the configuration's host networks. Servers place nothing on a node without a network.
  */
 void node_network_take(struct node *n, const struct agent_config *c);
+/* Returns whether the plugin that makes the bridge is in cni_path. */
+bool node_network_has_plugins(const struct agent_config *c);
+/* Adds a network of CNI, which jobs name as "cni/NAME". */
+void node_network_add_cni(struct node *n, const char *name);
 
 #endif

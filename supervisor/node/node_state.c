@@ -94,9 +94,8 @@ take_id(struct sup *sup, struct err *e)
 }
 
 /* Features of jobs that this node refuses, and that servers do not filter by: a constraint
- * `${attr.drover.network_dns} != "false"` keeps a job away. */
+ * `${attr.drover.propagation_mode} != "false"` keeps a job away. */
 static const char *const lacking[] = {
-	"drover.network_dns",
 	"drover.propagation_mode",
 };
 
@@ -133,6 +132,21 @@ take_names(struct sup *sup, struct node *n)
 		string_map_set(&n->meta, c->meta[i].key, c->meta[i].value);
 }
 
+/* The number of Debian's point release, such as 12.11, is only in a file of its own. Ubuntu has
+ * this file too, with the name of Debian's release. */
+static void
+take_debian_version(struct node *n)
+{
+	cleanup_free char *text = NULL;
+
+	if (!str_eq(string_map_get(&n->attributes, "os.name"), "debian") ||
+	    fd_read_file(AT_FDCWD, "/etc/debian_version", 128, &text) < 0)
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	if (text[0])
+		node_attr(n, "os.version", text);
+}
+
 /* "ID=debian" and "VERSION_ID="12"" of os-release(5). */
 static void
 take_os(struct node *n)
@@ -150,6 +164,7 @@ take_os(struct node *n)
 			 sscanf(line, "VERSION_ID=%127[^\"]", value) == 1)
 			node_attr(n, "os.version", value);
 	}
+	take_debian_version(n);
 }
 
 /* Sets the device of the allocs' disk as the host statistics name it, so that it can be found
@@ -336,6 +351,21 @@ node_put_driver(struct sup *sup, const char *driver, bool enabled)
 	string_map_set(&d->attributes, name, "true");
 }
 
+/* Servers keep evaluations that they could not place by classes of nodes with the same attributes,
+ * and do not try a class again that had no healthy driver. So the attribute makes the node one of
+ * another class while a driver is unhealthy. */
+static void
+mark_driver(struct node *n, const char *driver, bool is_unhealthy)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof name, "driver.%s.unhealthy", driver);
+	if (is_unhealthy)
+		node_attr(n, name, "1");
+	else
+		string_map_remove(&n->attributes, name);
+}
+
 void
 node_put_driver_health(struct sup *sup, const char *driver, const char *why)
 {
@@ -343,6 +373,7 @@ node_put_driver_health(struct sup *sup, const char *driver, const char *why)
 
 	if (!d)
 		return;
+	mark_driver(&sup->node->n, driver, why);
 	d->healthy = !why;
 	d->update_time = clock_real_ns();
 	str_set(&d->health_description, why ? why : "Healthy");
