@@ -63,8 +63,9 @@ network_check(const struct network_resource *n, bool own, struct err *e)
 {
 	const char *name = network_cni_name(n);
 
-	if (n->dns)
-		return err_say(e, -EINVAL, "drover does not support networks with dns yet");
+	if (*str(n->hostname) && (!network_is_own(n) || str_eq(n->mode, "none")))
+		return err_say(e, -EINVAL,
+		    "a network with a hostname must have mode \"bridge\" or \"cni/NAME\"");
 	if (!network_is_own(n))
 		return 0;
 	if (!own)
@@ -78,8 +79,6 @@ network_check(const struct network_resource *n, bool own, struct err *e)
 		    "network mode \"%.40s\" is unknown: use \"host\", \"none\", \"bridge\" or "
 		    "\"cni/NAME\"",
 		    n->mode);
-	if (*str(n->hostname))
-		return err_say(e, -EINVAL, "drover does not support networks with hostname yet");
 	if (!json_says_nothing(n->cni))
 		return err_say(e, -EINVAL, "drover does not support networks with cni args yet");
 	if (str_eq(n->mode, "none") && n->reserved_ports.n + n->dynamic_ports.n > 0)

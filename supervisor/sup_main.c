@@ -36,6 +36,7 @@
 #include "supervisor/http/http_audit.h"
 #include "supervisor/http/task_socket.h"
 #include "supervisor/driver/run.h"
+#include "supervisor/node/node_cni.h"
 #include "supervisor/node/node_events.h"
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
@@ -237,6 +238,7 @@ serve_api(struct err *e)
 static int
 begin_parts(struct err *e)
 {
+	int64_t opened_ns;
 	int r;
 
 	turn_new(&sup);
@@ -265,12 +267,15 @@ begin_parts(struct err *e)
 	if ((r = sup.source->ops->load(sup.source, e)) < 0)
 		return r;
 	node_count_disk(&sup);
+	node_cni_take(&sup);
 	if ((r = client_restore(&sup, e)) < 0 || (r = sup.source->ops->start(sup.source, e)) < 0)
 		return r;
 	departure_start(&sup);
 	lease_page_watch(&sup);
 	alloc_gc_new(&sup);
 	alloc_fs_new(&sup);
+	if (store_was_left(sup.store, &opened_ns))
+		tidy_secret(&sup); /* the last supervisor may have removed one */
 	return serve_api(e);
 }
 
@@ -343,6 +348,7 @@ run(void *state, const struct proc_args *args)
 	journal_info(JOURNAL_READY, NULL, "ready: node %.8s, %u allocations, work comes from: %s",
 	    node_get(&sup)->id, sup.allocs->n, sup.source->ops->name);
 	(void)sd_notifyf(0, "READY=1\nSTATUS=%u allocations", sup.allocs->n);
+	store_let_go(sup.store);
 	code_let_go(); /* GnuTLS, which libmicrohttpd links, has been initialised but is not used */
 	r = turn_loop(&sup);
 	end_parts();

@@ -74,6 +74,9 @@ const char *string_map_get(const struct string_map *m, const char *key); /* NULL
 void string_map_set(struct string_map *m, const char *key, const char *value);
 /* As string_map_set(), for a key that is known to be new. */
 void string_map_append(struct string_map *m, const char *key, const char *value);
+void string_map_remove(struct string_map *m, const char *key);
+/* Frees the contents; *m is empty then. */
+void string_map_done(struct string_map *m);
 bool string_maps_differ(const struct string_map *a, const struct string_map *b);
 int64_t *int_map_at(struct int_map *m, const char *key); /* adds it as 0 if it is new */
 

@@ -110,11 +110,35 @@ string_map_set(struct string_map *m, const char *key, const char *value)
 }
 
 void
+string_map_done(struct string_map *m)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		free(m->v[i].key);
+		free(m->v[i].value);
+	}
+	free(m->v);
+	*m = (struct string_map){ 0 };
+}
+
+void
 string_map_append(struct string_map *m, const char *key, const char *value)
 {
 	list_grow(m, sizeof(*m->v));
 	m->v[m->n++] =
 	    (struct string_pair){ .key = mem_strdup(key), .value = mem_strdup(str(value)) };
+}
+
+void
+string_map_remove(struct string_map *m, const char *key)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		if (!str_eq(m->v[i].key, key))
+			continue;
+		free(m->v[i].key);
+		free(m->v[i].value);
+		memmove(&m->v[i], &m->v[i + 1], (--m->n - i) * sizeof(*m->v));
+		return;
+	}
 }
 
 int64_t *

@@ -55,19 +55,25 @@ enum field_flags {
 	FIELD_LONG = 1 << 14, /* a text that is not copied for elements of other lists: parts.h */
 };
 
+/* Kept small: the supervisor has 1,700 of these, and their relocations make the pages its own. */
 struct field {
 	const char *name; /* in JSON */
 	const char *wire; /* in msgpack; NULL: as name */
 	uint16_t name_len;
 	uint16_t flags;
+	uint16_t offset;
 	uint8_t kind;
 	uint8_t n_names;
-	uint32_t offset;
-	const struct type *sub;
-	const struct type *shown; /* another table for the struct when it is encoded; NULL: sub */
-	const char *const *names; /* of an enum's values */
-	int64_t number;           /* default of a number */
-	const char *text;         /* default of a string */
+	union {
+		const struct type *sub;   /* of a struct, or of the elements */
+		const char *const *names; /* of an enum's values */
+	};
+	union {
+		/* Lists, pointers: another table when it is encoded; NULL: sub. */
+		const struct type *shown;
+		int64_t number;   /* default of a number */
+		const char *text; /* default of a string */
+	};
 };
 
 #define FIELD_CHECK(condition) (0 * sizeof(char[(condition) ? 1 : -1]))

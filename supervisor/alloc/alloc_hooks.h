@@ -76,6 +76,7 @@ struct alloc_hook {
 	HOOK(previous)                                                                             \
 	HOOK(identity)                                                                             \
 	HOOK(dir)                                                                                  \
+	HOOK(secrets)                                                                              \
 	HOOK(artifacts)                                                                            \
 	HOOK(templates)                                                                            \
 	HOOK(disk)                                                                                 \

@@ -151,7 +151,9 @@ alloc_identities_new(struct alloc_runner *ar, const struct alloc_record *kept)
 
 			if (!is_used(w))
 				continue;
-			ids->v[ids->n] = (struct token){ .tr = &ar->tasks[i], .spec = w };
+			ids->v[ids->n] = (struct token){
+				.tr = &ar->tasks[i], .task = ar->tasks[i].task->name, .spec = w
+			};
 			restore_token(&ids->v[ids->n++], kept);
 		}
 	return ids;

@@ -55,6 +55,14 @@ static const struct field template_record_fields[] = {
 MODEL_TYPE(template_record, template_record_fields, .name = "template");
 #undef S
 
+#define S template_env_record
+static const struct field template_env_record_fields[] = {
+	F_STRING(task, "task"),
+	F_STRING(sealed, "sealed"),
+};
+MODEL_TYPE(template_env_record, template_env_record_fields, .name = "template variables");
+#undef S
+
 #define S alloc_record
 static const struct field alloc_record_fields[] = {
 	F_BOOL(done, "done"),
@@ -66,6 +74,7 @@ static const struct field alloc_record_fields[] = {
 	F_LIST(artifacts, "artifacts", artifact_record),
 	F_LIST(fetches, "fetches", fetch_record),
 	F_LIST(templates, "templates", template_record),
+	F_LIST(template_envs, "template_envs", template_env_record),
 };
 MODEL_TYPE(alloc_record, alloc_record_fields, .name = "allocation");
 #undef S

@@ -40,6 +40,11 @@ struct template_record {
 	char *task, *digest;
 };
 
+/* The variables with which a task was started, of its templates: sealed (seal.h), as base64. */
+struct template_env_record {
+	char *task, *sealed;
+};
+
 struct alloc_record {
 	bool done;             /* its tasks and hooks are over */
 	bool destroy;          /* it is to be removed from the node */
@@ -50,12 +55,14 @@ struct alloc_record {
 	MODEL_LIST(struct artifact_record) artifacts;
 	MODEL_LIST(struct fetch_record) fetches;
 	MODEL_LIST(struct template_record) templates;
+	MODEL_LIST(struct template_env_record) template_envs;
 };
 MODEL_DECLARE(tracker_record);
 MODEL_DECLARE(token_record);
 MODEL_DECLARE(artifact_record);
 MODEL_DECLARE(fetch_record);
 MODEL_DECLARE(template_record);
+MODEL_DECLARE(template_env_record);
 MODEL_DECLARE(alloc_record);
 
 /* Reads the record of sa into *ret, which is initialised. An alloc without one has an empty one. */

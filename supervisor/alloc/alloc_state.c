@@ -35,6 +35,15 @@ alloc_skips_delay(const struct alloc_runner *ar)
 	return ar->ends_at_once || ar->sa->a.desired_transition.no_shutdown_delay == OPT_TRUE;
 }
 
+uint64_t
+alloc_job_hash(const struct alloc_runner *ar)
+{
+	uint64_t hash =
+	    hash_string(str(ar->sa->a.namespace)) * 31 + hash_string(str(ar->sa->a.job_id));
+
+	return hash ? hash : 1;
+}
+
 int64_t
 alloc_shutdown_delay_ns(const struct alloc_runner *ar)
 {

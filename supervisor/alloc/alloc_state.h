@@ -95,6 +95,8 @@ void alloc_stop_soon(struct alloc_runner *ar);
 /* If the alloc has ended, and so will not change again, has the source notified once more. */
 void alloc_report_end(struct alloc_runner *ar);
 
+/* Returns the owner of the alloc's requests for queue_ask_for(): its job. */
+uint64_t alloc_job_hash(const struct alloc_runner *ar);
 /* Every shutdown_delay is skipped, because an operator or a hook wants that. */
 bool alloc_skips_delay(const struct alloc_runner *ar);
 /* Returns the group's shutdown_delay; 0: there is none, or it is skipped. */

@@ -14,7 +14,8 @@ struct task_files;
 
 struct token {
 	struct task_runner *tr;
-	const struct workload_identity *spec; /* of the job version with which the alloc began */
+	const char *task;                     /* its name */
+	const struct workload_identity *spec; /* both of the version with which the alloc began */
 	char *jwt;                            /* NULL: not signed yet */
 	int64_t signed_ns, life_ns;           /* by this node's clock; life 0: it does not expire */
 	uint64_t half_ms, renew_ms, end_ms;   /* CLOCK_BOOTTIME, if it expires */

@@ -264,3 +264,13 @@ artifact_hash(const struct task_artifact *a, char ret[ARTIFACT_HASH_SIZE])
 	for (size_t i = 0; i < sizeof digest; i++)
 		(void)sprintf(ret + 2 * i, "%02x", digest[i]);
 }
+
+bool
+artifact_becomes_own(const struct task_runner *tr, const struct task_artifact *a, const char *dest)
+{
+	const struct driver_ops *driver = driver_find(str(tr->task->driver));
+	const char *rest;
+
+	return a->chown ||
+	       (driver && driver->containers && task_path_begins(dest, tr->task->name, &rest));
+}

@@ -4,6 +4,7 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_ARTIFACT_SPEC_H
 #define DROVER_SUPERVISOR_ALLOC_ARTIFACT_SPEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -24,6 +25,10 @@ int artifact_spec_make(const struct task_runner *tr, const struct task_artifact 
  * -EINVAL with *e. */
 int artifact_dest_make(const struct task_runner *tr, const struct task_artifact *a,
     char ret[TASK_PATH_SIZE], struct err *e);
+/* Returns whether it becomes the user's of the task before that starts: with `chown`, or, if it is
+ * in the own directory of a container, to whose root users of the machine are nobody. */
+bool artifact_becomes_own(
+    const struct task_runner *tr, const struct task_artifact *a, const char *dest);
 /* Returns the number of bytes that an artifact may have: max, or the disk of the group. */
 uint64_t artifact_bytes_max(const struct task_runner *tr, uint64_t max);
 /* Returns how long it may take, in all. */

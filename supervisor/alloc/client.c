@@ -12,6 +12,7 @@
 #include "supervisor/alloc/alloc_record.h"
 #include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/hook_health.h"
+#include "supervisor/alloc/hook_secrets.h"
 #include "supervisor/alloc/leftovers.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/core/changed.h"
@@ -226,7 +227,7 @@ client_restore(struct sup *sup, struct err *e)
 		return r;
 	alloc_foreach(sup, sa)
 	{
-		if (alloc_client_terminal(&sa->a) && is_at_rest(sa))
+		if (alloc_client_terminal(&sa->a) && is_at_rest(sa) && !alloc_has_secrets(sup, sa))
 			continue;
 		alloc_runner_new(sup, sa, true);
 	}

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
+#include "common/proc_fd.h"
 #include "model/engine/walk.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/client.h"
@@ -42,13 +44,17 @@
 #define LAST_MAX_NS (60 * NS_PER_S)
 #define DISK_USEC   200000 /* between checks whether directories are removed */
 
+#define LAUNCHER_SIZE 64
+#define UNKNOWN       "-" /* a launcher without a name */
+
 struct departure {
 	enum departure_state state;
-	int64_t since_ns;    /* CLOCK_REALTIME, as the deadline */
-	int64_t deadline_ns; /* -1: it has passed; 0: none */
-	bool was_eligible;   /* before it began to land or retire */
-	bool deregisters;    /* the servers were asked to forget the node */
-	char *token;         /* of the operator's request; NULL: none */
+	int64_t since_ns;             /* CLOCK_REALTIME, as the deadline */
+	int64_t deadline_ns;          /* -1: it has passed; 0: none */
+	bool was_eligible;            /* before it began to land or retire */
+	bool deregisters;             /* the servers were asked to forget the node */
+	char *token;                  /* of the operator's request; NULL: none */
+	char launcher[LAUNCHER_SIZE]; /* of the supervisor that wrote the row */
 	struct dirty row;
 	struct changed_watch work; /* while allocs are removed */
 	struct sup_timer limit, disk;
@@ -61,14 +67,29 @@ removes(const struct departure *dep)
 	return dep->state == DEPARTURE_RETIRING || dep->state == DEPARTURE_RENEWING;
 }
 
+/* Names this agent's launcher: the boot, and the inode of the page that it makes for all of its
+ * supervisors. */
+static void
+name_launcher(char ret[LAUNCHER_SIZE])
+{
+	char boot[BOOT_ID_SIZE];
+	struct stat st;
+
+	if (boot_id_read(boot) < 0 || fstat(FD_LOG_LEVEL, &st) < 0)
+		(void)strcpy(ret, UNKNOWN);
+	else
+		(void)snprintf(ret, LAUNCHER_SIZE, "%s/%llu", boot, (unsigned long long)st.st_ino);
+}
+
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
 	const struct departure *dep = container_of(d, struct departure, row);
-	char text[96];
+	char text[160], launcher[LAUNCHER_SIZE];
 
-	(void)snprintf(text, sizeof text, "%s %lld %lld %d", departure_names[dep->state],
-	    (long long)dep->since_ns, (long long)dep->deadline_ns, dep->was_eligible);
+	name_launcher(launcher);
+	(void)snprintf(text, sizeof text, "%s %lld %lld %d %s", departure_names[dep->state],
+	    (long long)dep->since_ns, (long long)dep->deadline_ns, dep->was_eligible, launcher);
 	return store_meta_put(sup->store, ROW, text, e);
 }
 
@@ -191,13 +212,27 @@ read_row(struct sup *sup, struct departure *dep, struct err *e)
 		return 0;
 	if (r < 0)
 		return r;
-	if (sscanf(text, "%15s %lld %lld %d", name, &since, &deadline, &eligible) != 4)
+	/* Older agents wrote no launcher. */
+	if (sscanf(text, "%15s %lld %lld %d %63s", name, &since, &deadline, &eligible,
+		dep->launcher) < 4)
 		return err_say(e, -EBADMSG, "state.db: the row \"departure\" cannot be read");
 	dep->state = state_by_name(name);
 	dep->since_ns = since;
 	dep->deadline_ns = deadline;
 	dep->was_eligible = eligible;
 	return 0;
+}
+
+/* The node has landed or retired, and the supervisor that did it ended before it could tell the
+ * launcher. In another launcher this is a new start, also if its first supervisor has failed. */
+static bool
+launcher_missed_it(const struct departure *dep)
+{
+	char launcher[LAUNCHER_SIZE];
+
+	name_launcher(launcher);
+	return (dep->state == DEPARTURE_LANDED || dep->state == DEPARTURE_RETIRED) &&
+	       strcmp(launcher, UNKNOWN) != 0 && strcmp(dep->launcher, launcher) == 0;
 }
 
 int
@@ -213,9 +248,7 @@ departure_new(struct sup *sup, struct err *e)
 	r = read_row(sup, dep, e);
 	if (r < 0)
 		return r;
-	/* The launcher, which is the same as before, missed the exit code. */
-	if ((dep->state == DEPARTURE_LANDED || dep->state == DEPARTURE_RETIRED) &&
-	    sup->args.generation > 1)
+	if (launcher_missed_it(dep))
 		return 1;
 	if (dep->state == DEPARTURE_RETIRED && !may_rejoin(sup))
 		return refuse_start(sup, dep, e);

@@ -16,7 +16,6 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/hash.h"
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "supervisor/alloc/alloc_hooks.h"
@@ -253,7 +252,6 @@ begin_place(struct artifact *one, struct err *e)
 		.staging = one->staging,
 		.max_bytes = artifact_bytes_max(tr, bytes),
 		.max_files = ARTIFACT_FILES_MAX,
-		.chown = artifact_of(one)->chown,
 	};
 	char dest[TASK_PATH_SIZE];
 	int r = artifact_dest_make(tr, artifact_of(one), dest, e);
@@ -262,12 +260,15 @@ begin_place(struct artifact *one, struct err *e)
 		return r;
 	(void)IPC_TEXT_SET(req.task, tr->task->name);
 	(void)IPC_TEXT_SET(req.dest, dest);
+	req.chown = artifact_becomes_own(tr, artifact_of(one), dest);
 	one->state = FETCH_PLACING;
 	one->request = queue_ask(tr->ar->sup, QUEUE_PLACE, &req, -1, on_placed, one);
 	return 0;
 }
 
-/* The fetcher's errors may have any reason in the source: another try may succeed. */
+/* If the fetcher or its process for this artifact died, what it has fetched may be complete: that
+ * is found out when it is placed. Other errors may have any reason in the source: the task may
+ * succeed with its next try. */
 static void
 on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
@@ -277,7 +278,7 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 	one->request = NULL;
 	child_call_cancel(sup, one->call); /* a question about its progress */
 	one->call = 0;
-	one->unsure = r == -ECONNRESET && ++one->lost < LOST_MAX;
+	one->unsure = (r == -ECONNRESET || r == -EIO) && ++one->lost < LOST_MAX;
 	if (r >= 0 || one->unsure) {
 		one->state = FETCH_FETCHED;
 	} else {
@@ -287,16 +288,6 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 		fail(one, -EBADMSG, &why);
 	}
 	go_on(one->of);
-}
-
-/* A job whose servers are slow does not delay the artifacts of all others. */
-static uint64_t
-job_hash(const struct alloc_runner *ar)
-{
-	uint64_t hash =
-	    hash_string(str(ar->sa->a.namespace)) * 31 + hash_string(str(ar->sa->a.job_id));
-
-	return hash ? hash : 1;
 }
 
 static int
@@ -313,8 +304,9 @@ begin_fetch(struct artifact *one, struct err *e)
 		return spec_fd;
 	one->staging = req.staging = id_random();
 	one->state = FETCH_FETCHING;
-	one->request = queue_ask_for(one->of->tr->ar->sup, QUEUE_FETCH, job_hash(one->of->tr->ar),
-	    &req, spec_fd, on_fetched, one);
+	/* A job whose servers are slow does not delay the artifacts of all others. */
+	one->request = queue_ask_for(one->of->tr->ar->sup, QUEUE_FETCH,
+	    alloc_job_hash(one->of->tr->ar), &req, spec_fd, on_fetched, one);
 	alloc_save_soon(one->of->tr->ar);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "supervisor/alloc/alloc_record.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_runner.h"
+#include "supervisor/alloc/task_templates.h"
 
 struct checks *
 alloc_checks(const struct alloc_runner *ar)
@@ -39,6 +40,15 @@ some_task_runs(void *arg, const char *task)
 	return false;
 }
 
+static bool
+knows_env(void *arg, const char *task)
+{
+	const struct alloc_runner *ar = arg;
+	const struct task_runner *tr = alloc_find_task(ar->sa, task);
+
+	return !tr || template_env_known(tr);
+}
+
 static void
 on_changed(void *arg, bool saved)
 {
@@ -52,6 +62,7 @@ on_changed(void *arg, bool saved)
 static const struct checks_events events = {
 	.restart = restart_tasks,
 	.runs = some_task_runs,
+	.knows_env = knows_env,
 	.changed = on_changed,
 };
 
@@ -107,12 +118,26 @@ free_checks(struct alloc_runner *ar)
 	checks_done(alloc_checks(ar));
 }
 
+/* Checks whose variables have changed begin anew. */
+static void
+on_env(struct task_runner *tr)
+{
+	update_checks(tr->ar);
+}
+
 static void
 on_task_started(struct task_runner *tr)
 {
+	bool some = false;
+
+	for (size_t i = 0; i < tr->task->templates.n; i++)
+		some |= tr->task->templates.v[i].env;
+	if (some)
+		update_checks(tr->ar);
 	checks_task_started(alloc_checks(tr->ar), tr->task->name);
 }
 
 ALLOC_HOOK(checks, "checks_hook", sizeof(struct checks), .init = init_checks, .save = save_checks,
     .shutdown = free_checks, .prerun = begin_checks, .postrun = end_checks_in_postrun,
-    .update = update_checks, .pre_kill = end_checks, .task.started = on_task_started);
+    .update = update_checks, .pre_kill = end_checks, .task.started = on_task_started,
+    .task.knows_env = on_env);

@@ -13,6 +13,7 @@
 #include "supervisor/alloc/alloc_token.h"
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/core/journal.h"
+#include "supervisor/core/sup_tidy.h"
 #include "supervisor/service/task_env.h"
 #include "supervisor/source/source.h"
 
@@ -212,7 +213,7 @@ request_tokens(struct alloc_identities *ids)
 	wanted = mem_zeroed(ids->n, sizeof *wanted);
 	for (size_t i = 0; i < ids->n; i++)
 		if (token_is_wanted(&ids->v[i]))
-			wanted[n++] = (struct source_token){ .task = ids->v[i].tr->task->name,
+			wanted[n++] = (struct source_token){ .task = ids->v[i].task,
 				.name = ids->v[i].spec->name };
 	if (n == 0) {
 		arm_renewal(ids);
@@ -265,10 +266,23 @@ drop_tokens(struct alloc_runner *ar)
 	alloc_identities_free(ids);
 }
 
+/* No task needs the default tokens any more: they leave the alloc's row. */
+static void
+forget_default_tokens(struct alloc_runner *ar)
+{
+	if (ar->sa->a.signed_identities.n == 0)
+		return;
+	string_map_done(&ar->sa->a.signed_identities);
+	alloc_changed(ar->sup, ar->sa);
+}
+
 static void
 drop_in_postrun(struct alloc_runner *ar)
 {
+	if (alloc_identities_of(ar) || ar->sa->a.signed_identities.n > 0)
+		tidy_secret(ar->sup);
 	drop_tokens(ar);
+	forget_default_tokens(ar);
 	alloc_hook_done(ar, 0, NULL);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_network.c: has network-helper make the network of an alloc before its tasks, and remove it
- * after them. Runs in: supervisor.
+ * hook_network.c: has network-helper make the networks of an alloc before its tasks, and remove
+ * them after these: that of its group, and those of containers which have one of their own. Runs
+ * in: supervisor.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -12,16 +14,25 @@
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/hook_network.h"
 #include "supervisor/alloc/network_result.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_queue.h"
+#include "supervisor/driver/container.h"
 #include "supervisor/service/ports.h"
 
-#define RESULT_MAX (4 << 20)
+#define RESULT_MAX   (4 << 20)
+#define REMOVALS_MAX 3 /* failures after which the alloc no longer waits for its network */
 
 struct network {
 	struct queued *asked; /* NULL: no request is unanswered */
+	size_t at;  /* the network that is made or removed: 0 is the group's, then those of
+		       tasks in their order */
+	char **own; /* addresses in the networks of tasks, in their order; NULL: none is made */
 	bool removed;
+	unsigned failures; /* rounds of removals in which one failed */
+	int failed;        /* the error of the last that failed in this round; 0: none has */
+	char *why;
 };
 
 static struct network *
@@ -30,12 +41,40 @@ state_of(const struct alloc_runner *ar)
 	return alloc_hook_state(ar, &alloc_hook_network);
 }
 
+/* Finds the first network from `at` on. Sets *ret_task; NULL: it is the group's. */
+static bool
+find_network(const struct alloc_runner *ar, size_t *at, const struct task **ret_task)
+{
+	const struct task_group *group = ar->sa->group;
+
+	*ret_task = NULL;
+	if (*at == 0 && group_own_network(group))
+		return true;
+	for (*at += *at == 0; *at <= group->tasks.n; ++*at) {
+		*ret_task = &group->tasks.v[*at - 1];
+		if (container_has_network(group, *ret_task))
+			return true;
+	}
+	return false;
+}
+
+static struct id
+network_id(const struct alloc_runner *ar, const struct task *task)
+{
+	return task ? container_network_id(&ar->sa->id, task->name) : ar->sa->id;
+}
+
 /* --- before the tasks --- */
 
+static void make_next(struct alloc_runner *ar);
+
+/* The addresses of a container's own network are known to itself alone: servers, services and other
+ * tasks use the ports that it publishes. */
 static int
 take_result(struct alloc_runner *ar, int fd, struct err *e)
 {
 	struct alloc_network_status *status;
+	struct network *n = state_of(ar);
 	const void *map = NULL;
 	size_t len = 0;
 	int r = fd_memfd_map(fd, RESULT_MAX, &map, &len);
@@ -46,6 +85,12 @@ take_result(struct alloc_runner *ar, int fd, struct err *e)
 	r = network_result_read(map, len, status, e);
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);
+	if (n->at > 0) {
+		n->own = n->own ?: mem_zeroed(ar->sa->group->tasks.n, sizeof *n->own);
+		str_set(&n->own[n->at - 1], str(status->address));
+		alloc_network_status_free(status);
+		return r;
+	}
 	alloc_network_status_free(ar->sa->a.network_status);
 	ar->sa->a.network_status = status;
 	return r;
@@ -67,69 +112,162 @@ on_made(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 		(void)err_prefix(&why, "failed to configure networking for alloc");
 	alloc_changed(sup, ar->sa);
 	ar->news = true;
-	alloc_hook_done(ar, r, &why);
+	if (r < 0) {
+		alloc_hook_done(ar, r, &why);
+		return;
+	}
+	state_of(ar)->at++;
+	make_next(ar);
 }
 
 struct filling {
+	const struct alloc_runner *ar;
 	struct net_network_make_req *req;
+	const struct task *task; /* whose network it is; NULL: the group's */
 	size_t n;
+	const char *twice; /* the label of a port that another network publishes; or NULL */
 };
 
-/* The addresses of the host that mean all of them need no address in a rule. */
+/* Returns whether a network that is made before the task's publishes this port of the group. */
+static bool
+is_published(const struct filling *f, const char *label)
+{
+	const struct task_group *group = f->ar->sa->group;
+	const struct task *other = group->tasks.v;
+
+	for (; other != f->task; other++)
+		if (container_has_network(group, other) && container_publishes(other, label))
+			return true;
+	return group_own_network(group) != NULL;
+}
+
+/* The addresses of the host that mean all of them need no address in a rule. A task's own ports
+ * are published in any case, those of the group if the task names them. */
 static void
 add_port(void *arg, const char *task, const char *label, const struct port_at *at)
 {
 	struct filling *f = arg;
+	int64_t inside = f->task ? container_port_inside(f->task, label) : 0;
 	struct net_port *p;
 
-	if (task || f->n++ >= NET_PORTS_MAX)
+	if (f->task ? (task ? !str_eq(task, f->task->name) : !container_publishes(f->task, label))
+		    : task != NULL)
+		return;
+	if (f->task && !task && is_published(f, label))
+		f->twice = label;
+	if (f->n++ >= NET_PORTS_MAX)
 		return;
 	p = &f->req->ports[f->req->n_ports++];
 	p->host_port = (uint32_t)at->value;
-	p->inside_port = (uint32_t)(at->to > 0 ? at->to : at->value);
+	p->inside_port = (uint32_t)(inside > 0 ? inside : at->to > 0 ? at->to : at->value);
 	if (!str_eq(at->ip, "0.0.0.0") && !str_eq(at->ip, "::"))
 		(void)IPC_TEXT_SET(p->host_ip, at->ip);
 }
 
+struct search {
+	const char *task, *label;
+	bool found;
+};
+
+static void
+compare_label(void *arg, const char *task, const char *label, const struct port_at *at)
+{
+	struct search *s = arg;
+
+	s->found |= str_eq(s->label, label) && (!task || str_eq(task, s->task));
+}
+
+/* Checks that each port which the task names is the group's or its own. */
 static int
-fill_request(const struct alloc_runner *ar, const struct network_resource *net,
+check_ports(const struct alloc *a, const struct task *task, struct err *e)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (driver_config_get(task, "ports"), i, item) {
+		struct search s = { task->name, str(json_string_value(item)), false };
+
+		port_each(a, compare_label, &s);
+		if (!s.found)
+			return err_say(e, -EINVAL,
+			    "task %s: config.ports: the group's network has no port \"%.60s\"",
+			    task->name, s.label);
+	}
+	return 0;
+}
+
+static int
+fill_request(const struct alloc_runner *ar, const struct task *task,
     struct net_network_make_req *req, struct err *e)
 {
-	struct filling f = { .req = req };
+	const struct network_resource *net = task ? NULL : group_own_network(ar->sa->group);
+	struct filling f = { .ar = ar, .req = req, .task = task };
 
-	req->alloc = ar->sa->id;
-	req->kind = str_eq(net->mode, "none")     ? NET_KIND_LOOPBACK
-		    : str_eq(net->mode, "bridge") ? NET_KIND_BRIDGE
-						  : NET_KIND_CNI;
+	req->alloc = network_id(ar, task);
+	req->kind = !net || str_eq(net->mode, "bridge") ? NET_KIND_BRIDGE
+		    : str_eq(net->mode, "none")         ? NET_KIND_LOOPBACK
+							: NET_KIND_CNI;
 	if (req->kind == NET_KIND_CNI && !IPC_TEXT_SET(req->name, network_cni_name(net)))
 		return err_say(e, -EINVAL, "the name of network %.64s is too long", net->mode);
+	if (task && check_ports(&ar->sa->a, task, e) < 0)
+		return e->code;
 	port_each(&ar->sa->a, add_port, &f);
+	if (f.twice)
+		return err_say(e, -EINVAL,
+		    "task %s: port \"%.60s\" is published by another network of the group: only "
+		    "one can have it",
+		    task->name, f.twice);
 	return f.n > NET_PORTS_MAX ? err_say(e, -E2BIG, "the group has %zu ports, %d are allowed",
 					 f.n, NET_PORTS_MAX)
 				   : 0;
 }
 
-static void
-make_network(struct alloc_runner *ar)
+/* Returns whether the container could start at all. If not, it needs no network, and its own start
+ * says why. */
+static bool
+may_start(const struct alloc_runner *ar, const struct task *task)
 {
-	const struct network_resource *net = group_own_network(ar->sa->group);
+	const struct agent_config *config = ar->sup->config;
+	const struct driver_ops *driver = driver_find(str(task->driver));
+	struct err unused = { 0 };
+
+	return driver_usable(config, driver, &unused) == 0 &&
+	       driver->check(config, task, false, &unused) == 0;
+}
+
+static void
+make_next(struct alloc_runner *ar)
+{
 	cleanup_free struct net_network_make_req *req = NULL;
+	const struct task *task;
 	struct err e = { 0 };
+	bool found;
 	int r;
 
-	if (!net) {
+	while ((found = !ar->stopping && find_network(ar, &state_of(ar)->at, &task)) && task &&
+	       !may_start(ar, task))
+		state_of(ar)->at++;
+	if (!found) {
 		alloc_hook_done(ar, 0, NULL);
 		return;
 	}
 	req = mem_new(struct net_network_make_req);
-	r = fill_request(ar, net, req, &e);
+	r = fill_request(ar, task, req, &e);
 	if (r < 0)
 		alloc_hook_done(ar, r, &e);
 	else
 		state_of(ar)->asked = queue_ask(ar->sup, QUEUE_NETWORK, req, -1, on_made, ar);
 }
 
-/* What has begun ends within a minute, and must end before it is undone. */
+static void
+make_networks(struct alloc_runner *ar)
+{
+	state_of(ar)->at = 0;
+	make_next(ar);
+}
+
+/* A request that was sent is answered in some minutes, and its network is removed only after that.
+ */
 static void
 stop_making(struct alloc_runner *ar)
 {
@@ -143,38 +281,109 @@ stop_making(struct alloc_runner *ar)
 
 /* --- after the tasks --- */
 
+static void remove_next(struct alloc_runner *ar);
+
+/* The alloc is removed without its network: `drover leaks` lists it, and the agent's next start
+ * tries again. */
+static void
+leave_network(struct alloc_runner *ar, const struct err *e)
+{
+	journal_warn(JOURNAL_LEFTOVER, ABOUT_ALLOC(ar->sa),
+	    "allocation %.8s is removed, but a network of it stays, after %u tries: %s; `drover "
+	    "leaks` "
+	    "lists it, and a restart of the agent tries again",
+	    ar->sa->a.id, REMOVALS_MAX, e->msg);
+	alloc_hook_done(ar, 0, NULL);
+}
+
+static void
+end_round(struct alloc_runner *ar)
+{
+	struct network *n = state_of(ar);
+	struct err e = { 0 };
+
+	n->removed = n->failed == 0;
+	if (n->removed) {
+		alloc_hook_done(ar, 0, NULL);
+		return;
+	}
+	(void)err_say(&e, n->failed, "%s", n->why);
+	if (ar->phase == ALLOC_DESTROYING && ++n->failures >= REMOVALS_MAX)
+		leave_network(ar, &e);
+	else
+		alloc_hook_done(ar, n->failed, &e);
+}
+
+/* A network that cannot be removed keeps no other one, with its ports, from being removed. */
 static void
 on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	struct alloc_runner *ar = arg;
+	struct network *n = state_of(ar);
 
-	state_of(ar)->asked = NULL;
-	state_of(ar)->removed = r >= 0;
-	if (r < 0)
+	n->asked = NULL;
+	if (r < 0) {
+		n->failed = r;
+		str_set(&n->why, e->msg);
 		journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
-		    "allocation %.8s: its network is not removed yet: %s", ar->sa->a.id, e->msg);
-	alloc_hook_done(ar, r, e);
+		    "allocation %.8s: a network of it is not removed yet: %s", ar->sa->a.id,
+		    e->msg);
+	}
+	n->at++;
+	remove_next(ar);
+}
+
+static void
+remove_next(struct alloc_runner *ar)
+{
+	struct network *n = state_of(ar);
+	const struct task *task;
+	struct net_network_drop_req req;
+
+	if (!find_network(ar, &n->at, &task)) {
+		end_round(ar);
+		return;
+	}
+	req = (struct net_network_drop_req){ .alloc = network_id(ar, task) };
+	n->asked = queue_ask(ar->sup, QUEUE_NETWORK_DROP, &req, -1, on_removed, ar);
 }
 
 /* Also when the alloc is removed, if its postrun failed. */
 static void
-remove_network(struct alloc_runner *ar)
+remove_networks(struct alloc_runner *ar)
 {
-	const struct net_network_drop_req req = { .alloc = ar->sa->id };
-
-	if (!group_own_network(ar->sa->group) || state_of(ar)->removed)
+	if (state_of(ar)->removed) {
 		alloc_hook_done(ar, 0, NULL);
-	else
-		state_of(ar)->asked =
-		    queue_ask(ar->sup, QUEUE_NETWORK_DROP, &req, -1, on_removed, ar);
+		return;
+	}
+	state_of(ar)->at = 0;
+	state_of(ar)->failed = 0;
+	remove_next(ar);
 }
 
 static void
 forget_request(struct alloc_runner *ar)
 {
 	queue_forget(steal_ptr(&state_of(ar)->asked));
+	free_p(&state_of(ar)->why);
+	for (size_t i = 0; state_of(ar)->own && i < ar->sa->group->tasks.n; i++)
+		free(state_of(ar)->own[i]);
+	free_p(&state_of(ar)->own);
+}
+
+const char *
+alloc_network_address(const struct alloc_runner *ar, const struct task *task)
+{
+	const struct alloc_network_status *status = ar->sa->a.network_status;
+
+	if (!container_has_network(ar->sa->group, task))
+		return status ? str(status->address) : "";
+	for (size_t i = 0; state_of(ar)->own && i < ar->sa->group->tasks.n; i++)
+		if (str_eq(ar->sa->group->tasks.v[i].name, task->name))
+			return str(state_of(ar)->own[i]);
+	return "";
 }
 
 ALLOC_HOOK(network, "network", sizeof(struct network), .shutdown = forget_request,
-    .prerun = make_network, .stop = stop_making, .postrun = remove_network,
-    .destroy = remove_network);
+    .prerun = make_networks, .stop = stop_making, .postrun = remove_networks,
+    .destroy = remove_networks);

@@ -6,6 +6,7 @@
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_templates.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/service/services.h"
 
@@ -95,15 +96,25 @@ update_services(struct alloc_runner *ar)
 /* --- services of a task --- */
 
 static void
-on_task_runs(struct task_runner *tr)
+register_task(struct task_runner *tr)
 {
-	struct group_services *group = state_of(tr->ar);
 	struct err e = { 0 };
 	bool on = services_up(tr->ar->sup, tr->ar->sa, tr->task, &e) >= 0;
 
 	state_of_task(tr)->on = on;
 	if (!on)
 		task_runner_tell(tr, EVENT_HOOK_FAILED, e.msg, false);
+}
+
+/* After a restart of the agent, what the source has stays until the variables are known that the
+ * services may contain. */
+static void
+on_task_runs(struct task_runner *tr)
+{
+	struct group_services *group = state_of(tr->ar);
+
+	if (template_env_known(tr))
+		register_task(tr);
 	if (!group->back)
 		return;
 	group->back = false;
@@ -122,4 +133,4 @@ ALLOC_HOOK(services, "group_services", sizeof(struct group_services), .prerun = 
     .postrun = deregister_all, .update = update_services,
     .pre_task_restart = deregister_for_restart, .pre_kill = deregister_group,
     .task.state_size = sizeof(struct task_services), .task.runs = on_task_runs,
-    .task.ends = on_task_ends);
+    .task.knows_env = register_task, .task.ends = on_task_ends);

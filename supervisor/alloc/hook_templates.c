@@ -23,6 +23,7 @@
 #include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_runner.h"
 #include "supervisor/alloc/task_templates.h"
+#include "supervisor/alloc/template_env.h"
 #include "supervisor/alloc/template_file.h"
 #include "supervisor/alloc/template_values.h"
 #include "supervisor/service/task_env.h"
@@ -35,6 +36,7 @@
 struct templates_state {
 	struct task_templates *all; /* NULL: not needed yet, or not any more */
 	struct strings kept;        /* digests that the last supervisor has applied, in order */
+	struct template_env started;
 };
 
 static struct templates_state *
@@ -60,8 +62,10 @@ template_of(const struct rendered *one)
 static void
 free_output(struct rendered *one)
 {
-	if (one->output)
-		explicit_bzero(one->output, one->len);
+	if (!one->output)
+		return;
+	template_drop(one);
+	explicit_bzero(one->output, one->len);
 	free(one->output);
 	one->output = NULL;
 }
@@ -129,20 +133,19 @@ need_all(struct task_runner *tr)
 
 /* A template that is rendered once needs nothing afterwards. */
 static bool
-needs(const struct rendered *one, const char *need)
+is_settled(const struct rendered *one)
 {
-	return !(template_of(one)->once && one->output) && template_needs_have(one->needs, need);
+	return template_of(one)->once && one->output;
 }
 
-static bool
-is_used(const struct task_runner *tr, const char *need)
+/* Ends following what no template needs any more. */
+static void
+sweep_values(struct task_templates *all)
 {
-	const struct task_templates *all = task_templates_of(tr);
-
 	for (size_t i = 0; i < all->n; i++)
-		if (needs(&all->v[i], need))
-			return true;
-	return false;
+		if (!is_settled(&all->v[i]))
+			template_values_keep(all->values, all->v[i].needs);
+	template_values_sweep(all->values);
 }
 
 static void
@@ -151,7 +154,7 @@ on_value(struct task_runner *tr, const char *need)
 	struct task_templates *all = task_templates_of(tr);
 
 	for (size_t i = 0; i < all->n; i++)
-		if (needs(&all->v[i], need))
+		if (!is_settled(&all->v[i]) && template_needs_have(all->v[i].needs, need))
 			task_template_render_later(&all->v[i]);
 }
 
@@ -168,17 +171,24 @@ static struct strings
 find_missing(const struct task_templates *all)
 {
 	struct strings names = { 0 };
+	size_t kept = 0;
 
 	for (size_t i = 0; i < all->n; i++)
 		for (size_t k = 0; k < json_array_size(all->v[i].needs); k++) {
 			const json_t *need = json_array_get(all->v[i].needs, k);
 
-			if (json_is_true(json_object_get(need, "missing")) &&
-			    !strings_has(&names, template_need_name(need)))
+			if (json_is_true(json_object_get(need, "missing")))
 				strings_add(&names, template_need_name(need));
 		}
 	if (names.n > 1)
 		qsort(names.v, names.n, sizeof names.v[0], compare_texts);
+	for (size_t i = 0; i < names.n; i++) {
+		if (kept > 0 && strcmp(names.v[kept - 1], names.v[i]) == 0)
+			free(names.v[i]);
+		else
+			names.v[kept++] = names.v[i];
+	}
+	names.n = kept;
 	return names;
 }
 
@@ -253,6 +263,13 @@ task_templates_why(const struct task_runner *tr, struct causes *c)
 
 /* --- renderings --- */
 
+/* Returns whether a template that is rendered once was rendered by the last supervisor. */
+static bool
+is_over(const struct rendered *one)
+{
+	return template_of(one)->once && one->applied[0];
+}
+
 static bool
 is_ready(const struct task_templates *all)
 {
@@ -275,38 +292,67 @@ end_wait(struct task_templates *all)
 
 /* The next start has the output; a running task gets it now, unless it has it. */
 static void
-follow_change(struct rendered *one)
+follow_change(struct rendered *one, bool first)
 {
 	if (one->of->tr->phase != TASK_RUNNING)
 		return;
+	if (first && template_of(one)->env && !state_of(one->of->tr)->started.known &&
+	    template_env_known(one->of->tr)) {
+		task_config_prepare(one->of->tr, NULL); /* sessions use it */
+		task_hooks_know_env(one->of->tr);
+	}
 	if (strcmp(one->rendered, one->written) == 0)
 		template_release_output(one);
 	template_change_begin(one->of);
 }
 
 void
+template_keep(struct rendered *one, const char *why)
+{
+	char text[ERR_MSG_SIZE + 256];
+
+	(void)snprintf(text, sizeof text, "%.200s is not rendered again: %s",
+	    str(template_of(one)->dest_path), why);
+	task_runner_tell(one->of->tr, EVENT_TEMPLATE, text, false);
+	json_decref(one->needs);
+	one->needs = NULL;
+	sweep_values(one->of);
+}
+
+void
 template_was_rendered(struct rendered *one, char **output, size_t len)
 {
 	struct task_templates *all = one->of;
+	struct rendered *largest;
+	bool first = !one->rendered[0];
+	const char *over;
 	struct err e = { 0 };
 
 	free_output(one);
 	one->output = steal_ptr(output);
 	one->len = len;
+	template_hold(one);
+	over = template_over_bytes(all);
+	if (over) {
+		template_failed(one, over);
+		return;
+	}
+	largest = template_over_node();
+	if (largest)
+		template_failed(largest,
+		    "this task holds more bytes of files than any other that waits, and "
+		    "all together hold more than 256 MiB");
 	(void)SHA256Data((const uint8_t *)one->output, len, one->rendered);
 	if (template_of(one)->env && template_env_read(one, &e) < 0) {
 		template_failed(one, e.msg);
 		return;
 	}
-	template_values_sweep(all->values, is_used);
+	sweep_values(all);
 	template_values_made(all->values, one, template_made_value);
-	/* Sessions of a task that runs use its configuration, which may show these variables. */
-	if (template_of(one)->env && all->tr->phase == TASK_RUNNING)
-		task_config_prepare(all->tr, NULL);
 	if (all->done && is_ready(all))
 		end_wait(all);
 	else if (!all->done)
-		follow_change(one);
+		follow_change(one, first);
 }
 
 static void
@@ -368,6 +414,35 @@ add_files(struct task_runner *tr, struct spec_writer *spec, struct err *e)
 	return r;
 }
 
+static void
+put_all(const struct string_map *from, struct string_map *vars)
+{
+	for (size_t i = 0; i < from->n; i++)
+		string_map_set(vars, from->v[i].key, str(from->v[i].value));
+}
+
+static void
+put_rendered(const struct task_templates *all, struct string_map *vars)
+{
+	for (size_t i = 0; all && i < all->n; i++)
+		put_all(&all->v[i].env, vars);
+}
+
+/* The variables of this start are those of the task until the next one. */
+static void
+set_started(struct task_runner *tr)
+{
+	struct string_map vars = { 0 };
+	bool any = false;
+
+	for (size_t i = 0; i < tr->task->templates.n; i++)
+		any |= tr->task->templates.v[i].env;
+	if (!any)
+		return;
+	put_rendered(task_templates_of(tr), &vars);
+	template_env_set(&state_of(tr)->started, tr, &vars);
+}
+
 /* The start wrote all outputs, so change_mode does not apply to them, but for the first ones of
  * run_on_first_render. */
 static void
@@ -383,15 +458,9 @@ were_added(struct task_runner *tr)
 			memcpy(one->applied, one->rendered, sizeof one->applied);
 		template_release_output(one);
 	}
+	set_started(tr);
 	if (all)
 		alloc_save_soon(tr->ar);
-}
-
-/* Returns whether a template that is rendered once was rendered by the last supervisor. */
-static bool
-is_over(const struct rendered *one)
-{
-	return template_of(one)->once && one->applied[0];
 }
 
 /* The last supervisor started this task, which has its files. Their values are watched again. */
@@ -414,6 +483,8 @@ stop_change(struct task_runner *tr)
 {
 	struct task_templates *all = task_templates_of(tr);
 
+	if (tr->phase == TASK_DEAD)
+		template_env_forget(&state_of(tr)->started);
 	if (!all)
 		return;
 	template_change_stop(all);
@@ -436,17 +507,36 @@ check_updated(struct alloc_runner *ar)
 
 /* --- the environment --- */
 
+static bool
+is_env_rendered(const struct task_runner *tr)
+{
+	const struct task_templates *all = task_templates_of(tr);
+
+	for (size_t i = 0; i < tr->task->templates.n; i++)
+		if (tr->task->templates.v[i].env && (!all || i >= all->n || !all->v[i].rendered[0]))
+			return false;
+	return true;
+}
+
+bool
+template_env_known(const struct task_runner *tr)
+{
+	return state_of(tr)->started.known || is_env_rendered(tr);
+}
+
+/* The next start has what the templates show; the task that runs, what it was started with. */
 static void
 put_env(const struct sup_alloc *sa, const struct task *task, struct string_map *vars)
 {
 	const struct task_runner *tr = alloc_find_task(sa, task->name);
 	const struct task_templates *all = tr ? task_templates_of(tr) : NULL;
 
-	if (!all || all->hides_env)
+	if (!tr || (all && all->hides_env))
 		return;
-	for (size_t i = 0; i < all->n; i++)
-		for (size_t k = 0; k < all->v[i].env.n; k++)
-			string_map_set(vars, all->v[i].env.v[k].key, str(all->v[i].env.v[k].value));
+	if (state_of(tr)->started.known && (tr->phase == TASK_RUNNING || !is_env_rendered(tr)))
+		put_all(&state_of(tr)->started.vars, vars);
+	else
+		put_rendered(all, vars);
 }
 
 static void
@@ -460,6 +550,8 @@ provide_env(struct sup *sup)
 static void
 init_kept(struct alloc_runner *ar, const struct alloc_record *kept)
 {
+	for (unsigned k = 0; k < ar->n_tasks; k++)
+		template_env_restore(&state_of(&ar->tasks[k])->started, &ar->tasks[k], kept);
 	for (size_t i = 0; i < kept->templates.n; i++)
 		for (unsigned k = 0; k < ar->n_tasks; k++)
 			if (str_eq(ar->tasks[k].task->name, kept->templates.v[i].task))
@@ -487,6 +579,7 @@ save_applied(const struct alloc_runner *ar, struct alloc_record *rec)
 			save_one(name, s->all->v[i].applied, rec);
 		for (size_t i = 0; !s->all && i < s->kept.n; i++)
 			save_one(name, s->kept.v[i], rec);
+		template_env_save(&s->started, &ar->tasks[k], rec);
 	}
 }
 
@@ -496,6 +589,7 @@ free_state(struct alloc_runner *ar)
 	for (unsigned k = 0; k < ar->n_tasks; k++) {
 		free_all(&ar->tasks[k]);
 		strings_done(&state_of(&ar->tasks[k])->kept);
+		template_env_forget(&state_of(&ar->tasks[k])->started);
 	}
 }
 

@@ -15,10 +15,15 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/mem.h"
+#include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/task_hooks.h"
 #include "supervisor/core/sup_calls.h"
+#include "supervisor/core/sup_queue.h"
+#include "supervisor/driver/container.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/health/probe_tasks.h"
+#include "supervisor/image/images.h"
 #include "supervisor/node/mounts.h"
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/volume/plugin_dirs.h"
@@ -31,7 +36,7 @@ struct leaks {
 	void (*done)(struct sup *sup, void *arg, json_t *list);
 	void *arg;
 	json_t *list;
-	unsigned waiting; /* requests to file-helper, and leaks_collect() itself */
+	unsigned waiting; /* requests to helpers, and leaks_collect() itself */
 };
 
 /* A request to file-helper for the names in one directory. */
@@ -114,16 +119,37 @@ csi_explains(struct sup *sup, const char *path)
 static bool
 mount_explains(struct sup *sup, const char *path)
 {
-	char alloc[ID_UUID_SIZE];
-
-	if (mount_is_secrets(path, alloc))
-		return alloc_explains(sup, alloc);
 	/* -dev: network namespaces; check_networks() looks at their names. */
 	if (strncmp(path, "rt/netns/", strlen("rt/netns/")) == 0)
 		return true;
 	if (strcmp(path, "secrets") == 0 || strcmp(path, "alloc") == 0 || strcmp(path, "csi") == 0)
 		return true;
 	return strncmp(path, "csi/", 4) == 0 && csi_explains(sup, path + 4);
+}
+
+/* The secrets of a task are removed when it has ended and its last run is reaped. */
+static bool
+secrets_explained(struct sup *sup, const struct id *alloc, const char *task)
+{
+	const struct sup_alloc *sa = alloc_find(sup, alloc);
+	const struct task_runner *tr = sa ? alloc_find_task(sa, task) : NULL;
+
+	return probe_task_is_known(sup, alloc) || run_is_left(sup, alloc, task) ||
+	       (tr && (tr->phase != TASK_DEAD || task_hooks_delay_start(tr)));
+}
+
+static void
+check_secrets(
+    struct sup *sup, struct leaks *k, const struct id *alloc, const char *task, size_t len)
+{
+	cleanup_free char *name = NULL, *task_name = mem_printf("%.*s", (int)len, task);
+	char id[ID_UUID_SIZE];
+
+	if (secrets_explained(sup, alloc, task_name))
+		return;
+	id_to_uuid(alloc, id);
+	name = mem_printf("%s/%s", id, task_name);
+	add_leak(k, "secrets", name, "the secrets of a task that has ended");
 }
 
 static const struct place {
@@ -218,7 +244,43 @@ check_run_files(struct sup *sup, struct leaks *k, int root_fd, const char *path,
 		add_leak(k, "unknown", "run", strerror(-r));
 }
 
-/* An alloc's network has two names: its id, and that with a suffix. */
+/* Finds the alloc whose group, or a container of it, has this network. */
+static const struct sup_alloc *
+find_network(struct sup *sup, const struct id *id)
+{
+	const struct sup_alloc *sa = alloc_find(sup, id);
+
+	if (sa)
+		return sa;
+	alloc_foreach(sup, other) for (size_t i = 0; i < other->group->tasks.n; i++)
+	{
+		const struct task *task = &other->group->tasks.v[i];
+		struct id of_task;
+
+		if (!container_has_network(other->group, task))
+			continue;
+		of_task = container_network_id(&other->id, task->name);
+		if (id_equal(id, &of_task))
+			return other;
+	}
+	return NULL;
+}
+
+/* The networks of an alloc that has ended are removed before it is in ALLOC_DONE, unless that
+ * failed. */
+static const char *
+explain_network(struct sup *sup, const struct id *id)
+{
+	const struct sup_alloc *sa = find_network(sup, id);
+
+	if (!sa)
+		return "the network of an unknown allocation";
+	return sa->runner && sa->runner->phase == ALLOC_DONE
+		   ? "the network of an allocation that has ended"
+		   : NULL;
+}
+
+/* A network has two names: its id, and that with a suffix. */
 static void
 check_networks(struct sup *sup, struct leaks *k)
 {
@@ -230,11 +292,12 @@ check_networks(struct sup *sup, struct leaks *k)
 	if (!d)
 		add_leak(k, "unknown", "network", strerror(errno));
 	while (d && (entry = readdir(d))) {
+		const char *detail;
+
 		entry->d_name[strcspn(entry->d_name, ".")] = '\0';
-		if (id_from_uuid(entry->d_name, &id) && !alloc_find(sup, &id) &&
+		if (id_from_uuid(entry->d_name, &id) && (detail = explain_network(sup, &id)) &&
 		    !is_reported(k, entry->d_name))
-			add_leak(
-			    k, "network", entry->d_name, "the network of an unknown allocation");
+			add_leak(k, "network", entry->d_name, detail);
 	}
 }
 
@@ -247,13 +310,17 @@ on_unmounted(void *arg, const char *path)
 static void
 check_mounts(struct sup *sup, struct leaks *k)
 {
-	const char *path;
+	const char *path, *task;
 	int r = mounts_list(sup, &path);
+	struct id alloc;
+	size_t len;
 
 	if (r < 0)
 		add_leak(k, "unknown", "mount", strerror(-r));
 	for (; r >= 0 && *path; path += strlen(path) + 1)
-		if (!mount_explains(sup, path))
+		if (mount_is_secrets(path, &alloc, &task, &len))
+			check_secrets(sup, k, &alloc, task, len);
+		else if (!mount_explains(sup, path))
 			add_leak(k, "mount", path, "an unknown mount below the data directory");
 	r = volume_unmounted_each(sup, on_unmounted, k);
 	if (r < 0)
@@ -321,6 +388,38 @@ request_listing(struct sup *sup, struct leaks *k, const struct place *place)
 	(void)file_call_root_list(sup, &req, on_list, listing);
 }
 
+static void
+on_unknown_layer(void *arg, const char *digits)
+{
+	add_leak(arg, "layer", digits, "a layer below images/layers/ that no image has");
+}
+
+static void
+on_layers(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	cleanup_close int list = fd;
+	struct leaks *k = arg;
+	struct err why = { 0 };
+
+	if (r < 0)
+		(void)err_say(&why, r, "%s", e && e->msg[0] ? e->msg : strerror(-r));
+	else
+		r = layers_each_unknown(sup, list, on_unknown_layer, k, &why);
+	if (r < 0)
+		add_leak(k, "unknown", "layer", why.msg);
+	end_listing(sup, k);
+}
+
+/* Where there was never a pull, the image-unpacker is not started. */
+static void
+request_layers(struct sup *sup, struct leaks *k)
+{
+	if (!images_are_used(sup))
+		return;
+	k->waiting++;
+	(void)queue_ask(sup, QUEUE_LAYERS, &(struct unp_layer_list_req){}, -1, on_layers, k);
+}
+
 void
 leaks_collect(struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *list), void *arg)
 {
@@ -334,5 +433,6 @@ leaks_collect(struct sup *sup, void (*done)(struct sup *sup, void *arg, json_t *
 	check_networks(sup, k);
 	for (size_t i = 0; i < ELEMENTSOF(places); i++)
 		request_listing(sup, k, &places[i]);
+	request_layers(sup, k);
 	end_listing(sup, k);
 }

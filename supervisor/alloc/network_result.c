@@ -95,7 +95,7 @@ take_addresses(const json_t *ips, size_t interface, struct alloc_network_status 
 		str_set(&ret->address, ret->address_ipv6);
 }
 
-/* What could not be a word of a line of resolv.conf is left out. */
+/* Omits values that cannot be a word in a line of resolv.conf. */
 static void
 take_strings(const json_t *list, struct strings *ret)
 {

@@ -72,16 +72,17 @@ on_opened(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_re
 		r = read_all(file, &text, &len, &why);
 	arg = f->arg;
 	free(f);
-	cb(sup, arg, why.code, text, len, &why);
+	cb(sup, arg, why.code, text, len, &file, &why);
 }
 
 static void
 fail(void *arg)
 {
 	struct task_file_read f = *(struct task_file_read *)arg;
+	int fd = -1;
 
 	free(arg);
-	f.cb(f.sup, f.arg, f.error.code, NULL, 0, &f.error);
+	f.cb(f.sup, f.arg, f.error.code, NULL, 0, &fd, &f.error);
 }
 
 /* secrets/ is a file system of the task's own. Other directories of its root are the host's, but an

@@ -14,10 +14,11 @@ struct task_runner;
 #define TASK_FILE_MAX (2 << 20) /* bytes */
 
 /* The end of a read, exactly once, never from within the call. r is 0 with the contents, which live
- * until the callback returns; or negative with *e, a sentence: -ENOENT, there is no such file yet;
- * -EAGAIN, another try may succeed; another error will not go away. */
+ * until the callback returns, and the open file *fd, which the callback may take with steal_fd();
+ * or negative with *e, a sentence: -ENOENT, there is no such file yet; -EAGAIN, another try may
+ * succeed; another error will not go away. */
 typedef void task_file_read_cb(
-    struct sup *sup, void *arg, int r, const char *text, size_t len, const struct err *e);
+    struct sup *sup, void *arg, int r, const char *text, size_t len, int *fd, const struct err *e);
 
 /*
  * Reads a file through file-helper, which follows no link of the task into what is not the task's.

@@ -46,6 +46,13 @@ task_hooks_runs(struct task_runner *tr)
 }
 
 void
+task_hooks_know_env(struct task_runner *tr)
+{
+	hook_foreach (hook, task.knows_env)
+		hook->task.knows_env(tr);
+}
+
+void
 task_hooks_ends(struct task_runner *tr)
 {
 	hook_foreach (hook, task.ends)
@@ -57,6 +64,15 @@ task_hooks_released(struct task_runner *tr)
 {
 	hook_foreach (hook, task.released)
 		hook->task.released(tr);
+}
+
+bool
+task_hooks_delay_start(const struct task_runner *tr)
+{
+	hook_foreach (hook, task.delays_start)
+		if (hook->task.delays_start(tr))
+			return true;
+	return false;
 }
 
 bool

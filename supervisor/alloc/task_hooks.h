@@ -32,10 +32,16 @@ struct task_hook {
 	/* The task is running: called after started(), and again after a restart of the agent.
 	 * Hooks are called in reverse order, because hook_identity.c may restart the task. */
 	void (*runs)(struct task_runner *tr);
-	/* The task is to stop or has ended. May be called more than once. */
+	/* The templates of a running task were rendered for the first time since the agent was
+	 * restarted, so the variables that they make are known, which state.db did not have. */
+	void (*knows_env)(struct task_runner *tr);
+	/* The task is to stop or has ended, or a run of its ended alloc was reaped. May be called
+	 * more than once. */
 	void (*ends)(struct task_runner *tr);
 	/* The run is being freed, because it has ended or this process ends. */
 	void (*released)(struct task_runner *tr);
+	/* True: the task cannot start yet. The hook calls alloc_step_soon() when it can. */
+	bool (*delays_start)(const struct task_runner *tr);
 	/* True: the task must not be restarted, and *ev is the event Not Restarting. */
 	bool (*bars_restart)(struct task_runner *tr, struct task_event *ev);
 };
@@ -45,8 +51,10 @@ void task_hooks_filled(struct task_runner *tr);
 void task_hooks_reported(struct task_runner *tr, const struct exe_hello *hello);
 void task_hooks_started(struct task_runner *tr);
 void task_hooks_runs(struct task_runner *tr);
+void task_hooks_know_env(struct task_runner *tr);
 void task_hooks_ends(struct task_runner *tr);
 void task_hooks_released(struct task_runner *tr);
+bool task_hooks_delay_start(const struct task_runner *tr);
 bool task_hooks_bar_restart(struct task_runner *tr, struct task_event *ev);
 
 #endif

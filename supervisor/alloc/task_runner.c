@@ -320,7 +320,8 @@ static void
 pass_gate(struct task_runner *tr)
 {
 	if (tr->gate_open && tr->phase == TASK_WAITING &&
-	    !run_is_left(tr->ar->sup, &tr->ar->sa->id, tr->task->name) && is_admitted(tr))
+	    !run_is_left(tr->ar->sup, &tr->ar->sa->id, tr->task->name) &&
+	    !task_hooks_delay_start(tr) && is_admitted(tr))
 		handle_event(tr, TASK_EV_GATE_OPEN);
 }
 
@@ -633,5 +634,7 @@ task_runner_count(struct task_runner *tr, struct stage_count stages[STAGES])
 void
 task_runner_run_gone(struct task_runner *tr)
 {
+	if (tr->phase == TASK_DEAD)
+		task_hooks_ends(tr);
 	pass_gate(tr);
 }

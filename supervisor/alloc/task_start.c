@@ -13,11 +13,13 @@
 #include "common/fd.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/hook_network.h"
 #include "supervisor/alloc/task_config.h"
 #include "supervisor/alloc/task_hooks.h"
 #include "supervisor/alloc/task_image.h"
 #include "supervisor/alloc/task_payload.h"
 #include "supervisor/alloc/task_stop.h"
+#include "supervisor/driver/container.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/node/cores.h"
@@ -99,9 +101,18 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, struct exec_
 	req->log_max_bytes =
 	    (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;
 	req->logs_disabled = logs && logs->disabled == OPT_TRUE;
-	for (size_t i = 0; i < task->artifacts.n; i++)
-		req->own_artifacts |= task->artifacts.v[i].chown;
 	req->lease_ms = group_stop_after_ms(sa->group);
+}
+
+/* Users of the machine are nobody in a container, whose own root could do nothing with a file of
+ * theirs. */
+static void
+fill_artifacts(const struct driver_ops *driver, const struct task *task, struct exec_start *req)
+{
+	for (size_t i = 0; i < task->artifacts.n; i++) {
+		req->own_artifacts |= task->artifacts.v[i].chown || driver->containers;
+		req->own_shared |= task->artifacts.v[i].chown;
+	}
 }
 
 static const struct volume_request *
@@ -210,22 +221,49 @@ fill_env(const struct task_env *env, struct spec_writer *spec)
 	}
 }
 
+/* The dns block of the group's network comes before what CNI plugins say. */
+static int
+take_net(const struct driver_ops *driver, const struct task_runner *tr, struct task_env *env,
+    struct task_net *ret, struct err *e)
+{
+	const struct task_group *group = tr->ar->sa->group;
+	const struct network_resource *n = group->networks.n > 0 ? group->networks.v : NULL;
+	const struct alloc_network_status *status = tr->ar->sa->a.network_status;
+	int r = task_net_read(n, n && n->dns ? n->dns : status ? status->dns : NULL, env, ret, e);
+
+	ret->address = alloc_network_address(tr->ar, tr->task);
+	if (r == 0 && *ret->hostname && !driver->containers)
+		return err_say(e, -EINVAL,
+		    "task %s: the group's network has a hostname: only containers can have it, "
+		    "tasks of driver %s have the machine's",
+		    tr->task->name, driver->name);
+	return r;
+}
+
 static int
 fill_config(const struct driver_ops *driver, struct task_runner *tr, struct start *s, struct err *e)
 {
 	const struct agent_config *config = tr->ar->sup->config;
 	struct task evaluated = *tr->task;
+	struct task_net net;
 	int r = task_config_get(tr, &s->env, &evaluated.config, e);
 
 	if (r < 0)
 		return r;
 	r = driver->check(config, &evaluated, true, e);
 	if (r == 0)
-		r = driver->fill(&evaluated, task_image_config(tr), &s->req.start, &s->spec, e);
+		r = take_net(driver, tr, &s->env, &net, e);
+	else
+		net = (struct task_net){ 0 };
+	if (r == 0)
+		r = driver->fill(
+		    &evaluated, task_image_config(tr), &net, &s->req.start, &s->spec, e);
 	if (r == 0 && s->session && driver->fill_process)
-		driver->fill_process(&evaluated, task_image_config(tr), &s->req.start, s->session);
+		driver->fill_process(
+		    &evaluated, task_image_config(tr), &net, &s->req.start, s->session);
 	if (r == 0)
 		task_env_deny(&s->env, driver_config_get(&evaluated, "denied_envvars"));
+	task_net_done(&net);
 	json_decref(evaluated.config);
 	return r;
 }
@@ -303,12 +341,13 @@ fill_request(
 	if ((r = fill_names(tr, driver, &s->req.start, e)) < 0)
 		return r;
 	fill_resources(ar->sa, task, &s->req.start);
+	fill_artifacts(driver, task, &s->req.start);
 	fill_log_store(ar->sa, ar->sup->config, task, &s->req.start);
 	fill_cores(ar->sa, task, &s->req.start);
-	s->req.start.own_network = group_own_network(ar->sa->group) != NULL;
-	if (s->req.start.own_network && driver->id != DRIVER_EXEC && driver->id != DRIVER_RAW_EXEC)
-		return err_say(
-		    e, -EINVAL, "driver %s cannot join the group's network yet", driver->name);
+	if (container_has_network(ar->sa->group, task))
+		s->req.start.network = container_network_id(&ar->sa->id, task->name);
+	else if (group_own_network(ar->sa->group))
+		s->req.start.network = ar->sa->id;
 	fill_namespaces(ar->sup->config, driver, &s->req.start);
 	r = task_start_env(tr, driver, &s->env, e);
 	if (r < 0 || (r = fill_mounts(tr, s, e)) < 0)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/list.h"
 #include "model/engine/field.h"
 #include "supervisor/core/sup_timer.h"
 
@@ -41,6 +42,10 @@ void task_templates_prepare(struct task_runner *tr, void (*done)(struct task_run
 /* While the task waits for its templates, adds the cause that says what is missing, and why; else
  * returns false. */
 bool task_templates_why(const struct task_runner *tr, struct causes *c);
+
+/* Returns whether the variables that templates make for this task are known: those of its start, or
+ * those that all templates show. */
+bool template_env_known(const struct task_runner *tr);
 
 /* --- for the template_*.c --- */
 
@@ -83,13 +88,14 @@ struct task_templates {
 	char *told;                           /* the last such event */
 	struct sup_timer failing;             /* the task is failed soon, with this sentence */
 	char *failure;
-	bool hides_env; /* from the environment that templates see */
+	bool hides_env;                    /* from the environment that templates see */
+	LIST_ENTRY(task_templates) holder; /* template_limits.c: of those with held_bytes */
+	size_t held_bytes;                 /* of the outputs that are kept */
 	size_t n;
 	struct rendered v[];
 };
 
 /* hook_templates.c */
-
 /* Returns the state; NULL: the task has no templates, or nothing asked for them yet. */
 struct task_templates *task_templates_of(const struct task_runner *tr);
 const struct task_template *template_of(const struct rendered *one);
@@ -97,11 +103,12 @@ const struct task_template *template_of(const struct rendered *one);
 void template_was_rendered(struct rendered *one, char **output, size_t len);
 /* Fails the task, after the present callback. */
 void template_failed(struct rendered *one, const char *sentence);
+/* The running task keeps its file, as an event says; no value is followed for it any more. */
+void template_keep(struct rendered *one, const char *why);
 /* The task has its output, which is needed again only if it is not rendered again. */
 void template_release_output(struct rendered *one);
 
 /* template_render.c */
-
 /* Renders it now, or once more after the rendering that is in progress. */
 void task_template_render(struct rendered *one);
 /* A value of it has changed: renders it, after its `wait` if it was rendered before. */
@@ -109,8 +116,18 @@ void task_template_render_later(struct rendered *one);
 /* Cancels everything. */
 void task_template_render_stop(struct rendered *one);
 
-/* template_made.c */
+/* template_limits.c */
+/* Count the output, which is kept now, or not any more. */
+void template_hold(struct rendered *one);
+void template_drop(struct rendered *one);
+/* Return the sentence about the limit that the templates of the task exceed, or NULL. */
+const char *template_over_needs(const struct task_templates *all);
+const char *template_over_bytes(const struct task_templates *all);
+/* If all outputs that waiting tasks hold exceed the limit of the node, returns one of the task that
+ * holds most; else NULL. Other tasks are not to suffer from that one. */
+struct rendered *template_over_node(void);
 
+/* template_made.c */
 /* For template_values_new(). */
 const struct rendered *template_find_made(
     struct task_runner *tr, const json_t *need, json_t **ret_value);
@@ -121,7 +138,6 @@ const struct rendered *template_reads_later(const struct rendered *one);
 json_t *template_made_value(const struct rendered *maker);
 
 /* template_change.c */
-
 /* Whether the script of run_on_first_render is still to be run: its run is not saved as applied. */
 bool template_runs_first(const struct rendered *one);
 /* The task has started with its files: runs these scripts. No change is being applied. */

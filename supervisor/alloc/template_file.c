@@ -56,12 +56,7 @@ template_file_make(
 void
 template_env_free(struct rendered *one)
 {
-	for (size_t i = 0; i < one->env.n; i++) {
-		free(one->env.v[i].key);
-		free(one->env.v[i].value);
-	}
-	free(one->env.v);
-	one->env = (struct string_map){ 0 };
+	string_map_done(&one->env);
 }
 
 int

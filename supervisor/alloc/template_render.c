@@ -30,10 +30,8 @@
 #include "supervisor/driver/env_expand.h"
 #include "supervisor/node/node_interfaces.h"
 
-#define LOST_MAX      3       /* renderings in a row that did not end by themselves */
-#define AGAIN_USEC    1000000 /* before another try */
-#define NEEDS_MAX     512     /* of one template */
-#define NEED_TEXT_MAX 512     /* bytes of each text of a need */
+#define LOST_MAX   3       /* renderings in a row that did not end by themselves */
+#define AGAIN_USEC 1000000 /* before another try */
 
 static void request(struct rendered *one);
 static void on_wait_end(void *arg);
@@ -48,50 +46,16 @@ try_again(struct rendered *one)
 
 /* --- the answer --- */
 
-/* Each need is followed, at servers too, and events name it. */
-static bool
-are_needs(const json_t *needs)
-{
-	json_t *need, *value;
-	const char *key;
-	size_t i;
-
-	if (!json_is_array(needs) || json_array_size(needs) > NEEDS_MAX)
-		return false;
-	json_array_foreach (needs, i, need)
-		json_object_foreach (need, key, value)
-			if (json_string_length(value) > NEED_TEXT_MAX)
-				return false;
-	return true;
-}
-
-/* Returns the first line of an answer, and in *ret_at where the output begins; NULL: the answer is
- * not valid. */
-static json_t *
-read_head(const char *map, size_t len, size_t *ret_at)
-{
-	const char *end = len > 0 ? memchr(map, '\n', len) : NULL;
-	json_t *head;
-
-	if (!end)
-		return NULL;
-	*ret_at = (size_t)(end - map) + 1;
-	head = json_loadb(map, (size_t)(end - map), JSON_REJECT_DUPLICATES, NULL);
-	if (are_needs(json_object_get(head, "needs")))
-		return head;
-	json_decref(head);
-	return NULL;
-}
-
 static void
 take_result(struct rendered *one, bool rendered, const char *map, size_t len)
 {
 	size_t at = 0;
-	json_t *head = read_head(map, len, &at);
+	json_t *head = template_answer_read(map, len, &at);
 	const char *problem = json_string_value(json_object_get(head, "problem"));
 	cleanup_free char *output = NULL;
 	char sentence[ERR_MSG_SIZE];
 	const struct rendered *later;
+	const char *over;
 	bool newer;
 
 	if (!head) {
@@ -104,6 +68,8 @@ take_result(struct rendered *one, bool rendered, const char *map, size_t len)
 	if (problem) {
 		(void)utf8_sanitize(sentence, sizeof sentence, problem, strlen(problem));
 		template_failed(one, sentence);
+	} else if ((over = template_over_needs(one->of))) {
+		template_failed(one, over);
 	} else if ((later = template_reads_later(one))) {
 		(void)snprintf(sentence, sizeof sentence,
 		    "it reads %.200s, which %s writes: a template can read only the files of those "
@@ -131,15 +97,16 @@ take_result(struct rendered *one, bool rendered, const char *map, size_t len)
 	json_decref(head);
 }
 
-/* A template that needs too much memory or processor time will do so again. A process that died or
- * was late may not, and a machine without room for a process has some later. */
+/* A process that died, was killed or was late may not be the next time; a template that needs too
+ * much memory or processor time will be each time. A machine without room for a process has some
+ * later. */
 static void
 handle_error(struct rendered *one, int r, const struct err *e)
 {
-	bool late = r == -ECONNRESET || r == -ETIMEDOUT;
+	bool lost = r == -ECONNRESET || r == -ETIMEDOUT || r == -EIO;
 	struct err why = { 0 };
 
-	if (r != -EIO && r != -EINVAL && r != -EFBIG && !(late && ++one->lost >= LOST_MAX)) {
+	if (r != -EINVAL && r != -EFBIG && !(lost && ++one->lost >= LOST_MAX)) {
 		try_again(one);
 		return;
 	}
@@ -253,25 +220,17 @@ send_request(struct rendered *one, struct err *e)
 	if (fd < 0)
 		return err_set(e, fd, "pass a template to template-renderer");
 	one->count = template_values_count(one->of->values);
-	one->request = queue_ask(one->of->tr->ar->sup, QUEUE_RENDER, &req, fd, on_rendered, one);
+	one->request = queue_ask_for(one->of->tr->ar->sup, QUEUE_RENDER,
+	    alloc_job_hash(one->of->tr->ar), &req, fd, on_rendered, one);
 	return 0;
 }
 
-/* A task that runs after a restart of the agent has its file: it goes on without the source. */
 static void
-tell_kept(struct rendered *one, const char *why)
-{
-	char text[ERR_MSG_SIZE + 256];
-
-	(void)snprintf(text, sizeof text, "%.200s is not rendered again: its source: %s",
-	    str(template_of(one)->dest_path), why);
-	task_runner_tell(one->of->tr, EVENT_TEMPLATE, text, false);
-}
-
-static void
-on_text(struct sup *sup, void *arg, int r, const char *text, size_t len, const struct err *e)
+on_text(
+    struct sup *sup, void *arg, int r, const char *text, size_t len, int *fd, const struct err *e)
 {
 	struct rendered *one = arg;
+	struct err why = { 0 };
 
 	one->reading = NULL;
 	if (r == -EAGAIN) {
@@ -279,7 +238,8 @@ on_text(struct sup *sup, void *arg, int r, const char *text, size_t len, const s
 		return;
 	}
 	if (r < 0 && one->of->tr->phase == TASK_RUNNING) {
-		tell_kept(one, e->msg);
+		(void)err_say(&why, r, "its source: %s", e->msg);
+		template_keep(one, why.msg);
 		return;
 	}
 	if (r < 0) {

@@ -5,8 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/duration.h"
+#include "common/hash.h"
 #include "common/list.h"
 #include "common/mem.h"
 #include "proto/template_need.h"
@@ -14,13 +18,23 @@
 #include "supervisor/alloc/task_file_read.h"
 #include "supervisor/source/source.h"
 
-/* How often a file is read again: often while it is missing, otherwise seldom. */
+/* How often a file is looked at: often while it is missing, otherwise seldom. */
 #define FILE_SOON_USEC   1000000
 #define FILE_SELDOM_USEC 10000000
+/* The look at a file that was read is its change time: writing, removing or replacing the file
+ * changes it. Each LOOKS_MAX-th look follows the path again, in which a directory or a link may
+ * have changed. */
+#define LOOKS_MAX 6
+#define KEPT_MAX  1024 /* open files of all tasks; further ones are read at each look */
+
+#define NEEDS_MAX     512 /* of one template */
+#define NEED_TEXT_MAX 512 /* bytes of each text of a need */
 
 struct value {
 	TAILQ_ENTRY(value) link;
+	struct hash_link by_need;
 	struct template_values *of;
+	bool keep; /* until the next sweep */
 	char *need;
 	json_t *json;   /* NULL: not known */
 	uint64_t count; /* when it changed last */
@@ -32,6 +46,9 @@ struct value {
 	struct task_file_read *read;
 	struct sup_timer timer;
 	uint64_t wait_usec;
+	int fd;             /* of the file that was read last, or -1 */
+	int64_t changed_ns; /* its change time then */
+	unsigned looks;     /* since then */
 };
 
 struct template_values {
@@ -39,8 +56,11 @@ struct template_values {
 	void (*changed)(struct task_runner *tr, const char *need);
 	template_find_made_fn *find_made;
 	TAILQ_HEAD(, value) all;
+	struct hash_table by_need;
 	uint64_t count;
 };
+
+static unsigned n_kept; /* open files in struct value */
 
 struct template_values *
 template_values_new(struct task_runner *tr,
@@ -54,6 +74,13 @@ template_values_new(struct task_runner *tr,
 }
 
 static void
+close_file(struct value *one)
+{
+	n_kept -= one->fd >= 0;
+	close_p(&one->fd);
+}
+
+static void
 free_value(struct value *one)
 {
 	struct source *source = one->of->tr->ar->sup->source;
@@ -61,8 +88,10 @@ free_value(struct value *one)
 	if (one->watch && source) /* NULL: the source was freed first */
 		source->ops->unwatch(source, one->watch);
 	task_file_read_forget(one->read);
+	close_file(one);
 	sup_timer_cancel(&one->timer);
 	TAILQ_REMOVE(&one->of->all, one, link);
+	hash_remove(&one->of->by_need, &one->by_need);
 	json_decref(one->json);
 	free(one->problem);
 	free(one->path);
@@ -79,10 +108,44 @@ template_values_free(struct template_values *v)
 		return;
 	while ((one = TAILQ_FIRST(&v->all)))
 		free_value(one);
+	hash_done(&v->by_need);
 	free(v);
 }
 
 /* --- needs --- */
+
+/* Each need is followed, at servers too, and events name it. */
+static bool
+are_needs(const json_t *needs)
+{
+	json_t *need, *value;
+	const char *key;
+	size_t i;
+
+	if (!json_is_array(needs) || json_array_size(needs) > NEEDS_MAX)
+		return false;
+	json_array_foreach (needs, i, need)
+		json_object_foreach (need, key, value)
+			if (json_string_length(value) > NEED_TEXT_MAX)
+				return false;
+	return true;
+}
+
+json_t *
+template_answer_read(const char *map, size_t len, size_t *ret_at)
+{
+	const char *end = len > 0 ? memchr(map, '\n', len) : NULL;
+	json_t *head;
+
+	if (!end)
+		return NULL;
+	*ret_at = (size_t)(end - map) + 1;
+	head = json_loadb(map, (size_t)(end - map), JSON_REJECT_DUPLICATES, NULL);
+	if (are_needs(json_object_get(head, "needs")))
+		return head;
+	json_decref(head);
+	return NULL;
+}
 
 const char *
 template_need_name(const json_t *need)
@@ -104,11 +167,14 @@ template_needs_have(const json_t *needs, const char *name)
 static struct value *
 find(const struct template_values *v, const char *need)
 {
-	struct value *one;
+	struct hash_link *l = hash_first(&v->by_need, hash_string(need));
 
-	TAILQ_FOREACH (one, &v->all, link)
+	for (; l; l = hash_next(l)) {
+		struct value *one = container_of(l, struct value, by_need);
+
 		if (strcmp(one->need, need) == 0)
 			return one;
+	}
 	return NULL;
 }
 
@@ -160,9 +226,32 @@ read_later(struct value *one)
 	    one->of->tr->ar->sup, &one->timer, CLOCK_MONOTONIC, one->wait_usec, read_file, one);
 }
 
+static int64_t
+change_time_ns(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? -1 : st.st_ctim.tv_sec * NS_PER_S + st.st_ctim.tv_nsec;
+}
+
+/* A file that changed just now may change again without another change time. */
+static void
+keep_file(struct value *one, int *fd)
+{
+	int64_t changed_ns = change_time_ns(*fd);
+
+	if (changed_ns < 0 || n_kept == KEPT_MAX || clock_real_ns() - changed_ns < NS_PER_S)
+		return;
+	one->fd = steal_fd(fd);
+	one->changed_ns = changed_ns;
+	one->looks = 0;
+	n_kept++;
+}
+
 /* A file that does not exist yet is waited for; what is refused is a problem of the template. */
 static void
-on_file(struct sup *sup, void *arg, int r, const char *text, size_t len, const struct err *e)
+on_file(
+    struct sup *sup, void *arg, int r, const char *text, size_t len, int *fd, const struct err *e)
 {
 	struct value *one = arg;
 	json_t *json;
@@ -177,6 +266,8 @@ on_file(struct sup *sup, void *arg, int r, const char *text, size_t len, const s
 	json = r < 0 ? NULL : json_stringn(text, len);
 	if (!json)
 		json = json_pack("{s:s}", "problem", r < 0 ? e->msg : "it is not UTF-8");
+	if (r == 0)
+		keep_file(one, fd);
 	one->wait_usec = FILE_SELDOM_USEC;
 	read_later(one);
 	set_value(one, json);
@@ -187,6 +278,12 @@ read_file(void *arg)
 {
 	struct value *one = arg;
 
+	if (one->fd >= 0 && ++one->looks < LOOKS_MAX &&
+	    change_time_ns(one->fd) == one->changed_ns) {
+		read_later(one);
+		return;
+	}
+	close_file(one);
 	one->read = task_file_read(one->of->tr, one->path, on_file, one);
 }
 
@@ -244,8 +341,9 @@ follow(struct template_values *v, const json_t *need)
 	json_int_t kind = json_integer_value(json_object_get(need, "kind"));
 	struct value *one = mem_new(struct value);
 
-	*one = (struct value){ .of = v, .need = mem_strdup(template_need_name(need)) };
+	*one = (struct value){ .of = v, .need = mem_strdup(template_need_name(need)), .fd = -1 };
 	TAILQ_INSERT_TAIL(&v->all, one, link);
+	hash_add(&v->by_need, &one->by_need, hash_string(one->need));
 	if (kind == TEMPLATE_NEED_FILE && take_made(one, need)) {
 		return;
 	} else if (kind == TEMPLATE_NEED_FILE) {
@@ -279,15 +377,27 @@ template_values_made(struct template_values *v, const struct rendered *maker,
 }
 
 void
-template_values_sweep(
-    struct template_values *v, bool (*used)(const struct task_runner *tr, const char *need))
+template_values_keep(struct template_values *v, const json_t *needs)
+{
+	for (size_t i = 0; i < json_array_size(needs); i++) {
+		struct value *one = find(v, template_need_name(json_array_get(needs, i)));
+
+		if (one)
+			one->keep = true;
+	}
+}
+
+void
+template_values_sweep(struct template_values *v)
 {
 	struct value *one, *next;
 
 	for (one = TAILQ_FIRST(&v->all); one; one = next) {
 		next = TAILQ_NEXT(one, link);
-		if (!used(v->tr, one->need))
+		if (!one->keep)
 			free_value(one);
+		else
+			one->keep = false;
 	}
 }
 

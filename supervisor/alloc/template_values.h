@@ -34,9 +34,9 @@ void template_values_follow(struct template_values *v, const json_t *needs);
 /* Another template of the task was rendered: its output is the value of its file. */
 void template_values_made(struct template_values *v, const struct rendered *maker,
     json_t *(*value)(const struct rendered *maker));
-/* Ends following everything that used() does not want. */
-void template_values_sweep(
-    struct template_values *v, bool (*used)(const struct task_runner *tr, const char *need));
+/* Ends following everything that is not in a list of needs which _keep() got before. */
+void template_values_keep(struct template_values *v, const json_t *needs);
+void template_values_sweep(struct template_values *v);
 
 /* Returns the known values of these needs, as template-renderer takes them; the caller owns the
  * object. needs may be NULL. */
@@ -48,6 +48,9 @@ bool template_values_newer(const struct template_values *v, const json_t *needs,
 /* Returns why the value of a need is not known, if that is known; else NULL. */
 const char *template_values_problem(const struct template_values *v, const char *need);
 
+/* Returns the first line of an answer of template-renderer, an object whose "needs" are a list, and
+ * in *ret_at where the output begins. The caller owns it. NULL: the answer is not valid. */
+json_t *template_answer_read(const char *map, size_t len, size_t *ret_at);
 /* Returns the name of one of the needs, or "". */
 const char *template_need_name(const json_t *need);
 /* Returns whether the list has a need of this name. */

@@ -19,8 +19,8 @@
 
 struct store {
 	sqlite3 *db;
-	sqlite3_stmt *stmts[STMTS];
-	bool open; /* a transaction is open */
+	sqlite3_stmt *stmts[STMTS]; /* NULL: not used yet */
+	bool open;                  /* a transaction is open */
 	bool left; /* the log was there when the file was opened: SQLite deletes it at the close */
 	int64_t opened_ns;
 };
@@ -178,15 +178,35 @@ check_damage(struct store *s, struct err *e)
 	return r;
 }
 
+/* Returns the statement; NULL with *e if it does not fit the tables. One takes 2 to 4 KB, and most
+ * nodes use few of them. */
+static sqlite3_stmt *
+prepare(struct store *s, enum store_stmt stmt, struct err *e)
+{
+	int code = SQLITE_OK;
+
+	if (!s->stmts[stmt])
+		code = sqlite3_prepare_v3(
+		    s->db, sql[stmt], -1, SQLITE_PREPARE_PERSISTENT, &s->stmts[stmt], NULL);
+	if (code != SQLITE_OK)
+		(void)fail_sql(s, code, "prepare statements for", e);
+	return s->stmts[stmt];
+}
+
+static void
+forget_statement(struct store *s, enum store_stmt stmt)
+{
+	(void)sqlite3_finalize(s->stmts[stmt]);
+	s->stmts[stmt] = NULL;
+}
+
 static int
-prepare_all(struct store *s, struct err *e)
+check_statements(struct store *s, struct err *e)
 {
 	for (unsigned i = 0; i < STMTS; i++) {
-		int code = sqlite3_prepare_v3(
-		    s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmts[i], NULL);
-
-		if (code != SQLITE_OK)
-			return fail_sql(s, code, "prepare statements for", e);
+		if (!prepare(s, i, e))
+			return e->code;
+		forget_statement(s, i);
 	}
 	return 0;
 }
@@ -231,7 +251,7 @@ prepare_database(struct store *s, struct err *e)
 	    (version < STORE_SCHEMA_VERSION && (r = make_schema(s, version, e)) < 0))
 		return r;
 	prepare_shrinking(s);
-	return prepare_all(s, e);
+	return check_statements(s, e);
 }
 
 static bool
@@ -283,7 +303,7 @@ store_close(struct store *s)
 	if (!s)
 		return;
 	for (unsigned i = 0; i < STMTS; i++)
-		(void)sqlite3_finalize(s->stmts[i]);
+		forget_statement(s, i);
 	(void)sqlite3_close(s->db);
 	free(s);
 }
@@ -330,9 +350,11 @@ int
 store_exec(
     struct store *s, enum store_stmt stmt, const struct store_val *vals, unsigned n, struct err *e)
 {
-	sqlite3_stmt *st = s->stmts[stmt];
+	sqlite3_stmt *st = prepare(s, stmt, e);
 	int code, r;
 
+	if (!st)
+		return e->code;
 	if (!s->open) {
 		r = run_sql(s, "BEGIN", "write", e);
 		if (r < 0)
@@ -382,9 +404,11 @@ int
 store_each(struct store *s, enum store_stmt stmt, const struct store_val *vals, unsigned n,
     int (*fn)(void *arg, const struct store_row *row, struct err *e), void *arg, struct err *e)
 {
-	struct store_row row = { .st = s->stmts[stmt] };
+	struct store_row row = { .st = prepare(s, stmt, e) };
 	int code, r = 0;
 
+	if (!row.st)
+		return e->code;
 	bind_values(row.st, vals, n);
 	while (r >= 0 && (code = sqlite3_step(row.st)) == SQLITE_ROW)
 		r = fn(arg, &row, e);
@@ -431,6 +455,14 @@ store_rollback(struct store *s)
 	s->open = false;
 }
 
+void
+store_let_go(struct store *s)
+{
+	for (unsigned i = 0; i < STMTS; i++)
+		forget_statement(s, i);
+	(void)sqlite3_db_release_memory(s->db);
+}
+
 int
 store_shrink(struct store *s, struct err *e)
 {
@@ -445,7 +477,7 @@ store_shrink(struct store *s, struct err *e)
 		return r;
 	if (left > 0 && left < before) /* the same: the file could not be rewritten at its start */
 		return 1;
-	(void)sqlite3_db_release_memory(s->db);
+	store_let_go(s);
 	return run_sql(s, "PRAGMA wal_checkpoint(TRUNCATE)", "truncate the log of", e);
 }
 

@@ -65,6 +65,10 @@ int store_each(struct store *s, enum store_stmt stmt, const struct store_val *va
 int store_commit(struct store *s, bool full, struct err *e);
 void store_rollback(struct store *s);
 
+/* Frees prepared statements and cached pages, which are made again when they are needed. Not to be
+ * called in a callback of store_each(). */
+void store_let_go(struct store *s);
+
 /* Removes some of the free pages from the file, and then its log and SQLite's cache, between two
  * transactions. Returns 1 if there are more free pages, 0 at the end, -errno with *e. */
 int store_shrink(struct store *s, struct err *e);

@@ -58,7 +58,7 @@ static const char store_schema_8[] =
     "CREATE TABLE image(name TEXT PRIMARY KEY, digest TEXT NOT NULL, config TEXT NOT NULL, layers "
     "TEXT NOT NULL, pulled INTEGER NOT NULL);";
 
-/* Of containers: the number of its range of ids, and its layers. */
+/* A run of a container has the number of its range of ids, and the digests of its layers. */
 static const char store_schema_9[] =
     "ALTER TABLE run ADD COLUMN id_range INTEGER NOT NULL DEFAULT 0; ALTER TABLE run ADD COLUMN "
     "layers TEXT;";

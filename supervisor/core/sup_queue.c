@@ -100,6 +100,12 @@ send_network_drop(struct sup *sup, const void *req, int fd, call_cb *cb, void *a
 	return net_call_network_drop(sup, req, cb, arg);
 }
 
+static uint64_t
+send_plugin_list(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return net_call_plugin_list(sup, req, cb, arg);
+}
+
 /* at_once is below WORKERS_MAX. Job files and configurations do not wait for each other. */
 static const struct kind {
 	enum ipc_peer peer;
@@ -132,6 +138,8 @@ static const struct kind {
 	    sizeof(struct net_network_make_req), NULL },
 	[QUEUE_NETWORK_DROP] = { IPC_NETWORK_HELPER, 4, true, send_network_drop,
 	    sizeof(struct net_network_drop_req), NULL },
+	[QUEUE_PLUGIN_LIST] = { IPC_NETWORK_HELPER, 1, true, send_plugin_list,
+	    sizeof(struct net_plugin_list_req), NULL },
 };
 
 struct queued {

@@ -32,6 +32,7 @@ struct turn {
 	char why[ERR_MSG_SIZE];
 	uint64_t stuck_since_ms;
 	bool uses_reserve;
+	void (*on_failure)(struct sup *sup); /* NULL: nobody watches */
 	struct sup_timer retry;
 	struct turn_counts counts;
 };
@@ -134,6 +135,12 @@ uint64_t
 turn_stuck_ms(struct sup *sup)
 {
 	return sup->turn->stuck ? clock_ms() - sup->turn->stuck_since_ms : 0;
+}
+
+void
+turn_watch_failure(struct sup *sup, void (*fn)(struct sup *sup))
+{
+	sup->turn->on_failure = fn;
 }
 
 const struct turn_counts *
@@ -246,18 +253,21 @@ static void
 note_failed_commit(struct sup *sup, const struct err *e)
 {
 	struct turn *t = sup->turn;
+	bool is_first = !t->stuck;
 
 	if (e->code == -ENOSPC)
 		(void)snprintf(t->why, sizeof t->why, "%.240s: free space on the disk of %.200s",
 		    e->msg, sup->args.data_dir);
 	else
 		(void)strcpy(t->why, e->msg);
-	if (!t->stuck) {
+	if (is_first) {
 		log_error("%s; nothing is lost, it is tried again each second", t->why);
 		t->stuck_since_ms = clock_ms();
 	}
 	t->stuck = true;
 	sup_timer_set(sup, &t->retry, CLOCK_MONOTONIC, RETRY_USEC, on_retry, NULL);
+	if (is_first && t->on_failure)
+		t->on_failure(sup);
 }
 
 /* Repeats until nothing is dirty or queued: rows that became dirty while sending are committed in

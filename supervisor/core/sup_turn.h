@@ -57,6 +57,9 @@ void turn_forget_deferred(struct sup *sup, struct deferred *d);
 bool turn_is_stuck(struct sup *sup, const char **ret);
 /* Returns for how long it has been so, 0 if it is not. */
 uint64_t turn_stuck_ms(struct sup *sup);
+/* Calls fn at the end of a turn whose commit has failed, if the last one had not: what that turn
+ * has deferred stays queued. */
+void turn_watch_failure(struct sup *sup, void (*fn)(struct sup *sup));
 
 /* From now on a commit that fails because the disk is full frees space of the reserve (reserve.h),
  * or not any more. */

@@ -19,16 +19,26 @@ bool container_flag(const struct task *task, const char *key);
  * -EINVAL with *e. */
 int container_caps(const struct task *task, bool evaluated, uint64_t *ret, struct err *e);
 
+/* container_network.c: whether a task is a container that has a network of its own: its group has
+ * none, or network_mode says so. */
+bool container_has_network(const struct task_group *group, const struct task *task);
+/* Returns by which id network-helper knows that network. */
+struct id container_network_id(const struct id *alloc, const char *task);
+/* Returns the port inside that port_map gives the port with this label; 0: it gives none. */
+int64_t container_port_inside(const struct task *task, const char *label);
+/* Returns whether the keys ports or port_map name this port of the group. */
+bool container_publishes(const struct task *task, const char *label);
+
 /* container_mounts.c: adds the mounts of the keys volumes, mount and mounts to the spec (NULL: only
  * checks). Returns 0, or -EINVAL with *e. */
 int container_mounts(
     const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e);
 
 /* container_files.c: add the container's name, and its files of /etc, to the spec. */
-void container_name(
-    const struct task *task, const struct exec_start *req, struct spec_writer *spec);
-void container_files(
-    const struct task *task, const struct exec_start *req, struct spec_writer *spec);
+void container_name(const struct task *task, const struct task_net *net,
+    const struct exec_start *req, struct spec_writer *spec);
+void container_files(const struct task *task, const struct task_net *net,
+    const struct exec_start *req, struct spec_writer *spec);
 
 /* Adds an option of executor/exe_option.c. */
 void __attribute__((format(printf, 3, 4)))

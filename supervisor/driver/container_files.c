@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* container_files.c: a container's name, and its /etc/hosts, /etc/hostname and /etc/resolv.conf.
  * Runs in: supervisor. */
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "common/cleanup.h"
-#include "common/fd.h"
 #include "common/mem.h"
 #include "supervisor/driver/container.h"
-
-#define RESOLV_MAX ((size_t)64 << 10)
 
 static void __attribute__((format(printf, 2, 3))) append(char **text, const char *format, ...)
 {
@@ -25,28 +22,30 @@ static void __attribute__((format(printf, 2, 3))) append(char **text, const char
 	*text = mem_printf("%s%s", before ? before : "", more);
 }
 
-/* Appends a line of all texts of a list, or nothing. */
-static void
-append_list(char **text, const char *word, json_t *list)
+/* Returns the texts of a key, or of its other name. */
+static struct strings
+list_of(const struct task *task, const char *key, const char *other)
 {
-	json_t *item;
+	json_t *list = driver_config_get(task, key), *item;
+	struct strings ret = { 0 };
 	size_t i;
 
+	if (!list && other)
+		list = driver_config_get(task, other);
 	json_array_foreach (list, i, item)
-		append(text, "%s %s", i == 0 ? word : "", str(json_string_value(item)));
-	if (json_array_size(list) > 0)
-		append(text, "\n");
+		strings_add(&ret, str(json_string_value(item)));
+	return ret;
 }
 
 /* extra_hosts: "NAME:ADDRESS", where the address may have colons. */
 static void
-add_hosts(const struct task *task, const char *name, struct spec_writer *spec)
+add_hosts(const struct task *task, const char *name, const char *address, struct spec_writer *spec)
 {
 	cleanup_free char *text =
 	    mem_printf("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
-		       "fe00::\tip6-localnet\nff00::\tip6-mcastprefix\nff02::1\tip6-allnodes\n"
-		       "ff02::2\tip6-allrouters\n127.0.1.1\t%s\n",
-		name);
+		       "fe00::0\tip6-localnet\nff00::0\tip6-mcastprefix\nff02::1\tip6-allnodes\n"
+		       "ff02::2\tip6-allrouters\n%s\t%s\n",
+		*address ? address : "127.0.1.1", name);
 	json_t *item;
 	size_t i;
 
@@ -59,28 +58,30 @@ add_hosts(const struct task *task, const char *name, struct spec_writer *spec)
 	container_option(spec, "etc", "hosts:%s", text);
 }
 
-/* Without servers of its own, a container asks those of the machine. */
+/* A dns block of the group's network comes before the container's own keys, as with clients. */
 static void
-add_resolv_conf(const struct task *task, struct spec_writer *spec)
+add_resolv_conf(const struct task *task, const struct task_net *net, const struct exec_start *req,
+    struct spec_writer *spec)
 {
-	json_t *servers = driver_config_get(task, "dns_servers") ?: driver_config_get(task, "dns");
+	struct dns_config own = { .servers = list_of(task, "dns_servers", "dns"),
+		.searches = list_of(task, "dns_search_domains", NULL),
+		.options = list_of(task, "dns_options", NULL) };
 	cleanup_free char *text = NULL;
-	json_t *item;
-	size_t i;
+	bool unused;
 
-	if (!servers && fd_read_file(AT_FDCWD, "/etc/resolv.conf", RESOLV_MAX, &text) < 0)
-		text = NULL;
-	json_array_foreach (servers, i, item)
-		append(&text, "nameserver %s\n", str(json_string_value(item)));
-	append_list(&text, "search", driver_config_get(task, "dns_search_domains"));
-	append_list(&text, "options", driver_config_get(task, "dns_options"));
+	text =
+	    resolv_conf_make(net->has_dns ? &net->dns : &own, !id_is_zero(&req->network), &unused);
 	container_option(spec, "etc", "resolv.conf:%s", str(text));
+	strings_done(&own.servers);
+	strings_done(&own.searches);
+	strings_done(&own.options);
 }
 
-/* A container in the network of the machine has its name, as under Docker; another one the
- * beginning of the alloc's id. */
+/* A container in the network of the machine has its name, as under Docker; another one that of the
+ * group's network, or else the beginning of the alloc's id. */
 static void
-find_name(const struct task *task, const struct exec_start *req, char ret[65])
+find_name(
+    const struct task *task, const struct task_net *net, const struct exec_start *req, char ret[65])
 {
 	const char *name = container_text(task, "hostname");
 	char hex[ID_HEX_SIZE];
@@ -88,27 +89,33 @@ find_name(const struct task *task, const struct exec_start *req, char ret[65])
 
 	id_to_hex(&req->alloc, hex);
 	hex[12] = '\0';
+	if (!name && *net->hostname && id_equal(&req->network, &req->alloc))
+		name = net->hostname;
 	if (!name)
-		name = req->net_mode == EXEC_NS_HOST && uname(&un) == 0 ? un.nodename : hex;
+		name = req->net_mode == EXEC_NS_HOST && id_is_zero(&req->network) && uname(&un) == 0
+			   ? un.nodename
+			   : hex;
 	(void)snprintf(ret, 65, "%s", name);
 }
 
 void
-container_name(const struct task *task, const struct exec_start *req, struct spec_writer *spec)
+container_name(const struct task *task, const struct task_net *net, const struct exec_start *req,
+    struct spec_writer *spec)
 {
 	char name[65];
 
-	find_name(task, req, name);
+	find_name(task, net, req, name);
 	container_option(spec, "hostname", "%s", name);
 }
 
 void
-container_files(const struct task *task, const struct exec_start *req, struct spec_writer *spec)
+container_files(const struct task *task, const struct task_net *net, const struct exec_start *req,
+    struct spec_writer *spec)
 {
 	char name[65];
 
-	find_name(task, req, name);
+	find_name(task, net, req, name);
 	container_option(spec, "etc", "hostname:%s\n", name);
-	add_hosts(task, name, spec);
-	add_resolv_conf(task, spec);
+	add_hosts(task, name, id_is_zero(&req->network) ? "" : net->address, spec);
+	add_resolv_conf(task, net, req, spec);
 }

@@ -39,12 +39,14 @@ static const struct key {
 	{ "readonly_rootfs", KEY_BOOL, BOTH, NULL },
 	{ "security_opt", KEY_TEXTS, BOTH, NULL },
 	{ "shm_size", KEY_NUMBER, DOCKER, NULL },
+	{ "shm_size", KEY_TEXT, PODMAN, NULL }, /* with a unit */
 	{ "sysctl", KEY_MAP, BOTH, NULL },
 	{ "ulimit", KEY_MAP, BOTH, NULL },
 	{ "pids_limit", KEY_NUMBER, BOTH, NULL },
 	{ "memory_hard_limit", KEY_NUMBER, DOCKER, NULL },
 	{ "oom_score_adj", KEY_NUMBER, DOCKER, NULL },
 	{ "init", KEY_BOOL, BOTH, NULL },
+	{ "interactive", KEY_BOOL, DOCKER, NULL },
 	{ "group_add", KEY_TEXTS, DOCKER, NULL },
 	{ "network_mode", KEY_TEXT, BOTH, NULL },
 	{ "volumes", KEY_TEXTS, BOTH, NULL },
@@ -57,6 +59,7 @@ static const struct key {
 	{ "auth", KEY_BLOCKS, BOTH, NULL },
 	{ "auth_soft_fail", KEY_BOOL, BOTH, NULL },
 	{ "ports", KEY_TEXTS, BOTH, NULL },
+	{ "port_map", KEY_MAP, BOTH, NULL },
 	{ "userns_mode", KEY_TEXT, DOCKER, NULL },
 	{ "userns", KEY_TEXT, PODMAN, NULL },
 	{ "pid_mode", KEY_TEXT, DOCKER, NULL },
@@ -69,14 +72,10 @@ static const struct key {
 	{ "healthchecks", KEY_BLOCKS, DOCKER, NULL },
 	{ "container_exists_attempts", KEY_NUMBER, DOCKER, NULL },
 
-	{ "port_map", KEY_MAP, BOTH,
-	    "it belongs to a network of the task's own, which this version does not make; use "
-	    "network_mode = \"host\" and the ports of the group" },
 	{ "privileged", KEY_BOOL, BOTH,
 	    "a container has no privilege outside of its user namespace; use the driver raw_exec" },
-	{ "devices", KEY_BLOCKS, BOTH, "containers have no devices of the machine" },
-	{ "interactive", KEY_BOOL, DOCKER,
-	    "nothing could write to its standard input; use `alloc exec -i`" },
+	{ "devices", KEY_BLOCKS, DOCKER, "containers have no devices of the machine" },
+	{ "devices", KEY_TEXTS, PODMAN, "containers have no devices of the machine" },
 	{ "tty", KEY_BOOL, BOTH, "its logs are pipes; use `alloc exec -t` for a terminal" },
 	{ "load", KEY_TEXT, DOCKER, "images come from registries" },
 	{ "storage_opt", KEY_MAP, DOCKER,
@@ -188,12 +187,15 @@ check_key(const struct task *task, const char *name, json_t *value, bool evaluat
 		   : 0;
 }
 
-/* Keys of which only some values are supported. */
+/* Keys of which only some values are supported. The network is made before anything is evaluated.
+ */
+#define NETWORK_MODE 0
 static const struct choice {
 	const char *name, *values[4], *why;
 } choices[] = {
-	{ "network_mode", { "host", "none" },
-	    "this version makes no other networks for containers" },
+	{ "network_mode", { "host", "none", "bridge", "default" },
+	    "a container has its group's network, one of its own (bridge), the machine's (host), "
+	    "or none; write it as it is, without a variable" },
 	{ "userns_mode", { "" }, "each container has a user namespace of its own" },
 	{ "userns", { "", "auto" }, "each container has a user namespace of its own" },
 	{ "pid_mode", { "", "private" }, "each container has a pid namespace of its own" },
@@ -211,7 +213,7 @@ check_choices(const struct task *task, bool evaluated, struct err *e)
 	for (size_t i = 0; i < ELEMENTSOF(choices); i++) {
 		json_t *value = driver_config_get(task, choices[i].name);
 		const char *text = json_string_value(value);
-		bool found = !text || driver_value_is_open(value, evaluated);
+		bool found = !text || (driver_value_is_open(value, evaluated) && i != NETWORK_MODE);
 
 		for (size_t k = 0; k < ELEMENTSOF(choices[i].values) && !found; k++)
 			found = choices[i].values[k] && strcmp(choices[i].values[k], text) == 0;

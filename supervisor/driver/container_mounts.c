@@ -9,6 +9,19 @@
 #include "common/mem.h"
 #include "supervisor/driver/container.h"
 
+static bool
+leads_up(const char *path)
+{
+	for (const char *at = path; *at; at += strspn(at, "/")) {
+		size_t len = strcspn(at, "/");
+
+		if (len == 2 && memcmp(at, "..", 2) == 0)
+			return true;
+		at += len;
+	}
+	return false;
+}
+
 /* A source is relative to the task's directory. Returns its path in the container, which the caller
  * frees, or NULL. */
 static char *
@@ -17,12 +30,12 @@ source_path(const char *source)
 	static const char *const dirs[] = { "local", "secrets", "alloc" };
 	const char *at = source;
 
-	if (strstr(source, "/../") || strcmp(source, "..") == 0)
-		return NULL;
 	if (strncmp(at, "./", 2) == 0)
 		at += 2;
 	if (strncmp(at, "../alloc", 8) == 0)
 		at += 3;
+	if (leads_up(at))
+		return NULL;
 	at += *at == '/'; /* as ${NOMAD_TASK_DIR} is in the container */
 	for (size_t i = 0; i < ELEMENTSOF(dirs); i++) {
 		size_t len = strlen(dirs[i]);
@@ -69,7 +82,8 @@ add_volume(const struct task *task, const char *text, struct spec_writer *spec, 
 	for (const char *word; (word = strsep(&rest, ","));)
 		if (strcmp(word, "ro") == 0)
 			read_only = true;
-		else if (strcmp(word, "rw") != 0 && strcasecmp(word, "z") != 0)
+		else if (strcmp(word, "rw") != 0 && strcasecmp(word, "z") != 0 &&
+			 strcmp(word, "rprivate") != 0 && strcmp(word, "private") != 0)
 			return err_say(e, -EINVAL,
 			    "task %s: config.volumes: option \"%.40s\" of \"%.100s\" is not "
 			    "supported",
@@ -115,12 +129,14 @@ static int
 add_mount(const struct task *task, const json_t *block, bool evaluated, struct spec_writer *spec,
     struct err *e)
 {
+	static const char *const used[] = { "type", "source", "target" };
 	const char *type = member(block, "type"), *target = member(block, "target");
 	const char *read_only = member(block, "readonly");
 	json_t *flag = json_object_get(block, "readonly");
 
-	if (!evaluated)
-		return 0;
+	for (size_t i = 0; i < ELEMENTSOF(used); i++)
+		if (driver_value_is_open(json_object_get(block, used[i]), evaluated))
+			return 0;
 	if (target[0] != '/')
 		return err_say(e, -EINVAL,
 		    "task %s: config.mount: target \"%.100s\" is not an absolute path", task->name,

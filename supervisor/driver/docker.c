@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* docker.c: the drivers docker and podman: tasks in container images, without a daemon. Runs in:
  * supervisor. */
+#include <ctype.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -19,8 +20,8 @@
 
 #define MIB (1024 * 1024)
 
-/* Those that a container has, and may add, under other agents: Docker's without NET_RAW, which a
- * job may add. They count in the container's user namespace only. */
+/* Docker's default capabilities, without NET_RAW, which a job may add. They count in the
+ * container's user namespace only. */
 #define DEFAULT_CAPS                                                                               \
 	(CAP_BIT(AUDIT_WRITE) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |         \
 	    CAP_BIT(FSETID) | CAP_BIT(KILL) | CAP_BIT(MKNOD) | CAP_BIT(NET_BIND_SERVICE) |         \
@@ -89,6 +90,16 @@ container_caps(const struct task *task, bool evaluated, uint64_t *ret, struct er
 
 /* --- options --- */
 
+/* "NAME:VALUE", or with "=". */
+static bool
+is_option(const char *text, const char *name, const char *value)
+{
+	size_t len = strlen(name);
+
+	return strncmp(text, name, len) == 0 && (text[len] == ':' || text[len] == '=') &&
+	       strcmp(text + len + 1, value) == 0;
+}
+
 static int
 check_security(const struct task *task, bool evaluated, bool *ret_no_new_privs, struct err *e)
 {
@@ -97,16 +108,19 @@ check_security(const struct task *task, bool evaluated, bool *ret_no_new_privs, 
 
 	json_array_foreach (driver_config_get(task, "security_opt"), i, item) {
 		const char *text = str(json_string_value(item));
-		bool on = strcmp(text, "no-new-privileges") == 0 ||
-			  strcmp(text, "no-new-privileges:true") == 0 ||
-			  strcmp(text, "no-new-privileges=true") == 0;
+		bool on = is_option(text, "no-new-privileges", "true") ||
+			  strcmp(text, "no-new-privileges") == 0;
 
 		*ret_no_new_privs |= on;
-		if (!on && !driver_value_is_open(item, evaluated))
+		if (!on && !is_option(text, "no-new-privileges", "false") &&
+		    !is_option(text, "apparmor", "unconfined") &&
+		    !is_option(text, "label", "disable") && !driver_value_is_open(item, evaluated))
 			return err_say(e, -EINVAL,
-			    "task %s: config.security_opt: \"%.60s\" is not supported: the only "
-			    "option "
-			    "is \"no-new-privileges\", and the filter of system calls is always on",
+			    "task %s: config.security_opt: \"%.60s\" is not supported: drover sets "
+			    "no "
+			    "labels or AppArmor profiles, and the filter of system calls is always "
+			    "on; "
+			    "\"no-new-privileges\" works",
 			    task->name, text);
 	}
 	return 0;
@@ -197,6 +211,34 @@ add_map(const struct task *task, const char *key, bool evaluated, add_fn *add,
 	return r;
 }
 
+/* The size of /dev/shm in bytes; podman's may have a unit, as in "512m". */
+static int
+add_shm(const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e)
+{
+	static const char units[] = "bkmgt";
+	json_t *value = driver_config_get(task, "shm_size");
+	int64_t size = container_number(task, "shm_size", 0);
+	const char *text = str(json_string_value(value)), *unit;
+	const char *end = text + strspn(text, "0123456789");
+	int shift = 0;
+
+	if (driver_value_is_open(value, evaluated))
+		return 0;
+	if (*end) {
+		unit = end == text ? NULL : strchr(units, tolower((unsigned char)*end));
+		if (!unit || (end[1] && strcasecmp(end + 1, "b") != 0))
+			return err_say(e, -EINVAL,
+			    "task %s: config.shm_size: \"%.40s\" is not a size as in \"512m\"",
+			    task->name, text);
+		shift = 10 * (int)(unit - units);
+	}
+	if (size < 0 || size > INT64_MAX >> shift)
+		return err_say(e, -EINVAL, "task %s: config.shm_size is out of range", task->name);
+	if (spec && size > 0)
+		container_option(spec, "shm", "%lld", (long long)size << shift);
+	return 0;
+}
+
 /* Checks everything that fill_options() uses, and with a spec adds it there. */
 static int
 add_options(const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e)
@@ -210,15 +252,15 @@ add_options(const struct task *task, bool evaluated, struct spec_writer *spec, s
 	    (r = check_security(task, evaluated, &no_new_privs, e)) < 0 ||
 	    (r = add_map(task, "sysctl", evaluated, add_sysctl, spec, e)) < 0 ||
 	    (r = add_map(task, "ulimit", evaluated, add_limit, NULL, e)) < 0 ||
+	    (r = add_shm(task, evaluated, spec, e)) < 0 ||
 	    (r = container_mounts(task, evaluated, spec, e)) < 0 || !spec)
 		return r;
 	if (container_flag(task, "readonly_rootfs"))
 		container_option(spec, "flag", "read_only");
 	if (container_flag(task, "init"))
 		container_option(spec, "flag", "init");
-	if (container_number(task, "shm_size", 0) > 0)
-		container_option(
-		    spec, "shm", "%lld", (long long)container_number(task, "shm_size", 0));
+	if (container_flag(task, "interactive"))
+		container_option(spec, "stdin", "open");
 	return 0;
 }
 
@@ -328,8 +370,8 @@ fill_limits(const struct task *task, struct exec_start *req)
 
 /* The configuration has been checked. */
 static void
-fill_process(const struct task *task, const json_t *image, const struct exec_start *req,
-    struct spec_writer *spec)
+fill_process(const struct task *task, const json_t *image, const struct task_net *net,
+    const struct exec_start *req, struct spec_writer *spec)
 {
 	const char *dir = container_text(task, "work_dir") ?: container_text(task, "working_dir");
 	const char *user = task->user && *task->user
@@ -349,7 +391,7 @@ fill_process(const struct task *task, const json_t *image, const struct exec_sta
 		container_option(spec, "flag", "no_new_privs");
 	json_array_foreach (driver_config_get(task, "group_add"), i, item)
 		container_option(spec, "group", "%s", str(json_string_value(item)));
-	container_name(task, req, spec);
+	container_name(task, net, req, spec);
 	add_env(image, spec);
 	if (!dir)
 		dir = str(json_string_value(image_get(image, "WorkingDir")));
@@ -359,8 +401,8 @@ fill_process(const struct task *task, const json_t *image, const struct exec_sta
 }
 
 static int
-fill_start(const struct task *task, const json_t *image, struct exec_start *req,
-    struct spec_writer *spec, struct err *e)
+fill_start(const struct task *task, const json_t *image, const struct task_net *net,
+    struct exec_start *req, struct spec_writer *spec, struct err *e)
 {
 	const char *mode = container_text(task, "network_mode");
 	int r = add_command(task, image, spec, e);
@@ -369,9 +411,17 @@ fill_start(const struct task *task, const json_t *image, struct exec_start *req,
 		return r;
 	fill_limits(task, req);
 	req->net_mode = mode && strcmp(mode, "none") == 0 ? EXEC_NS_PRIVATE : EXEC_NS_HOST;
+	if (mode && (strcmp(mode, "host") == 0 || strcmp(mode, "none") == 0))
+		req->network = (struct id){ 0 }; /* as with Docker, before the group's network */
+	if (driver_config_get(task, "port_map") &&
+	    (id_is_zero(&req->network) || id_equal(&req->network, &req->alloc)))
+		return err_say(e, -EINVAL,
+		    "task %s: config.port_map needs a network of the task's own; use ports of the "
+		    "group's network, with `to`",
+		    task->name);
 	(void)memset(req->user, 0, sizeof req->user);
-	fill_process(task, image, req, spec);
-	container_files(task, req, spec);
+	fill_process(task, image, net, req, spec);
+	container_files(task, net, req, spec);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "model/job.h"
 #include "proto/agent_config.h"
 #include "proto/ipc_records.h"
+#include "supervisor/driver/task_net.h"
 #include "supervisor/table/alloc_table.h"
 
 struct task_env;
@@ -25,12 +26,12 @@ struct driver_ops {
 	    struct err *e);
 	/* Writes command and arguments to the spec, and the rest to the request. image: of a
 	 * container, the configuration of its image; else NULL. */
-	int (*fill)(const struct task *task, const json_t *image, struct exec_start *req,
-	    struct spec_writer *spec, struct err *e);
-	/* Of a container: what each process that is started in it needs, also a session. NULL:
-	 * nothing. */
+	int (*fill)(const struct task *task, const json_t *image, const struct task_net *net,
+	    struct exec_start *req, struct spec_writer *spec, struct err *e);
+	/* Adds the entries that every process of a container needs, the first one and those of
+	 * sessions. NULL for drivers whose tasks are no containers. */
 	void (*fill_process)(const struct task *task, const json_t *image,
-	    const struct exec_start *req, struct spec_writer *spec);
+	    const struct task_net *net, const struct exec_start *req, struct spec_writer *spec);
 };
 
 /* All drivers; ends with NULL. */

@@ -179,6 +179,18 @@ driver_probed(struct sup *sup, const char *driver, const char *why)
 		close_breaker(b);
 }
 
+void
+driver_not_probed(struct sup *sup, const char *driver)
+{
+	struct driver_breaker *b = find_breaker(sup, driver);
+
+	if (!b || !b->asked)
+		return;
+	b->asked = false;
+	if (b->why)
+		sup_timer_set(sup, &b->again, CLOCK_MONOTONIC, b->again_usec, on_again, b);
+}
+
 bool
 driver_admits(struct sup *sup, const char *driver, struct driver_wait *w)
 {

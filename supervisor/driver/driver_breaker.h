@@ -34,6 +34,8 @@ void driver_start_worked(struct sup *sup, const char *driver);
 /* The result of a probe; why: NULL if the driver works. It counts only if a breaker asked for it.
  */
 void driver_probed(struct sup *sup, const char *driver, const char *why);
+/* A probe has ended without a result for the driver: it stays what it was. */
+void driver_not_probed(struct sup *sup, const char *driver);
 
 /* Returns whether a task with this driver may start. If not, w->ready() is called when it may, and
  * it asks again. */

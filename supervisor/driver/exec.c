@@ -7,6 +7,8 @@
 #include <strings.h>
 
 #include "common/cap_name.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
 #include "common/privs.h"
 #include "supervisor/driver/driver.h"
 
@@ -150,11 +152,29 @@ check_config(
 	return check_allowed(config, task, &req, e);
 }
 
+/* The task sees the machine's /etc, so it needs a file of its own only if it is to see another. */
+static void
+fill_resolv_conf(const struct task_net *net, struct exec_start *req, struct spec_writer *spec)
+{
+	cleanup_free char *text = NULL, *option = NULL;
+	bool own_network = !id_is_zero(&req->network), same;
+
+	if (!net->has_dns && !own_network)
+		return;
+	text = resolv_conf_make(&net->dns, own_network, &same);
+	if (!text || same)
+		return;
+	option = mem_printf("etc=resolv.conf:%s", text);
+	req->own_resolv_conf = true;
+	spec_add_str(spec, SPEC_OPTION, option);
+}
+
 static int
-fill_start(const struct task *task, const json_t *image, struct exec_start *req,
-    struct spec_writer *spec, struct err *e)
+fill_start(const struct task *task, const json_t *image, const struct task_net *net,
+    struct exec_start *req, struct spec_writer *spec, struct err *e)
 {
 	driver_fill_command(task, spec);
+	fill_resolv_conf(net, req, spec);
 	return read_config(task, true, req, e);
 }
 

@@ -7,34 +7,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <systemd/sd-event.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/fd.h"
 #include "common/hash.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "proto/container_ids.h"
 #include "supervisor/core/changed.h"
 #include "supervisor/core/journal.h"
-#include "supervisor/driver/lease_page.h"
+#include "supervisor/driver/run_link.h"
+#include "supervisor/driver/run_ranges.h"
 #include "supervisor/driver/run_result.h"
 #include "supervisor/driver/run_text.h"
 #include "supervisor/driver/run_usage.h"
-#include "supervisor/driver/run_watch.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
 #include "supervisor/core/sup_turn.h"
 
 #define STOP_GRACE_USEC 10000000 /* the executor's time for a stop beyond the kill timeout */
-#define RETRY_USEC      20000    /* until the next connect() */
-#define RETRIES_MAX     250      /* 5 s in which an executor may be too busy to accept */
 #define REAP_USEC       20000    /* until the second try of a reap; doubled for each further one */
 #define REAP_DOUBLINGS  9        /* up to 10 s: a process may hang in the kernel forever */
 #define REAP_WARN       5        /* the try (after 0.6 s) whose failure is logged as a warning */
@@ -57,25 +49,17 @@ struct run {
 	char *layers;      /* of a container: 64 digits of each; NULL: none */
 	bool other_boot;
 	bool leftover;         /* has no row: a leak until it is reaped */
-	bool greeted;          /* HELLO was received on this connection */
 	uint16_t failed_mount; /* 1 + its number; 0: the start did not fail at one */
-	struct run_own_stop own_stop, exe_own_stop; /* the job's; the executor's */
-	uint64_t exe_lease_dev, exe_lease_ino;
-	bool following; /* run_follow() was called, and the run has not been found yet */
+	bool following;        /* run_follow() was called, and the run has not been found yet */
 	struct dirty row;
-	int fd, spec;            /* spec: that of the start, while RUN_STARTING; -1: none */
+	int spec;                /* that of the start, while RUN_STARTING; -1: none */
 	struct task_socket *api; /* NULL: none, or the executor is not connected */
-	struct run_watch watch;
+	struct run_link link;
 	struct sup_timer later, overdue;
-	unsigned retries;
+	unsigned reap_tries;
 	uint64_t call;
 	const struct run_events *ev;
 	void *arg;
-	struct deferred send;
-	bool want_stop, stop_sent;
-	int stop_signal;
-	uint64_t signals; /* to be sent: bit n - 1 is signal n */
-	uint64_t stop_timeout_ms;
 	uint64_t step_ns; /* CLOCK_BOOTTIME: since when it is in this step of its start; 0: not */
 };
 
@@ -86,7 +70,7 @@ struct runs {
 	unsigned n;                           /* that have a row */
 	unsigned n_following, n_followed;     /* the last supervisor's runs: to be found, found */
 	struct run_counts counts;
-	uint64_t ranges[CONTAINER_RANGES / 64]; /* bits of the ranges of ids that runs have */
+	struct run_ranges ranges; /* of ids that runs have */
 };
 
 static void
@@ -94,10 +78,8 @@ disconnect(struct run *r)
 {
 	if (r->api)
 		r->sup->runs->sockets->close(steal_ptr(&r->api));
-	run_watch_remove(r->sup, &r->watch);
+	run_link_close(&r->link);
 	sup_timer_cancel(&r->later);
-	close_p(&r->fd);
-	r->greeted = false;
 }
 
 static void
@@ -111,11 +93,10 @@ run_free(struct run *r)
 	disconnect(r);
 	sup_timer_cancel(&r->overdue);
 	close_p(&r->spec);
-	turn_forget_deferred(r->sup, &r->send);
+	run_link_free(&r->link);
 	turn_forget_write(r->sup, &r->row);
 	child_call_cancel(r->sup, r->call);
-	if (r->id_range)
-		r->sup->runs->ranges[r->id_range / 64] &= ~(1ull << r->id_range % 64);
+	run_range_free(&runs->ranges, r->id_range);
 	free(r->layers);
 	free(r->task);
 	free(r);
@@ -156,8 +137,7 @@ set_state(struct run *r, enum run_state state)
 	turn_write(r->sup, &r->row);
 }
 
-static void send_orders(struct sup *sup, struct deferred *d);
-static void on_ready(struct run_watch *w);
+static const struct run_link_ops link_ops;
 
 static struct run *
 run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char *task)
@@ -165,17 +145,13 @@ run_new(struct sup *sup, const struct id *id, const struct id *alloc, const char
 	struct run *r = mem_new(struct run);
 	struct runs *runs = sup->runs;
 
-	*r = (struct run){ .sup = sup,
-		.id = *id,
-		.alloc = *alloc,
-		.fd = -1,
-		.spec = -1,
-		.task = mem_strdup(task) };
+	*r = (struct run){
+		.sup = sup, .id = *id, .alloc = *alloc, .spec = -1, .task = mem_strdup(task)
+	};
 	r->row.write = write_row;
 	r->row.point = CRASH_ROW_RUN;
 	r->row.written = on_written;
-	r->send.run = send_orders;
-	r->watch = (struct run_watch){ .fd = -1, .ready = on_ready };
+	run_link_init(&r->link, sup, &link_ops, &r->id, r->task);
 	hash_add(&runs->by_id, &r->by_id, hash_id(id));
 	hash_add(&runs->by_alloc, &r->by_alloc, hash_id(alloc));
 	runs->n++;
@@ -281,54 +257,6 @@ read_end(struct run *r)
 	report_end(r, &end);
 }
 
-/* Returns true if the executor's limit or way to kill is not the job's any more. Executors of
- * version 1 have no field for the way to kill. */
-static bool
-own_stop_differs(const struct run *r)
-{
-	const struct run_own_stop *job = &r->own_stop, *exe = &r->exe_own_stop;
-
-	return job->limit_ms != exe->limit_ms ||
-	       (exe->kill_signal != 0 && (job->kill_signal != exe->kill_signal ||
-					     job->kill_timeout_ms != exe->kill_timeout_ms));
-}
-
-/*
- * Sends the executor the current lease page, if it reads another one (it would stop its task
- * although beats arrive), and the job's limit and way to kill, if they have changed.
- */
-static void
-renew_own_stop(struct run *r)
-{
-	const struct exe_lease m = { .head = { EXE_PROTO_VERSION, EXE_LEASE, sizeof m },
-		.limit_ms = r->own_stop.limit_ms,
-		.kill_signal = r->own_stop.kill_signal,
-		.kill_timeout_ms = r->own_stop.kill_timeout_ms };
-	cleanup_close int fd = -1;
-	struct stat st = { .st_dev = r->exe_lease_dev, .st_ino = r->exe_lease_ino };
-	struct err e = { 0 };
-	bool page;
-
-	if (r->own_stop.limit_ms != 0) {
-		fd = lease_page_open(r->sup, &st, &e);
-		if (fd < 0) {
-			log_warn("%s", e.msg);
-			return;
-		}
-	}
-	page = st.st_dev != r->exe_lease_dev || st.st_ino != r->exe_lease_ino;
-	if (!page && !own_stop_differs(r))
-		return;
-	if (fd_send_msg(r->fd, &m, sizeof m, &fd, page, MSG_DONTWAIT) < 0) {
-		log_warn(
-		    "task %s: its lease could not be renewed: its executor does not read", r->task);
-		return;
-	}
-	r->exe_own_stop = r->own_stop;
-	r->exe_lease_dev = st.st_dev;
-	r->exe_lease_ino = st.st_ino;
-}
-
 /* Counts the step of the start that ends now; the next one begins. */
 static void
 end_step(struct run *r, struct histogram *h)
@@ -341,21 +269,16 @@ end_step(struct run *r, struct histogram *h)
 }
 
 static void
-on_hello(struct run *r, const struct exe_hello *h)
+on_hello(struct run_link *l, const struct exe_hello *h)
 {
+	struct run *r = container_of(l, struct run, link);
+
 	switch (h->state) {
 	case EXE_SETTING_UP:
 		break;
 	case EXE_RUNNING:
 	case EXE_STOPPING:
 		note_followed(r);
-		r->exe_own_stop = (struct run_own_stop){ .limit_ms = h->lease_ms,
-			.kill_signal = h->kill_signal,
-			.kill_timeout_ms = h->kill_timeout_ms };
-		r->exe_lease_dev = h->lease_dev;
-		r->exe_lease_ino = h->lease_ino;
-		r->greeted = true;
-		renew_own_stop(r);
 		if (r->state == RUN_STARTING && r->step_ns)
 			end_step(r, &r->sup->runs->counts.setup);
 		if (r->state == RUN_STARTING)
@@ -365,18 +288,17 @@ on_hello(struct run *r, const struct exe_hello *h)
 		break;
 	case EXE_FAILED:
 		report_failed_step(r, h->step, h->error, h->detail);
-		return;
+		break;
 	default: /* EXE_ENDED: EXITED or the end of the connection follows */
 		break;
 	}
-	if (r->want_stop || r->signals)
-		turn_defer(r->sup, &r->send);
 }
 
 /* The task's socket for requests of the API. */
 static void
-on_api(struct run *r, int *fd)
+on_api(struct run_link *l, int *fd)
 {
+	struct run *r = container_of(l, struct run, link);
 	struct err e = { 0 };
 
 	if (*fd < 0 || r->api || !r->sup->runs->sockets)
@@ -388,7 +310,7 @@ on_api(struct run *r, int *fd)
 
 /* EXITED has the contents of the record, so the file need not be read. */
 static void
-on_exited(struct run *r, const struct exe_exited *x)
+on_exited(struct run_link *l, const struct exe_exited *x)
 {
 	struct run_end end = { .known = !(x->flags & EXE_END_UNKNOWN),
 		.flags = x->flags,
@@ -399,111 +321,28 @@ on_exited(struct run *r, const struct exe_exited *x)
 		.lease_last_ok_ns = x->lease_last_ok_ns,
 		.lease_late_ns = x->lease_late_ns };
 
-	report_end(r, &end);
+	report_end(container_of(l, struct run, link), &end);
 }
 
 static void
-on_ready(struct run_watch *w)
+on_gone(struct run_link *l)
 {
-	union exe_from m;
-	struct run *r = container_of(w, struct run, watch);
-	cleanup_close int fd = -1;
-	size_t n = 0;
-	ssize_t len;
-
-	memset(&m, 0, sizeof m);
-	len = fd_recv_msg(r->fd, &m, sizeof m, &fd, 1, &n, MSG_DONTWAIT);
-	if (len == -EAGAIN)
-		return;
-	if (len < (ssize_t)sizeof m.head) {
-		disconnect(r);
-		read_end(r);
-		return;
-	}
-	if ((m.head.type == EXE_HELLO || m.head.type == EXE_STATE) &&
-	    (size_t)len >= EXE_HELLO_V1_SIZE)
-		on_hello(r, &m.hello);
-	else if (m.head.type == EXE_EXITED && (size_t)len >= sizeof m.exited)
-		on_exited(r, &m.exited);
-	else if (m.head.type == EXE_API)
-		on_api(r, &fd);
-	/* Other messages are those of a newer executor and are ignored: the end is in its record.
-	 */
-}
-
-static void connect_run(struct run *r);
-
-static void
-on_retry(void *arg)
-{
-	struct run *r = arg;
-
-	connect_run(r);
+	read_end(container_of(l, struct run, link));
 }
 
 static void
-retry_soon(struct run *r)
+on_stuck(struct run_link *l)
 {
-	if (r->retries++ >= RETRIES_MAX)
-		report_lost(r, "its executor does not accept a connection");
-	else
-		sup_timer_set(r->sup, &r->later, CLOCK_MONOTONIC, RETRY_USEC, on_retry, r);
+	report_lost(container_of(l, struct run, link), "its executor does not accept a connection");
 }
 
-/* connect() succeeds exactly while the run has an executor or is being given one. */
-static void
-connect_run(struct run *r)
-{
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	cleanup_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	char hex[ID_HEX_SIZE];
-
-	id_to_hex(&r->id, hex);
-	(void)snprintf(
-	    sa.sun_path, sizeof sa.sun_path, "/proc/self/fd/%d/%s.sock", r->sup->sock_dir_fd, hex);
-	if (fd < 0) {
-		retry_soon(r);
-		return;
-	}
-	if (connect(fd, (struct sockaddr *)&sa, sizeof sa) < 0) {
-		if (errno == EAGAIN || errno == EINTR)
-			retry_soon(r);
-		else
-			read_end(r);
-		return;
-	}
-	if (run_watch_add(r->sup, &r->watch, fd) < 0) {
-		retry_soon(r);
-		return;
-	}
-	r->fd = steal_fd(&fd);
-}
-
-/* Sends what was requested in the turn: signals and the stop. */
-static void
-send_orders(struct sup *sup, struct deferred *d)
-{
-	struct run *r = container_of(d, struct run, send);
-
-	if (r->fd < 0)
-		return;
-	if (r->greeted)
-		renew_own_stop(r);
-	for (uint32_t signo = 1; r->signals; signo++, r->signals >>= 1) {
-		const struct exe_signal m = { .head = { EXE_PROTO_VERSION, EXE_SIGNAL, sizeof m },
-			.signal = signo };
-
-		if (r->signals & 1)
-			(void)fd_send_msg(r->fd, &m, sizeof m, NULL, 0, MSG_DONTWAIT);
-	}
-	if (r->want_stop && !r->stop_sent) {
-		const struct exe_stop m = { .head = { EXE_PROTO_VERSION, EXE_STOP, sizeof m },
-			.signal = (uint32_t)r->stop_signal,
-			.timeout_ms = r->stop_timeout_ms };
-
-		r->stop_sent = fd_send_msg(r->fd, &m, sizeof m, NULL, 0, MSG_DONTWAIT) == 0;
-	}
-}
+static const struct run_link_ops link_ops = {
+	.hello = on_hello,
+	.exited = on_exited,
+	.api = on_api,
+	.gone = on_gone,
+	.stuck = on_stuck,
+};
 
 static void
 on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, const struct err *e)
@@ -513,7 +352,7 @@ on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, co
 	r->call = 0;
 	if (code >= 0) {
 		end_step(r, &sup->runs->counts.request);
-		connect_run(r);
+		run_link_connect(&r->link);
 	} else if (code == -ECONNRESET || code == -ETIMEDOUT) {
 		report_failure(r, e->msg, RUN_FAULT_AGENT);
 	} else {
@@ -526,23 +365,15 @@ on_start_reply(struct sup *sup, void *arg, int code, const void *rep, int fd, co
 static void
 take_range(struct run *r, uint32_t range)
 {
-	if (range == 0 || range >= CONTAINER_RANGES)
-		return;
-	r->id_range = range;
-	r->sup->runs->ranges[range / 64] |= 1ull << range % 64;
+	if (run_range_take(&r->sup->runs->ranges, range))
+		r->id_range = range;
 }
 
 /* Without a free range, the request has none, and exec-helper refuses it. */
 static void
 fill_container(struct run *r, struct exec_task_start_req *req)
 {
-	const uint64_t *ranges = r->sup->runs->ranges;
-	uint32_t range = 1;
-
-	while (range < CONTAINER_RANGES && (ranges[range / 64] >> range % 64 & 1))
-		range++;
-	take_range(r, range);
-	req->start.id_range = r->id_range;
+	req->start.id_range = r->id_range = run_range_find(&r->sup->runs->ranges);
 	r->layers = mem_alloc(req->n_layers * 64 + 1);
 	for (uint32_t i = 0; i < req->n_layers * 32; i++)
 		(void)snprintf(r->layers + 2 * i, 3, "%02x", ((const uint8_t *)req->layers)[i]);
@@ -622,11 +453,22 @@ runs_serve_sockets(struct sup *sup, const struct run_socket_ops *ops)
 	sup->runs->sockets = ops;
 }
 
+static bool
+is_loaded(void *arg, const struct id *run)
+{
+	return run_is_known(arg, run);
+}
+
 int
 runs_load(struct sup *sup, run_gone_cb *gone, struct err *e)
 {
+	int r;
+
 	sup->runs->gone = gone;
-	return store_each(sup->store, STMT_RUN_ALL, NULL, 0, load_row, sup, e);
+	r = store_each(sup->store, STMT_RUN_ALL, NULL, 0, load_row, sup, e);
+	return r < 0 ? r
+		     : run_ranges_read(
+			   &sup->runs->ranges, sup->run_dir_fd, sup->boot_id, is_loaded, sup, e);
 }
 
 /* Returns the run of this task after r; r is NULL for the first one. */
@@ -669,7 +511,7 @@ on_follow(void *arg)
 	if (r->other_boot)
 		read_end(r);
 	else
-		connect_run(r);
+		run_link_connect(&r->link);
 }
 
 void
@@ -711,25 +553,19 @@ run_stop(struct run *r, int signo, uint64_t timeout_ms)
 {
 	sup_timer_set(r->sup, &r->overdue, CLOCK_BOOTTIME, timeout_ms * 1000 + STOP_GRACE_USEC,
 	    on_overdue, r);
-	r->want_stop = true;
-	r->stop_sent = false;
-	r->stop_signal = signo;
-	r->stop_timeout_ms = timeout_ms;
-	turn_defer(r->sup, &r->send);
+	run_link_stop(&r->link, signo, timeout_ms);
 }
 
 void
 run_set_own_stop(struct run *r, const struct run_own_stop *wanted)
 {
-	r->own_stop = *wanted;
-	turn_defer(r->sup, &r->send);
+	run_link_set_own_stop(&r->link, wanted);
 }
 
 void
 run_signal(struct run *r, int signo)
 {
-	r->signals |= 1ULL << (signo - 1);
-	turn_defer(r->sup, &r->send);
+	run_link_signal(&r->link, signo);
 }
 
 static void reap_run(struct run *r);
@@ -752,7 +588,7 @@ on_reaped(struct sup *sup, void *arg, int code, const void *rep, int fd, const s
 	/* The row is kept, so the task does not start again before the reap, also if the supervisor
 	 * ends. */
 	if (code < 0) {
-		unsigned n = r->retries < REAP_DOUBLINGS ? r->retries++ : REAP_DOUBLINGS;
+		unsigned n = r->reap_tries < REAP_DOUBLINGS ? r->reap_tries++ : REAP_DOUBLINGS;
 
 		log_print(n == REAP_WARN || code != -EAGAIN ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG,
 		    "task %s: %s; it is tried again", r->task, e->msg);
@@ -780,7 +616,7 @@ run_release(struct run *r)
 	if (r->state != RUN_ENDED)
 		set_state(r, RUN_ENDED);
 	child_call_cancel(r->sup, r->call);
-	r->retries = 0;
+	r->reap_tries = 0;
 	reap_run(r);
 }
 
@@ -801,11 +637,15 @@ find_by_id(struct sup *sup, const struct id *id)
 void
 run_reap_unknown(struct sup *sup, const struct id *id)
 {
+	struct exe_record rec;
 	struct run *r;
 
 	if (find_by_id(sup, id))
 		return;
 	r = run_new(sup, id, &(struct id){ 0 }, "(unknown)");
+	if (run_result_read(sup->run_dir_fd, id, &rec) == 0 &&
+	    strcmp(rec.boot_id, sup->boot_id) == 0)
+		take_range(r, rec.id_range);
 	r->leftover = true;
 	sup->runs->n--;
 	r->state = RUN_ENDED;

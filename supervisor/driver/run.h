@@ -106,7 +106,7 @@ bool run_is_left(struct sup *sup, const struct id *alloc, const char *task);
 int run_failed_mount(const struct run *r);
 
 const struct id *run_id(const struct run *r);
-/* Of a container: the number of its range of ids. */
+/* Returns the number of a container's range of ids; 0 for a run that is no container. */
 uint32_t run_id_range(const struct run *r);
 /* Returns whether a container has the layer with these 64 digits. */
 bool runs_have_layer(struct sup *sup, const char *digits);

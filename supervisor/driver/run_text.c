@@ -32,6 +32,7 @@ static const char *const steps[] = {
 	[EXE_STEP_TERMINAL] = "open a terminal in the task",
 	[EXE_STEP_LAYERS] = "make the container's root",
 	[EXE_STEP_CONTAINER] = "prepare the container",
+	[EXE_STEP_RESOLV_CONF] = "make the task's /etc/resolv.conf, in place of the machine's",
 };
 
 static const char *const proofs[] = {
@@ -163,7 +164,9 @@ void
 run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t detail, int spec)
 {
 	const char *what = step < ELEMENTSOF(steps) ? steps[step] : "start the task";
-	const char *why = strerrordesc_np(error);
+	const char *why = error == ECHILD ? "it was killed before it could run the command, as the "
+					    "kernel does when memory is exhausted"
+					  : strerrordesc_np(error);
 
 	if (step == EXE_STEP_PROOF) {
 		uint32_t proof = detail >> 16;

@@ -75,6 +75,8 @@ void run_usage_free(struct run_usage *u);
  * later. */
 bool run_usage_sample(
     struct sup *sup, struct run_usage *u, const struct id *run, enum run_detail detail);
+/* Makes it cheap to sample many runs in this turn. */
+void run_usage_expect_many(struct sup *sup);
 /* Fills in the figures of the last sample; the processors' figures cover the time between the two
  * samples. */
 void run_usage_show(const struct run_usage *u, double core_mhz, struct task_usage *ret);

@@ -102,7 +102,7 @@ forget_broken(struct sup *sup)
 }
 
 static int
-read_list(struct sup *sup, int fd, struct err *e)
+each_listed(int fd, void (*fn)(void *arg, const char *digits), void *arg, struct err *e)
 {
 	cleanup_free char *text = NULL;
 	char *rest, *line;
@@ -115,10 +115,16 @@ read_list(struct sup *sup, int fd, struct err *e)
 	text = mem_strndup(map ? map : "", len);
 	(void)munmap((void *)(uintptr_t)map, len);
 	for (rest = text; (line = strsep(&rest, "\n"));)
-		if (strlen(line) == 64 && strspn(line, "0123456789abcdef") == 64 &&
-		    !layer_find(sup, line))
-			(void)add_layer(sup, line, LAYER_PRESENT);
+		if (strlen(line) == 64 && strspn(line, "0123456789abcdef") == 64)
+			fn(arg, line);
 	return 0;
+}
+
+static void
+note_layer(void *arg, const char *digits)
+{
+	if (!layer_find(arg, digits))
+		(void)add_layer(arg, digits, LAYER_PRESENT);
 }
 
 static void
@@ -131,7 +137,7 @@ on_listed(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	if (r < 0)
 		(void)err_say(&why, r, "list the layers of images: %s", e->msg);
 	else
-		r = read_list(sup, list, &why);
+		r = each_listed(list, note_layer, sup, &why);
 	if (r < 0) { /* the next pull tries again */
 		journal_error(JOURNAL_IMAGE, NULL, "%s", why.msg);
 		pulls_not_listed(sup, &why);
@@ -155,15 +161,41 @@ layers_list(struct sup *sup)
 /* --- removal --- */
 
 static bool
-is_used(struct sup *sup, const struct layer *l)
+is_used(struct sup *sup, const char *digits)
 {
 	const struct image *image;
 
 	TAILQ_FOREACH (image, &sup->images->list, link)
 		for (size_t i = 0; i < image->n_layers; i++)
-			if (!image->removed && strcmp(image->layers[i].id, l->id) == 0)
+			if (!image->removed && strcmp(image->layers[i].id, digits) == 0)
 				return true;
-	return runs_have_layer(sup, l->id);
+	return runs_have_layer(sup, digits);
+}
+
+struct unknown {
+	struct sup *sup;
+	void (*fn)(void *arg, const char *digits);
+	void *arg;
+};
+
+static void
+check_layer(void *arg, const char *digits)
+{
+	const struct unknown *u = arg;
+	const struct layer *l = layer_find(u->sup, digits);
+
+	if (u->sup->images->n_active == 0 && (!l || l->state == LAYER_PRESENT) &&
+	    !is_used(u->sup, digits))
+		u->fn(u->arg, digits);
+}
+
+int
+layers_each_unknown(struct sup *sup, int list_fd, void (*fn)(void *arg, const char *digits),
+    void *arg, struct err *e)
+{
+	struct unknown u = { .sup = sup, .fn = fn, .arg = arg };
+
+	return each_listed(list_fd, check_layer, &u, e);
 }
 
 static void
@@ -193,7 +225,7 @@ layers_collect(struct sup *sup)
 	TAILQ_FOREACH (l, &sup->images->layers, link) {
 		struct unp_layer_remove_req req = { 0 };
 
-		if (l->state != LAYER_PRESENT || is_used(sup, l))
+		if (l->state != LAYER_PRESENT || is_used(sup, l->id))
 			continue;
 		l->state = LAYER_REMOVING;
 		(void)IPC_TEXT_SET(req.layer, l->id);

@@ -155,6 +155,12 @@ images_note_use(struct sup *sup)
 	turn_durable(sup);
 }
 
+bool
+images_are_used(const struct sup *sup)
+{
+	return sup->images->used;
+}
+
 static void
 check_store(void *sup)
 {

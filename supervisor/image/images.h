@@ -68,6 +68,16 @@ struct image_want *image_want(
 /* The callback does not come any more; the pull ends if nobody else wants it. Ignores NULL. */
 void image_forget(struct image_want *want);
 
+/*
+ * Reads an answer to unp_layer_list_req and calls back with the digits of each layer that neither
+ * an image nor a container has. While a pull runs or layers are removed, theirs are left out.
+ * Returns 0, or -errno with *e.
+ */
+int layers_each_unknown(struct sup *sup, int list_fd, void (*fn)(void *arg, const char *digits),
+    void *arg, struct err *e);
+/* Returns whether there was a pull on this node, ever. */
+bool images_are_used(const struct sup *sup);
+
 /* --- for the files of this room --- */
 
 /* What the store has. */

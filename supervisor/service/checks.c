@@ -462,6 +462,7 @@ void
 checks_begin(struct checks *cs)
 {
 	struct check_list old = LIST_HEAD_INITIALIZER(old);
+	bool all = true;
 	struct check *c;
 
 	while ((c = LIST_FIRST(&cs->list))) {
@@ -470,10 +471,17 @@ checks_begin(struct checks *cs)
 	}
 	cs->on = true;
 	add_all(cs, NULL, &old);
-	for (size_t i = 0; i < cs->sa->group->tasks.n; i++)
-		add_all(cs, &cs->sa->group->tasks.v[i], &old);
+	for (size_t i = 0; i < cs->sa->group->tasks.n; i++) {
+		const struct task *task = &cs->sa->group->tasks.v[i];
+
+		if (cs->ev->knows_env(cs->arg, task->name))
+			add_all(cs, task, &old);
+		else
+			all = false;
+	}
 	free_checks(&old);
-	check_results_done(&cs->kept);
+	if (all)
+		check_results_done(&cs->kept);
 }
 
 bool
@@ -498,9 +506,8 @@ checks_save(const struct checks *cs, struct check_results *ret)
 {
 	const struct check *c;
 
-	/* Before the checks begin, the results of the last supervisor are saved again. */
-	if (!cs->on)
-		check_results_copy(&cs->kept, ret);
+	/* Until all checks begin, the results of the last supervisor are saved again. */
+	check_results_copy(&cs->kept, ret);
 	LIST_FOREACH (c, &cs->list, link)
 		check_result_copy(
 		    &c->result, map_put(check_result, &ret->by_id, str(c->result.id)));

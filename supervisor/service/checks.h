@@ -25,6 +25,9 @@ struct checks_events {
 	void (*restart)(void *arg, const char *task, const char *reason);
 	/* Returns true if the task (or one of the group's) runs. */
 	bool (*runs)(void *arg, const char *task);
+	/* Returns whether the variables of the task are known, which its checks may contain. If
+	 * not, they begin with a later checks_begin(). */
+	bool (*knows_env)(void *arg, const char *task);
 	/* A result has changed; saved: checks_save() returns something else. */
 	void (*changed)(void *arg, bool saved);
 };
@@ -40,7 +43,7 @@ struct checks {
 	const struct checks_events *ev;
 	void *arg;
 	struct check_list list;
-	struct check_results kept; /* of the last supervisor, until they begin */
+	struct check_results kept; /* of the last supervisor, until all begin */
 };
 
 /* For all allocs: the queues of checks that wait for their try. */
@@ -50,8 +53,8 @@ void check_queues_free(struct sup *sup);
 /* kept: what checks_save() returned to the last supervisor. */
 void checks_init(
     struct checks *cs, const struct checks_events *ev, void *arg, const struct check_results *kept);
-/* Begins with the checks of the group and its tasks, also after an update of the job. Known results
- * are kept. */
+/* Begins with the checks of the group and its tasks, also after an update of the job or of
+ * variables. Known results are kept. */
 void checks_begin(struct checks *cs);
 /* Ends all checks and drops their results. Returns false if there were none. */
 bool checks_end(struct checks *cs);

@@ -13,6 +13,7 @@
 #include "model/node.h"
 #include "proto/exe_setup.h"
 #include "proto/task_spec.h"
+#include "supervisor/driver/container.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/service/ports.h"
@@ -153,6 +154,7 @@ put_optional_meta(struct task_env *env, const struct job *job)
 struct port_vars {
 	struct task_env *env;
 	const char *task;
+	const struct task *map; /* a container, whose port_map may say what is inside; or NULL */
 	const struct alloc_network_status *network; /* of the alloc's own; NULL: it has none */
 };
 
@@ -175,13 +177,15 @@ put_port_var(struct port_vars *v, const char *name, const char *label, bool clea
 	task_env_put(v->env, key, value);
 }
 
-/* For a port of the task's own network. No driver maps ports, so its `to` is not used. */
+/* For a port of the task's own network. Its `to` is not used, but a container's port_map is. */
 static void
 put_port_of_own(struct port_vars *v, const char *label, const struct port_at *at)
 {
+	int64_t inside = v->map ? container_port_inside(v->map, label) : 0;
+
 	put_port_var(v, "NOMAD_IP_", label, true, at->ip, 0);
 	put_port_var(v, "NOMAD_ADDR_", label, true, at->ip, at->value);
-	put_port_var(v, "NOMAD_PORT_", label, true, NULL, at->value);
+	put_port_var(v, "NOMAD_PORT_", label, true, NULL, inside > 0 ? inside : at->value);
 	put_port_var(v, "NOMAD_HOST_PORT_", label, true, NULL, at->value);
 }
 
@@ -189,10 +193,12 @@ put_port_of_own(struct port_vars *v, const char *label, const struct port_at *at
 static void
 put_port_of_group(struct port_vars *v, const char *label, const struct port_at *at)
 {
+	int64_t mapped = v->map ? container_port_inside(v->map, label) : 0;
 	int64_t inside = at->to > 0 ? at->to : at->value;
 
 	put_port_of_own(v, label, at);
-	put_port_var(v, "NOMAD_PORT_", label, true, NULL, inside);
+	if (mapped <= 0)
+		put_port_var(v, "NOMAD_PORT_", label, true, NULL, inside);
 	put_port_var(v, "NOMAD_HOST_IP_", label, false, at->ip, 0);
 	put_port_var(v, "NOMAD_HOST_ADDR_", label, false, at->ip, at->value);
 	put_port_var(v, "NOMAD_ALLOC_PORT_", label, false, NULL, inside);
@@ -231,9 +237,10 @@ put_port(void *arg, const char *task, const char *label, const struct port_at *a
 static void
 put_ports(struct task_env *env, const struct alloc *a, const struct task *task)
 {
-	struct port_vars v = {
-		.env = env, .task = task ? task->name : NULL, .network = a->network_status
-	};
+	struct port_vars v = { .env = env,
+		.task = task ? task->name : NULL,
+		.network = a->network_status,
+		.map = task && driver_config_get(task, "port_map") ? task : NULL };
 
 	port_each(a, put_port, &v);
 }

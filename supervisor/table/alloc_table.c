@@ -179,15 +179,42 @@ void
 alloc_forget(struct sup *sup, struct sup_alloc *sa)
 {
 	struct alloc_table *t = sup->allocs;
+	struct alloc_cursor *c;
 
 	if (sa->gone)
 		return;
+	LIST_FOREACH (c, &t->cursors, link)
+		if (c->next == sa)
+			c->next = alloc_next(sa);
 	hash_remove(&t->by_id, &sa->by_id);
 	TAILQ_REMOVE(&t->list, sa, link);
 	t->n--;
 	sa->gone = true;
 	turn_write(sup, &sa->row);
 	tidy_count(sup);
+}
+
+void
+alloc_cursor_begin(struct sup *sup, struct alloc_cursor *c)
+{
+	c->next = alloc_first(sup);
+	LIST_INSERT_HEAD(&sup->allocs->cursors, c, link);
+}
+
+struct sup_alloc *
+alloc_cursor_next(struct alloc_cursor *c)
+{
+	struct sup_alloc *sa = c->next;
+
+	if (sa)
+		c->next = alloc_next(sa);
+	return sa;
+}
+
+void
+alloc_cursor_end(struct alloc_cursor *c)
+{
+	LIST_REMOVE(c, link);
 }
 
 struct loading {

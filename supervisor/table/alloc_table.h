@@ -47,8 +47,15 @@ struct sup_alloc {
 	LIST_HEAD(, source_service) services; /* those that the source has registered */
 };
 
+/* A place among all allocs, which others may add and forget meanwhile. */
+struct alloc_cursor {
+	LIST_ENTRY(alloc_cursor) link;
+	struct sup_alloc *next;
+};
+
 struct alloc_table {
 	TAILQ_HEAD(, sup_alloc) list;
+	LIST_HEAD(, alloc_cursor) cursors;
 	struct hash_table by_id;
 	unsigned n;
 	struct text json;      /* of the row that is being written */
@@ -71,6 +78,10 @@ void alloc_changed(struct sup *sup, struct sup_alloc *sa);
 /* Removes the alloc from the table and deletes its row; sa is freed after the commit. It must have
  * no runner. */
 void alloc_forget(struct sup *sup, struct sup_alloc *sa);
+/* Visits the allocs, oldest first, in as many turns as the caller needs. */
+void alloc_cursor_begin(struct sup *sup, struct alloc_cursor *c);
+struct sup_alloc *alloc_cursor_next(struct alloc_cursor *c); /* NULL after the last */
+void alloc_cursor_end(struct alloc_cursor *c);               /* once */
 /* Reads all rows; job(ns, id, key) returns a reference, or NULL (then the alloc is logged as an
  * error and its row is kept). */
 int alloc_table_load(struct sup *sup,

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hook_network.h: the address of a task in its network. Runs in: supervisor. */
+#ifndef DROVER_SUPERVISOR_ALLOC_HOOK_NETWORK_H
+#define DROVER_SUPERVISOR_ALLOC_HOOK_NETWORK_H
+
+struct alloc_runner;
+struct task;
+
+/* Returns the task's address in its own network or its group's; "": it has none, or the network is
+ * not made yet. Valid until the runner ends. */
+const char *alloc_network_address(const struct alloc_runner *ar, const struct task *task);
+
+#endif
