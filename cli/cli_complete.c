@@ -184,13 +184,25 @@ usage_name(const struct cli_verb *v, size_t i, char ret[NAME_SIZE])
 	return some && repeated;
 }
 
+/* Returns whether a name of the usage, such as "JOB|ALLOC", has this one. */
+static bool
+has_alternative(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; strncmp(names, name, len) != 0 || (names[len] && names[len] != '|'); names++)
+		if (!(names = strchr(names, '|')))
+			return false;
+	return true;
+}
+
 /* As usage_name(), for the words of a line. */
 static bool
 line_name(const struct cli_line *line, size_t i, char ret[NAME_SIZE])
 {
 	if (!usage_name(line->verb, i, ret))
 		return false;
-	if (line->of_job && strcmp(ret, "ALLOC") == 0)
+	if (line->of_job && has_alternative(ret, "ALLOC"))
 		(void)strcpy(ret, "JOB");
 	return true;
 }
@@ -204,7 +216,7 @@ cli_line_value(const struct cli_line *line, const char *name)
 		if (strcmp(line->flags[i].flag->arg ?: "", name) == 0)
 			return line->flags[i].value;
 	for (size_t i = 0; i < line->n_words && line_name(line, i, found); i++)
-		if (strcmp(found, name) == 0)
+		if (has_alternative(found, name))
 			return line->words[i];
 	return NULL;
 }

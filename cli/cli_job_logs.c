@@ -22,11 +22,7 @@
 #define QUIET_MS    300  /* a source that is silent for so long does not hold up the others */
 #define LOOK_MS     2000 /* interval of looking for new allocations and tasks of the job */
 
-static struct {
-	bool follow, plain;
-	int64_t lines;
-	const char *since, *until, *grep;
-} options = { .lines = -1 };
+static struct cli_job_logs_options options = { .lines = -1 };
 
 const struct cli_flag cli_job_logs_flags[] = {
 	{ "f", CLI_FLAG_BOOL, &options.follow, NULL,
@@ -54,6 +50,7 @@ static struct {
 	size_t n_sources;
 	char *in_journal[SOURCES_MAX]; /* allocations, for journalctl */
 	size_t n_in_journal;
+	size_t n_from_journal; /* of these, whose entries are read */
 	STAILQ_HEAD(, cli_log_line)
 	tail; /* with -n: the last lines before the first one is printed */
 	int64_t n_tail;
@@ -180,8 +177,6 @@ add_source(const char *alloc, const char *task, const char *stream, struct err *
 	TAILQ_INSERT_TAIL(&logs.sources, s, link);
 	r = cli_log_source_open(logs.cli, s, options.follow, e);
 	s->over |= r == 1;
-	if (s->in_journal)
-		note_journal(alloc);
 	return r < 0 ? r : 0;
 }
 
@@ -234,16 +229,24 @@ add_logs(struct err *e)
 	return 0;
 }
 
+/* Reads the journal's entries of the allocations that were not known to have some. A log that was
+ * open before its task printed anything says later where its lines are. */
 static int
 add_journal(struct err *e)
 {
+	size_t n = logs.n_from_journal;
 	struct cli_log_source *s;
 
-	if (logs.n_in_journal == 0)
+	TAILQ_FOREACH (s, &logs.sources, link)
+		if (s->in_journal)
+			note_journal(s->alloc);
+	if (logs.n_in_journal == n)
 		return 0;
+	logs.n_from_journal = logs.n_in_journal;
 	s = cli_log_source_new("", "", NULL);
 	TAILQ_INSERT_TAIL(&logs.sources, s, link);
-	return cli_log_source_journal(s, logs.in_journal, logs.n_in_journal, options.follow, e);
+	return cli_log_source_journal(
+	    s, logs.in_journal + n, logs.n_in_journal - n, options.follow, e);
 }
 
 /* --- the merge --- */
@@ -289,8 +292,8 @@ show_ready(void)
 static int
 read_sources(struct err *e)
 {
-	struct pollfd p[SOURCES_MAX + 1];
-	struct cli_log_source *of[SOURCES_MAX + 1], *s;
+	struct pollfd p[2 * SOURCES_MAX]; /* each log, and the journal for each allocation */
+	struct cli_log_source *of[2 * SOURCES_MAX], *s;
 	size_t n = 0;
 	int ready, r = 0;
 
@@ -343,7 +346,7 @@ show_all(struct err *e)
 			(void)poll(NULL, 0, QUIET_MS);
 		if (clock_ms() >= look_at_ms) {
 			look_at_ms = clock_ms() + LOOK_MS;
-			if ((r = add_logs(e)) < 0)
+			if ((r = add_logs(e)) < 0 || (r = add_journal(e)) < 0)
 				return r;
 		}
 	}
@@ -395,4 +398,11 @@ cli_job_logs(struct cli *cli, int argc, char **argv)
 	TAILQ_FOREACH_SAFE (s, &logs.sources, link, next)
 		cli_log_source_free(s);
 	return r < 0 ? cli_fail(cli, &e) : CLI_OK;
+}
+
+int
+cli_job_logs_show(struct cli *cli, const struct cli_job_logs_options *o, int argc, char **argv)
+{
+	options = *o;
+	return cli_job_logs(cli, argc, argv);
 }

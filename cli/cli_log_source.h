@@ -50,6 +50,16 @@ int cli_log_source_read(struct cli *cli, struct cli_log_source *s, bool follow, 
 struct cli_log_source *cli_log_source_new(const char *alloc, const char *task, const char *stream);
 void cli_log_source_free(struct cli_log_source *s);
 
+/* The flags of `drover job logs`, and of `drover alloc logs` for lines of several tasks. */
+struct cli_job_logs_options {
+	bool follow, plain;
+	int64_t lines; /* -1: all */
+	const char *since, *until, *grep;
+};
+/* Prints the lines of a job or an allocation (argv[0]), of all tasks or those that follow it, by
+ * time. Returns the exit code. */
+int cli_job_logs_show(struct cli *cli, const struct cli_job_logs_options *o, int argc, char **argv);
+
 /* For streams of frames, which are flat JSON objects one after the other: returns the length of the
  * first one with the bytes before it, 0 if it is incomplete. */
 size_t cli_frame_length(const char *text, size_t len);

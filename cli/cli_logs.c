@@ -10,6 +10,7 @@
 
 #include "cli/cli_alloc.h"
 #include "cli/cli_api.h"
+#include "cli/cli_log_source.h"
 #include "cli/cli_pick.h"
 #include "cli/cli_print.h"
 #include "cli/cli_verbs.h"
@@ -27,20 +28,26 @@
 static struct {
 	bool follow, err, out, tail;
 	int64_t lines, bytes;
-	const char *task;
+	const char *task, *since, *until, *grep;
 } options = { .lines = -1, .bytes = -1 };
 
 const struct cli_flag cli_alloc_logs_flags[] = {
 	CLI_PICK_FLAGS,
 	{ "c", CLI_FLAG_NUMBER, &options.bytes, "BYTES", "start this many bytes before the end" },
 	{ "f", CLI_FLAG_BOOL, &options.follow, NULL, "follow the log as the task writes" },
+	{ "grep", CLI_FLAG_STRING, &options.grep, "PATTERN",
+	    "as in `drover job logs`: of all tasks, by time, only lines that match" },
 	{ "n", CLI_FLAG_NUMBER, &options.lines, "LINES", "start this many lines before the end" },
+	{ "since", CLI_FLAG_STRING, &options.since, "TIME",
+	    "as in `drover job logs`: of all tasks, by time, only lines since then" },
 	{ "stderr", CLI_FLAG_BOOL, &options.err, NULL, "show stderr" },
 	{ "stdout", CLI_FLAG_BOOL, &options.out, NULL,
 	    "show stdout (the default without -f; with -f the default is both)" },
 	{ "tail", CLI_FLAG_BOOL, &options.tail, NULL, "the last 10 lines" },
 	{ "task", CLI_FLAG_STRING, &options.task, "TASK",
 	    "the task, if the allocation has more than one" },
+	{ "until", CLI_FLAG_STRING, &options.until, "TIME",
+	    "as in `drover job logs`: of all tasks, by time, only lines until then" },
 	{ 0 },
 };
 
@@ -441,14 +448,45 @@ show_logs(struct cli *cli, const char *alloc_id, const char *task, struct err *e
 	return r;
 }
 
+/* Prints lines by time, as drover job logs does. id: the allocation; NULL: the first word is a job,
+ * or an allocation. */
+static int
+show_by_time(struct cli *cli, char *id, int argc, char **argv)
+{
+	const struct cli_job_logs_options o = { .follow = options.follow,
+		.lines = options.tail && options.lines < 0 ? TAIL_LINES : options.lines,
+		.since = options.since,
+		.until = options.until,
+		.grep = options.grep };
+	char *words[3] = { id ?: argv[0], (char *)options.task, NULL };
+	struct err e = { 0 };
+
+	if (options.out || options.err || options.bytes >= 0)
+		(void)err_say(&e, -EINVAL,
+		    "-c, -stderr and -stdout are for one task of an allocation, not for lines of "
+		    "both streams by time");
+	else if (options.task && argc > 1)
+		(void)err_say(&e, -EINVAL, "tasks are named both with and without -task");
+	if (e.code < 0)
+		return cli_fail(cli, &e);
+	if (options.task)
+		return cli_job_logs_show(cli, &o, 2, words);
+	argv[0] = words[0];
+	return cli_job_logs_show(cli, &o, argc, argv);
+}
+
 int
 cli_alloc_logs(struct cli *cli, int argc, char **argv)
 {
 	cleanup_free char *id = NULL, *task = NULL;
+	bool by_time = argc > 2 || options.since || options.until || options.grep;
 	struct err e = { 0 };
 	int r;
 
 	r = cli_pick_alloc(cli, argv[0], &id, &e);
+	/* A word that is no allocation may be a job. */
+	if ((r == 0 && by_time) || (r == -ENOENT && !cli_pick_options.job))
+		return show_by_time(cli, id, argc, argv);
 	if (r == 0)
 		r = cli_alloc_task(cli, id, argc > 1 ? argv[1] : NULL, options.task, &task, &e);
 	if (r == 0)

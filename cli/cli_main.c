@@ -118,7 +118,7 @@ run_verb(const struct cli_verb *v, int argc, char **argv)
 		cli.id_len = 128;
 	if (options.template) {
 		cli.json = true;
-		cli_template_use(options.template);
+		cli_template_use("-t", options.template);
 	}
 	if (options.no_color)
 		(void)setenv("NO_COLOR", "1", 1);

@@ -149,6 +149,20 @@ print_host_volumes(const json_t *node)
 	cli_table_print(t);
 }
 
+/* Why the node was drained, such as "landing": its servers have no other place for it. */
+static void
+print_last_drain(const struct cli *cli, const json_t *drain)
+{
+	const char *status = cli_json_str(drain, "Status");
+	const char *message = cli_json_str(drain, "Meta/message");
+	char time[CLI_TIME_SIZE];
+
+	if (status[0] && strcmp(status, "canceled") != 0)
+		cli_field("Last Drain", "%s %s%s%s", status,
+		    cli_time(cli, cli_json_time_ns(drain, "UpdatedAt"), time),
+		    message[0] ? ": " : "", message);
+}
+
 static void
 print_node(const struct cli *cli, const json_t *node)
 {
@@ -163,6 +177,7 @@ print_node(const struct cli *cli, const json_t *node)
 	cli_field("Drain", "%s",
 	    cli_yes(cli_json_true(node, "Drain") ||
 		    json_is_object(cli_json_get(node, "DrainStrategy"))));
+	print_last_drain(cli, cli_json_get(node, "LastDrain"));
 	cli_field("Eligibility", "%s", cli_json_str(node, "SchedulingEligibility"));
 	cli_field("Since", "%s",
 	    cli_time(cli, cli_scale(cli_json_int(node, "StatusUpdatedAt"), NS_PER_S), time));

@@ -39,6 +39,26 @@ print_components(const struct cli *cli, const json_t *components)
 	cli_table_print(t);
 }
 
+/* The last error of each component that had one, also if it works again. */
+static void
+print_errors(const struct cli *cli, const json_t *components)
+{
+	struct cli_table *t = CLI_TABLE("Component", "Time", "Message");
+	char when[CLI_TIME_SIZE];
+	const json_t *c;
+	const char *name;
+
+	json_object_foreach ((json_t *)components, name, c) {
+		if (!cli_json_get(c, "last_error"))
+			continue;
+		cli_table_row(t);
+		cli_cell(t, "%s", name);
+		cli_cell(t, "%s", cli_time(cli, cli_json_time_ns(c, "last_error_at"), when));
+		cli_cell(t, "%s", cli_json_str(c, "last_error"));
+	}
+	cli_table_print_under(t, "Last Errors");
+}
+
 static void
 print_probe(const struct cli *cli, const json_t *body)
 {
@@ -51,6 +71,8 @@ print_probe(const struct cli *cli, const json_t *body)
 		    cli_json_str(body, "servers/message"));
 	(void)printf("\n");
 	print_components(cli, cli_json_get(body, "components"));
+	if (cli->verbose)
+		print_errors(cli, cli_json_get(body, "components"));
 }
 
 int

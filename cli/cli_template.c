@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli_template.c: prints the API's answers with a template (-t). Runs in: cli. */
+/* cli_template.c: prints the API's answers with a template (-t, -template). Runs in: cli. */
 #include "cli/cli_template.h"
 
 #include <errno.h>
@@ -14,11 +14,12 @@
 
 DEFINE_CLEANUP(struct template *, template_free);
 
-static const char *used;
+static const char *used, *flag;
 
 void
-cli_template_use(const char *text)
+cli_template_use(const char *name, const char *text)
 {
+	flag = name;
 	used = text;
 }
 
@@ -41,9 +42,9 @@ cli_template_print(const json_t *value, struct err *e)
 	const struct template_result *r = t ? template_render(t, &data) : NULL;
 
 	if (!t || r->problem)
-		return err_say(e, -EINVAL, "-t: %s", t ? r->problem : problem);
+		return err_say(e, -EINVAL, "%s: %s", flag, t ? r->problem : problem);
 	if (r->n_missing > 0)
-		return err_say(e, -EINVAL, "-t: %s cannot be used here", r->needs[0].name);
+		return err_say(e, -EINVAL, "%s: %s cannot be used here", flag, r->needs[0].name);
 	if (fwrite(r->output, 1, r->len, stdout) != r->len || putchar('\n') == EOF)
 		return err_say(e, -EIO, "print the answer");
 	return 0;

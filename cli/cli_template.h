@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_template.h: prints the API's answers with a template (-t). Runs in: cli. */
+/* cli_template.h: prints the API's answers with a template (-t, -template). Runs in: cli. */
 #ifndef DROVER_CLI_CLI_TEMPLATE_H
 #define DROVER_CLI_CLI_TEMPLATE_H
 
@@ -8,8 +8,8 @@
 
 #include "common/err.h"
 
-/* Answers are printed with this template from now on; the text stays the caller's. */
-void cli_template_use(const char *text);
+/* Answers are printed with the template of this flag from now on; the texts stay the caller's. */
+void cli_template_use(const char *name, const char *text);
 bool cli_template_used(void);
 /* Prints the value and a line break. Returns 0, or -EINVAL with *e if the template is wrong, or
  * -EIO. */

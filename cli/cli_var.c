@@ -15,28 +15,27 @@
 #include "common/mem.h"
 
 static struct {
-	const char *out, *item, *check_index;
+	const char *out, *template, *item, *check_index;
 	bool quiet;
 } options;
 
-#define NO_TEMPLATE "use -out json, and a program such as jq"
-#define NO_UI       "drover has no web interface"
+#define NO_UI "drover has no web interface"
 
 const struct cli_flag cli_var_get_flags[] = {
 	{ "item", CLI_FLAG_STRING, &options.item, "KEY",
 	    "print only the value of this item, without a newline after it" },
-	{ "out", CLI_FLAG_STRING, &options.out, "table|json|hcl|none",
+	{ "out", CLI_FLAG_STRING, &options.out, "table|json|hcl|none|go-template",
 	    "the format; by default a table on a terminal, else JSON" },
-	{ "template", CLI_FLAG_REFUSED, NULL, NULL, NO_TEMPLATE },
+	CLI_VAR_TEMPLATE_FLAG(&options.template),
 	{ "ui", CLI_FLAG_REFUSED, NULL, NULL, NO_UI },
 	{ 0 },
 };
 
 const struct cli_flag cli_var_list_flags[] = {
 	CLI_LIST_FLAGS,
-	{ "out", CLI_FLAG_STRING, &options.out, "table|json|terse",
+	{ "out", CLI_FLAG_STRING, &options.out, "table|json|terse|go-template",
 	    "the format; by default a table on a terminal, else JSON" },
-	{ "template", CLI_FLAG_REFUSED, NULL, NULL, NO_TEMPLATE },
+	CLI_VAR_TEMPLATE_FLAG(&options.template),
 	{ "ui", CLI_FLAG_REFUSED, NULL, NULL, NO_UI },
 	{ 0 },
 };
@@ -184,7 +183,8 @@ cli_var_get(struct cli *cli, int argc, char **argv)
 
 	(void)argc;
 	variable_init(&var);
-	r = cli_var_check_out(cli, "table json hcl none", &options.out, &e);
+	r = cli_var_check_out(
+	    cli, "table json hcl none go-template", options.template, &options.out, &e);
 	if (r == 0)
 		r = name_variable(cli, argv[0], &var, &e);
 	if (r == 0) {
@@ -247,7 +247,8 @@ cli_var_list(struct cli *cli, int argc, char **argv)
 {
 	cleanup_free char *target = cli_target("/v1/vars?prefix=%s", argc > 0 ? argv[0] : "");
 	struct err e = { 0 };
-	int r = cli_var_check_out(cli, "table json terse", &options.out, &e);
+	int r = cli_var_check_out(
+	    cli, "table json terse go-template", options.template, &options.out, &e);
 
 	if (r == 0) {
 		bool terse = strcmp(options.out, "terse") == 0 || cli_list_options.quiet;

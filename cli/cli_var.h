@@ -30,8 +30,14 @@ char *cli_var_path(const char *word);
 /* Prints a variable: -out table, json, hcl or none. */
 int cli_var_show(const struct cli *cli, const char *out, const struct variable *var, struct err *e);
 /* Checks -out: one of these words, separated by spaces. NULL becomes the first on a terminal, else
- * "json", and with -json "json". Returns 0 or -EINVAL with *e. */
-int cli_var_check_out(const struct cli *cli, const char *words, const char **out, struct err *e);
+ * "json", and with -json "json". "go-template" needs the template of -template and becomes "json",
+ * which is then printed with it. Returns 0 or -EINVAL with *e. */
+int cli_var_check_out(const struct cli *cli, const char *words, const char *template,
+    const char **out, struct err *e);
+#define CLI_VAR_TEMPLATE_FLAG(value)                                                               \
+	{                                                                                          \
+		"template", CLI_FLAG_STRING, value, "TEMPLATE", "the template of -out go-template" \
+	}
 
 /* cli_var.c */
 

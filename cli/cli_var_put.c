@@ -12,7 +12,7 @@
 #include "common/mem.h"
 
 static struct {
-	const char *out, *in, *check_index;
+	const char *out, *template, *in, *check_index;
 	bool force;
 } options;
 
@@ -23,9 +23,9 @@ const struct cli_flag cli_var_put_flags[] = {
 	{ "in", CLI_FLAG_STRING, &options.in, "json|hcl",
 	    "the format of a specification on standard input, or in a file whose name does not say "
 	    "it (json)" },
-	{ "out", CLI_FLAG_STRING, &options.out, "none|table|json|hcl",
+	{ "out", CLI_FLAG_STRING, &options.out, "none|table|json|hcl|go-template",
 	    "print the variable; by default nothing on a terminal, else JSON" },
-	{ "template", CLI_FLAG_REFUSED, NULL, NULL, "use -out json, and a program such as jq" },
+	CLI_VAR_TEMPLATE_FLAG(&options.template),
 	{ "ui", CLI_FLAG_REFUSED, NULL, NULL, "drover has no web interface" },
 	{ 0 },
 };
@@ -113,7 +113,8 @@ cli_var_put(struct cli *cli, int argc, char **argv)
 	int r;
 
 	variable_init(&var);
-	r = cli_var_check_out(cli, "none table json hcl", &options.out, &e);
+	r = cli_var_check_out(
+	    cli, "none table json hcl go-template", options.template, &options.out, &e);
 	if (r == 0)
 		r = read_words(cli, argc, argv, &var, &e);
 	if (r == 0)

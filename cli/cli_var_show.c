@@ -9,6 +9,7 @@
 
 #include "cli/cli_list.h"
 #include "cli/cli_print.h"
+#include "cli/cli_template.h"
 #include "cli/cli_var.h"
 #include "common/mem.h"
 
@@ -28,10 +29,18 @@ is_one_of(const char *words, const char *word)
 }
 
 int
-cli_var_check_out(const struct cli *cli, const char *words, const char **out, struct err *e)
+cli_var_check_out(
+    const struct cli *cli, const char *words, const char *template, const char **out, struct err *e)
 {
 	static char first[16];
+	bool with_template = *out && strcmp(*out, "go-template") == 0;
 
+	if (with_template != (template && *template))
+		return err_say(e, -EINVAL, "-template and -out go-template need each other");
+	if (with_template) {
+		cli_template_use("-template", template);
+		*out = "json";
+	}
 	if (cli->json)
 		*out = "json";
 	if (!*out && !isatty(STDOUT_FILENO))
@@ -40,10 +49,6 @@ cli_var_check_out(const struct cli *cli, const char *words, const char **out, st
 		(void)snprintf(first, sizeof first, "%.*s", (int)strcspn(words, " "), words);
 		*out = first;
 	}
-	if (strcmp(*out, "go-template") == 0)
-		return err_say(e, -EINVAL,
-		    "-out go-template is not supported yet: use -out json, and a program such as "
-		    "jq");
 	if (!is_one_of(words, *out))
 		return err_say(e, -EINVAL, "-out must be one of: %s", words);
 	return 0;
