@@ -177,6 +177,8 @@ make_places(void)
 	make_dir("run", 02750, 0, drover);
 	make_dir("csi", 0711, 0, 0);
 	make_dir("csi/sock", 0711, 0, 0);
+	make_dir("images", 0711, 0, 0);
+	make_dir("images/layers", 0700, 0, 0);
 	make_dir("rt", 0755, 0, 0);
 	mount_tmpfs("rt");
 	make_dir("rt/x", 02750, 0, drover);

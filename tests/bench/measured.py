@@ -2,8 +2,10 @@
 """Shared code of the benchmarks: agents on their own file systems, their resource usage, rows with budgets."""
 import collections
 import contextlib
+import ctypes
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -33,6 +35,8 @@ plugin "raw_exec" {
 }
 %s
 """
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None)
 missed = []  # results of the budgets
 
 
@@ -63,6 +67,10 @@ def fresh_directory(kind=os.environ.get("BENCH_FS", "ext4")):
         os.unlink(image)
 
 
+# Removes the cgroup after the agent has left it, also when the benchmark was killed: then its end of the pipe is closed, too.
+REMOVE = 'read -r nothing; for i in $(seq 600); do rmdir "$0" 2>/dev/null && exit 0; sleep 0.1; done; exit 1'
+
+
 class Bench(api.Node):
     """An agent in a cgroup of the cpuacct controller, which counts its CPU time and that of all that it starts."""
 
@@ -72,8 +80,12 @@ class Bench(api.Node):
         with open(config, "w", encoding="ascii") as f:
             f.write(CONFIG % (client, PROGRAMS, more))
         os.chmod(config, 0o600)
-        self.group = "%s/drover-bench-%d" % (CPUACCT, os.getpid())
-        super().__init__(["-config", config], data=base + "/data", **node)
+        self.group, self.remover = "%s/drover-bench-%d" % (CPUACCT, os.getpid()), None
+        try:
+            super().__init__(["-config", config], data=base + "/data", **node)
+        except BaseException:  # the benchmark has no agent yet that it could end
+            self.__exit__(*sys.exc_info())
+            raise
 
     def start(self, pass_fds=(), preexec_fn=None):
         began = time.monotonic()
@@ -81,17 +93,23 @@ class Bench(api.Node):
             os.makedirs(self.group, exist_ok=True)
         except OSError:
             self.group = None
+        if self.group and not self.remover:
+            self.remover = subprocess.Popen(["/bin/sh", "-c", REMOVE, self.group], stdin=subprocess.PIPE, start_new_session=True)
         super().start(pass_fds, self.enter_group)
         while True:  # the first answer, polled without pauses, which would add to the time
             try:
                 assert self.get("/v1/agent/health")[0] == 200
                 break
             except OSError:
+                if self.process.poll() is not None:
+                    raise AssertionError("the agent ended with %d" % self.process.returncode) from None
                 time.sleep(0.0002)
         self.start_ms = (time.monotonic() - began) * 1000
         return self
 
     def enter_group(self):
+        """Runs in the child, before it is the launcher: it ends with the benchmark, also when that is killed."""
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if self.group:
             with open(self.group + "/tasks", "w", encoding="ascii") as f:
                 f.write("0")
@@ -103,11 +121,14 @@ class Bench(api.Node):
             return int(f.read()) / 1e9
 
     def __exit__(self, kind, value, tb):
-        if kind is not None:
-            print(self.log()[-3000:], flush=True)  # it has thousands of lines
-        super().__exit__(None, value, tb)
-        if self.group:
-            os.rmdir(self.group)
+        try:
+            super().__exit__(None, value, tb)
+        finally:
+            if self.remover:
+                self.remover.stdin.close()
+                case.equal((self.remover.wait(), os.path.exists(self.group)), (0, False), "the end of " + self.group)
+            if kind is not None:  # last, because nobody may read this any more
+                print(self.log()[-3000:], flush=True)  # it has thousands of lines
 
     def parts(self):
         """Returns {name: pid} of the agent's processes except executors."""

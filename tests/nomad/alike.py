@@ -27,6 +27,7 @@ CHROOT = ["/usr/bin/dash", "/usr/bin/sleep", "/etc/passwd", "/etc/group", *glob.
           *glob.glob("/lib*/ld-linux-*.so.*")]
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "differences.md")
 CONFIG = 'name = "%s"\nclient {\n  network_interface = "lo"\n}\nplugin "raw_exec" {\n  config {\n    enabled = true\n  }\n}\n' % ALONE
+ACL = "acl {\n  enabled = true\n}\n"
 WAITS = "while :; do sleep 0.1; done"
 
 
@@ -103,9 +104,9 @@ class Pair:
     def run(self, name, tasks, kind="batch", group=None, job=None):
         for node in self.nodes:
             made = api.job("%s-%s" % (name, node), group={**restarts(0), "Tasks": tasks, **(group or {})})
-            self._run_on(node, made, Type=kind, **(job or {}))
+            self.run_on(node, made, Type=kind, **(job or {}))
 
-    def _run_on(self, node, made, **fields):
+    def run_on(self, node, made, **fields):
         self.servers[node].run(made, Constraints=[{"LTarget": "${node.unique.name}", "RTarget": node, "Operand": "="}], **fields)
 
     def apart(self):
@@ -115,7 +116,7 @@ class Pair:
     def run_apart(self, make):
         """Registers the job that make() returns once in the cluster, and alone."""
         for node in self.apart():
-            self._run_on(node, make())
+            self.run_on(node, make())
 
     def do_apart(self, path, body):
         for node in self.apart():
@@ -137,8 +138,9 @@ class Pair:
         if alloc["JobID"].endswith("-" + ALONE):
             answer = self.servers[ALONE].node.request("GET", path)
             return answer.text if answer.status == 200 else ""
+        asked = urllib.request.Request("http://127.0.0.1:%d%s" % (self.server.ports[0], path), headers={"X-Nomad-Token": self.server.token or ""})
         try:
-            with urllib.request.urlopen("http://127.0.0.1:%d%s" % (self.server.ports[0], path), timeout=60) as answer:
+            with urllib.request.urlopen(asked, timeout=60) as answer:
                 return answer.read().decode()
         except OSError:
             return ""
@@ -202,13 +204,18 @@ class Pair:
 
 
 @contextlib.contextmanager
-def pair(env=None, alone=False):
-    """env: variables of the original client."""
+def pair(env=None, alone=False, acl=False):
+    """env: variables of the original client. acl: servers and agents have ACLs, and the requests have their first tokens."""
+    more = ACL if acl else ""
     chroot = "chroot_env {\n%s\n}" % "\n".join('"%s" = "%s"' % (p, "/bin/sh" if p.endswith("dash") else p) for p in CHROOT)
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(Server())
-        stack.enter_context(node_of(server, name=OURS))
-        stack.enter_context(client.Original(server, THEIRS, chroot, env=env))
-        node = stack.enter_context(api.Node(args=agent.config_args(CONFIG))) if alone else None
+        server = stack.enter_context(Server(more=more))
+        if acl:
+            server.token = server.do("/v1/acl/bootstrap")["SecretID"]
+        stack.enter_context(node_of(server, name=OURS, more=more))
+        stack.enter_context(client.Original(server, THEIRS, chroot, env=env, more=more))
+        node = stack.enter_context(api.Node(args=agent.config_args(CONFIG + more))) if alone else None
+        if acl and alone:
+            node.token = node.do("POST", "/v1/acl/bootstrap")["SecretID"]
         case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {OURS, THEIRS}, 120, "two nodes")
         yield Pair(server, node)

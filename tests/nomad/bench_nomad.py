@@ -46,6 +46,12 @@ ROWS = (  # description, unit, format
     ("bytes to and from the server, idle, %d running" % N, "/s", "%.0f"),
     ("kill -9 of the agent, start, all %d followed" % N, "s", "%.2f"),
     ("stop of %d until the server knows" % N, "s", "%.2f"),
+    ("tasks with a template per second, %d" % N, "/s", "%.1f"),
+    ("PSS added per running task with a template", "MB", "%.3f"),
+    ("idle CPU with %d tasks with templates" % N, "% of 1", "%.2f"),
+    ("bytes to and from the server, idle, %d with templates" % N, "/s", "%.0f"),
+    ("a changed variable is in %d files after" % N, "s", "%.3f"),
+    ("CPU time of the client for that, per file", "ms", "%.2f"),
     ("a life of one of %d allocs: bytes from the client" % N, "", "%.0f"),
     ("a life of one of %d allocs: bytes to the client" % N, "", "%.0f"),
     ("a life of one of %d allocs: growth of the raft index" % N, "", "%.2f"),
@@ -70,6 +76,9 @@ class Drover(api.Node):
     def all(self):
         return [int(p) for p in os.listdir("/proc") if p.isdigit() and (arguments(int(p)) or [""])[0].startswith("drover-")]
 
+    def directory_of(self, alloc):
+        return "%s/alloc/%s" % (self.data, alloc)
+
     def end(self):
         self.stop(seconds=120)
         shutil.rmtree(self.base)
@@ -86,6 +95,9 @@ class Original(client.Original):
 
     def kill_launcher(self):
         self.kill()
+
+    def directory_of(self, alloc):
+        return "%s/data/alloc/%s" % (self.dir, alloc)
 
 
 CLIENTS = {"drover": Drover, "original": Original}
@@ -144,6 +156,41 @@ def job(name, count, stay):
     return made
 
 
+def run_templates(server):
+    """Runs N tasks that have each a template with a variable. Each has a job of its own, so that no two have the same identity. Returns the seconds."""
+    began = time.monotonic()
+    for i in range(N):
+        made = job("templates-%d" % i, 1, True)
+        made["Job"]["TaskGroups"][0]["Tasks"][0]["Templates"] = [
+            {"EmbeddedTmpl": "{{ with nomadVar \"nomad/jobs\" }}{{ .text }}{{ end }}\n", "DestPath": "local/value", "ChangeMode": "noop", "Splay": 0,
+             "Wait": {"Min": 0, "Max": 0}}]
+        server.run(made)
+    poll(lambda: counts_of_templates(server, "Running") == N, 600, "%d with templates running" % N)
+    return time.monotonic() - began
+
+
+def counts_of_templates(server, state):
+    return sum(group[state] for one in server.ask("/v1/jobs?prefix=templates-") for group in one["JobSummary"]["Summary"].values())
+
+
+def stop_templates(server):
+    for i in range(N):
+        server.request("DELETE", "/v1/job/templates-%d" % i)
+    poll(lambda: counts_of_templates(server, "Complete") == N, 600, "%d with templates stopped" % N)
+
+
+def put(server, text):
+    server.do("/v1/var/nomad/jobs", {"Path": "nomad/jobs", "Items": {"text": text}})
+
+
+def show(files, text):
+    for path in files:
+        with open(path, encoding="utf-8") as f:
+            if f.read() != text + "\n":
+                return False
+    return True
+
+
 def counts(server, name, state):
     summary = server.ask("/v1/job/%s/summary" % name)["Summary"]
     return sum(group[state] for group in summary.values())
@@ -173,10 +220,11 @@ def life(server):
     return [(b - a) / N for a, b in zip(before, [*link_bytes(server), raft_index(server)], strict=True)]
 
 
-def idle(server, agent):
+def idle(server, agent, pause=5):
     """Returns the CPU usage in percent of a core, and bytes per second."""
-    poll(lambda: all((a["DeploymentStatus"] or {}).get("Healthy") for a in server.allocs("many")), 120, "all to be told healthy", 1)
-    time.sleep(5)
+    poll(lambda: all((a["DeploymentStatus"] or {}).get("Healthy") for a in server.ask("/v1/allocations") if a["ClientStatus"] == "running"), 120,
+         "all to be told healthy", 1)
+    time.sleep(pause)
     pids = agent.all()
     began, used, moved = time.monotonic(), cpu_s(pids), sum(link_bytes(server))
     time.sleep(IDLE_S)
@@ -198,6 +246,25 @@ def restart(server, agent):
     took = time.monotonic() - began
     case.equal({i: processes_of(i) for i in ids}, pids, "the tasks after the restart")
     return took
+
+
+def templates(server, agent):
+    """Returns the values of the rows about templates. Helpers of drover for renderings end within the pause."""
+    put(server, "first")
+    before = pss_mb(agent.all())
+    found = [N / run_templates(server)]
+    cpu, moved = idle(server, agent, 40)
+    found += [(pss_mb(agent.all()) - before) / N, cpu, moved]
+    files = [agent.directory_of(a["ID"]) + "/t/local/value" for a in server.ask("/v1/allocations") if a["JobID"].startswith("templates-")]
+    assert len(files) == N and show(files, "first"), "every task has its file"
+    spent, began = cpu_s(agent.all()), time.monotonic()
+    put(server, "second")
+    poll(lambda: show(files, "second"), 120, "the change to be in all files")
+    found.append(time.monotonic() - began)
+    time.sleep(2)
+    found.append(1000 * (cpu_s(agent.all()) - spent) / N)
+    stop_templates(server)
+    return found
 
 
 def measure(kind):
@@ -228,7 +295,8 @@ def measure(kind):
             loaded = pss_mb(agent.all())
             found += [loaded, (loaded - before) / N, cpu, moved, restart(server, agent)]
             server.wait_ready()
-            found += [stop(server, "many", N), *lived]
+            found.append(stop(server, "many", N))
+            found += [*templates(server, agent), *lived]
         except BaseException:
             print(agent.log()[-3000:], flush=True)
             raise

@@ -13,7 +13,7 @@ import sys
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
-from lib import api, binary, case, nomad_server  # noqa: E402
+from lib import api, binary, case, helper, nomad_server  # noqa: E402
 from lib.cluster import events, node_of, processes_of  # noqa: E402
 from lib.nomad_server import make_certificates  # noqa: E402
 import real  # noqa: E402
@@ -225,6 +225,47 @@ def test_a_failed_task_is_reported_and_rescheduled():
     found = server.wait("fails", ["failed", "failed"])[0]
     case.equal([e["ExitCode"] for e in found["TaskStates"]["t"]["Events"] if e["Type"] == "Terminated"], [3])
     server.purge("fails")
+
+
+def test_a_driver_that_does_not_work_is_unhealthy_and_gets_no_work():
+    """No cgroup can be made for tasks meanwhile. What runs goes on, and what waits starts when the driver works again."""
+    with open(node.data + "/instance", encoding="ascii") as f:
+        limit = "%s/drover-%s/tasks/cgroup.max.descendants" % (helper.cgroup_trees().get("v2"), f.read().strip())
+    if not os.path.exists(limit):
+        case.skip("no limit of cgroups here")
+    patient = {"RestartPolicy": {"Attempts": 100, "Interval": 10**12, "Delay": S // 20, "Mode": "delay"}}
+    me = server.wait_ready()
+
+    def driver():
+        found = server.ask("/v1/node/" + me)["Drivers"]["raw_exec"]
+        return found["Healthy"], found["HealthDescription"]
+
+    def messages():
+        return [e["Message"] for e in server.ask("/v1/node/" + me)["Events"] if e["Subsystem"] == "Driver"]
+    server.run(sleeper("early", group=patient))
+    pids = processes_of(server.wait("early", ["running"])[0]["ID"])
+    case.equal(driver(), (True, "Healthy"))
+    case.write(limit, "0")
+    try:
+        server.run(sleeper("late", group=patient))
+        why = case.until(lambda: not (found := driver())[0] and found[1], 60, "the servers to have an unhealthy driver")
+        case.contains(why, "start its task: make cgroup")
+        case.until(lambda: messages()[-1:] == ["Driver raw_exec is unhealthy: " + why], 30, "the event")
+        evaluation = "/v1/evaluation/" + server.do("/v1/jobs", sleeper("third"))["EvalID"]
+        case.until(lambda: server.ask(evaluation)["Status"] == "complete", 30, "the evaluation")
+        metric = server.ask(evaluation)["FailedTGAllocs"]["g"]
+        case.equal((metric["NodesFiltered"], list(metric["ConstraintFiltered"]), server.allocs("third")), (1, ["missing drivers"], []))
+        case.equal([a["ClientStatus"] for name in ("early", "late") for a in server.allocs(name)], ["running", "pending"])
+        case.equal(processes_of(server.allocs("early")[0]["ID"]), pids, "processes of the task")
+        case.equal((server.wait_ready(), server.ask("/v1/node/" + me)["SchedulingEligibility"]), (me, "eligible"))
+    finally:
+        case.write(limit, "max")
+    case.until(lambda: driver() == (True, "Healthy"), 120, "the servers to have a healthy driver")
+    for name in ("early", "late", "third"):
+        server.wait(name, ["running"])
+    case.until(lambda: messages()[-1:] == ["Driver raw_exec is healthy"], 30, "the event")
+    for name in ("early", "late", "third"):
+        server.purge(name)
 
 
 def test_a_drain_stops_allocs_and_changes_the_eligibility():

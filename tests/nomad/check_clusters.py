@@ -91,7 +91,8 @@ def test_a_node_lands_and_comes_back_and_retires():
         node.do("PUT", "/v1/agent/land", {"Deadline": 30 * S})
         case.equal((node.wait(90), processes_of(alloc)), (0, []))
         found = one.ask("/v1/node/" + me)
-        case.equal((found["SchedulingEligibility"], found["DrainStrategy"], found["LastDrain"]["Status"]), ("ineligible", None, "complete"))
+        case.equal((found["SchedulingEligibility"], found["DrainStrategy"], found["LastDrain"]["Status"], found["LastDrain"]["Meta"]),
+                   ("ineligible", None, "complete", {"message": "landing"}))
         case.equal([a["ClientStatus"] for a in one.allocs("web") if a["ID"] == alloc], ["complete"])
         node.start()
         node.wait_ready()

@@ -18,13 +18,17 @@ import real  # noqa: E402
 from alike import ALONE, THEIRS, WAITS, restarts, task  # noqa: E402
 from real import S  # noqa: E402
 
+TOKEN = r"ey[\w-]+\.[\w-]+\.[\w-]+"
 # Differences: the mode of files, and how an agent that works alone signs the default token.
 MODE = ("644:", "600:")
 ALG = ("RS256", "EdDSA")
-# Writes variables and files with tokens.
-SHOW = "show() { for v in NOMAD_TOKEN NOMAD_TOKEN_a NOMAD_TOKEN_b NOMAD_TOKEN_brief; do printenv $v | sed \"s/^/$v /\"; done; cd $NOMAD_TASK_DIR/..; " \
-       "for f in secrets/nomad_token secrets/nomad_a.jwt secrets/nomad_b.jwt secrets/own secrets/nomad_brief.jwt; do " \
-       "[ ! -e $f ] || echo $f $(stat -c %a:%u $f) $(cat $f); done; }; show; echo on; "
+# Writes variables and files with tokens. A task of the driver exec has only what the shell itself has, so it does not show owners and modes.
+VARIABLES = "NOMAD_TOKEN NOMAD_TOKEN_a NOMAD_TOKEN_b NOMAD_TOKEN_c NOMAD_TOKEN_brief"
+FILES = "secrets/nomad_token secrets/nomad_a.jwt secrets/nomad_b.jwt secrets/nomad_c.jwt secrets/own secrets/nomad_brief.jwt"
+SHOW = {
+    "raw_exec": "for v in %s; do printenv $v | sed \"s/^/$v /\"; done; cd $NOMAD_TASK_DIR/..; "
+                "for f in %s; do [ ! -e $f ] || echo $f $(stat -c %%a:%%u $f) $(cat $f); done; echo on; " % (VARIABLES, FILES),
+    "exec": "for v in %s; do eval \"echo $v \\$$v\"; done; for f in %s; do [ ! -e /$f ] || { IFS= read -r line </$f; echo $f $line; }; done; echo on; " % (VARIABLES, FILES)}
 NAMED = [{"Name": "a", "Env": True, "File": True, "TTL": 3600 * S, "Audience": ["one"]}, {"Name": "b", "Env": True, "Audience": ["one", "two"]},
          {"Name": "c", "File": True, "Audience": ["three"], **({} if real.older_than(1, 9) else {"Filepath": "secrets/own"})}]
 HAS_NAMED = not real.older_than(1, 7)
@@ -44,9 +48,9 @@ def decoded(token, alloc):
     return text
 
 
-def shown(alloc):
-    """Returns what the task has written, with the contents of its tokens."""
-    text = re.sub(r"ey[\w-]+\.[\w-]+\.[\w-]+", lambda found: decoded(found[0], alloc), both.said(alloc))
+def shown(alloc, claims=True):
+    """Returns what the task has written, with the contents of its tokens or without."""
+    text = re.sub(TOKEN, lambda found: decoded(found[0], alloc) if claims else "(token)", both.said(alloc))
     if alloc["JobID"].endswith(THEIRS):
         return text.replace(*MODE)
     if alloc["JobID"].endswith(ALONE):
@@ -58,11 +62,9 @@ def kinds(alloc):
     return [e["Type"] for e in alloc["TaskStates"]["t"]["Events"]]
 
 
-def same(name, value, what):
+def same(name, value, what, without=()):
     """Checks that the value of all nodes is that of the original client."""
-    found = {n: value(a) for n, a in both.allocs(name).items()}
-    if not HAS_NAMED:
-        found.pop(ALONE)  # its tokens are as those of today's servers
+    found = {n: value(a) for n, a in both.allocs(name).items() if n not in without}
     for node, ours in found.items():
         case.equal(ours, found[THEIRS], "%s, %s" % (what, node))
     print("    %s: the same on %d nodes" % (what, len(found)))
@@ -74,10 +76,13 @@ def identities(*more):
 
 def test_variables_files_and_claims():
     for driver in ("raw_exec", "exec"):
-        script = SHOW if driver == "raw_exec" else "echo on; "
-        both.run("shown" + driver, [task("t", script + WAITS, driver, **identities(*NAMED))])
+        both.run("shown" + driver, [task("t", SHOW[driver] + WAITS, driver, **identities(*NAMED))])
         both.wait_said("shown" + driver)
-        same("shown" + driver, lambda a: (shown(a), kinds(a)), "variables, files, claims and events with " + driver)
+        found = re.findall(TOKEN, both.said(both.allocs("shown" + driver)[THEIRS]))
+        case.equal(len(found), 6 if HAS_NAMED else 2, "tokens that the task finds")
+        same("shown" + driver, lambda a: (shown(a, False), kinds(a)), "variables, files and events with " + driver)
+        # The tokens of an agent that works alone are those of today's servers.
+        same("shown" + driver, shown, "%d claims with %s" % (len(found), driver), () if HAS_NAMED else (ALONE,))
         both.purge("shown" + driver)
 
 
@@ -85,21 +90,23 @@ def test_renewals():
     if not HAS_NAMED:
         print("    these servers know no named identities")
         return
-    follow = "trap 'echo signal' HUP; echo on; while :; do new=$(cat $NOMAD_SECRETS_DIR/nomad_brief.jwt); [ \"$new\" = \"$old\" ] || echo $new; old=$new; sleep 0.1; done"
+    follow = "trap 'echo signal' HUP; echo on; while :; do IFS= read -r new <$NOMAD_SECRETS_DIR/nomad_brief.jwt; [ \"$new\" = \"$old\" ] || echo $new; old=$new; sleep 0.1; done"
 
     def tokens(alloc):
-        return re.findall("ey.*", both.said(alloc))
-    for mode in ("noop", "signal", "restart"):
-        name = "renewed" + mode
+        return re.findall(TOKEN, both.said(alloc))
+    jobs = {"renewed-%s-%s" % (mode, driver): (mode, driver) for mode in ("noop", "signal", "restart") for driver in ("raw_exec", "exec")}
+    for name, (mode, driver) in jobs.items():
         more = {"ChangeMode": mode, **({"ChangeSignal": "SIGHUP"} if mode == "signal" else {})}
-        both.run(name, [task("t", follow, **identities({"Name": "brief", "File": True, "TTL": 8 * S, "Audience": ["one"], **more}))], group=restarts(0))
+        both.run(name, [task("t", follow, driver, **identities({"Name": "brief", "File": True, "TTL": 8 * S, "Audience": ["one"], **more}))], group=restarts(0))
+    for name, (mode, driver) in jobs.items():
         both.until(name, lambda a: len(tokens(a)) >= 3, "have two renewals")
         if mode != "restart":  # else each start shows the present one
             for node, alloc in both.allocs(name).items():
                 case.equal(len(set(tokens(alloc))), len(tokens(alloc)), "different tokens, " + node)
-        same(name, lambda a: ({decoded(t, a) for t in tokens(a)}, "signal" in both.said(a), a["TaskStates"]["t"]["Failed"]), "claims and effect of " + mode)
-        same(name, lambda a: set(kinds(a)) - {"Received", "Task Setup"}, "kinds of the last events with " + mode)
-        both.purge(name)
+        same(name, lambda a: ({decoded(t, a) for t in tokens(a)}, "signal" in both.said(a), a["TaskStates"]["t"]["Failed"]),
+             "claims and effect of %s with %s" % (mode, driver))
+        same(name, lambda a: set(kinds(a)) - {"Received", "Task Setup"}, "kinds of the last events with %s and %s" % (mode, driver))
+    both.purge(*jobs)
 
 
 with alike.pair(alone=True) as both:

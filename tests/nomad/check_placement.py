@@ -24,7 +24,7 @@ FILTERED = {
     "a network of CNI": ({"Networks": [{"Mode": "cni/x"}]}, {}, "missing network"),
     "a service of Consul": ({"Services": [{"Name": "s", "Provider": "consul"}]}, {}, "${attr.consul.version} semver >= 1."),
     "a device": ({}, {"Resources": {"CPU": 20, "MemoryMB": 20, "Devices": [{"Name": "nvidia/gpu", "Count": 1}]}}, "missing devices"),
-    "a driver": ({}, {"Driver": "docker", "Config": {"image": "x"}}, "missing drivers"),
+    "a driver": ({}, {"Driver": "java", "Config": {"jar_path": "x"}}, "missing drivers"),
     "a host volume": ({"Volumes": {"v": {"Name": "v", "Type": "host", "Source": "v"}}}, {}, "missing compatible host volumes"),
 }
 if real.older_than(1, 9):
@@ -35,7 +35,6 @@ if not real.older_than(1, 11):
     FILTERED["a secret"] = ({}, {"Secrets": [{"Name": "s", "Provider": "mine", "Path": "p"}]}, "${attr.plugins.secrets.mine.version} is_set")
 # Servers place these on any node: the attribute says that drover lacks them.
 UNFILTERED = {
-    "drover.network_dns": ({"Networks": [{"Mode": "host", "DNS": {"Servers": ["127.0.0.1"]}}]}, {}),
     "drover.propagation_mode": ({"Volumes": {"v": {"Name": "v", "Type": "host", "Source": "both"}}}, {
         "Driver": "exec", "VolumeMounts": [{"Volume": "v", "Destination": "/v", "PropagationMode": "host-to-task"}]}),
 }
@@ -70,9 +69,18 @@ def test_servers_do_not_place_what_drover_says_that_it_lacks():
         case.contains(reasons(name), reason, what)
 
 
+def attributes(name):
+    return [server.ask("/v1/node/" + n["ID"]) for n in server.ask("/v1/nodes") if n["Name"] == name][0]["Attributes"]
+
+
+def test_attributes_of_the_machine_are_those_of_the_original_client():
+    ours, theirs = attributes(OURS), attributes(THEIRS)
+    names = ("arch", "cpu.arch", "cpu.numcores", "kernel.arch", "kernel.name", "kernel.version", "os.name", "os.version", "unique.hostname")
+    case.equal({n: ours.get(n) for n in names if n in theirs}, {n: theirs[n] for n in names if n in theirs})
+
+
 def test_an_attribute_of_drover_keeps_other_jobs_away():
-    ours = [server.ask("/v1/node/" + n["ID"]) for n in server.ask("/v1/nodes") if n["Name"] == OURS][0]
-    case.equal({k for k, v in ours["Attributes"].items() if k.startswith("drover.") and v == "false"}, set(UNFILTERED), "attributes")
+    case.equal({k for k, v in attributes(OURS).items() if k.startswith("drover.") and v == "false"}, set(UNFILTERED), "attributes")
     for number, (name, (of_group, of_task)) in enumerate(UNFILTERED.items()):
         away = {"LTarget": "${attr.%s}" % name, "RTarget": "false", "Operand": "!="}
         # Without it, the job fails.
@@ -86,6 +94,20 @@ def test_an_attribute_of_drover_keeps_other_jobs_away():
         # The original client does not have the attribute, and would get the job.
         plan = server.do("/v1/job/there/plan", job("there", THEIRS, of_group, of_task, away))
         case.equal(plan["FailedTGAllocs"], None, "nodes without a place for the job with " + name)
+
+
+def test_jobs_with_networks_are_placed_where_the_plugins_are():
+    cni = case.directory()
+    for plugin in ("bridge", "firewall", "host-local", "loopback", "portmap"):
+        case.write(cni + "/" + plugin, "#!/bin/sh\n[ -n \"$CNI_COMMAND\" ] && exit 1\necho CNI %s plugin v1.4.0\n" % plugin)
+        os.chmod(cni + "/" + plugin, 0o755)
+    case.write(cni + "/x.conf", '{"cniVersion":"1.0.0","name":"x","type":"bridge"}')
+    with node_of(server, 'cni_path = "%s"\n cni_config_dir = "%s"\n' % (cni, cni), name="plugged"):
+        for mode in ("bridge", "cni/x"):
+            name = mode.replace("/", "-")
+            run(name, "plugged", {"Networks": [{"Mode": mode}]}, {})
+            case.until(lambda job=name: server.allocs(job), 60, "an allocation of " + name)
+            server.purge(name)
 
 
 def test_a_node_pool_of_its_own_keeps_all_jobs_away_that_do_not_name_it():
@@ -102,7 +124,7 @@ def test_a_node_pool_of_its_own_keeps_all_jobs_away_that_do_not_name_it():
 
 
 volume = case.directory()
-with Server(more=VAULT) as server, node_of(server, 'host_volume "both" {\n path = "%s"\n}\n' % volume, name=OURS), \
+with Server(more=VAULT) as server, node_of(server, 'cni_path = "/nowhere"\n host_volume "both" {\n path = "%s"\n}\n' % volume, name=OURS), \
         client.Original(server, THEIRS, 'host_volume "both" {\n path = "%s"\n}\n' % volume):
     case.until(lambda: {n["Name"] for n in server.ask("/v1/nodes") if n["Status"] == "ready"} == {OURS, THEIRS}, 120, "two nodes")
     case.run(globals())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a task gets at its socket `api.sock`, on a node of drover and on one of the servers' own client: the same requests get the same statuses, and
-errors the same texts, except for the differences that are listed here. For `make check-nomad NOMAD=path`.
+"""What a task gets at its socket `api.sock`, on a node of drover, of an agent of drover that works alone, and of the servers' own client: the
+same requests get the same statuses, and errors the same texts, except for the differences that are listed here. For `make check-nomad NOMAD=path`.
 
     tests/nomad/isolated.py tests/nomad/check_task_api.py PATH [test_…]…"""
 import json
@@ -10,12 +10,12 @@ import sys
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
-from lib import case, task_api  # noqa: E402
+from lib import agent, api, case, task_api  # noqa: E402
 from lib.cluster import node_of  # noqa: E402
+from alike import ACL, ALONE, CONFIG, Alone  # noqa: E402
 from client import Original  # noqa: E402
 from real import Server, older_than  # noqa: E402
 
-ACL = "acl {\n  enabled = true\n}\n"
 UNKNOWN = str(uuid.uuid4())
 # Paths; @job, @alloc and @node stand for those of the task.
 PATHS = [
@@ -37,6 +37,16 @@ DIFFER = {
 if older_than(1, 7):
     DIFFER.update({"/.well-known/jwks.json": "the servers have no such method, and the client no such path", "/.well-known/openid-configuration": "the same",
                    "/v1/acl/policies": "the error of the servers without a prefix"})
+
+# Likewise for an agent that works alone. It has no servers, and answers garbage as any other wrong token.
+NO_SERVERS = "501, for there are none"
+ALONE_DIFFER = {**DIFFER, **{path: NO_SERVERS for path in ("/v1/status/leader", "/v1/status/peers", "/v1/agent/members", "/v1/operator/scheduler/configuration")}}
+NO_ACLS = {path: "400, for there are none" for path in ("/v1/acl/policies", "/v1/acl/tokens")}
+ALONE_SAME = [((500, "Server error authenticating request\n"), (403, "Forbidden"))]
+if older_than(1, 7):
+    # The keys, policies and events, as with later servers.
+    ALONE_SAME += [((404, ""), (200, "dict")), ((500, "Permission denied"), (200, "")), ((500, "rpc error: acl token lookup failed: index error: UUID must be 36 characters"), (200, "list"))]
+WHY = ": ACLs are disabled, so a task has no rights but those that each identity has; acl { enabled = true } in the configuration lets policies grant more"
 
 
 class Task:
@@ -87,22 +97,25 @@ def kind(value):
     return type(value).__name__
 
 
-def compare(server, one, other, boss):
-    tokens = {"none": None, "empty": "", "unknown": UNKNOWN, "garbage": "garbage", "dotted": "a.b.c", "boss": boss}
+def compare(one, other, bosses, differ=DIFFER, same_as=()):
+    """bosses: a management token of each, or None: there are no ACLs. same_as: pairs of answers that count as the same."""
+    tokens = {"none": None, "empty": "", "unknown": UNKNOWN, "garbage": "garbage", "dotted": "a.b.c"}
     found, same = [], 0
     for name in TOKENS:
-        if name == "boss" and not boss:
+        if name == "boss" and not bosses:
             continue
         for path in PATHS:
-            a, b = [t.answer(t.token if name == "own" else tokens[name], path) for t in (one, other)]
+            each = {"own": (one.token, other.token), "boss": bosses}.get(name) or (tokens[name],) * 2
+            a, b = [t.answer(token, path) for t, token in zip((one, other), each)]
             if b[0] == 429:  # drover limits requests without a valid token
-                b = case.until(lambda: (lambda found: found[0] != 429 and found)(other.answer(tokens[name], path)), case.LEAST_S, "an answer other than 429")
-            if a == b:
+                b = case.until(lambda: (lambda found: found[0] != 429 and found)(other.answer(each[1], path)), case.LEAST_S, "an answer other than 429")
+            b = b[0], b[1].removesuffix(WHY) if isinstance(b[1], str) else b[1]
+            if a == b or (a, b) in same_as:
                 same += 1
-            elif path not in DIFFER or b[0] == 200:
+            elif path not in differ or b[0] == 200:
                 found.append("%s %s:\n  %s\n  %s" % (name, path, str(a)[:300], str(b)[:300]))
     print("    %d of %d answers are the same" % (same, same + len(found)))
-    case.equal(found, [], "answers that differ, the original client's first:\n" + "\n".join(found))
+    case.equal(len(found), 0, "answers that differ, the original client's first:\n" + "\n".join(found))
 
 
 def put_variables(server, *jobs):
@@ -111,6 +124,14 @@ def put_variables(server, *jobs):
             server.do("/v1/var/" + path, {"Path": path, "Items": {"k": "v"}})
     for path in ("nomad/jobs/other", "app"):
         server.do("/v1/var/" + path, {"Path": path, "Items": {"k": "v"}})
+
+
+def permit(server, task):
+    """Gives a job's identities a policy, and waits until it counts."""
+    server.do("/v1/acl/policy/" + task.names["job"], {
+        "Name": task.names["job"], "Rules": 'namespace "default" { policy = "read" }\nnode { policy = "read" }',
+        "JobACL": {"Namespace": "default", "JobID": task.names["job"]}})
+    case.until(lambda: task.answer(task.token, "/v1/client/stats")[0] == 200, 120, "the new policy")
 
 
 def tasks(server, original, node):
@@ -128,14 +149,10 @@ def test_a_cluster_with_acls():
             wait_nodes(server)
             one, other = tasks(server, original, node)
             put_variables(server, "theirs", "ours")
-            compare(server, one, other, server.token)
-            server.do("/v1/acl/policy/reads", {"Name": "reads", "Rules": 'namespace "default" { policy = "read" }\nnode { policy = "read" }',
-                                               "JobACL": {"Namespace": "default", "JobID": "theirs"}})
-            server.do("/v1/acl/policy/reads2", {"Name": "reads2", "Rules": 'namespace "default" { policy = "read" }\nnode { policy = "read" }',
-                                                "JobACL": {"Namespace": "default", "JobID": "ours"}})
-            for task in (one, other):
-                case.until(lambda task=task: task.answer(task.token, "/v1/client/stats")[0] == 200, 120, "the new policy")
-            compare(server, one, other, server.token)
+            compare(one, other, (server.token,) * 2)
+            permit(server, one)
+            permit(server, other)
+            compare(one, other, (server.token,) * 2)
             for job in ("theirs", "ours"):
                 server.purge(job)
 
@@ -145,9 +162,29 @@ def test_a_cluster_without_acls():
         wait_nodes(server)
         one, other = tasks(server, original, node)
         put_variables(server, "theirs", "ours")
-        compare(server, one, other, None)
+        compare(one, other, None)
         for job in ("theirs", "ours"):
             server.purge(job)
+
+
+def test_agents_alone():
+    """With ACLs, and without, where a task has only the rights of its identity, as with ACLs."""
+    with Server(more=ACL) as server, api.Node(args=agent.config_args(CONFIG + ACL)) as closed, api.Node(args=agent.config_args(CONFIG)) as opened:
+        server.token = server.do("/v1/acl/bootstrap")["SecretID"]
+        closed.token = closed.do("POST", "/v1/acl/bootstrap")["SecretID"]
+        with Original(server, client="}\n" + ACL.rstrip("}\n")) as original:
+            server.wait_ready()
+            one = Task(server, "original", "theirs", original.dir + "/data")
+            put_variables(server, "theirs")
+            others = [Task(Alone(node), ALONE, "mine", node.data) for node in (closed, opened)]
+            for node in (closed, opened):
+                put_variables(Alone(node), "mine")
+            compare(one, others[1], None, {**ALONE_DIFFER, **NO_ACLS}, ALONE_SAME)
+            compare(one, others[0], (server.token, closed.token), ALONE_DIFFER, ALONE_SAME)
+            permit(server, one)
+            permit(Alone(closed), others[0])
+            compare(one, others[0], (server.token, closed.token), ALONE_DIFFER, ALONE_SAME)
+            server.purge("theirs")
 
 
 case.run(globals())

@@ -8,3 +8,4 @@ $(BUILD)/tests/fuse_hang: tests/peers/fuse_hang.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -I/usr/include/fuse3 -o $@ $< -lfuse3
 
 TEST_PROGRAMS += $(BUILD)/tests/fuse_hang
+BENCH_PROGRAMS += $(BUILD)/tests/fuse_hang

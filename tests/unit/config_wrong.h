@@ -119,6 +119,8 @@ static const struct {
 	{ "client { artifact { filesystem_isolation_extra_paths = [\"/opt\"] } }",
 	    "a.hcl:1:57: filesystem_isolation_extra_paths: expected a text such as "
 	    "\"d:rx:/opt/git\", found \"/opt\"" },
+	{ "client { artifact { file_directories = [\"srv\"] } }",
+	    "a.hcl:1:41: file_directories: expected an absolute path, found \"srv\"" },
 	{ "client { artifact { filesystem_isolation_extra_paths = [\"d:rx:opt\"] } }",
 	    "a.hcl:1:57: filesystem_isolation_extra_paths: expected an absolute path, found "
 	    "\"opt\"" },

@@ -86,7 +86,8 @@ static const char hcl[] =
     "  host_volume \"ro\" {\n    path = \"/srv/ro\"\n    read_only = true\n  }\n"
     "  artifact {\n    http_max_size = \"1.5 GiB\"\n    git_timeout = \"0s\"\n"
     "    decompression_file_count_limit = 0\n    set_environment_variables = \"A_b, C\"\n"
-    "    filesystem_isolation_extra_paths = [\"d:rx:/opt\"]\n  }\n"
+    "    filesystem_isolation_extra_paths = [\"d:rx:/opt\"]\n"
+    "    file_directories = [\"/srv\"]\n  }\n"
     "  template {\n    function_denylist = [\"plugin\", \"writeToFile\", \"sockaddr\"]\n"
     "    wait {\n      min = \"0s\"\n      max = \"1m\"\n    }\n"
     "    wait_bounds { min = \"2s\" }\n  }\n"
@@ -128,7 +129,7 @@ static const char json[] =
     "\"/run/out/csi.sock\", \"health_timeout\": \"45s\" } },\n"
     "    \"artifact\": { \"http_max_size\": \"1610612736\", \"git_timeout\": \"0s\", "
     "\"decompression_file_count_limit\": 0, \"set_environment_variables\": \"A_b, C\", "
-    "\"filesystem_isolation_extra_paths\": [\"d:rx:/opt\"] },\n"
+    "\"filesystem_isolation_extra_paths\": [\"d:rx:/opt\"], \"file_directories\": [\"/srv\"] },\n"
     "    \"template\": { \"function_blacklist\": [\"plugin\", \"writeToFile\", \"sockaddr\"],\n"
     "      \"wait\": { \"min\": \"0\", \"max\": \"60s\" }, \"wait_bounds\": [ { \"min\": \"2s\" } "
     "] },\n"
@@ -178,7 +179,7 @@ START_TEST(everything_in_either_language)
 	ck_assert_uint_eq(config.disk_total_mb, 9000);
 	ck_assert_uint_eq(config.disk_free_mb, 8000);
 	ck_assert_uint_eq(config.reserved_disk_mb, 1024);
-	ck_assert_str_eq(config.reserved_ports, "22,80-81");
+	ck_assert_str_eq(config.cni.reserved_ports, "22,80-81");
 	ck_assert_str_eq(config.network_interface, "eth1");
 	ck_assert_str_eq(config.listen[LISTEN_HEALTH].text, "[2001:db8::1]:4648");
 	ck_assert_int_eq(config.listen[LISTEN_HEALTH].family, AF_INET6);
@@ -212,6 +213,8 @@ START_TEST(everything_in_either_language)
 	ck_assert_str_eq(config.artifact.variables, "A_b  C");
 	ck_assert_str_eq(config.artifact.extra_paths[0], "d:rx:/opt");
 	ck_assert_uint_eq(config.artifact.n_extra_paths, 1);
+	ck_assert_str_eq(config.artifact.file_dirs[0], "/srv");
+	ck_assert_uint_eq(config.artifact.n_file_dirs, 1);
 	ck_assert_uint_eq(config.n_csi_plugins, 1);
 	ck_assert_str_eq(config.csi_plugins[0].id, "out");
 	ck_assert_uint_eq(config.csi_plugins[0].kind, PLUGIN_NODE);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/duration.h"
 #include "supervisor/health/clock_step.h"
 #include "supervisor/health/component.h"
@@ -57,6 +58,7 @@ START_TEST(results)
 	since = disk->since_ns;
 	component_report(&all, "disk", HEALTH_FAILED, 1, "it is full still");
 	ck_assert_int_eq(disk->since_ns, since);
+	components_begin(&all);
 	component_report(&all, "disk", HEALTH_OK, 1, NULL);
 	ck_assert_int_ge(disk->since_ns, since);
 	ck_assert_ptr_null(disk->sentence);
@@ -76,11 +78,79 @@ START_TEST(results)
 }
 END_TEST
 
+START_TEST(the_worst_result_of_a_probe_counts)
+{
+	struct components all = TAILQ_HEAD_INITIALIZER(all);
+	const struct component *c;
+
+	component_report(&all, "driver/exec", HEALTH_OK, 1, NULL);
+	component_report(&all, "driver/exec", HEALTH_FAILED, 2, "no cgroup");
+	component_report(&all, "driver/exec", HEALTH_OK, 3, NULL);
+	c = component_find(&all, "driver/exec");
+	ck_assert_int_eq(c->state, HEALTH_FAILED);
+	ck_assert_str_eq(c->sentence, "no cgroup");
+	ck_assert_uint_eq(c->took_ms, 2);
+	components_begin(&all);
+	component_report(&all, "driver/exec", HEALTH_OK, 4, NULL);
+	ck_assert_int_eq(c->state, HEALTH_OK);
+	components_free(&all);
+}
+END_TEST
+
+START_TEST(a_component_that_is_not_checked_keeps_its_last_result)
+{
+	struct components all = TAILQ_HEAD_INITIALIZER(all);
+	const struct component *c;
+	int64_t checked;
+
+	component_report(&all, "volume/v", HEALTH_HUNG, 5000, "it did not answer");
+	c = component_find(&all, "volume/v");
+	checked = c->checked_ns;
+	components_begin(&all);
+	component_keep(&all, "volume/v", HEALTH_HUNG, "it is asked again later");
+	ck_assert_str_eq(c->sentence, "it is asked again later");
+	components_begin(&all);
+	component_report(&all, "volume/v", HEALTH_UNKNOWN, 0, "not checked");
+	ck_assert_str_eq(c->sentence, "not checked");
+	ck_assert_int_eq(c->checked_ns, checked);
+	ck_assert_uint_eq(c->took_ms, 5000);
+	ck_assert_str_eq(c->error, "it did not answer");
+	component_keep(&all, "volume/w", HEALTH_HUNG, "it is asked again later");
+	ck_assert_int_eq(component_find(&all, "volume/w")->checked_ns, 0);
+	components_free(&all);
+}
+END_TEST
+
+START_TEST(a_turn_is_found_across_results_that_are_unknown)
+{
+	static const struct {
+		enum health_state state;
+		bool turned;
+	} steps[] = { { HEALTH_UNKNOWN, false }, { HEALTH_OK, false }, { HEALTH_FAILED, true },
+		{ HEALTH_HUNG, false }, { HEALTH_UNKNOWN, false }, { HEALTH_FAILED, false },
+		{ HEALTH_UNKNOWN, false }, { HEALTH_DEGRADED, true }, { HEALTH_UNKNOWN, false },
+		{ HEALTH_OK, false } };
+	struct components all = TAILQ_HEAD_INITIALIZER(all);
+
+	for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
+		components_begin(&all);
+		component_report(&all, "driver/exec", steps[i].state, 0, "a sentence");
+		ck_assert_msg(
+		    component_has_turned(component_find(&all, "driver/exec")) == steps[i].turned,
+		    "step %zu", i);
+	}
+	components_free(&all);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
 	tcase_add_test(tc, a_clock_that_was_set);
 	tcase_add_test(tc, results);
+	tcase_add_test(tc, the_worst_result_of_a_probe_counts);
+	tcase_add_test(tc, a_component_that_is_not_checked_keeps_its_last_result);
+	tcase_add_test(tc, a_turn_is_found_across_results_that_are_unknown);
 }
 
 int

@@ -487,8 +487,11 @@ static const struct validation local_cases[] = {
 	    "group \"g\": a network of mode \"none\" has no ports: remove them" },
 	{ WITH("\"Networks\":[{\"Mode\":\"bridge\"},{\"Mode\":\"host\"}]"),
 	    "group \"g\": a group whose network is not the host's can have no other" },
-	{ WITH("\"Networks\":[{\"Mode\":\"bridge\",\"Hostname\":\"x\"}]"),
-	    "group \"g\": drover does not support networks with hostname yet" },
+	{ WITH("\"Networks\":[{\"Mode\":\"bridge\",\"Hostname\":\"x\",\"DNS\":{\"Servers\":[\"192."
+	       "0.2.1\"]}}]"),
+	    NULL },
+	{ WITH("\"Networks\":[{\"Mode\":\"none\",\"Hostname\":\"x\"}]"),
+	    "group \"g\": a network with a hostname must have mode \"bridge\" or \"cni/NAME\"" },
 	{ WITH("\"Networks\":[{\"Mode\":\"host\",\"DynamicPorts\":[{\"Label\":\"http\"}]}]"),
 	    NULL },
 	{ WITH("\"Networks\":[{\"ReservedPorts\":[{\"Label\":\"a\",\"Value\":80},{\"Label\":\"b\","

@@ -2,7 +2,7 @@
 # unit.mk: unit tests. tests/unit/test_x.c is one program with libcheck, linked with the tree's libraries. A test that
 # includes a process's header ("supervisor/…") is linked with that process without its main, and with its libraries.
 
-CHECK_PACKAGES += containernetworking-plugins iptables iproute2 curl python3 python3-msgpack skopeo openssl check procps util-linux e2fsprogs mandoc groff-base git zstd openssh-client libwrap0
+CHECK_PACKAGES += busybox-static containernetworking-plugins iptables iproute2 curl python3 python3-msgpack skopeo openssl check procps util-linux e2fsprogs mandoc groff-base git zstd openssh-client libwrap0
 UNIT_SRCS      := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_TESTS     := $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/tests/unit/%)
 
@@ -27,7 +27,7 @@ $(BUILD)/obj/tests/unit/test_filters.o: $(BUILD)/gen/tests/filters.h
 
 TEST_PROGRAMS += $(UNIT_TESTS)
 
-.PHONY: check check-unit check-deps layers tests test-peers
+.PHONY: check check-crash check-probes check-unit check-deps layers tests test-peers
 check-deps:
 	@tools/deps.sh $(PACKAGES) $(CHECK_PACKAGES)
 	@tools/deps.sh -x $(abspath $(BUILD))/sshd openssh-server
@@ -48,3 +48,10 @@ check: ## build and run all tests (needs root; installs missing Debian packages;
 check-unit: ## run only the unit tests
 	@$(MAKE) --no-print-directory $(parallel) $(UNIT_TESTS)
 	@DROVER_BUILD=$(abspath $(BUILD)) tests/run $(CHECK_ARGS) unit/
+
+check-crash: ## tests kills at each pass of each crash point of fetch, render, sign and replace, not only at some (needs root)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/crash CRASH=1 all test-peers
+	@DROVER_BUILD=$(BUILD) CRASH_PASSES=all tests/run -v -t 4 system/crash/3100 system/crash/3130 system/crash/3145 system/crash/315
+check-probes: ## 1,000 probes while processes die at each point that a probe passes (needs root); PROBES=N makes N of them
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/crash CRASH=1 all
+	@DROVER_BUILD=$(BUILD) PROBES=$(or $(PROBES),1000) tests/run -v -t 10 system/crash/3120

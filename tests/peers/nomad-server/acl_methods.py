@@ -1,12 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """ACL.*: calls by which a node resolves the tokens of its callers."""
-from identity import DENIED
+import time
+
+import gopack
+from identity import DENIED, is_uuid
 from methods import Failure, method
 
 
+# The errors of a token that cannot be verified, by what is wrong with it: (of servers before 1.7, of later ones).
+MALFORMED = {
+    "parts": ("failed to verify token: token is malformed: token contains an invalid number of segments",
+              "failed to parse signed token: go-jose/go-jose: compact JWS format must have three parts"),
+    "base64": ("failed to verify token: token is malformed: could not base64 decode header: illegal base64 data at input byte 0",
+               "failed to parse signed token: illegal base64 data at input byte 0"),
+    "signature": ("failed to verify token: token signature is invalid: ed25519: verification error",
+                  "invalid signature: go-jose/go-jose: error in cryptographic primitive")}
+
+
 def known(ctx):
-    if ctx.cluster.acl_enabled and not ctx.caller.valid:
-        raise Failure(DENIED)
+    token = ctx.args["AuthToken"]
+    if not ctx.cluster.acl_enabled or ctx.caller.valid:
+        return
+    if ctx.caller.kind == "invalid" and not is_uuid(token):
+        wrong = "parts" if token.count(".") != 2 else "signature" if token.startswith("eyJ") else "base64"
+        raise Failure(MALFORMED[wrong][ctx.cluster.at_least(1, 7)])
+    raise Failure(DENIED)
 
 
 def _claims(cluster, claims):
@@ -16,10 +34,13 @@ def _claims(cluster, claims):
     found = {k: claims.get(v, "") for k, v in names.items()}
     audience = claims["aud"]
     found["Audience"] = [audience] if isinstance(audience, str) else audience
+    if not cluster.at_least(1, 7):
+        now = gopack.time_from_ns(time.time_ns())
+        return {**found, "Audience": None, "ID": "", "Subject": "", "ExpiresAt": None, "IssuedAt": now, "NotBefore": now}
     if not cluster.at_least(1, 11):
         return {**found, "ExpiresAt": None, "IssuedAt": None, "NotBefore": None}
-    found.update({k: None for k in ("Expiry", "NotBefore", "IssuedAt", "ServiceName", "ConsulNamespace", "VaultNamespace",
-                                    "VaultRole", "ExtraClaims")})
+    found.update({k: None for k in ("Expiry", "NotBefore", "IssuedAt", "ExtraClaims")})
+    found.update({k: "" for k in ("ServiceName", "ConsulNamespace", "VaultNamespace", "VaultRole")})
     for name, key in (("NodeID", "nomad_node_id"), ("NodePool", "nomad_node_pool"), ("NodeClass", "nomad_node_class"),
                       ("NodeDatacenter", "nomad_node_datacenter"), ("NodeName", "nomad_node_name")):
         found[name] = claims.get(key)
@@ -34,13 +55,13 @@ def _address(ctx):
 def who_am_i(ctx):
     cluster, caller = ctx.cluster, ctx.caller
     if not cluster.acl_enabled and caller.kind == "workload" and caller.valid:
-        return {"Identity": {"Claims": _claims(cluster, caller.claims)}, "Index": 1, "KnownLeader": True}
+        return {"Identity": {"Claims": _claims(cluster, caller.claims)}, "KnownLeader": cluster.at_least(1, 7)}
     if not cluster.acl_enabled:
         if not cluster.at_least(1, 7):
             return {"Identity": {}, "KnownLeader": False}
         token = {"AccessorID": "acls-disabled", "Name": "ACLs disabled token", "Type": "client"}
         return {"Identity": {"ACLToken": token, "RemoteIP": _address(ctx)}, "KnownLeader": True}
-    identity = {"TLSName": ctx.connection.tls_name, "RemoteIP": _address(ctx)}
+    identity = {"TLSName": ctx.connection.tls_name, "RemoteIP": _address(ctx) if caller.kind in ("token", "anonymous") else None}
     if caller.kind == "token":
         identity["ACLToken"] = caller.token
     elif caller.kind == "anonymous":
@@ -50,7 +71,7 @@ def who_am_i(ctx):
         identity["ClientID"] = caller.node_id
     elif caller.kind == "workload":
         identity["Claims"] = _claims(cluster, caller.claims)
-    return {"Identity": identity, "Index": 1, "KnownLeader": True}
+    return {"Identity": identity, "KnownLeader": cluster.at_least(1, 7)}
 
 
 @method("ACL.ResolveToken", "ResolveACLTokenRequest", "ResolveACLTokenResponse")

@@ -159,6 +159,14 @@ def calls(control, method=None, after=0, count=1, seconds=0):
 
 
 @command
+def unanswered(control, method):
+    """Returns the calls of a method that are not answered yet, such as blocking queries."""
+    cluster = control.cluster
+    with cluster.changed:
+        return [c for c in cluster.calls if c["method"] == method and not c["done"]]
+
+
+@command
 def violations(control, forget=False):
     with control.cluster.changed:
         found = list(control.cluster.violations)
@@ -367,6 +375,12 @@ def add_policy(control, name, rules, job_id=None, namespace="default"):
     control.cluster.policies[name] = {"Name": name, "Rules": rules}
     if job_id:
         control.cluster.job_policies[name] = (namespace, job_id)
+
+
+@command
+def delete_policy(control, name):
+    del control.cluster.policies[name]
+    control.cluster.job_policies.pop(name, None)
 
 
 @command

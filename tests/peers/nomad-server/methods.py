@@ -37,16 +37,22 @@ class Context:
         self.cluster = server.cluster
         self.caller = None
 
-    def block(self, look):
-        """A blocking query: look() returns (index, answer); waits while the index is not above MinQueryIndex."""
+    def block(self, look, watched=None):
+        """A blocking query: look() returns (index, answer); waits while the index is not above MinQueryIndex. With watched() it looks again only after that
+        value has changed, as servers do, whose queries watch a part of a table."""
         cluster, wanted = self.cluster, self.args["MinQueryIndex"]
         ask = self.args["MaxQueryTime"] / 1e9
         limit = min(ask, MAX_QUERY_S) if ask > 0 else MAX_QUERY_S
         end = time.monotonic() + limit + random.uniform(0, limit / 16)
+        def over():
+            return time.monotonic() >= end or cluster.stopping or self.connection.closed
         with cluster.changed:
             while True:
                 index, found = look()
-                left = end - time.monotonic()
-                if not wanted or index > wanted or left <= 0 or cluster.stopping or self.connection.closed:
+                seen = watched and watched()
+                while not over() and wanted and index <= wanted:
+                    cluster.changed.wait(max(0, min(end - time.monotonic(), 1.0)))
+                    if not watched or watched() != seen:
+                        break
+                if over() or not wanted or index > wanted:
                     return {**found, "Index": index, "KnownLeader": cluster.leader is not None, "LastContact": 0}
-                cluster.changed.wait(min(left, 1.0))

@@ -172,8 +172,9 @@ class Server:
             mode = self._hello(connection)
             if mode is None:
                 return
-            sock, connection.sock = connection.sock, None
-            connection.transport = Transport(sock)
+            connection.transport = Transport(connection.sock)
+            if connection.closed:  # by another thread that did not see the transport yet
+                return
             if self.half_open:
                 connection.transport.stall()
             if mode in (RPC_MULTIPLEX, RPC_MULTIPLEX_V2):

@@ -56,68 +56,123 @@ def delete(ctx):
 
 def may_read(ctx):
     acl_resolves(ctx)
-    if ctx.cluster.acl_enabled and ctx.caller.kind == "anonymous":
+    if ctx.cluster.acl_enabled and (ctx.caller.kind == "anonymous" or (ctx.caller.kind == "node" and ctx.cluster.at_least(1, 7))):
         raise Failure(DENIED)
+
+
+def some(cluster, found, table):
+    """What a query for these objects watches: them, or the whole table if there is none."""
+    return [one["ModifyIndex"] for one in found] or cluster.newest(table)
+
+
+def choose(services, text):
+    """Returns the services that `number|key` takes. Which of them is a matter of hashes: here, the first."""
+    number, bar, _ = text.partition("|")
+    if not text:
+        return services
+    if not bar or not number.isdigit():
+        raise Failure("RPC Error:: 400,failed to choose services: Parameter for choose must be in form '<number>|<key>'")
+    return services[:int(number)]
 
 
 @method("ServiceRegistration.GetService", "ServiceByNameRequest", "ServiceByNameResponse", auth=may_read)
 def get_service(ctx):
     cluster, args = ctx.cluster, ctx.args
+    choose([], args["Choose"])
+
+    def of_name():
+        return [s for s in cluster.services.values() if s["ServiceName"] == args["ServiceName"] and
+                s["Namespace"] == (args["Namespace"] or "default")]
 
     def look():
-        found = [s for s in cluster.services.values() if s["ServiceName"] == args["ServiceName"] and
-                 s["Namespace"] == (args["Namespace"] or "default")]
-        return cluster.newest("services"), {"Services": found}
-    return ctx.block(look)
+        found = of_name()
+        return cluster.newest("services"), {"Services": choose(found, args["Choose"]) if found or cluster.at_least(1, 7) else None}
+    return ctx.block(look, lambda: some(cluster, of_name(), "services"))
 
 
 @method("ServiceRegistration.List", "GenericRequest", "ServiceListResponse", auth=may_read)
 def list_services(ctx):
-    cluster = ctx.cluster
+    """Workloads see nothing of all namespaces together."""
+    cluster, namespace = ctx.cluster, ctx.args["Namespace"] or "default"
+    if namespace == "*" and cluster.acl_enabled and ctx.caller.kind != "token":
+        return {"Services": [], "Index": 0, "KnownLeader": cluster.leader is not None, "LastContact": 0}
 
     def look():
         found = {}
         for s in cluster.services.values():
-            tags = found.setdefault(s["Namespace"], {}).setdefault(s["ServiceName"], [])
-            tags += [t for t in s["Tags"] or () if t not in tags]
+            if namespace in ("*", s["Namespace"]):
+                tags = found.setdefault(s["Namespace"], {}).setdefault(s["ServiceName"], [])
+                tags += [t for t in s["Tags"] or () if t not in tags]
         return cluster.newest("services"), {"Services": [
             {"Namespace": ns, "Services": [{"ServiceName": n, "Tags": t} for n, t in sorted(names.items(), reverse=True)]}  # in no order
             for ns, names in found.items()]}
     return ctx.block(look)
 
 
-def may_read_variables(ctx):
-    if ctx.caller.kind not in ("workload", "token") or not ctx.caller.valid:
-        if ctx.cluster.acl_enabled or ctx.caller.kind == "invalid":
-            raise Failure(DENIED)
+def sees_variable(ctx, namespace, path):
+    """Returns whether the caller may list and read it. Policies are not evaluated: a token, and a workload whose job has one, sees all. Servers before
+    1.7 let nodes see all."""
+    caller, cluster = ctx.caller, ctx.cluster
+    if not cluster.acl_enabled or caller.kind == "token":
+        return True
+    if caller.kind != "workload":
+        return caller.kind == "node" and not cluster.at_least(1, 7)
+    _, own, job, group, task, _ = caller.claims["sub"].split(":")
+    if (own, job) in cluster.job_policies.values():
+        return True
+    return namespace == own and path in ("nomad/jobs", "nomad/jobs/" + job, "nomad/jobs/%s/%s" % (job, group), "nomad/jobs/%s/%s/%s" % (job, group, task))
 
 
-@method("Variables.Read", "VariablesReadRequest", "VariablesReadResponse", auth=may_read_variables)
+def may_list_variables(ctx):
+    """Who may see none gets an empty list."""
+    if ctx.cluster.acl_enabled and not ctx.caller.valid:
+        raise Failure(DENIED)
+
+
+def may_read_variable(ctx):
+    may_list_variables(ctx)
+    if not sees_variable(ctx, ctx.args["Namespace"] or "default", ctx.args["Path"]):
+        raise Failure(DENIED)
+
+
+def may_change_variables(ctx):
+    """Without ACLs each token will do."""
+    if ctx.cluster.acl_enabled and (ctx.caller.kind not in ("workload", "token") or not ctx.caller.valid):
+        raise Failure(DENIED)
+
+
+@method("Variables.Read", "VariablesReadRequest", "VariablesReadResponse", auth=may_read_variable)
 def read_variable(ctx):
-    cluster, args = ctx.cluster, ctx.args
+    cluster, key = ctx.cluster, (ctx.args["Namespace"] or "default", ctx.args["Path"])
 
     def look():
-        found = cluster.variables.get((args["Namespace"] or "default", args["Path"]))
+        found = cluster.variables.get(key)
         return (found["ModifyIndex"] if found else cluster.newest("variables")), {"Data": found}
-    return ctx.block(look)
+
+    def watched():
+        return some(cluster, [v for k, v in cluster.variables.items() if k == key], "variables")
+    return ctx.block(look, watched)
 
 
-@method("Variables.List", "GenericRequest", "VariablesListResponse", auth=may_read_variables)
+@method("Variables.List", "GenericRequest", "VariablesListResponse", auth=may_list_variables)
 def list_variables(ctx):
-    cluster, args = ctx.cluster, ctx.args
+    cluster, namespace = ctx.cluster, ctx.args["Namespace"] or "default"
+
+    def below():
+        return [one for (ns, path), one in sorted(cluster.variables.items())
+                if namespace in ("*", ns) and path.startswith(ctx.args["Prefix"])]
 
     def look():
-        found = [{k: v for k, v in one.items() if k != "Items"} for (ns, path), one in sorted(cluster.variables.items())
-                 if ns == (args["Namespace"] or "default") and path.startswith(args["Prefix"])]
+        found = [{k: v for k, v in one.items() if k != "Items"} for one in below() if sees_variable(ctx, one["Namespace"], one["Path"])]
         return cluster.newest("variables"), {"Data": found or ([] if cluster.at_least(1, 7) else None)}
-    return ctx.block(look)
+    return ctx.block(look, lambda: some(cluster, below(), "variables"))
 
 
 def lock_id(variable):
     return ((variable or {}).get("Lock") or {}).get("ID")
 
 
-@method("Variables.Apply", "VariablesApplyRequest", "VariablesApplyResponse", auth=may_read_variables)
+@method("Variables.Apply", "VariablesApplyRequest", "VariablesApplyResponse", auth=may_change_variables)
 def apply_variable(ctx):
     cluster, op, var = ctx.cluster, ctx.args["Op"], ctx.args["Var"]
     namespace = var["Namespace"] or ctx.args["Namespace"] or "default"
@@ -149,14 +204,14 @@ def apply_variable(ctx):
         return {"Op": op, "Result": "ok", "Output": {**made, "Items": var["Items"]}, "Index": index}
 
 
-@method("Variables.RenewLock", "VariablesRenewLockRequest", "VariablesRenewLockResponse", since=(1, 7), auth=may_read_variables)
+@method("Variables.RenewLock", "VariablesRenewLockRequest", "VariablesRenewLockResponse", since=(1, 7), auth=may_change_variables)
 def renew_lock(ctx):
     found = ctx.cluster.variables.get((ctx.args["Namespace"] or "default", ctx.args["Path"]))
     if not found:
         raise Failure("RPC Error:: 404,variable doesn't exist")
     if lock_id(found) != ctx.args["LockID"]:
         raise Failure("RPC Error:: 409,attempting to modify locked variable")
-    return {"VarMeta": {**found, "Items": None}, "Index": found["ModifyIndex"]}
+    return {"VarMeta": {k: v for k, v in found.items() if k != "Items"}, "Index": found["ModifyIndex"]}
 
 
 @method("Keyring.ListPublic", "GenericRequest", "KeyringListPublicResponse", since=(1, 7))

@@ -425,6 +425,20 @@ def test_the_lease_page_is_kept_unless_it_is_of_another_boot():
         case.equal(read_lease(a)[1], 4096, "size of the page after a truncated one")
 
 
+def test_a_start_that_fails_is_tried_again():
+    """Also after a reload, when no failure has been before: then it is tried again at once."""
+    with agent.Agent() as a:
+        a.wait_ready()
+        lease = a.data + "/rt/lease"
+        os.unlink(lease)
+        os.mkdir(lease)
+        old = a.processes()["supervisor"]
+        os.kill(a.pid, signal.SIGHUP)
+        case.until(lambda: "supervisor" not in a.processes(), 20, "the end of the supervisor")
+        os.rmdir(lease)
+        a.wait_process("supervisor", old, 20)
+
+
 def test_a_stale_control_socket_is_replaced_but_a_live_one_is_not():
     base = case.directory()
     path = base + "/s.sock"

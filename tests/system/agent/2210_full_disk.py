@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A full disk: changes are refused with an error message, tasks keep running, and nothing has to be repaired afterwards."""
+import json
 import os
 import re
+import select
+import signal
 
 from lib import api, case, helper
 
@@ -16,6 +19,37 @@ def fill(path):
                 f.write(b"x" * size)
             except OSError:
                 size //= 2
+
+
+def sent_together(name):
+    """Sends a change and a read that the agent handles in one turn. Returns the status of the change, and whether the read did not wait for it."""
+    pid = node.kill("supervisor", signal.SIGSTOP)
+    change, read = api.Connection(node, 60), api.Connection(node, 60)
+    change.request("POST", "/v1/jobs", json.dumps(api.job(name)))
+    read.request("GET", "/v1/agent/self")
+    os.kill(pid, signal.SIGCONT)
+    socks = [change.sock, read.sock]
+    alone = select.select(socks, [], [], 60)[0] == [read.sock] and not select.select([change.sock], [], [], 0.2)[0]
+    case.equal(read.getresponse().status, 200)
+    answer = change.getresponse()
+    case.equal((answer.status == 507, answer.status == 200), ("not stored yet" in (text := answer.read().decode()), answer.status != 507), text)
+    for c in (change, read):
+        c.close()
+    return answer.status, alone
+
+
+def test_a_read_does_not_wait_for_the_first_commit_that_fails():
+    """A change waits a second for another try. The first changes may still find room in the file of the database."""
+    def tried():
+        fill(node.data + "/ballast")
+        found = next(alone for status, alone in map(sent_together, ["soon-%d" % i for i in range(50)]) if status == 507)
+        os.unlink(node.data + "/ballast")
+        case.until(lambda: node.request("GET", "/v1/agent/health").status == 200, 10, "health")
+        for j in node.ask("/v1/jobs"):
+            if j["ID"] != "early":
+                node.purge(j["ID"])
+        return found
+    case.equal(any(tried() for _ in range(5)), True, "whether the read was answered before the change")
 
 
 def test_changes_are_refused_and_reads_answer():

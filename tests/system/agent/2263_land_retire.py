@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """An agent without servers lands and retires: by request and by signal, what is stopped and kept, and what its next start does."""
+import fcntl
 import json
 import os
 import re
@@ -70,6 +71,18 @@ def test_landing_keeps_data_and_the_next_start_comes_back():
         case.equal(node.ask("/v1/nodes")[0]["ID"], me)
         case.equal(node.wait_running("web")[0]["ID"] != alloc, True, "whether another allocation runs")
         node.purge("web")
+
+
+def test_after_landing_the_next_start_comes_back_also_if_its_first_supervisor_fails():
+    with service.Node(CONFIG) as node:
+        node.drover("node", "land", "-yes")
+        case.equal(node.wait(), 0)
+        with open(node.data + "/state/state.db", "r+b") as f:
+            fcntl.lockf(f, fcntl.LOCK_EX, 512, 0x40000000)  # all bytes that SQLite locks
+            node.start()
+            case.until(lambda: re.search("launcher: warn: supervisor .* ended with exit code 1", node.log()), 20, "a supervisor that fails")
+        node.wait_ready()
+        case.equal(state(node), "running")
 
 
 def test_landing_takes_nothing_new_and_lets_batch_jobs_finish():

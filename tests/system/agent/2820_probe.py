@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-# takes: 60
+# takes: 100
 """A probe names what is wrong with this node, and nothing else; meanwhile the agent answers, and afterwards nothing is left."""
+import contextlib
 import http.client
 import os
+import shutil
 import signal
 import subprocess
 import threading
 import time
 
 from lib import api, build_dir, case, crash, helper, volumes
+from lib.watch import Watch
 
 BASE = {"disk", "clock", "state", "helper/exec-helper", "helper/mount-helper", "helper/file-helper", "helper/heartbeat", "driver/raw_exec", "driver/exec"}
 
@@ -47,27 +50,6 @@ def leftovers():
             [name for place in ("/alloc", "/logs") for name in os.listdir(node.data + place) if name[0] != "." and name not in allocs])
 
 
-class Watch:
-    """Asks the agent all the time; .slowest is the longest answer in seconds."""
-
-    def __enter__(self):
-        self.slowest, self.on = 0, True
-        self.thread = threading.Thread(target=self.ask)
-        self.thread.start()
-        return self
-
-    def ask(self):
-        while self.on:
-            began = time.monotonic()
-            node.request("GET", "/v1/agent/self")
-            self.slowest = max(self.slowest, time.monotonic() - began)
-            time.sleep(0.01)
-
-    def __exit__(self, *_):
-        self.on = False
-        self.thread.join()
-
-
 def test_a_healthy_node():
     result = probe()
     case.equal(set(result["components"]), BASE)
@@ -89,15 +71,47 @@ def test_callers_share_a_probe():
 
 
 def test_a_process_that_is_stopped():
-    for name in ("exec-helper", "heartbeat", "file-helper", "mount-helper"):
+    """What needs the process is not checked."""
+    need = {"csi-helper": {"plugin/local/monolith"}, "mount-helper": {"volume/demo", "driver/exec", "driver/raw_exec"}}
+    need["exec-helper"] = need["file-helper"] = {"driver/exec", "driver/raw_exec"}
+    node.create("demo")
+    node.register(volumes.job("web", "demo", "sleep 1000"))
+    node.wait_running("web")
+    for name in ("exec-helper", "heartbeat", "file-helper", "mount-helper", "csi-helper"):
         is_well()
         pid = node.kill(name, signal.SIGSTOP)
         try:
-            with Watch():
+            with Watch(node):
                 case.equal(sentence_of("helper/" + name, "hung"), "wait for its answer: not done after 10 seconds")
+            case.equal({n for n, (s, _) in bad().items() if s == "unknown"}, need.get(name, set()), "what needs " + name)
         finally:
             os.kill(pid, signal.SIGCONT)
     is_well()
+    node.purge("web")
+    node.do("DELETE", "/v1/volume/csi/demo/delete")
+
+
+def test_one_of_two_mounts_that_has_failed():
+    """The file system of each has failed in turn, so that the good one is asked first or last."""
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no FUSE here")
+    node.create("both", "multi-node-multi-writer")
+    for name in ("first", "second"):
+        made = volumes.job(name, "both", "sleep 1000")
+        made["Job"]["TaskGroups"][0]["Volumes"]["data"]["AccessMode"] = "multi-node-multi-writer"
+        node.register(made)
+        node.wait_running(name)
+    paths = node.published("both")
+    case.equal(len(paths), 2, paths)
+    for path in paths:
+        with Fuse(path) as fuse:
+            fuse.process.kill()
+            fuse.process.wait()
+            case.contains(sentence_of("volume/both", "failed"), "stat the mounted file system: Transport endpoint is not connected")
+        is_well()
+    for name in ("first", "second"):
+        node.purge(name)
+    node.do("DELETE", "/v1/volume/csi/both/delete")
 
 
 def test_the_command():
@@ -105,6 +119,9 @@ def test_the_command():
     with Full(node.data):
         case.contains(node.drover("probe", code=1).out, "is full: 0.0 MiB are free")
     is_well()
+    case.equal("0.0 MiB" in node.drover("probe").out, False, "the last error, without -verbose")
+    errors = node.drover("probe", "-verbose").out.partition("Last Errors")[2]
+    case.equal([line.split()[0] for line in errors.splitlines() if "is full: 0.0 MiB are free" in line], ["disk"], errors)
 
 
 def test_a_killed_process_is_none():
@@ -119,16 +136,42 @@ def test_no_room_for_processes():
     limits = [path for path in (tree + parent + below + "/pids.max" for tree in helper.cgroup_trees().values() for below in ("/tasks", "/runs"))
               if os.path.exists(path)]
     if not limits:
-        return
+        case.skip("no limit of processes here")
     for path in limits:
         case.write(path, "0")
-    found = bad()
+    with Watch(node):
+        found = bad()
     for path in limits:
         case.write(path, "max")
     found.pop("plugin/local/monolith", None)  # it may need a thread
     case.equal({(n, s) for n, (s, _) in found.items()}, {("driver/exec", "failed"), ("driver/raw_exec", "failed")}, found)
-    case.equal(found["driver/exec"][1], "read the output of its task: the task cannot start a process: Resource temporarily unavailable")
+    case.contains(found["driver/exec"][1], ": Resource temporarily unavailable")  # in which step depends on the version of cgroups
     is_well()
+
+
+def test_no_memory():
+    """The cgroup of all tasks has less memory than a new process needs."""
+    before = node
+    with api.Node(["-config", top + "/other.hcl"]) as globals()["node"]:
+        with open(node.data + "/instance", encoding="ascii") as f:
+            parent = "/drover-" + f.read().strip()
+        limits = [path for path in (tree + parent + name for tree in helper.cgroup_trees().values()
+                                    for name in ("/tasks/memory.max", "/runs/memory.limit_in_bytes")) if os.path.exists(path)]
+        if not limits:
+            globals()["node"] = before
+            case.skip("no limit of memory here")
+        for path in limits:
+            case.write(path, "16384")
+        with Watch(node):
+            found = bad()
+        for _, sentence in found.values():  # in which step memory is exhausted depends on the kernel
+            case.equal("Cannot allocate memory" in sentence or "killed before it could run the command" in sentence, True, sentence)
+        case.equal({(n, s) for n, (s, _) in found.items()}, {("driver/exec", "failed"), ("driver/raw_exec", "failed")}, found)
+        for path in limits:
+            case.write(path, "max" if path.endswith("max") else "-1")
+        is_well()
+        case.equal(leftovers(), [])
+    globals()["node"] = before
 
 
 class Full:
@@ -159,20 +202,20 @@ class Full:
 
 
 def test_a_full_disk():
-    with Full(node.data), Watch():
+    with Full(node.data), Watch(node):
         case.contains(sentence_of("disk", "failed"), "is full: 0.0 MiB are free")
     is_well()
 
 
 def test_a_disk_without_inodes():
-    with Full(node.data, inodes=True), Watch():
+    with Full(node.data, inodes=True), Watch(node):
         case.contains(sentence_of("disk", "failed"), "has no room for files: 0 inodes are free")
     is_well()
 
 
 def test_a_database_that_cannot_be_written():
     # Its directory is another file system here.
-    with Full(node.data + "/state"), Watch():
+    with Full(node.data + "/state"), Watch(node):
         case.contains(sentence_of("state", "failed"), "full")
     is_well()
 
@@ -186,6 +229,7 @@ class Fuse:
     def __enter__(self):
         self.process = subprocess.Popen([build_dir() + "/tests/fuse_hang", self.path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         case.equal(self.process.stdout.readline(), b"mounted\n", "fuse_hang")
+        return self
 
     def __exit__(self, *_):
         self.process.kill()
@@ -195,19 +239,72 @@ class Fuse:
 
 def test_a_host_volume_that_hangs():
     if not os.path.exists("/dev/fuse"):
-        return
+        case.skip("no FUSE here")
     before = node
     with api.Node(agent_args) as globals()["node"]:
         with Fuse(hanging):
-            with Watch():
+            with Watch(node):
                 case.equal(sentence_of("host-volume/vol", "hung"), "its file system did not answer within 4 seconds")
             case.contains(sentence_of("host-volume/vol", "hung"), "it is asked again in")
+            case.contains(probe()["components"]["host-volume/vol"]["last_error"], "did not answer within 4 seconds")
         case.until(lambda: leftovers() == [], 60, "the end of the task that hung")
     with Fuse(hanging):
         with api.Node(agent_args) as globals()["node"]:
             case.equal(sentence_of("host-volume/vol", "hung"), "its file system did not answer within 4 seconds")
             case.equal(node.stop(), 0, "the end of an agent with a task that hangs")
     with api.Node(agent_args, data=node.data) as globals()["node"]:
+        case.until(lambda: leftovers() == [], 60, "the end of the task that hung")
+    globals()["node"] = before
+
+
+def run(*argv):
+    subprocess.run(argv, check=True)
+
+
+class Nfs:
+    """An NFS server whose address disappears, as it does with its machine."""
+    ADDRESS = "198.18.7.1"
+
+    def __init__(self, path):
+        self.path, self.dir = path, case.directory()
+
+    def address(self, verb):
+        run("ip", "address", verb, self.ADDRESS + "/32", "dev", "lo")
+
+    def __enter__(self):
+        run("ip", "link", "set", "lo", "up")
+        self.address("add")
+        helper.mount("nfsd", "/proc/fs/nfsd", "nfsd")
+        case.write("/proc/fs/nfsd/nfsv4gracetime", "10")
+        run("exportfs", "-o", "rw,no_root_squash,fsid=0,insecure", self.ADDRESS + ":" + self.dir)
+        self.daemon = subprocess.Popen(["rpc.mountd", "--foreground", "--no-nfs-version", "3"], stdin=subprocess.DEVNULL)
+        run("rpc.nfsd", "--no-nfs-version", "3", "--no-udp", "2")
+        run("mount", "-n", "-t", "nfs4", "-o", "hard,timeo=20", self.ADDRESS + ":/", self.path)
+        return self
+
+    def __exit__(self, *_):
+        helper.umount(self.path, 2)
+        run("rpc.nfsd", "0")
+        self.daemon.kill()
+        self.daemon.wait()
+        run("exportfs", "-u", self.ADDRESS + ":" + self.dir)
+        helper.umount("/proc/fs/nfsd", 2)
+        self.address("del")
+
+
+def test_a_host_volume_of_nfs_that_hangs():
+    if not shutil.which("rpc.nfsd") or subprocess.run(["modprobe", "-q", "nfsd"], check=False).returncode:
+        case.skip("there is no NFS server")
+    before = node
+    with Nfs(hanging) as nfs, api.Node(agent_args) as globals()["node"]:
+        is_well()
+        nfs.address("del")
+        try:
+            with Watch(node):
+                case.equal(sentence_of("host-volume/vol", "hung"), "its file system did not answer within 4 seconds")
+        finally:
+            nfs.address("add")
+        is_well()
         case.until(lambda: leftovers() == [], 60, "the end of the task that hung")
     globals()["node"] = before
 
@@ -222,7 +319,7 @@ def test_a_host_volume_that_is_removed():
     with api.Node(["-config", top + "/removed.hcl"]) as globals()["node"]:
         case.equal(bad(), {}, "a probe before the removal")
         os.rmdir(path)
-        with Watch():
+        with Watch(node):
             case.contains(sentence_of("host-volume/gone", "failed"), "no task can be started with it: ")
         case.equal(leftovers(), [])
     with api.Node(["-config", top + "/removed.hcl"], data=node.data) as globals()["node"]:
@@ -231,15 +328,49 @@ def test_a_host_volume_that_is_removed():
     globals()["node"] = before
 
 
+def test_as_many_host_volumes_as_there_may_be():
+    """One task has at most 31 of them."""
+    before, names = node, ["v%d" % i for i in range(64)]
+    for name in names:
+        os.mkdir("%s/%s" % (top, name))
+    case.write(top + "/many.hcl", "client {\n  disk_free_mb = 1000000\n%s}\n" % "".join('  host_volume "%s" { path = "%s/%s" }\n' % (n, top, n) for n in names))
+    os.chmod(top + "/many.hcl", 0o600)
+    with api.Node(["-config", top + "/many.hcl"]) as globals()["node"]:
+        result = probe()
+        case.equal((bad(result), {n for n in result["components"] if n.startswith("host-volume/")}), ({}, {"host-volume/" + n for n in names}))
+        for name in names:
+            os.rmdir("%s/%s" % (top, name))
+            os.mkdir("%s/%s" % (top, name))
+        case.equal({n for n, (s, _) in bad().items() if s == "failed"}, {"host-volume/" + n for n in names})
+        case.equal(leftovers(), [])
+    globals()["node"] = before
+
+
 def test_a_plugin_that_hangs():
     (pid,) = [r["task_pid"] for r in crash.records(node).values()]  # the plugin is the only task
     os.kill(pid, signal.SIGSTOP)
     try:
-        with Watch():
+        with Watch(node):
             case.contains(sentence_of("plugin/local/monolith", "hung"), "wait for the plugin's answer")
     finally:
         os.kill(pid, signal.SIGCONT)
     is_well()
+
+
+@contextlib.contextmanager
+def hanging_volume(name):
+    """The processes that serve its file system are stopped; if it has none on this machine, a file system that hangs is mounted over it."""
+    pids = node.fuse_processes()
+    if not pids and not os.path.exists("/dev/fuse"):
+        case.skip("no FUSE here")
+    with contextlib.nullcontext() if pids else Fuse(node.published(name)[0]):
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
 
 
 def test_a_volume_that_hangs():
@@ -248,16 +379,11 @@ def test_a_volume_that_hangs():
     node.wait_running("web")
     is_well()
     case.equal("volume/demo" in probe()["components"], True)
-    pids = node.fuse_processes()
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    if pids:
-        with Watch():
-            case.contains(sentence_of("volume/demo", "hung"), "volume demo")
-    for pid in pids:
-        os.kill(pid, signal.SIGCONT)
+    with hanging_volume("demo"), Watch(node):
+        case.contains(sentence_of("volume/demo", "hung"), "volume demo")
     node.purge("web")
     is_well()
+    node.do("DELETE", "/v1/volume/csi/demo/delete")
 
 
 def ask_and_be_cut():
@@ -290,6 +416,37 @@ def test_a_probe_is_removed_after_a_restart():
         asking.join()
     case.until(lambda: leftovers() == [], 30, "no leftovers")
     is_well()
+
+
+def test_a_clock_that_jumps():
+    if "DROVER_GUEST" not in os.environ:
+        case.skip("this machine's clock is not the test's")
+    before, offset = node, time.clock_gettime(time.CLOCK_REALTIME) - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def jump(seconds):
+        time.clock_settime(time.CLOCK_REALTIME, offset + time.clock_gettime(time.CLOCK_BOOTTIME) + seconds)
+    with api.Node(agent_args) as globals()["node"]:
+        node.register(api.job("web", "/bin/sleep", ["1000"], driver="raw_exec"))
+        node.wait_running("web")
+        task = crash.records(node)
+        try:
+            for seconds, state, sentence in ((3600.5, "degraded", "clock was set forward by 3600 seconds"), (-3600, "degraded", "clock was set back by 7200 seconds"),
+                                             (-10 * 365 * 86400, "failed", "the machine's date is wrong: it is before 2025")):
+                jump(seconds)
+                with Watch(node):
+                    found = bad()
+                case.equal(({name: s for name, (s, _) in found.items()}), {"clock": state}, found)
+                case.contains(found["clock"][1], sentence)
+        finally:
+            jump(0)
+        case.equal(crash.records(node), task, "the task")
+        case.equal(probe()["components"]["clock"]["state"], "degraded", "the last jump")
+        events = [e["Message"] for e in node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["Events"] if e["Subsystem"] == "Clock"]
+        steps = [e.partition("was set ")[2] for e in events if "was set " in e]
+        case.equal([step.split()[0] for step in steps], ["forward", "back", "back", "forward"], events)
+        case.equal(steps[:2], ["forward by 3600 seconds", "back by 7200 seconds"], events)
+        case.equal(leftovers(), [])
+    globals()["node"] = before
 
 
 top = case.directory()

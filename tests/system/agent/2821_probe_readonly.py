@@ -5,6 +5,7 @@ import os
 import subprocess
 
 from lib import api, case, loop
+from lib.watch import Watch
 
 
 def mount():
@@ -22,7 +23,8 @@ def test_a_disk_that_can_only_be_read():
     case.equal(node.request("GET", "/v1/agent/health?deep=1").status, 200)
     if subprocess.run(["mount", "-n", "-o", "remount,abort", top], check=False).returncode != 0:
         case.skip("this kernel cannot abort a file system")
-    answer = node.request("GET", "/v1/agent/health?deep=1", timeout=120)
+    with Watch(node):
+        answer = node.request("GET", "/v1/agent/health?deep=1", timeout=120)
     bad = {name: c["message"] for name, c in answer.json["components"].items() if c["state"] in ("failed", "hung")}
     case.equal(set(bad), {"disk"}, "components that are not well")
     case.equal((answer.status, bad["disk"] in ("the disk of %s can only be read" % node.data, "the disk of %s is mounted read-only" % node.data)),

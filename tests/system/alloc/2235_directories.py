@@ -28,8 +28,8 @@ def test_secrets_have_the_size_that_the_job_requests():
         node.purge("size")
 
 
-def test_secrets_of_raw_exec_stay_mounted_until_the_allocation_is_removed():
-    """The mounts are not reported as leaks, none is left at the end, and a restart of the agent or of the task mounts no second one."""
+def test_secrets_of_raw_exec_are_one_mount_while_the_task_runs():
+    """The mount is not reported as a leak, none is left at the end, and a restart of the task mounts no second one."""
     node.register(api.job("mounted", User="daemon"))
     alloc = node.wait_running("mounted")[0]
     path = "%s/alloc/%s/t/secrets" % (node.data, alloc["ID"])

@@ -56,6 +56,33 @@ def test_the_oldest_beyond_the_limit_are_removed():
         node.purge("many")
 
 
+def test_a_probe_counts_against_no_limit():
+    """The node has as many allocations as it keeps: a probe starts its tasks all the same, and removes none for them."""
+    with started(kept=2) as node:
+        end(node, "many", 3)
+        node.register(api.job("runs"))
+        node.wait_running("runs")
+
+        def kept():
+            return sorted((a["ID"], a["ClientStatus"], has_directory(node, a)) for a in node.ask("/v1/allocations"))
+        before = kept()
+        case.equal(len(before), 4)
+        for _ in range(3):
+            answer = node.request("GET", "/v1/agent/health?deep=1")
+            case.equal((answer.status, {n: c["state"] for n, c in answer.json["components"].items() if n.startswith("driver/")}),
+                       (200, {"driver/exec": "ok", "driver/raw_exec": "ok"}), answer.text)
+        case.equal(kept(), before, "allocations after probes")
+        case.equal([e for e in node.log().splitlines() if "ended allocations" in e], [], "removals")
+        for name in ("many", "runs"):
+            node.purge(name)
+    with started(kept=0) as node:
+        node.register(api.job("runs"))
+        node.wait_running("runs")
+        case.equal(node.request("GET", "/v1/agent/health?deep=1").status, 200)
+        case.equal([a["ClientStatus"] for a in node.ask("/v1/allocations")], ["running"])
+        node.purge("runs")
+
+
 def test_old_allocations_and_evaluations_are_removed():
     """Allocations with a successor are removed, and evaluations without allocations; an allocation that represents a slot stays."""
     with started(server='  eval_gc_threshold = "1h"') as node:

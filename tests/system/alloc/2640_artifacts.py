@@ -320,7 +320,7 @@ def test_a_task_that_is_stopped_ends_its_fetches():
 
 
 def test_a_killed_fetcher_and_a_killed_supervisor():
-    for victim in ("fetcher", "supervisor", "file-helper"):
+    for victim in ("fetcher", "supervisor", "file-helper", "the fetcher's worker"):
         go.clear()
         started.clear()
         node.register(job("killed", [artifact("/hello.txt"), artifact("/late")], "wc -c <local/late;"))
@@ -328,6 +328,8 @@ def test_a_killed_fetcher_and_a_killed_supervisor():
         case.equal([kind for kind, _ in events("killed")][-1], "Downloading Artifacts")
         if victim == "supervisor":
             node.replace_supervisor()
+        elif victim == "the fetcher's worker":
+            os.kill(case.until(lambda: agent.children(node.processes()["fetcher"]), 10, victim)[0], signal.SIGKILL)
         else:
             node.kill(victim, signal.SIGKILL)
         go.set()

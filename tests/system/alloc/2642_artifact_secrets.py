@@ -199,7 +199,7 @@ FILES = {"/hidden": held(hidden), "/bucket/key": held(bucket),
          "/bucket/signed": lambda h: h.reply(h.headers["Authorization"].partition("Credential=")[2].encode()),
          "/moved/info/refs": lambda h: h.reply(b"", 302, [("Location", "/elsewhere?token=" + quoted(TOKEN))]),
          **{"/r.git" + path: held(behind_password(data)) for path, data in web.repository("of git\n").items()}}
-with web.Server(FILES) as server, api.Node([*api.agent.config_args(CONFIG)], env={"AWS_ACCESS_KEY_ID": "AKIDAGENT", "AWS_SECRET_ACCESS_KEY": text(OF_AGENT)}) as node:
+with web.Server(FILES) as server, api.Node(agent.config_args(CONFIG + traces.AUDIT), env={"AWS_ACCESS_KEY_ID": "AKIDAGENT", "AWS_SECRET_ACCESS_KEY": text(OF_AGENT)}) as node:
     try:
         case.run(globals())
     finally:

@@ -3,6 +3,7 @@
 # takes: 30
 """Each setting of client { artifact { … } } changes what happens to an artifact, or is named when the agent starts."""
 import gzip
+import hashlib
 import io
 import os
 import tarfile
@@ -104,6 +105,44 @@ def test_variables_and_files_of_the_machine():
             case.equal(found, "", settings)
 
 
+def test_files_of_the_machine():
+    """Regular files below the named directories that the fetcher's user may read, and nothing else."""
+    base = case.directory()
+    inside, outside = base + "/in", base + "/in2"
+    for path in (inside + "/sub", outside):
+        os.makedirs(path)
+    os.chmod(base, 0o755)
+    for path in (inside + "/a.txt", inside + "/a b", inside + "/sub/secret", outside + "/b.txt"):
+        case.write(path, "text of a file")
+        os.chmod(path, 0o600 if path.endswith("secret") else 0o644)
+    with open(inside + "/sub/a.tgz", "wb") as f:
+        f.write(packed({"x": b"1"}))
+    os.symlink("../../in2/b.txt", inside + "/sub/link")
+    os.mkfifo(inside + "/pipe")
+    url = "file://" + inside
+    with with_config('client {\n  artifact {\n    file_directories = ["%s"]\n  }\n}\n' % inside) as node:
+        digest = "sha256:" + hashlib.sha256(b"text of a file").hexdigest()
+        for source, said, more in (
+                (inside + "/a.txt", "", {}), (url + "/a%20b", "", {}), (url + "/a.txt", "", {"GetterOptions": {"checksum": digest}}), ("file::" + url + "/sub/a.tgz", "", {}),
+                (url + "/a.txt?checksum=md5:" + "0" * 32, "its md5 is", {}), (url + "/a.txt?depth=1", 'a file has no parameter "depth"', {}),
+                (url + "/none", "No such file or directory", {}), (url + "/sub/secret", "as the fetcher's user: Permission denied", {}),
+                (url + "/sub/link", "leaves %s or has a symbolic link" % inside, {}), (url + "/pipe", "is not a regular file", {}),
+                (url + "/sub", "is not a regular file", {}), (url + "2/b.txt", "files of this machine cannot be artifacts", {}),
+                (url + "/../in2/b.txt", "files of this machine cannot be artifacts", {}),
+                (url + "/%2e%2e/in2/b.txt", "leaves %s or has a symbolic link" % inside, {}), (inside, "files of this machine cannot be artifacts", {})):
+            found = outcome(node, source, **more)
+            if said:
+                case.contains(found, said, source)
+            else:
+                case.equal(found, "", source)
+        node.register(api.job("j", "/bin/sleep", ["1000"], Artifacts=[{"GetterSource": inside + "/a.txt"}, {"GetterSource": url + "/sub/a.tgz"}]))
+        case.until(lambda: node.allocs("j") and node.allocs("j")[0]["ClientStatus"] == "running", 60, "a start")
+        local = "%s/alloc/%s/t/local" % (node.data, node.allocs("j")[0]["ID"])
+        for name, text in (("a.txt", "text of a file"), ("x", "1")):
+            with open(local + "/" + name, encoding="ascii") as f:
+                case.equal(f.read(), text)
+
+
 def test_links_are_refused_without_landlock():
     with with_config("client {\n  artifact {\n    disable_filesystem_isolation = true\n  }\n}\n") as node:
         case.contains(outcome(node, server.url + "/out.tgz"), 'the link "l" leads out of the artifact')
@@ -121,7 +160,7 @@ def test_settings_without_an_effect_are_named():
         case.contains(node.log(), "artifacts of gcs:: are refused")
         case.contains(outcome(node, server.url + "/out.tgz"), 'the link "l" leads out of the artifact')
         for getter in ("gcs", "hg"):
-            case.contains(outcome(node, getter + "::" + server.url + "/fits"), getter + " is not supported: only http, https, git and s3 are")
+            case.contains(outcome(node, getter + "::" + server.url + "/fits"), getter + " is not supported: only http, https, git, s3 and file are")
 
 
 go = threading.Event()

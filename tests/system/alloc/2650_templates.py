@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 150
 """Templates of a whole agent: where their files are, what they show, and what follows when that changes."""
 import os
 import signal
 import time
 
-from lib import api, case, traces
+from lib import agent, api, case, traces
 
 WAIT = "exec sleep 1000"
 
@@ -126,6 +127,23 @@ def test_a_wrong_template_fails_its_task():
         case.contains(failed("wrong-%d" % i, [template(data, "local/v", **more)]), said)
 
 
+def test_a_killed_worker_of_the_renderer():
+    """It renders the change of a task that runs: this goes on, and gets its change from the next one."""
+    quick = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0, "ChangeMode": "noop"}
+    slow = "{{ with nomadVar \"nomad/jobs/slow\" }}{{ if eq .x.Value \"2\" }}{{ range loop 3000 }}{{ range loop 3000 }}{{ end }}{{ end }}{{ end }}{{ .x }}{{ end }}"
+    put("nomad/jobs/slow", x="1")
+    node.register(job("slow", [template(slow, "local/v", **quick)], "while [ $(cat local/v) != 2 ]; do sleep 0.1; done; echo changed; "))
+    alloc = node.wait_running("slow")[0]
+    renderer = node.processes()["template-renderer"]
+    case.until(lambda: not agent.children(renderer), 30, "the end of all renderings")
+    put("nomad/jobs/slow", x="2")
+    os.kill(case.until(lambda: agent.children(renderer), 10, "a worker")[0], signal.SIGKILL)
+    node.wait_said(alloc, b"changed")
+    case.equal((task_of("slow")["Restarts"], [kind for kind, _ in events("slow") if kind in ("Killing", "Template")]), (0, []), events("slow"))
+    node.purge("slow")
+
+
+ONCE = {"RestartPolicy": {"Attempts": 0, "Mode": "fail"}, "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
 ENDLESS = {
     "loops": ("{{ range loop 1000000000000 }}{{ end }}", "the template needs too many steps"),
     "recurses": ("{{ define \"a\" }}{{ template \"a\" }}{{ end }}{{ template \"a\" }}", "the template needs too many levels"),
@@ -134,7 +152,8 @@ ENDLESS = {
     "prints": ("{{ range loop 1000000 }}" + 1024 * "x" + "{{ end }}", "the output is larger than 16777216 bytes"),
     "repeats": ("{{ sprig_repeat 100000000 \"0123456789\" | len }}", "the template needs too much memory"),
     "doubles": ("{{ $s := \"x\" }}{{ range loop 100 }}{{ $s = print $s $s }}{{ end }}", "the template needs too much memory"),
-    "searches": ("{{ regexReplaceAll \"(a|a)*[bd]\" \"x\" (replaceAll \" \" \"a\" (printf \"%60s\" \"\")) }}", "the pattern has too many ways through the text"),
+    "searches": ("{{ $s := printf \"%1000000s\" \"\" }}{{ range loop 1000000 }}{{ if regexMatch \"( |x)*y\" $s }}{{ end }}{{ end }}",
+                 "the template needs too many steps"),
 }
 
 
@@ -145,10 +164,9 @@ def test_templates_without_end_harm_nobody():
     node.register(job("good", [template(VARIABLE % "good", "local/v", **quick)], "while [ $(cat local/v) != 2 ]; do sleep 0.1; done; echo changed; "))
     alloc = node.wait_running("good")[0]
     before = {name: pid for name, pid in node.processes().items() if name in ("supervisor", "template-renderer")}
-    once = {"RestartPolicy": {"Attempts": 0, "Mode": "fail"}, "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
     for i in range(3):
         for name, (text, _) in ENDLESS.items():
-            node.register(job("endless-%s-%d" % (name, i), [template(text, "local/v")], group=once))
+            node.register(job("endless-%s-%d" % (name, i), [template(text, "local/v")], group=ONCE))
     put("nomad/jobs/good", x="2")
     node.wait_said(alloc, b"changed")
     for name, (_, said) in ENDLESS.items():
@@ -201,16 +219,53 @@ def test_a_changed_file_that_does_not_fit_is_named_and_the_old_one_stays():
     case.until(lambda: any(said in text for _, text in events("grows")), 30, "the event about a file that does not fit")
 
 
+def test_slow_templates_of_one_job_leave_places_for_others():
+    """In the order of their requests, the quick one would be the last."""
+    slow = [template("{{ range loop 6000000 }}{{ end }}", "local/v")]
+    node.register(job("slow", slow, count=12))
+    case.until(lambda: len(node.allocs("slow")) == 12, case.LEAST_S, "allocations")
+    node.register(job("quick", [template("1", "local/v")]))
+    node.wait_running("quick")
+    waiting = [a["ID"] for a in node.allocs("slow") if a["ClientStatus"] == "pending"]
+    case.equal(len(waiting) >= 4, True, "%d slow ones wait" % len(waiting))
+    for name in ("slow", "quick"):
+        node.purge(name)
+
+
 def test_files_of_16_mib():
     """All files of a start have at most 32 MiB."""
     large = "{{ range loop 16000 }}" + 1023 * "x" + "\n{{ end }}"
     node.register(job("large", [template(large, "local/v"), template(large, "alloc/v")], "wc -c <local/v; tail -c 1 alloc/v | wc -l; ", driver="exec"))
     node.wait_said(node.wait_running("large")[0], b"16384000\n1\n")
     node.purge("large")
-    said = "task t has more than 4096 variables, arguments and files, or 32 MiB of them"
-    node.register(job("too-large", [template(large, "local/%d" % i) for i in range(3)], driver="exec"))
-    case.until(lambda: node.allocs("too-large") and said in " ".join(text for _, text in events("too-large")), 30, "the event")
-    node.purge("too-large")
+    case.contains(failed("too-large", [template(large, "local/%d" % i) for i in range(3)]), "the files of this task have more than 32 MiB")
+
+
+def test_what_waiting_templates_hold_is_limited():
+    """Files wait for the one whose value is missing. At the node's limit the task that holds most fails, and no other."""
+    large = "{{ range loop 15000 }}" + 1023 * "x" + "\n{{ end }}"
+    missing = template("{{ with nomadVar \"never/there\" }}{{ .x }}{{ end }}", "local/m")
+    small = "held-small"
+    node.register(job(small, [template("x" * 1000, "local/v"), missing]))
+    for i in range(9):
+        node.register(job("held-%d" % i, [template(large, "local/%d" % k) for k in range(2)] + [missing], group=ONCE))
+
+    def told():
+        return [i for i in range(9) if node.allocs("held-%d" % i) and "all together hold more than 256 MiB" in " ".join(text for _, text in events("held-%d" % i))]
+    case.until(told, 60, "a task that fails")
+    case.equal((len(told()), node.allocs(small)[0]["ClientStatus"]), (1, "pending"), "tasks that failed, and the small one")
+    for i in range(9):
+        node.purge("held-%d" % i)
+    node.purge(small)
+
+
+def test_the_values_of_a_task_are_limited():
+    def asking(first, n):
+        return "".join("{{ with nomadVar \"n/%d\" }}{{ .x }}{{ end }}" % i for i in range(first, first + n))
+    case.contains(failed("needs", [template(asking(512 * k, 512), "local/%d" % k) for k in range(5)]), "the templates of this task ask for more than 2048 values")
+    node.register(job("needs-less", [template(asking(0, 512), "local/%d" % k) for k in range(4)]))
+    case.until(lambda: node.allocs("needs-less") and ", and 509 more" in " ".join(text for _, text in events("needs-less")), 30, "the event about what is missing")
+    node.purge("needs-less")
 
 
 def test_no_template_reads_another_tasks_file_by_a_link():
@@ -258,6 +313,37 @@ def test_sources_and_files():
                  Lifecycle={"Hook": "prestart"}),
         api.task("t", "/bin/sh", ["-c", "cat local/v; " + WAIT], Templates=[{"SourcePath": shared, "DestPath": "local/v"}])]}))
     node.wait_said(node.wait_running("files")[0], b"hello|t")
+
+
+def test_a_file_is_followed_however_it_changes():
+    """Written again, replaced, removed and made again; and, within a minute, reached by a link that leads elsewhere."""
+    made = template("{{ file (print (env \"NOMAD_ALLOC_DIR\") \"/data/at/f\") }}", "local/v", ChangeMode="signal", ChangeSignal="SIGHUP", Splay=0, Wait={"Min": 0, "Max": 0})
+    node.register(api.job("ways", group={"Tasks": [
+        api.task("first", "/bin/sh", ["-c", "cd $NOMAD_ALLOC_DIR/data; mkdir a b; printf 1 > a/f; printf 5 > b/f; ln -s a at"], Lifecycle={"Hook": "prestart"}),
+        api.task("t", "/bin/sh", ["-c", "trap 'cat local/v; echo .' HUP; cat local/v; echo .; while :; do sleep 0.1; done"], Templates=[made])]}))
+    alloc, said = node.wait_running("ways")[0], b"1.\n"
+    node.wait_said(alloc, said)
+    data = "%s/alloc/%s/alloc/data/" % (node.data, alloc["ID"])
+
+    def write(path, text):
+        with open(data + path, "w", encoding="ascii") as f:
+            f.write(text)
+
+    def replace():
+        write("a/new", "3")
+        os.rename(data + "a/new", data + "a/f")
+
+    def remake():
+        os.unlink(data + "a/f")
+        write("a/f", "4")
+
+    def lead():
+        os.symlink("b", data + "new")
+        os.rename(data + "new", data + "at")
+    for number, change in enumerate((lambda: write("a/f", "2"), replace, remake, lead), 2):
+        change()
+        said += b"%d.\n" % number
+        case.until(lambda: node.request_logs(alloc).body == said, case.LEAST_S, "the file after change %d" % number)
 
 
 def test_a_template_reads_the_file_of_an_earlier_one():
@@ -460,5 +546,5 @@ def test_an_idle_renderer_ends():
     case.until(lambda: "template-renderer" not in node.processes(), 120, "template-renderer, which has nothing to do, to end")
 
 
-with api.Node() as node:
+with api.Node(agent.config_args(traces.AUDIT)) as node:
     case.run(globals())

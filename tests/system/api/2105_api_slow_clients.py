@@ -10,7 +10,7 @@ import threading
 import time
 import urllib.parse
 
-from lib import api, case
+from lib import api, case, pour
 
 MIB = 1 << 20
 CONNECTIONS = 1200  # the agent's limit
@@ -85,6 +85,17 @@ def test_incomplete_bodies_neither_fill_memory_nor_delay_others():
     print("    %d half-sent bodies of 1 MiB: %d KB PSS at most" % (CONNECTIONS, most))
     case.equal(most < BOUND_KB, True, "%d KB" % most)
     node.purge("beside")
+
+
+def test_bodies_of_a_gibibyte_fill_no_memory():
+    """A part is read, so that the client gets the answer."""
+    for chunked in (False, True):
+        node.request("GET", "/v1/jobs")
+        with pour.Peak(node.processes()["supervisor"]) as peak, node.connect() as s:
+            sent, answer = pour.pour(s, "POST /v1/jobs", chunked=chunked)
+        print("    %s: %d KiB sent, %d KiB more memory, %r" % ("chunked" if chunked else "with a length", sent >> 10, peak.kb, answer))
+        case.equal((sent < 96 << 20, peak.kb < 8192, answer == "" or answer[9] == "4"), (True, True, True), repr(answer))
+        case.equal(node.request("GET", "/v1/jobs").status, 200, "afterwards")
 
 
 def send_many_bodies():

@@ -66,6 +66,15 @@ def test_lines_of_all_tasks_are_in_the_order_of_time():
     case.equal(texts(drover("job", "logs", "-since", "1h", "chat")), said)
     case.equal(drover("job", "logs", "-until", "1h", "chat"), "")
     case.equal(drover("job", "logs", "-since", "2100-01-01T00:00:00", "chat"), "")
+    # The short form takes either, too.
+    case.equal(drover("logs", "chat"), out)
+    case.equal(texts(drover("logs", "chat", "t")), [said[0], said[3]], "of one task")
+    case.equal(texts(drover("logs", "-task", "t", "-n", "1", "chat")), [said[3]], "of one task")
+    case.equal(texts(drover("logs", "-grep", "[25]$", alloc["ID"][:8])), [said[2], said[5]], "of an allocation")
+    case.equal(texts(drover("logs", "-since", "1h", alloc["ID"][:8], "t", "u")), said, "of two tasks of an allocation")
+    case.equal(drover("logs", alloc["ID"][:8], "t"), "%s\n%s\n" % (said[0], said[3]), "a task's log as it is")
+    case.contains(drover("logs", "-stderr", "chat", code=1), "are for one task of an allocation")
+    case.contains(drover("logs", "nothing", code=1), "nothing")
     for words, part in ((("-since", "soon", "chat"), '"soon" is no time'), (("-grep", "[", "chat"), "no extended regular expression"),
                         (("nothing",), "nothing")):
         case.contains(drover("job", "logs", *words, code=1), part)

@@ -104,8 +104,9 @@ done
 
 
 def test_a_fork_bomb_leaves_no_process():
-    """It gets as many processes as its limits permit. Whether these end it or not, no process outlives it."""
-    node.register(api.job("bomb", "/bin/sh", ["-c", BOMB + "echo done; wait"], Resources={"CPU": 20, "MemoryMB": 200}))
+    """It gets as many processes as its limits permit. Whether these end it or not, no process outlives it. Its memory suffices for all of them: at that
+    limit, 4,500 processes and the kernel that reads their program again and again can keep a machine busy for minutes."""
+    node.register(api.job("bomb", "/bin/sh", ["-c", BOMB + "echo done; wait"], Resources={"CPU": 20, "MemoryMB": 2000}))
     alloc = wait_client("bomb", "running", "failed")
     case.until(lambda: get(alloc)["ClientStatus"] == "failed" or len(cluster.processes_of(alloc["ID"])) > 100, 60, "many processes of the task")
     beside()

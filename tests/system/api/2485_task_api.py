@@ -1,10 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# takes: 50
 """The socket by which a task reaches the API: who may use it and for what, and its life, of a task, of the agent and of its directory."""
+import contextlib
+import itertools
 import json
 import os
+import shutil
+import signal
+import sqlite3
 import stat
 import threading
+import time
 import uuid
 
 from lib import agent, api, case, task_api
@@ -72,6 +79,96 @@ def test_every_request_needs_a_valid_token():
     node.purge("first"), node.purge("second")
 
 
+def ask(connections, tokens):
+    """Sends a request with each token on a connection of its own, then reads the answers. Returns their status codes."""
+    for c, sent in zip(connections, tokens):
+        c.request("GET", "/v1/agent/health", headers={"X-Nomad-Token": sent})
+    answers_of = [c.getresponse() for c in connections]
+    return [answer.read() and answer.status for answer in answers_of]
+
+
+def accepted(door, n, token):
+    """Returns n connections that the agent has accepted: each has had an answer."""
+    made = [door.open() for _ in range(n)]
+    case.equal(ask(made, [token] * n), [200] * n)
+    return made
+
+
+def flood(name):
+    """Sends 30 invalid tokens at once. Returns whether some were refused without a look-up, before results of look-ups are forgotten."""
+    _, door, token = task_api.start(node, name)
+    _, neighbour, other = task_api.start(node, "beside-" + name)
+    began = time.monotonic()
+    crowd, own, beside = accepted(door, 30, token), accepted(door, 1, token), accepted(neighbour, 15, other)
+    since = time.monotonic()
+    seen = ask(crowd, [str(uuid.uuid4()) for _ in crowd])
+    theirs = ask(own, [token]) + ask(beside, [str(uuid.uuid4()) for _ in beside]) + [neighbour.status("GET", "/v1/services", token=other)]
+    most = 20 + 5 * (time.monotonic() - since + 1)
+    case.equal((set(seen) <= {403, 429}, seen.count(403) <= most), (True, True), "%d were looked up, %d are allowed: %s" % (seen.count(403), most, seen))
+    if 429 not in seen or time.monotonic() - began > 25:
+        return False
+    case.equal(theirs, [200] + [403] * 15 + [200], "the task's own token, and tokens of its neighbour")
+    case.equal(door.status("GET", "/v1/services", token=token), 200, "on a new connection")
+    case.until(lambda: door.status("GET", "/v1/services", token=str(uuid.uuid4())) == 403, case.LEAST_S, "an invalid token to be looked up again")
+    for c in crowd + own + beside:
+        c.close()
+    return True
+
+
+def test_failed_look_ups_are_limited_for_each_task():
+    """The limit, of 20 at once and 5 per second, is the task's own: its valid token, and its neighbour's invalid ones, are answered meanwhile."""
+    names = ("floods-%d" % i for i in itertools.count())
+    case.until(lambda: flood(next(names)), case.LEAST_S, "a flood that is answered soon")
+    for used in node.ask("/v1/jobs"):
+        node.purge(used["ID"])
+
+
+def test_a_flood_keeps_no_valid_token_out():
+    """Also when its look-up, whose result counts for 30 s, is due again."""
+    _, door, token = task_api.start(node, "flooded")
+    own, = accepted(door, 1, token)
+    ended, seen = threading.Event(), set()
+
+    def send_invalid_ones():
+        while not ended.is_set():
+            seen.add(door.status("GET", "/v1/agent/health", token=str(uuid.uuid4())))
+    flooding = [threading.Thread(target=send_invalid_ones) for _ in range(8)]
+    for thread in flooding:
+        thread.start()
+    try:
+        until = time.monotonic() + 32
+        while time.monotonic() < until:
+            case.equal(ask([own], [token]), [200], "the valid token")
+            time.sleep(0.05)
+    finally:
+        ended.set()
+        for thread in flooding:
+            thread.join()
+    case.equal(seen <= {403, 429}, True, str(seen))
+    own.close()
+    node.purge("flooded")
+
+
+def test_no_body_is_read_before_the_token_is_known():
+    """A request without a valid token is answered while its body is still to come; with one the body counts, in one piece or in several."""
+    _, door, token = task_api.start(node, "bodies")
+    head, body = b"PUT /v1/var/nomad/jobs/other HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n", json.dumps({"Path": "nomad/jobs/other", **SECRET}).encode()
+    for header, status in ((b"", b"401"), (b"X-Nomad-Token: %s\r\n" % str(uuid.uuid4()).encode(), b"403")):
+        with door.connect() as s:
+            s.settimeout(case.LEAST_S)
+            s.sendall(head % (header, 1 << 20))
+            case.equal(s.recv(12), b"HTTP/1.1 " + status, "the answer to a head")
+    for parts in ([body], [body[:5], body[5:]]):
+        with door.connect() as s:
+            s.settimeout(case.LEAST_S)
+            s.sendall(head % (b"X-Nomad-Token: %s\r\nExpect: 100-continue\r\n" % token.encode(), len(body)))
+            case.contains(s.recv(100).decode(), "HTTP/1.1 100 Continue")
+            for part in parts:
+                s.sendall(part)
+            case.equal(s.recv(12), b"HTTP/1.1 403", "a variable of another job")
+    node.purge("bodies")
+
+
 def test_without_acl_a_task_has_only_what_each_identity_may():
     alloc, door, token = task_api.start(node, "rights", group={"Services": [{"Name": "found", "Provider": "nomad"}]})
     put("nomad/jobs/rights"), put("nomad/jobs/rights/g/t"), put("nomad/jobs/other")
@@ -136,6 +233,25 @@ def test_clients_wait_while_there_is_no_agent():
     node.purge("waits")
 
 
+def test_many_clients_connect_at_once_while_the_supervisor_is_stopped():
+    """Without waiting, as Go's programs connect. Then each is answered, although a task has no more than 32 connections."""
+    _, door, token = task_api.start(node, "crowd")
+    supervisor = node.wait_process("supervisor")
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        sockets = [door.connect(wait=False) for _ in range(200)]
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    for s in sockets:
+        s.settimeout(case.LEAST_S)
+        s.sendall(b"GET /v1/agent/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Nomad-Token: %s\r\n\r\n" % token.encode())
+    for s in sockets:
+        case.equal(s.recv(12), b"HTTP/1.1 200")
+        s.close()
+    case.equal(node.wait_process("supervisor"), supervisor, "supervisor")
+    node.purge("crowd")
+
+
 def test_a_restarted_task_has_a_new_socket():
     for driver in ("raw_exec", "exec"):
         put("nomad/jobs/again")
@@ -161,6 +277,17 @@ def test_a_path_that_is_too_long():
     node.purge("deep")
 
 
+def test_a_path_that_is_too_long_with_a_work_dir():
+    """The task starts in another directory, so its client goes to the task's own, as the documents say."""
+    put("nomad/jobs/deep")
+    made = task_api.job("deep", 'cd "$NOMAD_TASK_DIR/.."; ' + task_api.client_script("/v1/var/nomad/jobs/deep"))
+    task = made["Job"]["TaskGroups"][0]["Tasks"][0]
+    task["Name"], task["Config"]["work_dir"] = "t" * 80, "/"
+    node.register(made)
+    node.wait_said(node.wait_running("deep")[0], b"value of a variable", task["Name"])
+    node.purge("deep")
+
+
 def test_with_acl_policies_count_and_tokens_are_accepted():
     with api.Node(args=agent.config_args("acl { enabled = true }\n")) as other:
         other.token = other.do("POST", "/v1/acl/bootstrap")["SecretID"]
@@ -174,6 +301,36 @@ def test_with_acl_policies_count_and_tokens_are_accepted():
         other.do("DELETE", "/v1/acl/token/" + client["AccessorID"])
         case.equal(door.status("GET", "/v1/jobs", token=client["SecretID"]), 403)
         other.purge("policy")
+
+
+def test_the_token_of_a_task_leaves_the_database_when_it_ends():
+    def rows():
+        copy = case.directory()
+        for name in ("state.db", "state.db-wal"):
+            shutil.copy(node.data + "/state/" + name, copy)
+        with contextlib.closing(sqlite3.connect(copy + "/state.db")) as db:
+            return [str(row) for row in db.execute("SELECT json, client FROM alloc WHERE id = ?", (uuid.UUID(alloc["ID"]).bytes,))]
+    alloc, _, token = task_api.start(node, "forgets")
+    case.equal([token in row for row in rows()], [True])
+    node.do("DELETE", "/v1/job/forgets")
+    case.until(lambda: [token in row for row in rows()] == [False], case.LEAST_S, "a row without the token")
+    node.purge("forgets")
+
+
+def test_a_task_cannot_become_an_operator():
+    """PUT /v1/acl/bootstrap needs no permission, and this agent's ACLs are enabled while a job runs."""
+    with api.Node() as other:
+        _, door, token = task_api.start(other, "hostile")
+        other.kill_launcher()
+        other.args += agent.config_args("acl { enabled = true }\n")
+        other.start()
+        other.wait_ready()
+        case.until(lambda: door.status("GET", "/v1/services", token=token) != 401, case.LEAST_S, "an answer at the task's socket")
+        answer = door.request("PUT", "/v1/acl/bootstrap", token=token)
+        case.equal((answer.status, answer.text), (403, "Permission denied: this is not for tasks: use the control socket"))
+        other.token = other.do("POST", "/v1/acl/bootstrap")["SecretID"]
+        case.equal(door.status("PUT", "/v1/acl/bootstrap", token=other.token), 403)
+        other.purge("hostile")
 
 
 with api.Node() as node:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """/v1/metrics in its formats: what they say is what the API says elsewhere, and a reader of each format finds nothing wrong."""
+import re
 import urllib.parse
 
 from lib import api, case, exposition
@@ -97,6 +98,78 @@ def test_the_numbers_of_a_task_are_those_of_its_usage():
     case.until(same, 20, "the same numbers in both")
 
 
+def rows_of(text, *head):
+    """Returns {first cell: {heading: cell}} of the table whose first headings are these."""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if re.split("  +", line.strip())[:len(head)] == list(head))
+    names, found = re.split("  +", lines[first].strip()), {}
+    for line in lines[first + 1:]:
+        if not line.strip():
+            break
+        starts = [lines[first].index(name) for name in names]
+        cells = [line[a:b].strip() for a, b in zip(starts, starts[1:] + [None])]
+        found[cells[0]] = dict(zip(names, cells))
+    return found
+
+
+def size(number):
+    """As the command prints bytes."""
+    if number < 1024:
+        return "%d B" % number
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        number /= 1024
+        if number < 1024:
+            break
+    return ("%.1f %s" if number < 10 else "%.0f %s") % (number, unit)
+
+
+def test_the_tables_of_the_command_have_the_numbers_of_the_metrics():
+    """A table and a scrape read the same sample, if one follows the other at once."""
+    alloc = node.allocs("web")[0]["ID"]
+    metrics = {"CPU": ("cpu_total_percent", "%.1f %%"), "User": ("cpu_user", "%.1f %%"), "System": ("cpu_system", "%.1f %%"),
+               "Clock": ("cpu_total_ticks", "%.0f MHz"), "RSS": ("memory_rss", size), "Cache": ("memory_cache", size), "Memory": ("memory_usage", size),
+               "Most": ("memory_max_usage", size), "Swap": ("memory_swap", size)}
+
+    def of_task():
+        found, wanted = families(), {"Task": "t"}
+        for heading, (name, form) in metrics.items():
+            values = found["nomad_client_allocs_" + name].values(alloc_id=alloc) if "nomad_client_allocs_" + name in found else []
+            wanted[heading] = "" if not values else form(values[0]) if callable(form) else form % values[0]
+        return wanted
+    for command in (("alloc", "stats", alloc), ("alloc", "status", "-stats", alloc)):
+        seen = []
+
+        def same(command=command, seen=seen):
+            seen[:] = [rows_of(node.drover(*command).out, "Task", "CPU")["t"], of_task()]
+            return all(seen[1].get(name, text) == text for name, text in seen[0].items()) and len(seen[0]) > 5
+        try:
+            case.until(same, 20, "the numbers of the metrics in " + " ".join(command))
+        except AssertionError as e:
+            raise AssertionError("%s: %s" % (e, seen)) from None
+
+
+def test_the_tables_of_the_node_have_the_numbers_of_the_metrics():
+    seen = []
+
+    def same():
+        page, found = node.drover("node", "status", "-self", "-stats").out, families()
+        host = {name: found["nomad_client_host_memory_" + name].one() for name in ("used", "total", "available")}
+        disks = {device: (row["Size"], row["Used"], row["Available"], row["Used %"], row["Inodes %"])
+                 for device, row in rows_of(page, "Device", "Mounted At").items() if device != "allocations"}
+        wanted = {device: (*(size(found["nomad_client_host_disk_" + name].value(disk=device)) for name in ("size", "used", "available")),
+                           *("%.1f %%" % found["nomad_client_host_disk_%s_percent" % name].value(disk=device) for name in ("used", "inodes")))
+                  for device in disks}
+        cores = {labels["cpu"] for _, labels, _ in found["nomad_client_host_cpu_idle"].samples}
+        memory = re.search("^Memory +=? *(.* available)$", page, re.M)[1]
+        seen[:] = [(memory, disks, set(rows_of(page, "Core", "Busy"))),
+                   ("{} of {}, {} available".format(*(size(host[name]) for name in ("used", "total", "available"))), wanted, cores)]
+        return seen[0] == seen[1] and len(disks) > 0
+    try:
+        case.until(same, 30, "the numbers of the metrics")
+    except AssertionError as e:
+        raise AssertionError("%s: %s" % (e, seen)) from None
+
+
 def test_a_task_has_the_labels_of_nomad():
     alloc = node.allocs("web")[0]
     _, labels, value = [s for s in families()["nomad_client_allocs_running"].samples if s[1]["alloc_id"] == alloc["ID"]][0]
@@ -176,6 +249,14 @@ def test_components_of_a_probe():
             case.equal(found["drover_probe_healthy"].value(component=name), component["state"] in ("ok", "degraded"), name)
             case.equal(found["drover_probe_degraded"].value(component=name), component["state"] == "degraded", name)
     case.equal((found["drover_probe_probes_total"].one(), len(found["drover_probe_since_seconds"].samples)), (1, len(page["components"])))
+
+
+def test_the_table_of_a_probe_has_the_numbers_of_the_metrics():
+    shown, found = rows_of(node.drover("probe").out, "Component", "State"), families()
+    case.equal(set(shown), {labels["component"] for _, labels, _ in found["drover_probe_since_seconds"].samples})
+    for name, row in shown.items():
+        case.equal((found["drover_probe_healthy"].value(component=name), found["drover_probe_degraded"].value(component=name)),
+                   (row["State"] in ("ok", "degraded"), row["State"] == "degraded"), name)
 
 
 def test_names_that_must_be_escaped():

@@ -11,7 +11,7 @@ import resource
 import signal
 import socket
 
-from lib import agent, api, case, ipc
+from lib import agent, api, case, ipc, pour
 
 PORT = 4648
 FD_IPC, SYS_PIDFD_GETFD = 6, 438
@@ -63,6 +63,19 @@ def test_health_and_nothing_else():
         case.equal((listens(n.pid), listens(n.processes()["listener"]), listens(n.processes()["supervisor"])), ([PORT], [PORT], []), "who listens")
 
 
+def test_a_probe_as_at_the_control_socket():
+    with node() as n:
+        answer = get("/v1/agent/health?deep=1")
+        case.equal((answer.status, set(answer.json["components"])), (200, set(n.request("GET", "/v1/agent/health?deep=1").json["components"])))
+        case.equal("helper/listener" in answer.json["components"], True)
+        pid = n.kill("heartbeat", signal.SIGSTOP)
+        try:
+            answer = get("/v1/agent/health?deep=1")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        case.equal((answer.status, answer.json["client"]["ok"], answer.json["components"]["helper/heartbeat"]["state"]), (503, False, "hung"))
+
+
 def test_metrics_as_at_the_control_socket():
     """The values differ from one request to the next, the names do not."""
     names = re.compile(r"^# TYPE (\S+)", re.M)
@@ -94,7 +107,7 @@ def test_an_address_that_cannot_be_bound_ends_the_start_with_a_sentence():
 def test_no_restart_refuses_a_connection():
     with node() as n:
         for name in ("listener", "supervisor"):
-            old = n.processes()["listener"]
+            old = n.wait_process("listener")
             n.kill(name)
             agent.wait_gone([old])  # what it had accepted is lost
             with socket.create_connection(("127.0.0.1", PORT), case.LEAST_S) as s:  # it waits in the launcher's queue
@@ -166,6 +179,18 @@ def test_ten_thousand_connections_do_not_disturb_the_agent():
             s.close()
         case.equal({name: n.processes()[name] for name in ("supervisor", "listener")}, {name: pids[name] for name in ("supervisor", "listener")}, "processes")
         n.purge("web")
+
+
+def test_bodies_of_a_gibibyte_are_not_read():
+    with node() as n:
+        for request in ("POST /v1/agent/health", "GET /v1/agent/health", "PUT /v1/jobs"):
+            for chunked in (False, True):
+                case.equal(get("/v1/agent/health").status, 200, "before")
+                with pour.Peak(n.processes()["listener"], n.processes()["supervisor"]) as peak, socket.create_connection(("127.0.0.1", PORT)) as s:
+                    sent, answer = pour.pour(s, request, chunked=chunked)
+                print("    %s%s: %d KiB sent, %d KiB more memory, %r" % (request, ", chunked" if chunked else "", sent >> 10, peak.kb, answer))
+                case.equal((sent < 16 << 20, peak.kb < 2048, answer == "" or answer[9] == "4"), (True, True, True), "%s: %r" % (request, answer))
+        case.equal(get("/v1/agent/health").status, 200, "afterwards")
 
 
 class Impostor:

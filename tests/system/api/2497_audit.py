@@ -7,8 +7,9 @@ import json
 import os
 import signal
 import ssl
+import subprocess
 
-from lib import agent, api, case, helper, task_api
+from lib import agent, api, build_dir, case, helper, task_api
 from lib.nomad_server import make_certificates
 from lib.websocket import Exec
 
@@ -33,11 +34,12 @@ class Node(api.Node):
             helper.umount(self.dir)
 
     def reload(self, switch, more=""):
-        before = self.log().count("configuration reloaded")
+        before, old = self.log().count("configuration reloaded"), self.processes()["supervisor"]
         with open(self.args[1], "w", encoding="utf-8") as f:
             f.write(self.config % switch + more + api.DISK)
         os.kill(self.pid, signal.SIGHUP)
         self.wait_log("configuration reloaded", times=before + 1)
+        self.wait_process("supervisor", other_than=old)  # the old one answers until it ends
         self.wait_ready()
 
     def entries(self, path=None):
@@ -185,19 +187,25 @@ def test_clients_over_tcp_are_named_by_their_certificate():
                    ("acls-disabled", address, {"socket": "tcp", "certificate": "/CN=client.global.nomad"}))
 
 
-def test_a_signal_that_has_the_node_land():
+def test_signals_that_have_the_node_land_or_retire():
+    for name in ("SIGUSR1", "SIGUSR2"):
+        check_signal(name)
+
+
+def check_signal(name):
+    signo = getattr(signal, name)
     with Node() as node:
         node.ask("/v1/jobs")
         os.unlink(node.path)
         os.mkfifo(node.path)
-        os.kill(node.pid, signal.SIGUSR1)  # its entry cannot be written
-        node.wait_log("SIGUSR1 has no effect: its entry in the audit log cannot be written")
+        os.kill(node.pid, signo)  # its entry cannot be written
+        node.wait_log(name + " has no effect: its entry in the audit log cannot be written")
         os.unlink(node.path)
         case.equal(node.ask("/v1/jobs"), [], "after a signal without effect")
         launcher = node.pid
-        os.kill(launcher, signal.SIGUSR1)
+        os.kill(launcher, signo)
         case.until(lambda: node.process.poll() is not None, 30, "the end of the agent")
-        found = node.of("SIGNAL", "SIGUSR1")
+        found = node.of("SIGNAL", name)
         case.equal(len(found), 1, "entries: %s" % found)
         p = found[0]
         case.equal((p["stage"], p["auth"], [p["request"]["peer"][k] for k in ("socket", "uid", "pid")]),
@@ -219,6 +227,22 @@ def test_enforced_refuses_what_it_cannot_write():
         case.equal(node.log().count("the audit log cannot be written"), 1)
         node.wait_log("the audit log is written again")
         node.entries()
+
+
+def test_a_file_system_that_hangs_is_not_opened():
+    if not os.path.exists("/dev/fuse"):
+        case.skip("no FUSE here")
+    with Node() as node:
+        node.ask("/v1/jobs")
+        os.unlink(node.path)  # the next entry makes a new one
+        with subprocess.Popen([build_dir() + "/tests/fuse_hang", node.dir, "getattr"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as fuse:
+            try:
+                case.equal(fuse.stdout.readline(), b"mounted\n", "fuse_hang")
+                node.refused(500, node.path + ": its file system is a network or FUSE mount", "GET", "/v1/jobs", None)
+            finally:
+                fuse.kill()
+                helper.umount(node.dir, 2)
+        case.equal(node.ask("/v1/jobs"), [])
 
 
 def test_best_effort_goes_on_and_counts():

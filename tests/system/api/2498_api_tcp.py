@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 
-from lib import ROOT, agent, api, case, ipc, websocket
+from lib import ROOT, agent, api, case, ipc, pour, websocket
 from lib.nomad_server import make_certificates
 
 PORT = 4646
@@ -366,6 +366,20 @@ def test_of_a_body_nothing_is_read_before_its_sender_is_known():
         case.equal(answer.status, 400, "with its token the whole body is read: " + answer.text)
 
 
+def test_bodies_of_a_gibibyte_fill_no_memory():
+    """Of a client who may send one, a part is read, so that it gets the answer."""
+    for config, remote, limit in ((PLAIN, Remote(plain=True), 16), (MUTUAL, Remote("client"), 96)):
+        with node(config) as n:
+            for chunked in (False, True):
+                n.request("GET", "/v1/agent/health")
+                with pour.Peak(n.wait_process("listener"), n.wait_process("supervisor")) as peak, remote.connect() as s:
+                    sent, answer = pour.pour(s, "POST /v1/jobs", chunked=chunked)
+                print("    %s%s: %d KiB sent, %d KiB more memory, %r" % (
+                    "anonymous" if limit == 16 else "client", ", chunked" if chunked else "", sent >> 10, peak.kb, answer))
+                case.equal((sent < limit << 20, peak.kb < 8192, answer == "" or answer[9] in "45"), (True, True, True), repr(answer))
+                case.equal(n.request("GET", "/v1/agent/health").status, 200, "afterwards")
+
+
 def test_nobody_without_a_proof_ends_the_connection_of_another():
     with node(PLAIN) as n:
         n.token = n.do("POST", "/v1/acl/bootstrap")["SecretID"]
@@ -415,7 +429,7 @@ def test_ten_thousand_connections_and_slow_clients_disturb_nobody():
     resource.setrlimit(resource.RLIMIT_NOFILE, (12000, max(12000, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
     with node(PLAIN) as n:
         n.token = n.do("POST", "/v1/acl/bootstrap")["SecretID"]
-        pids = n.processes()
+        pids = {name: n.wait_process(name) for name in ("listener", "supervisor")}
         c = Remote(plain=True, token=n.token, address="127.0.2.1")
         texts = (b"GET /v1/agent/health HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00", b"GET /v1/agent/health HTTP/1.1\r\nHost: x\r\n\r\n",
                  b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nX-Nomad-Token: junk\r\nContent-Length: 1073741824\r\n\r\n" + b"x" * 30000,
@@ -440,7 +454,7 @@ def test_ten_thousand_connections_and_slow_clients_disturb_nobody():
         for s in held:
             s.close()
         case.until(lambda: c.request("GET", "/v1/jobs").status == 200, 40, "an answer afterwards")
-        case.equal({name: n.processes()[name] for name in kb}, {name: pids[name] for name in kb}, "processes")
+        case.equal({name: n.processes()[name] for name in kb}, pids, "processes")
 
 
 def answered(c, tries):

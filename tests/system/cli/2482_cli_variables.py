@@ -159,8 +159,14 @@ def test_formats():
     case.contains(drover("put", "-force", "-out", "table", "form", "k=v").out, "k                    = v")
     for words in (("put", "-out", "x", "form", "k=" + SECRET), ("get", "-out", "terse", "form"), ("list", "-out", "hcl")):
         says("-out must be one of", *words)
-    says("go-template is not supported yet", "get", "-out", "go-template", "form")
-    says("-template is not supported", "get", "-template", "{{.Path}}", "form")
+    case.equal(drover("get", "-out", "go-template", "-template", "{{.Path}}:{{range $k, $v := .Items}} {{$k}}={{$v}}{{end}}", "form").out, "form: k=v\n")
+    case.equal(drover("list", "-out", "go-template", "-template", "{{range .}}{{.Namespace}}/{{.Path}}{{end}}", "form").out, "default/form\n")
+    case.equal(drover("put", "-force", "-out", "go-template", "-template", "{{.Items.k | len}}", "form", "k=" + SECRET).out, "%d\n" % len(SECRET))
+    for words in (("-out", "go-template"), ("-template", "{{.Path}}"), ("-out", "json", "-template", "{{.Path}}")):
+        for verb in ("get", "list", "put"):
+            says("-template and -out go-template need each other", verb, *words, "form", *(["k=v"] if verb == "put" else []))
+    says('-template: execute: template: :1:8', "get", "-out", "go-template", "-template", "{{.Items.k.x}}", "form")
+    says('-template: parse: template: :1', "get", "-out", "go-template", "-template", "{{", "form")
     says("no web interface", "list", "-ui")
     says("-in must be one of", "put", "-in", "xml", "form", "-", stdin=SECRET)
     # On a terminal it is a table.

@@ -92,15 +92,14 @@ def test_features_that_this_node_lacks_fail_the_alloc_before_it_starts():
         me = servers.wait_node()["ID"]
         # The node says so where servers do not filter by it.
         case.equal({k for k, v in servers.node(me)["Attributes"].items() if k.startswith("drover.") and v == "false"},
-                   {"drover." + k for k in ("network_dns", "propagation_mode")})
+                   {"drover.propagation_mode"})
         cases = (
             ({"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x", "Perms": "4755"}]}, 'task "t": template "local/x": perms must be an octal number'),
             ({"Vault": {"Role": "r", "Env": True}}, 'task "t": drover does not support Vault tokens yet'),
             ({"Consul": {"Cluster": "default", "Namespace": "n"}}, 'task "t": drover does not support Consul tokens yet'),
             ({"driver": "java"}, 'driver "java" is not available'),
             ({"group": {"Networks": [{"Mode": "weird"}]}}, 'group "g": network mode "weird" is unknown: use "host", "none", "bridge" or "cni/NAME"'),
-            ({"group": {"Networks": [{"Mode": "bridge", "Hostname": "h"}]}}, 'group "g": drover does not support networks with hostname yet'),
-            ({"group": {"Networks": [{"Mode": "host", "DNS": {"Servers": ["192.0.2.1"]}}]}}, 'group "g": drover does not support networks with dns yet'),
+            ({"group": {"Networks": [{"Mode": "host", "Hostname": "h"}]}}, 'group "g": a network with a hostname must have mode "bridge" or "cni/NAME"'),
             ({"VolumeMounts": [{"Volume": "v", "PropagationMode": "bidirectional"}]}, 'task "t": drover does not support volume mounts with propagation yet'),
             ({"VolumeMounts": [{"Volume": "v", "SELinuxLabel": "z"}]}, 'task "t": drover does not support volume mounts with a selinux_label yet'),
             ({"Resources": {"Devices": [{"Name": "gpu", "Count": 1}]}}, 'task "t": drover does not support devices yet'),

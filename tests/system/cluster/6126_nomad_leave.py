@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How an agent joins and leaves servers: server_join with its retries, drain_on_shutdown, landing and retiring."""
+import os
+import re
 import signal
 import socket
 import time
@@ -93,6 +95,48 @@ def test_a_landed_node_is_drained_and_eligible_again_when_it_comes_back():
         case.until(lambda: servers.node(me)["SchedulingEligibility"] == "eligible", 30, "the node to be eligible")
         case.until(lambda: node.ask("/v1/agent/departure")["State"] == "running", 30, "the node to know it")
         case.equal(servers.wait_node()["ID"], me)
+
+
+def shown(node, me):
+    """Returns what `node status` says: the row of the list (drain, eligibility, status), and lines of the page."""
+    row = next(line.split() for line in node.drover("node", "status").out.splitlines() if line.startswith(me[:8]))
+    page = node.drover("node", "status", "-self").out
+    return row[-3:], {name: text for name, text in re.findall(r"^(Eligibility|Last Drain|Drain|Status|Description) +=? *(.*)$", page, re.M)}
+
+
+def test_a_landing_node_is_shown_as_draining_until_it_comes_back():
+    """By the servers as by the command: the node drains, because it lands; then it is ineligible until it is back, also while it is down."""
+    with cluster() as servers, installed_node(servers) as node:
+        me = servers.wait_node()["ID"]
+        hold = job("hold", "/bin/sh", ["-c", "trap '' INT; touch $NOMAD_ALLOC_DIR/up; until [ -e $NOMAD_ALLOC_DIR/go ]; do sleep 0.05; done"],
+                   KillTimeout=60 * 10**9)
+        alloc = servers.run_job(hold, me)[0]
+        servers.wait_alloc(alloc, ["running"])
+        here = "%s/alloc/%s/alloc/" % (node.data, alloc)
+        case.until(lambda: os.path.exists(here + "up"), 20, "the shell")
+        ready = (["false", "eligible", "ready"], {"Status": "ready", "Drain": "false", "Eligibility": "eligible"})
+        case.equal(shown(node, me), ready)
+
+        def seen():
+            found = servers.node(me)
+            last = found["LastDrain"] or {}
+            return found["Status"], found["SchedulingEligibility"], bool(found["DrainStrategy"]), last.get("Status"), last.get("Meta")
+        node.do("PUT", "/v1/agent/land", {"Deadline": 3600 * 10**9})
+        case.until(lambda: seen() == ("ready", "ineligible", True, "draining", {"message": "landing"}), 30, "the servers to drain the node")
+        row, page = shown(node, me)
+        last = page.pop("Last Drain")
+        case.equal((row, page, last[:9], last[-9:]), (["true", "ineligible", "ready"], {"Status": "ready", "Drain": "true", "Eligibility": "ineligible"},
+                                                      "draining ", ": landing"))
+        with open(here + "go", "w", encoding="ascii"):
+            pass
+        case.equal(node.wait(), 0)
+        case.equal(seen()[1:], ("ineligible", False, "complete", {"message": "landing"}))
+        case.until(lambda: seen()[0] == "down", 60, "the servers to have the node as down")
+        case.equal(seen()[1:], ("ineligible", False, "complete", {"message": "landing"}))
+        node.start()
+        node.wait_ready()
+        case.until(lambda: node.ask("/v1/agent/departure")["State"] == "running" and seen()[:3] == ("ready", "eligible", False), 30, "the return")
+        case.equal(shown(node, me), ready)
 
 
 def test_a_node_that_was_ineligible_stays_so():

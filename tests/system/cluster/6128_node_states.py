@@ -22,6 +22,7 @@ TABLE = (
     (True,  "up",        "bad",  None,      "ready",  "running", False, True),
     (False, "up",        "bad",  "land",    "ready",  None,      True,  False),
     (False, "up",        "bad",  "retire",  "none",   None,      True,  False),
+    (True,  "up",        "bad",  "retire",  "none",   None,      True,  False),
     (False, "lost",      "good", None,      None,     "running", False, True),
     (False, "lost",      "bad",  None,      None,     "running", False, True),
     (True,  "lost",      "good", None,      None,     "running", False, True),

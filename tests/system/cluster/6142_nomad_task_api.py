@@ -43,9 +43,12 @@ def test_with_acl_identities_and_tokens():
         for path in (STATS, "/v1/agent/health", "/v1/jobs", "/none"):
             answer = door.request("GET", path)
             case.equal((answer.status, answer.text), (401, "Unauthorized"), path)
-        for bad in (str(uuid.uuid4()), "garbage", other, servers.node(servers.wait_node()["ID"])["SecretID"]):
+        for bad in (str(uuid.uuid4()), other, servers.node(servers.wait_node()["ID"])["SecretID"]):
             answer = door.request("GET", "/v1/agent/health", token=bad)
             case.equal((answer.status, answer.text), (403, "Forbidden"), bad[:40])
+        # As with clients: the servers' error is about the token's form.
+        answer = door.request("GET", "/v1/agent/health", token="garbage")
+        case.equal((answer.status, answer.text), (500, "Server error authenticating request\n"))
         before = servers.last_call()
         for path, status in (("/v1/agent/health", 200), ("/v1/services", 200), ("/v1/vars", 200), (STATS, 403), ("/v1/agent/self", 403),
                              ("/v1/client/allocation/%s/stats" % alloc, 403), ("/v1/client/fs/ls/%s?path=/" % alloc, 403)):
@@ -85,12 +88,30 @@ def test_a_flood_of_invalid_tokens_asks_few_questions():
         case.equal(lookups(servers, before) <= 1 + (time.monotonic() - began) / 5, True, "look-ups of one token")
 
 
+def test_requests_with_the_same_token_share_a_look_up():
+    """More of them at once than refusals are allowed."""
+    with cluster() as servers, node_of(servers, more=ACL) as node:
+        servers.wait_node()
+        servers.add_token(BOSS, "management")
+        _, door, token = start(servers, node, "j")
+        for sent, expected in ((token, {200}), (str(uuid.uuid4()), {403, 429})):
+            before = servers.last_call()
+            servers.fault("delay", "ACL.WhoAmI", seconds=2, times=1)
+            those = [door.open() for _ in range(30)]
+            for c in those:
+                c.request("GET", "/v1/agent/health", headers={"X-Nomad-Token": sent})
+            found = {c.getresponse().status for c in those}
+            for c in those:
+                c.close()
+            case.equal((found, len(servers.calls("ACL.WhoAmI", before))), (expected, 1), "answers and look-ups")
+
+
 def test_without_servers_their_last_word_counts():
     with cluster() as servers, node_of(servers, more=ACL) as node:
         servers.wait_node()
         servers.add_token(BOSS, "management")
         _, door, token = start(servers, node, "j")
-        case.equal((door.status("GET", "/v1/agent/health", token=token), door.status("GET", "/v1/agent/health", token="bad")), (200, 403))
+        case.equal((door.status("GET", "/v1/agent/health", token=token), door.status("GET", "/v1/agent/health", token="bad")), (200, 500))
         servers.stop_server(0)
         case.until(lambda: node.request("GET", "/v1/jobs").status == 503, case.LEAST_S, "the node to notice that the server is stopped")
         answer = door.request("GET", "/v1/agent/health", token=str(uuid.uuid4()))

@@ -5,10 +5,14 @@
 import base64
 import json
 import os
+import uuid
 
 from lib import case
 from lib.cluster import displays, job, node_of, servers as cluster
 
+ACL = "acl { enabled = true }\n"
+BOSS = str(uuid.uuid4())
+READ_ALL = 'namespace "default" { variables { path "*" { capabilities = ["read"] } } }'
 SECONDS = 30  # for operations that take milliseconds on an idle machine
 QUICK = {"Wait": {"Min": 0, "Max": 0}, "Splay": 0, "ChangeMode": "signal", "ChangeSignal": "SIGHUP"}
 SHOW = "trap 'cat local/v; echo .' HUP; cat local/v; echo .; while :; do sleep 0.1; done"
@@ -84,6 +88,79 @@ def test_services_and_lists_of_variables():
             if len(calls) > 8:
                 raise AssertionError("%s was called %d times" % (method, len(calls)))
             case.equal(calls[-1]["args"]["MinQueryIndex"] > 0, True, "the last call of %s blocks" % method)
+
+
+def waits(servers, path):
+    """Returns the subjects of the tokens of the blocking queries for a variable."""
+    return sorted(subject(c["args"]["AuthToken"]) for c in servers.unanswered("Variables.Read") if c["args"] and c["args"]["Path"] == path)
+
+
+def test_tasks_with_the_same_rights_share_a_query():
+    """And it goes on when the task ends whose token it had."""
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        path, data = "nomad/jobs/shares", [template("{{ with nomadVar \"nomad/jobs/shares\" }}{{ .x }}{{ end }}")]
+        subjects = ["global:default:%s:g:t:default" % name for name in ("other", "shares")]
+        put(node, path, x="1")
+        first, second = (servers.run_job(job("shares", "/bin/sh", ["-c", SHOW], Templates=data), me)[0] for _ in range(2))
+        other = servers.run_job(job("other", "/bin/sh", ["-c", SHOW], Templates=data), me)[0]
+        for alloc in (first, second, other):
+            wait_said(node, alloc, "1.")
+        case.until(lambda: waits(servers, path) == subjects, SECONDS, "a blocking query for each job")
+        servers.stop_alloc(first)
+        servers.wait_alloc(first, ["complete"])
+        for value in ("2", "3"):
+            put(node, path, x=value)
+            for alloc in (second, other):
+                wait_said(node, alloc, value + ".")
+            case.until(lambda: waits(servers, path) == subjects, SECONDS, "a blocking query for each job")
+        found = sorted(subject(c["args"]["AuthToken"]) for c in servers.calls("Variables.Read"))
+        case.equal(found, [s for s in subjects for _ in range(3)], "queries that were answered, one for each value")
+
+
+def test_a_task_gets_no_value_that_its_identity_may_no_longer_read():
+    """Not even from an older allocation of its job, which keeps what it has read."""
+    with cluster() as servers, node_of(servers, more=ACL) as node:
+        me = servers.wait_node()["ID"]
+        servers.add_token(BOSS, "management")
+        servers.put_variable("foreign", {"x": "1"})
+        servers.add_policy("grant", READ_ALL, job_id="revoked")
+        made = job("revoked", "/bin/sh", ["-c", SHOW], Templates=[template("{{ with nomadVar \"foreign\" }}{{ .x }}{{ end }}")])
+        old = servers.run_job(made, me)[0]
+        wait_said(node, old, "1.")
+        case.until(lambda: len(waits(servers, "foreign")) == 1, SECONDS, "the blocking query")
+        servers.delete_policy("grant")
+        before = servers.last_call()
+        servers.put_variable("foreign", {"x": "2"})
+        wait_said(node, old, "2.")
+        case.until(lambda: any(c["error"] for c in servers.calls("Variables.Read", before)), SECONDS, "the refusal")
+        new = servers.run_job(made, me)[0]
+        need = "Missing: nomad.var.block(foreign@default.global)"
+        case.until(lambda: servers.alloc(new)["TaskStates"] and need in displays(servers.alloc(new)), SECONDS, "the event")
+        case.equal((said(node, new), said(node, old)), ("", "1.\n2.\n"), "what the tasks have")
+        # It is the same value that it may read again.
+        servers.add_policy("grant", READ_ALL, job_id="revoked")
+        wait_said(node, new, "2.")
+
+
+def test_many_values_are_followed_by_blocking_queries():
+    with cluster() as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        paths = ["nomad/jobs/many/v%d" % i for i in range(700)]
+        for path in paths:
+            put(node, path, x="1")
+        texts = ["{{ range loop %d %d }}{{ with nomadVar (print \"nomad/jobs/many/v\" .) }}{{ .x }}{{ end }}{{ end }}" % part for part in ((0, 350), (350, 700))]
+        alloc = servers.run_job(job("many", "/bin/sh", ["-c", SHOW], Templates=[template(texts[0], "local/other"), template(texts[1])]), me)[0]
+        wait_said(node, alloc, "1" * 350 + ".")
+
+        def blocking():
+            return sorted(c["args"]["Path"] for c in servers.unanswered("Variables.Read") if c["args"] and c["args"]["MinQueryIndex"] > 0)
+        case.until(lambda: blocking() == sorted(paths), SECONDS, "a blocking query for each value")
+        before = len(servers.calls("Variables.Read"))
+        put(node, paths[-1], x="2")
+        wait_said(node, alloc, "1" * 349 + "2.")
+        case.until(lambda: blocking() == sorted(paths), SECONDS, "a blocking query for each value again")
+        case.equal(len(servers.calls("Variables.Read")), before + 1, "queries after one change")
 
 
 case.run(globals())

@@ -27,4 +27,23 @@ def test_the_link_is_measured():
         case.equal(found["nomad_client_allocs_running"].value(alloc_id=alloc, task="t"), 1)
 
 
+def test_promtool_finds_nothing_wrong():
+    """Also while no server is in use, when some metrics of the link have no value."""
+    with cluster(version="2.0.5") as servers, node_of(servers) as node:
+        servers.wait_node()
+
+        def scrape():
+            answer = node.request("GET", "/v1/metrics?format=prometheus")
+            case.equal(answer.status, 200, answer.text)
+            return answer.text
+        text = case.until(lambda: "drover_link_heartbeat_seconds_count" in (found := scrape()) and found, 60, "a measured heartbeat")
+        assert "drover_link_clock_ahead_seconds" in exposition.parse(text), text
+        exposition.check(text)
+        servers.stop_server(0)
+        node.wait_log("no server is reachable", 30)
+        text = scrape()
+        case.equal(exposition.parse(text)["drover_link_connected"].one(), 0)
+        exposition.check(text)
+
+
 case.run(globals())

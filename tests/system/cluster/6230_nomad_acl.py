@@ -286,6 +286,44 @@ def test_the_audit_log_names_tokens_that_only_servers_check():
         case.equal([secret(name) in text for name in ("boss", "reads", NOBODY)], [False] * 3, "tokens in the log")
 
 
+def audited(n):
+    """Returns (method, accessor, alloc, namespace) of the entries of servers' calls."""
+    with open(n.data + "/audit/audit.log", encoding="utf-8") as f:
+        text = f.read()
+    case.equal([name for name, t in TOKENS.items() if t in text], [], "tokens in the log")
+    found = [json.loads(line)["payload"] for line in text.splitlines()]
+    case.equal({p["stage"] for p in found if p["request"]["operation"] == "RPC"} - {"OperationReceived"}, set())
+    return [(p["request"]["endpoint"], p["auth"].get("accessor_id"), p["request"]["peer"].get("alloc_id"), p["request"]["namespace"]["id"])
+            for p in found if p["request"]["operation"] == "RPC"]
+
+
+def test_calls_of_servers_that_change_something_are_audited():
+    with cluster() as those, node_of(those, more="audit { enabled = true }\n" + ACL % "") as n:
+        this = those.wait_node()["ID"]
+        fill(those)
+        given = those.run_job(job("j", "/bin/sh", ["-c", "exec sleep 1000"]), this)[0]
+        those.wait_alloc(given, ["running"])
+        for name in ("writes", "boss", "reads"):
+            for method, request in (("Allocations.Signal", {"AllocID": given, "Task": "t", "Signal": "SIGCONT"}), ("Allocations.Stats", {"AllocID": given}),
+                                    ("NodeMeta.Apply", {"NodeID": this, "Meta": {}})):
+                try:
+                    those.call_node(this, method, {"AuthToken": secret(name), **request})
+                except Refusal as e:
+                    case.equal(denied(str(e)), True, str(e))
+        made = [("Allocations.Signal", secret("writes")[::-1], given, "default"), ("Allocations.Signal", secret("boss")[::-1], given, "default"),
+                ("NodeMeta.Apply", secret("boss")[::-1], None, "default")]
+        case.equal(audited(n), made)
+        # Without an entry nothing is changed.
+        os.unlink(n.data + "/audit/audit.log")
+        os.mkfifo(n.data + "/audit/audit.log")
+        try:
+            those.call_node(this, "NodeMeta.Apply", {"NodeID": this, "Meta": {"late": "1"}, "AuthToken": secret("boss")})
+            raise AssertionError("a change without an entry")
+        except Refusal as e:
+            case.contains(str(e), "the audit log of the node cannot be written")
+        case.equal("late" in (those.node(this)["Meta"] or {}), False, "metadata")
+
+
 with cluster() as servers, node_of(servers, more=ACL % "") as node:
     me = servers.wait_node()["ID"]
     fill(servers)

@@ -7,20 +7,16 @@ behind."""
 import hashlib
 import os
 
-from lib import build_dir, case
+from lib import api, binary, case, web
+from lib.crash_page import page
+from lib.crash_sweep import ALL, SUPERVISOR, check_reached, each_pass, kill_at, sweep, whole
+from lib import crash
 
-CRASH = os.path.join(build_dir(), "crash")
-if not os.path.exists(CRASH + "/drover-supervisor"):
-    case.skip("no build with crash points (make CRASH=1 BUILD=%s)" % CRASH)
-os.environ["DROVER_BUILD"] = CRASH
-from lib import api, binary, crash, web  # noqa: E402
-
-page = crash.Page()
-# Points at rows of state.db are tested by 3110 and 3115, those of container images by 3130.
-POINTS = [p for p in crash.POINTS if p not in crash.ROWS and not p.startswith(("IMG_", "UNP_"))]
-died = {}
-# How many passes of a point are tested: all turns of the supervisor during one start and stop; the others are passed only a few times.
-PASSES = {"SUP": 24, "DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "FILE": 3, "FET": 2, "REN": 4, "CSI": 4, "HB": 1}
+# Points at rows of state.db are tested by 3110 and 3115, those of container images by 3130, those of directories that are fetched by 3145, those of
+# containers and networks by 3147.
+POINTS = [p for p in crash.POINTS if p not in crash.ROWS and p not in crash.OF_TREES and not p.startswith(("IMG_", "UNP_", "NET_", "EXE_CONTAINER_"))]
+# How many passes of a point are tested, by the process or the point.
+PASSES = {"DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "FILE": 3, "FET": 2, "REN": 4, "CSI": 4, "HB": 1}
 # Points that only a plugin or a volume passes.
 OF_PLUGINS = ("MNT_AFTER_PLUGIN_MOUNT", "MNT_AFTER_PLUGIN_UNMOUNT", "FILE_AFTER_PLUGIN_REMOVE", "CSI_AFTER_OPEN")
 # Points that only an artifact passes.
@@ -48,22 +44,6 @@ def run_once(node, made, count):
     case.equal(crash.unexplained(node), [], "objects without a row")
 
 
-def die_at(point, skip, cycle):
-    """Runs the cycle with the point armed. Returns whether the point was reached."""
-    page.arm(point, skip)
-    try:
-        cycle()
-        if page.armed():
-            return False
-        died[point] = died.get(point, 0) + 1
-        return True
-    except AssertionError as e:
-        raise AssertionError("%s after %d passes (%s): %s" % (point, skip, "not yet hit" if page.armed() else "hit", e)) \
-            from None
-    finally:
-        page.disarm()
-
-
 def reach(node, point):
     """Makes sure that points are reached that do not depend on jobs: at beats, and at starts and ends of processes."""
     if point == "LAU_AFTER_PLACES":
@@ -82,24 +62,30 @@ def reach(node, point):
     case.until(come, 10, point)
 
 
-def each_pass(point, cycle):
-    for skip in range(PASSES.get(point) or PASSES[point.split("_")[0]]):
-        if not die_at(point, skip, cycle):
-            break
+def each_passes(what, cycle, points):
+    for point in points:
+        kind = point.split("_")[0]
+        # Each run reaches points of these two again.
+        most = 1000 if ALL and kind not in ("LAU", "HB") else PASSES.get(point) or PASSES[kind]
+        each_pass(what, whole(cycle), point, most)
+
+
+def job_cycle(node, driver, point=""):
+    run_once(node, crash.job("job", 2, driver), 2)
+    if point.startswith(("HB", "LAU")):
+        reach(node, point)
+    node.purge("job")
+    settle(node)
+    crash.wait_nothing_left(node)
 
 
 def test_crashes_while_a_job_starts_and_stops():
     with crash.Node(env=page.env) as node:
-        for point in [p for p in POINTS if p not in OF_PLUGINS + OF_VOLUMES + OF_ARTIFACTS + OF_TEMPLATES]:
+        for driver in ("raw_exec", "exec"):
+            sweep(driver, whole(lambda: job_cycle(node, driver)), SUPERVISOR, 24)
+        for point in [p for p in POINTS if p not in (*SUPERVISOR, *OF_PLUGINS, *OF_VOLUMES, *OF_ARTIFACTS, *OF_TEMPLATES)]:
             for driver in ("raw_exec", "exec"):
-                def cycle():
-                    run_once(node, crash.job("job", 2, driver), 2)
-                    if point.startswith(("HB", "LAU")):
-                        reach(node, point)
-                    node.purge("job")
-                    settle(node)
-                    crash.wait_nothing_left(node)
-                each_pass(point, cycle)
+                each_passes(driver, lambda: job_cycle(node, driver, point), [point])
 
 
 def test_crashes_while_artifacts_are_fetched_and_placed():
@@ -118,11 +104,8 @@ def test_crashes_while_artifacts_are_fetched_and_placed():
             node.purge("fetched")
             settle(node)
             crash.wait_nothing_left(node)
-        for point in OF_ARTIFACTS:
-            each_pass(point, cycle)
-        for point in ("SUP_BEFORE_COMMIT", "SUP_AFTER_COMMIT", "SUP_AFTER_SEND", "SUP_BETWEEN_SENDS"):
-            for skip in range(0, 24, 2):
-                die_at(point, skip, cycle)
+        each_passes("artifacts", cycle, OF_ARTIFACTS)
+        sweep("artifacts", whole(cycle), SUPERVISOR, 12)
 
 
 def test_what_is_fetched_and_not_in_its_place_is_not_fetched_again():
@@ -134,11 +117,9 @@ def test_what_is_fetched_and_not_in_its_place_is_not_fetched_again():
 
         def cycle(point, victim):
             server.requests.clear()
-            page.arm(point, hold=True)
-            node.register(crash.job("fetched", driver="exec", then=check, Artifacts=[{"GetterSource": server.url + "/a"}]))
-            case.until(page.holds, 30, "a process to wait at the point")
-            node.kill(victim)
-            page.disarm()
+            made = crash.job("fetched", driver="exec", then=check, Artifacts=[{"GetterSource": server.url + "/a"}])
+            # A fetcher that goes on makes its request, but no longer waits for its answer.
+            kill_at(node, point, victim, lambda: node.register(made), ended="fetcher" if point == "FET_BEFORE_GET" else None)
             node.wait_running("fetched", 1, 30)
             case.equal([path for path, _ in server.requests], ["/a"], "requests after %s, where %s was killed" % (point, victim))
             state = node.allocs("fetched")[0]["TaskStates"]["t"]
@@ -185,11 +166,8 @@ def test_crashes_while_templates_are_rendered_and_replaced():
             node.purge("shown")
             settle(node)
             crash.wait_nothing_left(node)
-        for point in OF_TEMPLATES:
-            each_pass(point, cycle)
-        for point in ("SUP_BEFORE_COMMIT", "SUP_AFTER_COMMIT", "SUP_AFTER_SEND", "SUP_BETWEEN_SENDS"):
-            for skip in range(0, 24, 2):
-                die_at(point, skip, cycle)
+        each_passes("templates", cycle, OF_TEMPLATES)
+        sweep("templates", whole(cycle), SUPERVISOR, 12)
 
 
 case_volume = {"ID": "data", "Name": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20, "RequestedCapabilities": [
@@ -215,24 +193,18 @@ def test_crashes_while_a_volume_is_mounted_and_unmounted():
             node.purge("writer")
             settle(node)
 
-        for point in OF_PLUGINS:
-            each_pass(point, plugin_cycle)
+        each_passes("plugin", plugin_cycle, OF_PLUGINS)
 
         def with_volume():
             node.do("PUT", "/v1/volume/csi/data/create", {"Volumes": [case_volume]})
-            for point in OF_VOLUMES:
-                each_pass(point, writer_cycle)
-            for point in ("SUP_AFTER_COMMIT", "SUP_AFTER_SEND"):
-                for skip in range(0, 40, 3):
-                    die_at(point, skip, writer_cycle)
+            each_passes("volume", writer_cycle, OF_VOLUMES)
+            sweep("volume", whole(writer_cycle), SUPERVISOR, 7)
             case.equal(node.request("DELETE", "/v1/volume/csi/data/delete").status in (200, 404), True, "whether the volume is deleted")
         plugin_cycle(with_volume)
 
 
 def test_each_point_was_reached():
-    for point in POINTS:
-        print("    %-28s killed %3d times, passed %5d times" % (point, died.get(point, 0), page.passed(point)))
-    case.equal([p for p in POINTS if not died.get(p)], [], "points at which no process died")
+    check_reached(POINTS)
 
 
 case.run(globals())

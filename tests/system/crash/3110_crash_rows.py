@@ -10,7 +10,9 @@ import signal
 import threading
 
 from lib import case
-from lib.crash_walk import OF_3115, OF_3120, OF_3130, S, disturbed, events, finish, kinds, page, reached, spread, starts, wait_status, walk
+from lib.crash_page import page
+from lib.crash_sweep import check_reached, spread
+from lib.crash_walk import OF_3115, OF_3120, OF_3130, S, disturbed, events, finish, kinds, starts, wait_status, walk
 from lib import api, crash
 
 # --- cycles: each returns its result ---
@@ -322,7 +324,7 @@ def test_crashes_of_other_processes_at_each_step():
 
 
 def test_each_row_was_reached():
-    reached([p for p in crash.ROWS if p not in OF_3115 + OF_3120 + OF_3130])
+    check_reached([p for p in crash.ROWS if p not in OF_3115 + OF_3120 + OF_3130])
 
 
 case.run(globals())

@@ -11,7 +11,9 @@ import re
 import time
 
 from lib import case
-from lib.crash_walk import OF_3115, S, events, finish, kinds, page, reached, starts, wait_status, walk
+from lib.crash_page import page
+from lib.crash_sweep import check_reached
+from lib.crash_walk import OF_3115, S, events, finish, kinds, starts, wait_status, walk
 from lib import agent, api, binary, cluster, crash, nomad_server
 
 ACL = "acl { enabled = true }\n"
@@ -269,7 +271,7 @@ def test_crashes_while_a_node_joins_a_cluster():
 
 
 def test_each_row_was_reached():
-    reached(OF_3115)
+    check_reached(OF_3115)
 
 
 case.run(globals())

@@ -7,7 +7,8 @@ import http.client
 import os
 
 from lib import case
-from lib.crash_walk import OF_3120, page
+from lib.crash_page import page
+from lib.crash_walk import OF_3120
 from lib import api, crash
 
 PROBES = int(os.environ.get("PROBES", "0"))
@@ -68,6 +69,7 @@ def test_nothing_is_left():
             rounds += 1
     print("    %d rounds, %d points" % (rounds, len(died)))
     case.equal([p for p in OF_3120 if p not in died], [], "rows at which nobody died")
+    case.equal([p for p in crash.POINTS if passes[p] and p not in died], [], "points that probes pass, at which nobody died")
     case.equal([p for p in ("EXEC_AFTER_CGROUP", "FILE_AFTER_ALLOC_DIR", "EXE_AFTER_EXEC") if p in crash.POINTS and p not in died], [], "points at which nobody died")
 
 

@@ -7,18 +7,18 @@ import os
 import shutil
 
 from lib import case
-from lib.crash_walk import OF_3130, page
+from lib.crash_sweep import SUPERVISOR, check_reached, each_pass, sweep
+from lib.crash_page import page
+from lib.crash_walk import OF_3130
 from lib import crash, images, web
 
 if not shutil.which("skopeo"):
     case.skip("no skopeo")
 
 OF_HELPERS = [p for p in crash.POINTS if p.startswith(("IMG_", "UNP_"))]
-OF_SUPERVISOR = ("SUP_BEFORE_COMMIT", "SUP_AFTER_COMMIT", "SUP_AFTER_SEND", "SUP_BETWEEN_SENDS")
 FILES = [("f%d" % i, os.urandom(20000)) for i in range(40)]
 TARS = [images.tar([images.directory("d"), *(images.file("d/" + name, body) for name, body in FILES)]), images.tar([images.file("top", b"x" * 1000000)])]
 image = images.Image(TARS, pack="")
-died = {}
 
 
 def status_of(node, name):
@@ -54,12 +54,10 @@ def remove(node, name):
     case.until(gone, 60, "nothing to be in the store")
 
 
-def cycle(node, server, point, skip):
-    """Returns whether the point was reached."""
+def cycle(node, server, point, disturbed):
     name = images.name(server, "a:1")
     server.requests.clear()
-    page.arm(point, skip)
-    try:
+    with disturbed():
         pull(node, name)
         check_layers(node)
         fetched = [server.count("/v2/a/blobs/" + images.digest(x)) for x in image.blobs]
@@ -71,31 +69,17 @@ def cycle(node, server, point, skip):
         if point.startswith(("SUP", "ROW")):
             node.revive()
         remove(node, name)
-        if page.armed():
-            return False
-        died[point] = died.get(point, 0) + 1
-        return True
-    except AssertionError as e:
-        raise AssertionError("%s after %d passes: %s" % (point, skip, e)) from None
-    finally:
-        page.disarm()
 
 
 def test_crashes_while_an_image_is_pulled_and_removed():
     with web.Server(images.registry({"a": {"1": image}})) as server, crash.Node(env=page.env) as node:
         for point in [*OF_HELPERS, *OF_3130]:
-            for skip in range(3):
-                if not cycle(node, server, point, skip):
-                    break
-        for point in OF_SUPERVISOR:
-            for skip in range(0, 12, 2):
-                cycle(node, server, point, skip)
+            each_pass("image", lambda disturbed: cycle(node, server, point, disturbed), point, 3)
+        sweep("image", lambda disturbed: cycle(node, server, "SUP", disturbed), SUPERVISOR, 6)
 
 
 def test_each_point_was_reached():
-    for point, times in died.items():
-        print("    %-28s killed %3d times" % (point, times))
-    case.equal([p for p in [*OF_HELPERS, *OF_3130] if not died.get(p)], [], "points at which no process died")
+    check_reached([*OF_HELPERS, *OF_3130])
 
 
 case.run(globals())

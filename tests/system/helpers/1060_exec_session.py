@@ -267,8 +267,11 @@ def test_a_session_has_the_privileges_of_its_task_whatever_the_request_says():
                 e = case.raises(ipc.RequestError, r.session, run, "true", **EXEC, **wrong)
                 case.equal(e.code, -errno.EINVAL, str(e))
             end(r, run)
-        # A task of raw_exec gets no session of exec.
+        # A task of raw_exec gets no session of exec, also if its record is of an earlier version, which has no driver.
         run = sleeper(r)
+        e = case.raises(ipc.RequestError, r.session, run, "true", **EXEC)
+        case.contains(str(e), "the run is another driver's")
+        write_record("%s/run/%s.rec" % (r.places.data, run.name), {**r.record(run), "driver": 0}, False)
         e = case.raises(exe.Error, r.session, run, "true", **EXEC)
         case.contains(str(e), "'step': %d, 'error': %d" % (exe.EXE_STEP_NAMESPACE, errno.EPERM))
         end(r, run)

@@ -263,6 +263,18 @@ def test_a_task_cannot_access_the_directories_of_another_alloc():
             case.equal(s.read(1).decode().strip(), top(r, alloc, "web"), "a session")
 
 
+def test_an_alloc_of_an_earlier_version_keeps_its_group():
+    with runs.Runs() as r:
+        alloc = b"\xff" + r.make_alloc()[1:]  # both groups differ
+        other = r.make_alloc()
+        os.rename(top(r, other), top(r, alloc))
+        os.rename("%s/logs/%s" % (r.places.data, uuid.UUID(bytes=other)), "%s/logs/%s" % (r.places.data, uuid.UUID(bytes=alloc)))
+        case.equal(runs.group_of(alloc) != runs.old_group_of(alloc), True, "the groups")
+        os.chown(top(r, alloc), 0, runs.old_group_of(alloc))
+        out = r.output("sh", ["-c", "ls %s && id -G" % top(r, alloc, "web/local")], user="daemon", alloc=alloc)
+        case.contains(out, str(runs.old_group_of(alloc)), "groups of a task")
+
+
 def test_only_root_can_enter_an_alloc_whose_group_cannot_be_set():
     """As in a user namespace that does not map the group: the directory stays root's, and the start reports it."""
     with runs.Runs() as r:

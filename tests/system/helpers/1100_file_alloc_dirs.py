@@ -90,8 +90,8 @@ def test_directories_of_an_older_version_get_todays_modes():
 def test_secrets_of_raw_exec_are_unmounted():
     """Only the tmpfs of an executor is unmounted; any other mount there stays."""
     with mnt.both() as (places, m, h):
-        def release(alloc):
-            m.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc})
+        def release(alloc, task=""):
+            m.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": alloc, "task": task})
 
         alloc, other = os.urandom(16), os.urandom(16)
         for i in (alloc, other):
@@ -106,6 +106,9 @@ def test_secrets_of_raw_exec_are_unmounted():
         remove(h, alloc)
         case.equal(os.path.exists(a), False)
         case.equal([os.path.ismount("%s/alloc/%s/%s/secrets" % (places.data, mnt.text(other), t)) for t in ("web", "side")], [True, True])
+        for task in ("sid", "../" + mnt.text(other) + "/web", "side", "side"):  # one that has ended; its name is no path
+            release(other, task)
+        case.equal([os.path.ismount("%s/alloc/%s/%s/secrets" % (places.data, mnt.text(other), t)) for t in ("web", "side")], [True, False])
         # Taking over the disk of an alloc also unmounts its secrets.
         m.ipc.call("MNT_DISK_LIMIT_REQ", {"alloc": other, "from": other})
         case.equal([os.path.ismount("%s/alloc/%s/%s/secrets" % (places.data, mnt.text(other), t)) for t in ("web", "side")], [False, False])
@@ -159,6 +162,19 @@ def test_a_file_or_link_in_place_of_a_directory_is_refused():
         os.symlink("/etc", path + "/web")
         mnt.refused(h, errno.EEXIST, "web exists, but", "FILE_ALLOC_DIR_MAKE_REQ", {"alloc": alloc, "tasks": ["web"]})
         case.equal(os.path.exists("/etc/local"), False, "a directory through the link")
+        remove(h, alloc)
+
+
+def test_an_alloc_of_an_earlier_version_keeps_its_group():
+    """Its tasks still run with it."""
+    with mnt.files() as (places, h):
+        alloc = b"\xff" + os.urandom(15)
+        make(h, alloc)
+        path = places.data + "/alloc/" + mnt.text(alloc)
+        for group, wanted in ((runs.old_group_of(alloc), runs.old_group_of(alloc)), (0, runs.group_of(alloc)), (runs.group_of(bytes(16)), runs.group_of(alloc))):
+            os.chown(path, -1, group)
+            make(h, alloc)
+            case.equal(os.stat(path).st_gid, wanted, "the group after %d" % group)
         remove(h, alloc)
 
 

@@ -32,6 +32,7 @@ def valid_request(name):
         "FILE_DISK_STAT_REQ": {},
         "FILE_ALLOC_FS_REQ": {"alloc": GOOD_ID, "root": "FILE_ROOT_ALLOC", "path": "web", "op": "FILE_OP_OPEN"},
         "FILE_DISK_USAGE_REQ": {"allocs": [GOOD_ID]},
+        "FILE_DISK_ASK_REQ": {},
         "FILE_ARTIFACT_PLACE_REQ": {"alloc": GOOD_ID, "staging": GOOD_ID, "max_bytes": 1, "max_files": 1, "task": "web", "dest": "web/local"},
         "FILE_ARTIFACT_DROP_REQ": {"staging": GOOD_ID},
     }[name]

@@ -8,22 +8,14 @@ import uuid
 
 from lib import case, helper, ipc, networks
 
+FIND = "until pgrep -f '^sleep %s' >/dev/null; do sleep 0.05; done; echo found >>$DIR/calls"
 GOOD = '{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","sandbox":"x"}],"ips":[{"address":"192.0.2.7/24","interface":0}]}'
 
 
 def request(h, name, fields):
+    """Returns the contents of the answer's descriptor."""
     answer = h.ipc.answer(h.ipc.send(name, fields))
-    return answer.memfd() if hasattr(answer, "memfd") else read(answer)
-
-
-def read(answer):
-    if not answer.fds:
-        return b""
-    fd = answer.fds[0]
-    try:
-        return os.pread(fd, 1 << 21, 0)
-    finally:
-        os.close(fd)
+    return b"".join(helper.memfd_read(fd) for fd in answer.fds)
 
 
 def make(h, alloc, kind="NET_KIND_BRIDGE", name="", ports=()):
@@ -38,17 +30,28 @@ def names(places):
     return sorted(os.listdir(places.runtime + "/netns"))
 
 
+def program(path, script, mode=0o755):
+    case.write(path, "#!/bin/sh\n" + script + "\n")
+    os.chmod(path, mode)
+
+
 @contextlib.contextmanager
-def plugin(script, config='{"cniVersion":"1.0.0","name":"%s","type":"bad"}', mode=0o755):
-    """A helper whose only CNI network is `lan`, of a plugin with this script."""
+def plugin(script, config='{"cniVersion":"1.0.0","name":"%s","type":"bad"}', mode=0o755, others=(), more=""):
+    """A helper whose only CNI network is `lan`, of the plugin `bad` with this script. others: {path below the first directory of cni_path: mode}
+    of what else is there; the second directory is `more` in it. more: further settings of client { }."""
     base = case.directory()
-    os.makedirs(base + "/bin")
+    os.makedirs(base + "/bin/more")
     os.makedirs(base + "/conf")
     case.write(base + "/conf/10-lan.conf", config % "lan")
-    case.write(base + "/bin/bad", "#!/bin/sh\nDIR=%s\necho $CNI_COMMAND >>$DIR/calls\n%s\n" % (base, script))
-    os.chmod(base + "/bin/bad", mode)
+    program(base + "/bin/bad", "DIR=%s\necho $CNI_COMMAND >>$DIR/calls\n%s" % (base, script), mode)
+    for name, bits in dict(others).items():
+        if os.path.isdir(base + "/bin/" + name):
+            os.chmod(base + "/bin/" + name, bits)
+        else:
+            program(base + "/bin/" + name, ":", bits)
     with helper.Places() as places:
-        with helper.Helper("network-helper", places, 'client {\n cni_path = "%s/bin"\n cni_config_dir = "%s/conf"\n}\n' % (base, base)) as h:
+        settings = 'client {\n cni_path = "%s/bin:%s/bin/more:%s/none"\n cni_config_dir = "%s/conf"\n %s\n}\n' % (base, base, base, base, more)
+        with helper.Helper("network-helper", places, settings) as h:
             h.base = base
             h.calls = lambda: open(base + "/calls", encoding="ascii").read().split() if os.path.exists(base + "/calls") else []
             yield h, places
@@ -76,12 +79,24 @@ def test_a_bridge_is_made_once_and_removed():
         case.equal((networks.addresses(), networks.links("veth"), names(places), networks.rules(address)), ([], ["uplink", "uplink2"], [], []))
 
 
+def test_the_plugins_of_debian_are_listed():
+    with helper.Places() as places, helper.Helper("network-helper", places) as h:
+        plugins = json.loads(request(h, "NET_PLUGIN_LIST_REQ", {}))["plugins"]
+        for name in ("bridge", "firewall", "host-local", "loopback", "portmap"):
+            case.contains(plugins[name], "CNI %s plugin" % name)
+            case.contains(plugins[name], "1.0.0")
+
+
 def test_a_namespace_without_plugins():
     with helper.Places() as places, helper.Helper("network-helper", places) as h:
         alloc = uuid.uuid4().bytes
         case.equal(make(h, alloc, "NET_KIND_LOOPBACK"), {})
         at = places.runtime + "/netns/" + str(uuid.UUID(bytes=alloc))
         case.contains(networks.run("nsenter", "--net=" + at, "ip", "-o", "addr"), "127.0.0.1/8")
+        # Users without privileges can use each port, and ping: root of a container is one.
+        read = ["cat", "/proc/sys/net/ipv4/ip_unprivileged_port_start", "/proc/sys/net/ipv4/ping_group_range"]
+        case.equal(networks.run("nsenter", "--net=" + at, *read).split(), ["0", "0", "2147483647"])
+        case.equal(networks.run(*read).split() == ["0", "0", "2147483647"], False, "the host's namespace")
         drop(h, alloc)
         case.equal(names(places), [])
 
@@ -112,15 +127,28 @@ def test_plugins_that_misbehave():
 
 
 def test_a_plugin_that_hangs_is_killed_with_all_that_it_started():
-    with plugin("[ $CNI_COMMAND = DEL ] && exit 0\n(setsid sleep 1009 &) ; sleep 1009") as (h, places):
+    mark = "1009.%d" % os.getpid()  # of no other test's processes
+    with plugin("[ $CNI_COMMAND = DEL ] && exit 0\n(setsid sleep %s &) ; sleep %s" % (mark, mark)) as (h, places):
         fails(h, places, "did not end in time, and was killed")
-        case.equal((networks.works("pgrep", "-f", "^sleep 1009"), names(places)), (False, []))
+        case.equal((case.pids_with(mark), names(places)), ([], []))
     # What it leaves running is killed when it ends.
-    with plugin("(setsid sleep 1010 &)\necho '%s'" % GOOD) as (h, places):
+    with plugin("(setsid sleep %s &)\n%s\necho '%s'" % (mark, FIND % mark, GOOD)) as (h, places):
         alloc = uuid.uuid4().bytes
         case.equal(make(h, alloc, "NET_KIND_CNI", "lan")["ips"][0]["address"], "192.0.2.7/24")
-        case.equal(networks.works("pgrep", "-f", "^sleep 1010"), False)
+        case.equal((h.calls(), case.pids_with(mark)), (["ADD", "found"], []))
         drop(h, alloc)
+
+
+def test_a_plugin_knows_what_to_remove_after_another_has_failed():
+    """Earlier, plugins such as firewall, which find the address to remove in the result of those before them, left their rules."""
+    two = '{"cniVersion":"1.0.0","name":"%s","plugins":[{"type":"bad"},{"type":"bad"}]}'
+    script = """input=$(cat); case $CNI_COMMAND$input in ADD*prevResult*) exit 3;; DEL*prevResult*192.0.2.7*) echo told >>$DIR/dels;; DEL*) echo not told >>$DIR/dels;;
+    *) echo '%s';; esac""" % GOOD
+    with plugin(script, two) as (h, places):
+        fails(h, places, "failed in ADD with exit code 3")
+        with open(h.base + "/dels", encoding="ascii") as f:
+            case.equal(set(f.read().splitlines()), {"told"}, "the previous result of DEL")
+        case.equal(names(places), [])
 
 
 def test_a_removal_that_fails_is_tried_again():
@@ -134,12 +162,63 @@ def test_a_removal_that_fails_is_tried_again():
         case.equal(names(places), [])
 
 
+def test_a_plugin_that_closes_its_output_early_is_waited_for():
+    with plugin("echo '%s'\nexec >&- 2>&-\nsleep 1\necho late $CNI_COMMAND >>$DIR/calls" % GOOD) as (h, places):
+        alloc = uuid.uuid4().bytes
+        case.equal(make(h, alloc, "NET_KIND_CNI", "lan")["ips"][0]["address"], "192.0.2.7/24")
+        drop(h, alloc)
+        case.equal((h.calls(), names(places)), (["ADD", "late", "ADD", "DEL", "late", "DEL"], []))
+
+
+def test_reserved_ports_of_the_host_are_refused():
+    with plugin("echo '%s'" % GOOD, more='reserved { reserved_ports = "22,18080-18090" }') as (h, places):
+        alloc = uuid.uuid4().bytes
+        port = {"host_ip": "198.18.0.1", "host_port": 18091, "inside_port": 22}
+        for taken in (22, 18080, 18090):
+            e = case.raises(ipc.RequestError, make, h, alloc, "NET_KIND_CNI", "lan", [port, dict(port, host_port=taken)])
+            case.contains(str(e), "port %d of this host is in client { reserved { reserved_ports } }" % taken)
+        case.equal((h.calls(), names(places)), ([], []))
+        make(h, alloc, "NET_KIND_CNI", "lan", [port])
+        drop(h, alloc)
+
+
+def test_a_damaged_file_says_what_to_do():
+    with plugin("echo '%s'" % GOOD) as (h, places):
+        alloc = uuid.uuid4().bytes
+        make(h, alloc, "NET_KIND_CNI", "lan")
+        path = places.runtime + "/netns/%s.json" % uuid.UUID(bytes=alloc)
+        case.write(path, '{"config":{')
+        case.contains(str(case.raises(ipc.RequestError, drop, h, alloc)), path + " is damaged, so no CNI plugin can be called: remove")
+        os.unlink(path)
+        drop(h, alloc)
+        case.equal((h.calls(), names(places)), (["ADD"], []))
+
+
 def test_only_roots_plugins_and_configurations_are_used():
     with plugin("echo '%s'" % GOOD, mode=0o777) as (h, places):
         fails(h, places, "bad")
         case.equal((h.calls(), names(places)), ([], []))
     with plugin("echo '%s'" % GOOD, config='{"cniVersion":"1.0.0","name":"%s","type":"../../bin/sh"}') as (h, places):
         fails(h, places, "its plugin 1 has no valid type")
+
+
+def test_plugins_that_plugins_call_are_roots_too():
+    ipam, delegate = '"type":"bad","ipam":{"type":"addresses"}}', '"type":"bad","delegate":{"of":[{"type":"other"},{"type":"text/plain"}]}}'
+    config = '{"cniVersion":"1.0.0","name":"%s",'
+    for part, others, sentence in ((ipam, {}, 'CNI plugin "addresses" is not in'), (ipam, {"addresses": 0o775}, "/bin/addresses can be written by others"),
+                                   (ipam, {"addresses": 0o755, "more/addresses": 0o757}, "/bin/more/addresses can be written by others"),
+                                   (delegate, {"other": 0o757}, "/bin/other can be written by others"), (ipam, {"addresses": 0o755, "more": 0o757}, "/bin/more can be written by others"),
+                                   ('"type":"bad","ipam":{"type":"../bin/bad"}}', {}, "is not the name of a CNI plugin")):
+        with plugin("echo '%s'" % GOOD, config + part, others=others) as (h, places):
+            fails(h, places, sentence)
+            case.equal((h.calls(), names(places)), ([], []), sentence)
+    # A "type" elsewhere need not be a plugin. Plugins look for programs only where users cannot put any.
+    with plugin("echo $PATH $CNI_PATH >>$DIR/paths; echo '%s'" % GOOD, config + delegate) as (h, places):
+        alloc = uuid.uuid4().bytes
+        make(h, alloc, "NET_KIND_CNI", "lan")
+        drop(h, alloc)
+        with open(h.base + "/paths", encoding="ascii") as f:
+            case.equal(set(f.read().splitlines()), {"/usr/sbin:/usr/bin:/sbin:/bin %s/bin:%s/bin/more" % (h.base, h.base)})
 
 
 networks.need()

@@ -18,17 +18,16 @@ def send_stage(node, volume):
 
 def test_a_second_call_for_a_volume_is_aborted_and_other_volumes_go_on():
     # The second call for the first volume is sent at once after the first one, so that a slow machine does not end the
-    # first one before the second one arrives.
+    # first one before the second one arrives. Which of the two arrives first is up to gRPC.
     with csi_local.Node(["-delay", "3000"]) as node:
         volumes = [node.create("v%d" % i) for i in range(20)]
-        calls = {send_stage(node, volumes[0])}
-        again = send_stage(node, volumes[0])
-        calls.update(send_stage(node, v) for v in volumes[1:])
+        same = {send_stage(node, volumes[0]) for _ in range(2)}
+        calls = same | {send_stage(node, v) for v in volumes[1:]}
         answers = [node.helper.ipc.recv(60) for _ in range(21)]
-        case.equal(answers[0].serial, again, "the first answer is the refusal, so the others were in progress")
+        case.equal(answers[0].serial in same, True, "the first answer is the refusal, so the others were in progress")
         case.equal((answers[0]["grpc_status"], answers[0]["grpc_message"]),
                    (csi.ABORTED, "another call for %s is in progress" % volumes[0]))
-        case.equal({a.serial: a["grpc_status"] for a in answers[1:]}, {serial: csi.OK for serial in calls}, "the others")
+        case.equal({a.serial: a["grpc_status"] for a in answers[1:]}, {serial: csi.OK for serial in calls - {answers[0].serial}}, "the others")
         node.flags = []
         node.restart_plugin()
         for v in volumes:

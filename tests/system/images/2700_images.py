@@ -165,6 +165,23 @@ def test_kinds_of_images():
     remove_all()
 
 
+def test_a_layer_that_no_image_has_is_a_leak():
+    """What the records do not explain is printed, and removed after the next start, as other leaks; an image's layers are neither."""
+    with served({"a": {"1": first}}) as server:
+        pull(images.name(server, "a:1"))
+        case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+        unknown = "%s/images/layers/%s" % (node.data, "ab" * 32)
+        os.makedirs(unknown + "/etc")
+        for at in (unknown, unknown + "/etc"):
+            os.chown(at, images.ID_FIRST, images.ID_FIRST)
+        case.equal([(x["Kind"], x["Name"]) for x in node.ask("/v1/agent/leaks")], [("layer", "ab" * 32)], "leaks")
+        case.contains(node.drover("leaks", code=1).out, "ab" * 32)
+        node.replace_supervisor()
+        case.until(lambda: not os.path.exists(unknown), 30, "the layer to be removed")
+        case.equal((node.ask("/v1/agent/leaks"), images.layers(node)), ([], [images.digest(BASE)[7:]]), "leaks, and what is left")
+    remove_all()
+
+
 def test_a_store_that_cannot_be_listed():
     """The pull fails with the reason, and the next one asks again."""
     node.replace_supervisor()  # the new one does not know the layers

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 
-from lib import api, case, images, web
+from lib import api, case, images, traces, web
 from lib.websocket import Exec
 
 DOCKER_CAPS = 0x000000000_a80425fb & ~(1 << 13)  # Docker's, without NET_RAW
@@ -14,21 +14,16 @@ ETC = [images.directory("etc"), images.file("etc/passwd", b"root:x:0:0:root:/roo
        images.file("etc/group", b"root:x:0:\nstaff:x:50:web,other\nweb:x:1001:\n")]
 
 
-def tools():
-    """The layer of busybox, with its commands."""
-    with open("/bin/busybox", "rb") as f:
-        entries = [images.directory("bin"), images.file("bin/busybox", f.read(), mode=0o755), images.directory("tmp", mode=0o1777)]
-    return images.tar(entries + [images.link("bin/" + x, "busybox") for x in ("sh", "cat", "id", "ls", "mount", "sleep", "echo", "readlink", "stat", "env",
-                                                                              "touch", "hostname", "pwd", "grep", "chmod", "chown", "ps", "true", "dd", "ln", "mkdir", "rm", "trap", "kill", "mknod")])
-
-
-BASE = images.Image([tools(), images.tar(ETC)], {"Cmd": ["/bin/sh", "-c", "echo from the image; exec sleep 1000"], "Env": ["PATH=/bin", "FROM=image", "BOTH=image"],
+TOOLS = images.tar(images.busybox("sh", "cat", "id", "ls", "mount", "sleep", "echo", "readlink", "stat", "env", "touch", "hostname", "pwd", "grep", "chmod", "chown", "ps",
+                                  "true", "dd", "ln", "mkdir", "rm", "trap", "kill", "mknod"))
+BASE = images.Image([TOOLS, images.tar(ETC)], {"Cmd": ["/bin/sh", "-c", "echo from the image; exec sleep 1000"], "Env": ["PATH=/bin", "FROM=image", "BOTH=image"],
                                                  "WorkingDir": "/made/here", "StopSignal": "SIGUSR1"})
-USER = images.Image([tools(), images.tar(ETC)], {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["id"], "User": "web", "Env": ["PATH=/bin"]})
+USER = images.Image([TOOLS, images.tar(ETC)], {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["id"], "User": "web", "Env": ["PATH=/bin"]})
 
 
 def container(name, image="a:1", script=None, driver="docker", task=None, **config):
-    """A job with one container, whose shell runs the script."""
+    """A job with one container, whose shell runs the script. It has the machine's network, because those of its own are tested in 2712."""
+    config.setdefault("network_mode", "host")
     made = api.job(name, driver=driver)
     if script is not None:
         config.update(command="/bin/sh", args=["-c", script])
@@ -102,7 +97,7 @@ def test_files():
     said = run("files", "touch /new /local/l /alloc/a /alloc/data/a /alloc/tmp/a /secrets/s; chown 5:6 /local/l; stat -c '%n %u:%g %a' /local/l /alloc/data/a /secrets /local; cat /etc/hostname; hostname;"
                "cat /etc/hosts /etc/resolv.conf; touch /etc/passwd && echo writable", hostname="box", extra_hosts=["there:10.0.0.9"], dns_servers=["10.1.1.1"],
                dns_search_domains=["a.example", "b.example"], volumes=["local/data:/data:ro"])
-    for part in ("/local/l 5:6 644\n", "/alloc/data/a 0:0 644\n", "\nbox\nbox\n", "10.0.0.9\tthere\n", "nameserver 10.1.1.1\nsearch a.example b.example\n", "writable"):
+    for part in ("/local/l 5:6 644\n", "/alloc/data/a 0:0 644\n", "\nbox\nbox\n", "10.0.0.9\tthere\n", "search a.example b.example\nnameserver 10.1.1.1\n", "writable"):
         case.contains(said, part, "files")
 
 
@@ -146,7 +141,9 @@ def test_signals_and_sessions():
 
 def test_what_a_container_cannot_have():
     for config, why in (({"privileged": True}, "config.privileged is not supported"), ({"colour": "red"}, "driver docker does not know config.colour"),
-                        ({"network_mode": "bridge"}, "config.network_mode"), ({"volumes": ["/etc:/host"]}, "is not in the task's directories"),
+                        ({"network_mode": "my-net"}, "config.network_mode"), ({"volumes": ["/etc:/host"]}, "is not in the task's directories"),
+                        *[({"volumes": [x + ":/host"]}, "is not in the task's directories") for x in (
+                            "local/..", "local/../secrets", "local/a/..", "../alloc/..", "..", "../../x", "locals", "../other/local")],
                         ({"cap_add": ["sys_admin"]}, "cannot have these capabilities: sys_admin"), ({"security_opt": ["seccomp=unconfined"]}, "filter of system calls is always on"),
                         ({"readonly_rootfs": "perhaps"}, "must be true or false")):
         made = container("refused", **config)
@@ -166,6 +163,16 @@ def of_containers():
         if words and int(words[1]) > images.ID_FIRST:
             found.append(path)
     return found
+
+
+def test_the_secrets_of_a_container_end_with_it():
+    mark = os.urandom(16).hex()
+    made = batch(container("ended", script="cat /secrets/v", task={"Templates": [{"EmbeddedTmpl": mark, "DestPath": "secrets/v"}]}))
+    node.register(made)
+    alloc = node.wait_allocs("ended", [(0, "run", "complete")], 60)[0]
+    case.equal(node.logs(alloc).decode(), mark)
+    case.equal(traces.in_files("%s/alloc/%s" % (node.data, alloc["ID"]), [mark.encode()]), [])
+    node.purge("ended")
 
 
 def test_nothing_is_left():

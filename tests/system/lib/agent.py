@@ -68,6 +68,21 @@ def config_args(text):
     return ["-config", path]
 
 
+class Processes(dict):
+    """{name: pid} of an agent's processes at one moment."""
+
+    def __init__(self, agent):
+        super().__init__()
+        self.agent = agent
+
+    def __missing__(self, name):
+        """Waits for a process that is just starting. KeyError if the launcher has ended, since then no process starts."""
+        if self.agent.process.poll() is not None:
+            raise KeyError(name)
+        self[name] = self.agent.wait_process(name)
+        return self[name]
+
+
 class Agent:
     """.data, .pid, .log(). dev=False needs the users and /run/drover, which the test makes in its own namespace."""
     runtime_dir = "/run/drover"  # of an agent without -dev
@@ -99,8 +114,8 @@ class Agent:
         case.until(lambda: self.log().count(text) >= times, seconds, "%r in the agent's log" % text)
 
     def processes(self):
-        """Returns {name: pid} of the launcher's children that are processes of the agent."""
-        found = {}
+        """Returns {name: pid} of the launcher's children that are processes of the agent; [name] waits for one that is just starting."""
+        found = Processes(self)
         for pid in children(self.pid):
             argv = arguments(pid)
             # Executors whose exec-helper has died are its children too.

@@ -28,6 +28,9 @@ with open(ROOT + "/common/crash_points.def", encoding="utf-8") as def_file:
     for kind, point in re.findall(r"^CRASH_(DEF|ROW)\((\w+),", def_file.read(), re.M):
         POINTS += [point] if kind == "DEF" else ["ROW_" + point, "ROW_" + point + "_COMMITTED"]
 ROWS = [p for p in POINTS if p.startswith("ROW_")]
+# Points of artifacts that are tested with archives and repositories, by 3145.
+OF_TREES = ("FET_BEFORE_UNPACK", "FET_AFTER_ENTRY", "FET_AFTER_GIT_START", "FET_BEFORE_MARK", "FET_AFTER_MARK", "FILE_AFTER_COPY_ENTRY",
+            "FILE_AFTER_MOVE_ENTRY")
 
 # One lock per alloc: a task that finds it taken records that. Every command that the task starts inherits it.
 LOCKED = ('exec 9>>"$NOMAD_ALLOC_DIR/data/lock"; '
@@ -198,6 +201,12 @@ def left(node):
         except sqlite3.DatabaseError as e:
             found = ["state.db: %s" % e]
     return found
+
+
+def secrets(node):
+    """Returns the mounts of tasks' secrets."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        return [line.split()[4] for line in f if "/secrets " in line and line.split()[4].startswith(node.data)]
 
 
 def cut_power(node):

@@ -5,42 +5,25 @@ kind is committed. The result must be the same each time. For 3110 and 3115.
     with crash.Node(env=page.env) as node:
         walk("drain", lambda: drain(node), kinds("DRAIN"))
 """
-import os
 import urllib.parse
 
-from . import build_dir, case
-
-CRASH = os.path.join(build_dir(), "crash")
-if not os.path.exists(CRASH + "/drover-supervisor"):
-    case.skip("no build with crash points (make CRASH=1 BUILD=%s)" % CRASH)
-os.environ["DROVER_BUILD"] = CRASH
-from . import crash, nomad_server  # noqa: E402
+from . import case, crash, nomad_server
+from .crash_page import page
+from .crash_sweep import armed, counted, spread
 
 S = 10**9
-page = crash.Page()
-died = {}
 
 
 def kinds(*names):
     return [p for p in crash.ROWS if p[len("ROW_"):].removesuffix("_COMMITTED") in names]
 
 
-def spread(n, most):
-    """Returns `most` of n passes: the first, the last, and some between."""
-    return range(n) if n <= most else [i * (n - 1) // (most - 1) for i in range(most)]
-
-
 def disturbed(what, point, skip, cycle, wanted, **arm):
-    page.arm(point, skip, **arm)
-    try:
-        case.equal(cycle(), wanted, "outcome")
-        if not page.armed():
-            died[point] = died.get(point, 0) + 1
-    except (AssertionError, nomad_server.Refusal) as e:
-        raise AssertionError("%s, %s after %d passes (%s): %s" % (what, point, skip, "not yet hit" if page.armed() else "hit",
-                                                                  e)) from None
-    finally:
-        page.disarm()
+    with armed(what, point, skip, **arm):
+        try:
+            case.equal(cycle(), wanted, "outcome")
+        except nomad_server.Refusal as e:
+            raise AssertionError(e) from None
 
 
 # Points of processes whose death must not change the result either. Executors are left out, because their tasks die with them, and the launcher,
@@ -51,9 +34,9 @@ HELPERS = [p for p in crash.POINTS if p.startswith(("SUP_AFTER_SEND", "SUP_BETWE
 def walk(what, cycle, own, most=100, others=2, helpers=False):
     """Kills at up to `most` passes of the rows that the cycle is about, at a few passes of all other rows that it writes, and, with helpers, at
     one pass of each of their points. The first run is undisturbed; its result is the expected one."""
-    before = {p: page.passed(p) for p in crash.POINTS}
-    wanted = cycle()
-    passes = {p: page.passed(p) - before[p] for p in crash.POINTS}
+    passes = {}
+    with counted(passes):
+        wanted = cycle()
     for point in crash.ROWS:
         for skip in spread(passes[point], most if point in own else others):
             disturbed(what, point, skip, cycle, wanted)
@@ -93,10 +76,3 @@ OF_3120 = kinds("PROBE_VALUE", "PROBE_TASK")
 OF_3130 = kinds("IMAGE")
 OF_3115 = kinds("NODE", "DISK", "INDEX", "LAUNCH", "NAMESPACE", "SIGNING_KEY", "ACL_POLICY", "ACL_ROLE", "ACL_TOKEN", "ACL_BOOTSTRAP", "VOLUME",
                 "VARIABLE", "MOUNT", "NODE_META", "NOMAD_NODE", "NOMAD_JOB", "SERVICE", "ACKED")
-
-
-def reached(points):
-    """Checks that a process has died at each of these points."""
-    for point in points:
-        print("    %-28s killed %3d times, passed %5d times" % (point, died.get(point, 0), page.passed(point)))
-    case.equal([p for p in points if not died.get(p)], [], "rows at which nobody died")

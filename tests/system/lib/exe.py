@@ -57,8 +57,8 @@ LEASE = Layout(("limit_ms", "Q"), ("kill_signal", "I"), ("zero", "I"), ("kill_ti
 RECORD = Layout(("magic", "Q"), ("version", "I"), ("size", "I"), ("run", "16s"), ("alloc", "16s"), ("boot_id", "40s"),
                 ("state", "I"), ("step", "I"), ("error", "i"), ("detail", "I"), ("executor_pid", "I"), ("task_pid", "I"),
                 ("task_start_ticks", "Q"), ("started_boot_ns", "Q"), ("started_real_ns", "Q"), ("flags", "I"),
-                ("exit_code", "i"), ("exit_signal", "i"), ("zero", "I"), ("ended_boot_ns", "Q"), ("ended_real_ns", "Q"),
-                ("lease_limit_ms", "Q"), ("lease_last_ok_ns", "Q"), ("lease_late_ns", "Q"), ("pad", "56s"), ("sum", "Q"))
+                ("exit_code", "i"), ("exit_signal", "i"), ("driver", "I"), ("ended_boot_ns", "Q"), ("ended_real_ns", "Q"),
+                ("lease_limit_ms", "Q"), ("lease_last_ok_ns", "Q"), ("lease_late_ns", "Q"), ("id_range", "I"), ("pad", "52s"), ("sum", "Q"))
 RECORD_MAGIC, RECORD_SIZE = 0x6365722D72657672, 256
 
 BODIES = {1: HELLO, 2: HELLO, 3: EXITED, 4: SIGNAL, 5: STOP, 6: LEASE, 7: Layout()}

@@ -5,7 +5,10 @@
     found["nomad_client_tasks_running"].one()
     found["drover_task_cpu_seconds_total"].value(task="web")
 """
+import os
 import re
+import shutil
+import subprocess
 
 from . import case
 
@@ -13,6 +16,15 @@ NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|\Z)')
 TYPES = {False: {"gauge", "counter", "histogram", "untyped"}, True: {"gauge", "counter", "histogram", "unknown"}}
 ESCAPES = {'\\"': '"', "\\\\": "\\", "\\n": "\n"}
+
+
+def check(text):
+    """Lets promtool check the text, if this machine has it: Debian's package prometheus, or PROMETHEUS=directory."""
+    program = shutil.which("promtool", path=os.environ.get("PROMETHEUS") or os.environ["PATH"])
+    if not program:
+        case.skip("there is no promtool")
+    done = subprocess.run([program, "check", "metrics"], input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    case.equal((done.returncode, done.stdout.decode()), (0, ""), "promtool check metrics")
 
 
 class Family:

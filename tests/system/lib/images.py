@@ -16,7 +16,10 @@ import platform
 import subprocess
 import tarfile
 
-ID_FIRST = 1879048192  # proto/container_ids.h
+# proto/container_ids.h: of layers, of files that containers write, and of the first container
+ID_FIRST = 0x71000000
+ID_FILES = ID_FIRST + 65536
+ID_OWN = ID_FIRST + 2 * 65536
 OCI = "application/vnd.oci.image."
 DOCKER = "application/vnd.docker.distribution.manifest."
 HERE = {"x86_64": "amd64", "aarch64": "arm64", "riscv64": "riscv64"}.get(platform.machine(), platform.machine())
@@ -45,6 +48,13 @@ def whiteout(path):
 
 def opaque(path):
     return file(path + "/.wh..wh..opq")
+
+
+def busybox(*commands):
+    """Returns the entries of a layer with busybox, which is static, under these names in /bin."""
+    with open("/bin/busybox", "rb") as f:
+        entries = [directory("bin"), file("bin/busybox", f.read(), mode=0o755), directory("tmp", mode=0o1777)]
+    return entries + [link("bin/" + name, "busybox") for name in commands]
 
 
 def tar(entries):

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 
-from . import api, case
+from . import api, case, helper
 
 PLUGINS = "/usr/lib/cni"
 libc = ctypes.CDLL(None, use_errno=True)
@@ -51,6 +51,14 @@ def need():
     run("ip", "link", "set", "uplink", "up")
     run("ip", "link", "set", "uplink2", "up")
     run("ip", "route", "add", "default", "via", "198.18.0.254")
+
+
+def ask_resolved():
+    """Has this test's machine ask systemd-resolved, which asks 192.0.2.53 itself. Call it before the agent starts, after need()."""
+    os.makedirs("/run/systemd/resolve")
+    case.write("/run/systemd/resolve/resolv.conf", "nameserver 192.0.2.53\n")
+    helper.mount(case.write(case.directory() + "/resolv.conf", "search a.example\nnameserver 127.0.0.53\n"), "/etc/resolv.conf", None, 4096)  # MS_BIND
+    atexit.register(helper.umount, "/etc/resolv.conf", 2)
 
 
 def job(name, mode, command="/bin/sleep", args=("1000",), ports=(), dynamic=(), network=None, services=(), **more):

@@ -203,7 +203,7 @@ class Servers:
 WAITS = {"wait_alloc": "seconds", "read_stream": "seconds", "hear_asked": "seconds", "call_node": "timeout", "open_stream": "timeout"}
 # The order of the commands' positional arguments.
 POSITIONAL = {
-    "fault": ("kind", "method"), "clear": ("number",), "calls": ("method", "after", "count", "seconds"),
+    "fault": ("kind", "method"), "clear": ("number",), "calls": ("method", "after", "count", "seconds"), "unanswered": ("method",),
     "violations": ("forget",), "stop_server": ("server",), "start_server": ("server",), "drop": ("server",),
     "half_open": ("server", "on"), "connection_fault": ("server", "kind"), "session_fault": ("kind", "server"),
     "set_leader": ("server",), "node": ("node_id",), "purge_node": ("node_id",), "miss_heartbeat": ("node_id",),
@@ -214,7 +214,7 @@ POSITIONAL = {
     "register_volume": ("volume",), "create_volume": ("volume",), "delete_volume": ("volume_id",),
     "detach_volume": ("volume_id", "node_id"), "give_volume": ("volume_id", "alloc_id", "node_id"),
     "volume": ("volume_id",), "add_token": ("secret", "kind", "policies"),
-    "workload_token": ("alloc_id", "task"), "add_policy": ("name", "rules"), "add_role": ("role_id", "policies"), "delete_token": ("secret",), "put_variable": ("path", "items"),
+    "workload_token": ("alloc_id", "task"), "add_policy": ("name", "rules"), "delete_policy": ("name",), "add_role": ("role_id", "policies"), "delete_token": ("secret",), "put_variable": ("path", "items"),
     "call_node": ("node_id", "method", "request"), "open_stream": ("node_id", "method", "request"),
     "read_stream": ("stream", "count", "seconds"), "send_stream": ("stream", "value"), "close_stream": ("stream",),
     "say_asked": ("stream", "values", "raw"), "hear_asked": ("stream", "count", "seconds"), "end_asked": ("stream", "reset"),

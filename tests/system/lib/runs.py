@@ -19,6 +19,11 @@ SIGINT, SIGKILL, SIGTERM = 2, 9, 15
 
 def group_of(alloc):
     """Returns the group of one alloc: proto/alloc_group.h."""
+    return 0x70000000 + int.from_bytes(alloc[:4], "big") % 0x1000000
+
+
+def old_group_of(alloc):
+    """Returns the group that an earlier version gave to the alloc."""
     return 0x70000000 + int.from_bytes(alloc[:4], "big") % (0x7ffffffe - 0x70000000 + 1)
 
 

@@ -43,9 +43,10 @@ class Door:
     def __init__(self, node, alloc, task="t"):
         self.path = "%s/alloc/%s/%s/secrets" % (node.data, alloc["ID"], task)
 
-    def connect(self):
-        """Connects once; waits while the queue of the socket is full. The caller closes the socket."""
+    def connect(self, wait=True):
+        """Connects once. If the queue of the socket is full, it waits, or raises BlockingIOError. The caller closes the socket."""
         s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        s.setblocking(wait)
         directory = os.open(self.path, os.O_PATH | os.O_CLOEXEC)
         try:
             s.connect("/proc/self/fd/%d/api.sock" % directory)

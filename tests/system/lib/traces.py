@@ -2,10 +2,17 @@
 """Looks for secrets where nobody must find them.
 
     traces.find(node, [b"a password"], "job")    # ["the log has b'a password'"]
+
+The node's configuration has traces.AUDIT, because its audit log is read too.
 """
 import base64
+import json
 import os
 import urllib.parse
+
+from . import api, case
+
+AUDIT = "audit { enabled = true }\n"
 
 
 def forms(mark):
@@ -48,9 +55,24 @@ def without_jobs(data):
     return [without_jobs(v) for v in data] if isinstance(data, list) else data
 
 
+def events(node, job):
+    """Returns the lines of the event stream, from the first event to the last one of the job's allocations."""
+    last = max(a["ModifyIndex"] for a in node.allocs(job))
+    c = api.Connection(node, case.LEAST_S)
+    try:
+        c.request("GET", "/v1/event/stream?index=1&topic=*&namespace=*")
+        answer, lines = c.getresponse(), []
+        while not any(e["Topic"] == "Allocation" and e["Index"] >= last for line in lines for e in line.get("Events", [])):
+            lines.append(json.loads(answer.readline()))
+        return lines
+    finally:
+        c.close()
+
+
 def find(node, marks, job, of_job=False):
-    """Returns where one of the marks can be read: in files of the agent, its log, its API, or arguments of its processes. of_job: the job itself has
-    them, so the agent's database and the job in answers have them too."""
+    """Returns where one of the marks can be read: in files of the agent, its log, its audit log, its API, its events, or arguments of its processes. of_job:
+    the job itself has them, so the agent's database and the job in answers have them too."""
+    case.equal(os.path.getsize(node.data + "/audit/audit.log") > 0, True, "an audit log")
     found = in_files(node.data, marks, [node.data + "/state"] if of_job else ())
     with open(node.log_path, "rb") as f:
         found += found_in("the log", f.read(), marks)
@@ -59,6 +81,8 @@ def find(node, marks, job, of_job=False):
                  *("/v1/allocation/" + a for a in allocs), "/v1/job/%s/allocations" % job, "/v1/job/%s/summary" % job):
         answer = node.request("GET", path)
         found += found_in(path, repr(without_jobs(answer.json)).encode() if of_job and answer.status == 200 and path != "/v1/metrics" else answer.body, marks)
+    lines = events(node, job)
+    found += found_in("the event stream", repr(without_jobs(lines) if of_job else lines).encode(), marks)
     for words in (("alloc", "status", "-verbose"), ("alloc", "why")):
         for alloc in allocs:
             found += found_in(" ".join(words), node.drover(*words, alloc).out.encode(), marks)

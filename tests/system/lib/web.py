@@ -4,10 +4,11 @@
     with web.Server({"/a.txt": b"text"}) as server:
         server.url + "/a.txt"; server.requests
 
-A path's value is its body, or a function of the handler, which answers.
+A path's value is its body, or a function of the handler, which answers. cert: (certificate, key) of a server that speaks TLS.
 """
 import http.server
 import os
+import ssl
 import subprocess
 import threading
 
@@ -43,18 +44,28 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Listener(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
+    context = None
+
+    def get_request(self):
+        connection, address = super().get_request()
+        if self.context:  # the handler's first read makes the handshake, in its own thread
+            connection = self.context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
 
     def handle_error(self, request, client_address):
         """The fetcher may close the connection at any time."""
 
 
 class Server:
-    def __init__(self, files):
-        self.http = Listener(("127.0.0.1", 0), Handler)
+    def __init__(self, files, cert=None, port=0):
+        self.http = Listener(("127.0.0.1", port), Handler)
+        if cert:
+            self.http.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.http.context.load_cert_chain(*cert)
         self.http.files, self.http.requests = files, []
         self.files, self.requests = files, self.http.requests
         self.port = self.http.server_address[1]
-        self.url = "http://127.0.0.1:%d" % self.port
+        self.url = "%s://127.0.0.1:%d" % ("https" if cert else "http", self.port)
         self.thread = threading.Thread(target=self.http.serve_forever, daemon=True)
 
     def __enter__(self):
@@ -69,12 +80,16 @@ class Server:
         return sum(p == path for p, _ in self.requests)
 
 
-def repository(text):
-    """Returns the files of a repository whose a.txt has this text, for a client that needs no more than a web server: {path: contents}."""
+def repository(text, files=None):
+    """Returns the files of a repository whose a.txt has this text, or that has these files, for a client that needs no more than a web server:
+    {path: contents}."""
     base, found = case.directory(), {}
     env = {"PATH": "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "HOME": base}
-    case.write(base + "/a.txt", text)
-    for words in (["init", "-q", "-b", "main", "."], ["add", "a.txt"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"],
+    for name, content in (files or {"a.txt": text.encode()}).items():
+        os.makedirs(os.path.dirname(base + "/" + name), exist_ok=True)
+        with open(base + "/" + name, "wb") as f:
+            f.write(content)
+    for words in (["init", "-q", "-b", "main", "."], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"],
                   ["update-server-info"]):
         subprocess.run(["git", *words], cwd=base, env=env, check=True)
     for at, _, names in os.walk(base + "/.git"):

@@ -486,6 +486,6 @@ with cluster(grace=600, forgive=True) as servers, node_of(servers, VOLUMES, more
     me = servers.wait_node()["ID"]
     good = place([made()])[0]
     servers.wait_alloc(good, ["running"], 60)
-    processes = {n: p for n, p in node.processes().items() if n != "csi-helper"}
+    processes = {n: p for n, p in node.processes().items() if n not in ("csi-helper", "network-helper")}
     before = tree()
     case.run(globals())

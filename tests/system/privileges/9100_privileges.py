@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from lib import ROOT, agent, api, build_dir, case, crash, helper, holder, images, trace, volumes
+from lib import ROOT, agent, api, build_dir, case, crash, holder, images, trace, volumes
 
 COLUMNS = {"inheritable": "CapInh", "permitted": "CapPrm", "effective": "CapEff", "bounding": "CapBnd", "ambient": "CapAmb",
            "NoNewPrivs": "NoNewPrivs", "Seccomp": "Seccomp"}
@@ -118,16 +118,18 @@ def test_every_running_process_has_the_privileges_of_the_table():
         node.register(api.job("alone", group={"Networks": [{"Mode": "none"}]}))
         node.wait_running("alone")
         node.wait_process("network-helper")
+        node.register(api.job("rendered", Templates=[{"EmbeddedTmpl": "text", "DestPath": "local/text"}]))
+        node.wait_running("rendered")
+        node.wait_process("template-renderer")
         case.equal(node.do("POST", "/v1/jobs/parse", {"JobHCL": 'job "j" {\n}'})["ID"], "j", "job")
         running, ids = node.processes(), own_ids(node)
-        # No part of the agent starts template-renderer yet: the next test starts it.
-        others = {"launcher", "executor", "exec-helper-lookup", "heartbeat-resolver", "holder", "template-renderer"}
+        others = {"launcher", "executor", "exec-helper-lookup", "heartbeat-resolver", "holder"}
         case.equal(sorted(running), sorted(set(table) - others), "processes")
         compare("launcher", node.pid, table["launcher"], (0, 0))
         for name, pid in running.items():
             compare(name, pid, table[name], ids.get(name, (0, 0)) if table[name]["uid"] != "mapped" else (images.ID_FIRST,) * 2)
         found = executors(node)
-        case.equal(len(found), 5, "executors")
+        case.equal(len(found), 6, "executors")
         for pid in found:
             compare("executor", pid, table["executor"], ids["executor"])
         known = {node.pid, *running.values(), *found}
@@ -135,7 +137,7 @@ def test_every_running_process_has_the_privileges_of_the_table():
         case.until(lambda: not strangers(known), 10, "processes without a row to end: %s" % strangers(known))
         for name, (uid, _) in ids.items():
             print("    %-12s uid %s" % (name, uid))
-        for job in ("alone", "artifact", "checked", "raw-exec", "exec", "csi-local"):
+        for job in ("alone", "artifact", "checked", "rendered", "raw-exec", "exec", "csi-local"):
             node.purge(job)
 
 
@@ -152,12 +154,6 @@ def holds(t, pid):
         t.step(t.root)
         return False
     return True
-
-
-def test_template_renderer_has_the_privileges_of_the_table():
-    name = "template-renderer"
-    with helper.Places() as places, helper.Helper(name, places) as h:
-        compare(name, h.pid, documented()[name], (places.uid["renderer"],) * 2)
 
 
 def test_the_child_that_looks_up_a_user_has_the_privileges_of_the_table():

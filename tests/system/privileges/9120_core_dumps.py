@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import subprocess
 
 from lib import agent, api, case, trace
 
@@ -27,13 +28,36 @@ def leaves_core():
 
 def crash(pid, what):
     """Crashes a process of the agent, once it has dropped its privileges, and looks where it would leave its core."""
-    case.until(lambda: trace.status(pid)["CapBnd"] != trace.status(os.getpid())["CapBnd"] or trace.status(pid)["CapEff"] != trace.status(pid)["CapBnd"], 30, what + " to begin")
+    wait_dropped(pid, what)
     at = os.open("/proc/%d/cwd" % pid, os.O_RDONLY | os.O_DIRECTORY)
     before = cores(at)
     os.kill(pid, signal.SIGSEGV)
     agent.wait_gone([pid], 30)
     case.equal(cores(at), before, "cores of " + what)
     os.close(at)
+
+
+def is_refused(pid, uid):
+    """Returns whether a process of this user, with all capabilities of root but SYS_PTRACE if that is root, may not look into another one's memory. Only
+    root then may, and nobody gets a core dump of it: the kernel keeps one flag for both (PR_SET_DUMPABLE)."""
+    if uid:
+        return os.stat("/proc/%d/environ" % pid).st_uid == 0
+    return subprocess.run(["setpriv", "--bounding-set", "-sys_ptrace", "readlink", "/proc/%d/exe" % pid], stdout=subprocess.DEVNULL, check=False).returncode != 0
+
+
+def check_flag(pid, what):
+    case.equal(is_refused(pid, int(trace.status(pid)["Uid"].split()[0])), True, what + " is not dumpable")
+
+
+def test_the_flag_is_visible():
+    """The checks below mean something: another process, of root or not, is found dumpable."""
+    for words, uid in (([], 0), (["--reuid", "1", "--regid", "1", "--clear-groups"], 1)):
+        with subprocess.Popen(["setpriv", *words, "--bounding-set", "-all", "sleep", "1000"]) as other:
+            try:
+                case.until(lambda: agent.arguments(other.pid)[:1] == ["sleep"], 20, "the program")
+                case.equal(is_refused(other.pid, uid), False, "uid %d" % uid)
+            finally:
+                other.kill()
 
 
 def executors():
@@ -51,28 +75,57 @@ def start_all(driver):
         node.wait_process(name)
 
 
-def test_no_crash_leaves_a_core():
-    if not leaves_core():
-        case.skip("this machine puts cores elsewhere, or makes none")
+def wait_dropped(pid, what):
+    case.until(lambda: trace.status(pid)["CapBnd"] != trace.status(os.getpid())["CapBnd"] or trace.status(pid)["CapEff"] != trace.status(pid)["CapBnd"], 30, what + " to begin")
+
+
+def test_no_process_that_knows_secrets_can_leave_a_core():
+    """Wherever this machine puts cores: also if they go to a program."""
     node.do("PUT", "/v1/var/nomad/jobs/secret", {"Path": "nomad/jobs/secret", "Items": {"x": MARK}})
     for driver in ("exec", "raw_exec"):
         start_all(driver)
         found = executors()
         case.equal(len(found) > 0, True, "executors")
         for pid in found:
-            # Of a process that leaves no core, the files in /proc belong to root.
-            case.equal((trace.status(pid)["Uid"].split()[0] != "0", os.stat("/proc/%d/environ" % pid).st_uid), (True, 0), "executor of " + driver)
-            if driver == "raw_exec":  # another one is process 1 of a namespace, which no such signal reaches
-                crash(pid, "an executor of " + driver)
+            case.equal(trace.status(pid)["Uid"].split()[0] != "0", True, "executor of " + driver)
+            check_flag(pid, "an executor of " + driver)
         for name, pid in sorted(node.processes().items()):
-            if name == "supervisor":
-                continue
-            crash(pid, name)
-            case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, 30, "the agent")
-        crash(node.wait_process("supervisor"), "supervisor")
-        case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, 30, "the agent")
+            wait_dropped(pid, name)
+            check_flag(pid, name)
         for job in ("artifact", "secret"):
             node.purge(job)
+
+
+def test_no_crash_leaves_a_core():
+    """The proof by crashes, where cores are files of the directory."""
+    if not leaves_core():
+        print("    this machine puts cores elsewhere, or makes none: nothing crashes")
+        return
+    node.do("PUT", "/v1/var/nomad/jobs/secret", {"Path": "nomad/jobs/secret", "Items": {"x": MARK}})
+    start_all("raw_exec")
+    for pid in executors():
+        crash(pid, "an executor")  # one of exec is process 1 of a namespace, which no such signal reaches
+    for name, pid in sorted(node.processes().items()):
+        if name == "supervisor":
+            continue
+        crash(pid, name)
+        case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, 30, "the agent")
+    crash(node.wait_process("supervisor"), "supervisor")
+    case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, 30, "the agent")
+    for job in ("artifact", "secret"):
+        node.purge(job)
+
+
+def test_a_crash_of_the_launcher_leaves_no_core():
+    """Its environment has what the fetcher may get. No other process can look into one with all capabilities, so it crashes."""
+    pids = list(node.processes().values())
+    os.kill(node.pid, signal.SIGSEGV)
+    status = os.waitpid(node.pid, 0)[1]
+    case.equal((os.WTERMSIG(status), os.WCOREDUMP(status)), (signal.SIGSEGV, False))
+    agent.wait_gone(pids, 30)
+    node.process.returncode = -signal.SIGSEGV
+    node.start()
+    node.wait_ready()
 
 
 resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-from lib import api, case, networks
+from lib import agent, api, case, networks
 
 SHOW = "ip -o -4 addr show; env | grep ^NOMAD_ | sort; echo end; sleep 1000"
 SERVE = '''import http.server, os
@@ -56,6 +56,32 @@ def test_each_driver_joins_the_network_of_its_allocation():
         case.contains(inside, "127.0.0.1/8")
         node.purge("web-" + driver)
     case.equal(len(seen), 2, "host-local gives the next address")
+
+
+def test_name_servers():
+    """A dns block replaces what it names; without one, only a network of its own needs another file, if the machine asks systemd-resolved."""
+    show = "cat /etc/resolv.conf; echo x >/etc/resolv.conf; echo end; exec sleep 1000"
+    with open("/etc/resolv.conf", encoding="ascii") as f:
+        machines = f.read()
+    dns = {"DNS": {"Servers": ["192.0.2.1", "${NOMAD_META_second}"], "Options": ["ndots:2"]}}
+    for mode, network, wanted in (("host", dns, "search a.example\nnameserver 192.0.2.1\nnameserver 192.0.2.2\noptions ndots:2\n"), ("host", {}, machines),
+                                  ("bridge", {}, "nameserver 192.0.2.53\n"), ("bridge", {"DNS": {"Searches": ["b.example"]}}, "search b.example\nnameserver 192.0.2.53\n")):
+        made = networks.job("dns", mode, "/bin/sh", ["-c", show], driver="exec", network=network)
+        made["Job"]["Meta"] = {"second": "192.0.2.2"}
+        node.register(made)
+        alloc = node.wait_running("dns")[0]
+        node.wait_said(alloc, b"end\n")
+        case.equal(node.logs(alloc).decode(), wanted + "end\n", mode)
+        case.equal(node.drover("alloc", "exec", alloc["ID"], "/bin/cat", "/etc/resolv.conf").out, wanted, "a session")
+        node.purge("dns")
+    for network, why in (({"DNS": {"Servers": ["a b"]}}, 'network: dns: "a b" must not have spaces'), ({"Hostname": "web"}, "the group's network has a hostname: only containers can have it"),
+                         ({"Hostname": "-x"}, 'network: hostname "-x" is not a name')):
+        made = networks.job("dns", "bridge", driver="exec", network=network)
+        made["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 0, "Mode": "fail"}
+        node.register({"Job": {**made["Job"], "Type": "batch"}})
+        alloc = node.wait_allocs("dns", [(0, "run", "failed")])[0]
+        case.contains("\n".join(e["DisplayMessage"] for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]), why)
+        node.purge("dns")
 
 
 def test_ports_are_reached_at_the_host_and_inside():
@@ -117,9 +143,54 @@ def test_an_unknown_cni_network_fails_with_a_sentence():
     case.equal(networks.names(node), [])
 
 
+def network_leaks():
+    return [(one["Name"], one["Detail"]) for one in node.ask("/v1/agent/leaks") if one["Kind"] == "network"]
+
+
+def test_a_network_that_cannot_be_removed_does_not_keep_its_allocation_for_ever():
+    ids = []
+    for name in ("plain", "torn"):
+        node.register(networks.job(name, "cni/lan"))
+        ids.append(node.wait_running(name)[0]["ID"])
+    case.equal(network_leaks(), [])
+    os.rename(LAN, LAN + ".away")
+    damaged = node.data + "/rt/netns/" + ids[1] + ".json"
+    case.write(damaged, "{")
+    # An allocation ends without its plugin, and an event has the reason.
+    node.do("DELETE", "/v1/job/plain")
+    node.wait_allocs("plain", [(0, "stop", "complete")])
+    case.until(lambda: network_leaks() == [(ids[0], "the network of an allocation that has ended")], 20, "the leak")
+    events = json.dumps(node.ask("/v1/allocation/" + ids[0])["TaskStates"]["t"]["Events"])
+    case.contains(events, 'CNI plugin \\"lan\\" is not in')
+    for name in ("plain", "torn"):
+        node.do("DELETE", "/v1/job/%s?purge=true" % name)
+    case.until(lambda: not node.ask("/v1/allocations"), 120, "the end of both allocations")
+    log = node.log()
+    for alloc, why in zip(ids, ('CNI plugin "lan" is not in', "is damaged, so no CNI plugin can be called")):
+        case.contains(log, "allocation %.8s is removed, but a network of it stays, after 3 tries: " % alloc)
+        case.contains(log, why)
+    case.equal(sorted(network_leaks()), sorted((one, "the network of an unknown allocation") for one in ids))
+    # The operator brings the plugin back and removes the damaged file.
+    os.rename(LAN + ".away", LAN)
+    os.unlink(damaged)
+    node.replace_supervisor()
+    case.until(lambda: network_leaks() == [], 30, "the removal at the start")
+    case.equal(networks.names(node), [])
+
+
+LAN_SCRIPT = """#!/bin/sh
+[ $CNI_COMMAND = DEL ] || echo '{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","sandbox":"x"}],"ips":[{"address":"192.0.2.7/24","interface":0}]}'
+"""
 networks.need()
 networks.run("iptables", "-w", "-A", "INPUT", "-s", "203.0.113.7/32", "-j", "DROP")
 networks.run("iptables", "-w", "-t", "nat", "-A", "PREROUTING", "-d", "203.0.113.8/32", "-j", "ACCEPT")
 FOREIGN = networks.run("iptables-save").splitlines()
-with api.Node() as node:
+networks.ask_resolved()
+CNI = case.directory()
+LAN = CNI + "/lan"
+case.write(LAN, LAN_SCRIPT)
+os.chmod(LAN, 0o755)
+case.write(CNI + "/lan.conf", '{"cniVersion":"1.0.0","name":"lan","type":"lan"}')
+SETTINGS = 'client {\n cni_path = "%s:%s"\n cni_config_dir = "%s"\n}\n' % (networks.PLUGINS, CNI, CNI)
+with api.Node(agent.config_args(SETTINGS)) as node:
     case.run(globals())

@@ -4,6 +4,7 @@
 """The output of tasks in the journal of a real journald: its fields, more lines than the limit of a unit, and a restart of journald; and drover job
 logs, which reads it together with files."""
 import json
+import re
 
 from lib import case, systemd_bed
 
@@ -96,12 +97,36 @@ def test_job_logs_loses_and_doubles_nothing():
             return numbers(text[:text.rfind("\n") + 1])
         for i, words in enumerate((("journalctl", "--rotate"), ("systemctl", "restart", "systemd-journald.service"),
                                    ("systemctl", "restart", "drover.service"), ("journalctl", "--rotate"))):
-            case.until(lambda i=i: len(followed()["entry"]) > 500 * (i + 1), 60, "more lines")
+            try:
+                case.until(lambda i=i: len(followed()["entry"]) > 500 * (i + 1), 60, "more lines")
+            except AssertionError:
+                print("        before %s: %s\n%s" % (words, {name: len(those) for name, those in followed().items()},
+                                                     bed.run("sh", "-c", "cat /root/errors; systemctl status --no-pager -l follow.service | head -30").stdout))
+                raise
             bed.run(*words)
         case.until(lambda: all(STEADY - 1 in those for those in followed().values()), 90, "the last lines")
         bed.run("systemctl", "stop", "follow.service")
         case.equal(first_wrong(followed()), {}, "followed: " + bed.run("cat", "/root/errors").stdout)
         case.equal(first_wrong(numbers(bed.run("drover", "job", "logs", "-plain", "mixed").stdout)), {}, "read at the end")
+
+
+def test_job_logs_follows_an_allocation_that_comes_later():
+    """Its task prints to the journal too, of which only the entries of the first allocation are read before."""
+    made = json.dumps({"Job": {"ID": "again", "Name": "again", "Datacenters": ["*"], "TaskGroups": [{"Name": "g", "Count": 1, "Tasks": [{
+        "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sh", "args": ["-c", "echo begun $NOMAD_ALLOC_ID; exec sleep 1000"]},
+        "LogConfig": {"Destination": "journald"}}]}]}})
+    with systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG, "root/again.json": made}, unified=True) as bed:
+        bed.run("systemctl", "start", "drover.socket")
+        bed.run("drover", "job", "run", "-detach", "-json", "/root/again.json")
+        bed.run("systemd-run", "--unit=follow", "sh", "-c", "drover job logs -f -plain again > /root/followed 2> /root/errors")
+
+        def begun():
+            return re.findall(r"^begun (\S+)$", bed.run("sh", "-c", "touch /root/followed; cat /root/followed").stdout, re.M)
+        case.until(lambda: len(begun()) == 1, 60, "the first line")
+        bed.run("drover", "alloc", "stop", "-detach", begun()[0])
+        case.until(lambda: len(begun()) == 2, 60, "the line of the allocation in its place")
+        case.equal(len(set(begun())), 2, "allocations")
+        bed.run("systemctl", "stop", "follow.service")
 
 
 case.run(globals())

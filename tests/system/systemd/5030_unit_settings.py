@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# takes: 40
+# takes: 75
 """What an operator may set at the units of a real systemd: the group of programs that ship logs, reloads, the drop-in files of docs/systemd.md, and TCP
 sockets that systemd holds."""
+import ast
 import json
 import re
 
@@ -77,6 +78,36 @@ def drop_ins():
     return re.sub(r"^    ", "", block, flags=re.M)
 
 
+# Becomes a process of a unit, where a way into its cgroups is given, then opens a device and connects to two addresses.
+USE = """
+import glob, os, socket, sys
+for path in glob.glob("/sys/fs/cgroup/**/" + sys.argv[1] + "/cgroup.procs", recursive=True) if sys.argv[1:] else []:
+    open(path, "w").write(str(os.getpid()))
+
+def outcome(attempt, *args):
+    try:
+        attempt(*args).close()
+        return "ok"
+    except OSError as e:
+        return e.strerror or str(e)
+servers = [socket.create_server((address, 0)) for address in ("127.0.0.1", "198.51.100.7")]
+print([outcome(open, "/dev/kmsg")] + [outcome(socket.create_connection, s.getsockname(), 3) for s in servers])
+"""
+
+
+def test_the_restrictions_of_the_manual_deny():
+    files = {"etc/drover/agent.hcl": CONFIG, "root/web.json": JOB, "root/use.py": USE,
+             "etc/systemd/system/drover.service.d/restrict.conf": drop_ins()}
+    for unified in (False, True):
+        with systemd_bed.Bed(files, unified=unified) as bed:
+            start(bed)
+            bed.run("sh", "-c", "ip address add 198.51.100.7/32 dev lo; [ -e /dev/kmsg ] || mknod /dev/kmsg c 1 11")
+            found = {unit: ast.literal_eval(bed.run("python3", "/root/use.py", *unit).stdout) for unit in ((), ("drover.service",), ("drover-tasks.service",))}
+            case.equal(found, {(): ["ok", "ok", "ok"], ("drover.service",): ["Operation not permitted", "ok", "timed out"],
+                               ("drover-tasks.service",): ["ok", "ok", "ok"]}, "a device, loopback and another address; unified: %s" % unified)
+            end(bed)
+
+
 def test_the_agent_works_with_the_restrictions_of_the_manual():
     files = {"etc/drover/agent.hcl": CONFIG, "root/web.json": JOB, "etc/systemd/system/drover.service.d/restrict.conf": drop_ins()}
     with systemd_bed.Bed(files) as bed:
@@ -89,6 +120,60 @@ def test_the_agent_works_with_the_restrictions_of_the_manual():
         case.equal(bed.run("drover", "probe").returncode, 0, "the node can do its work")
         pid = bed.run("pgrep", "-f", "sleep 987654").stdout.split()[0]
         case.contains(bed.run("cat", "/proc/%s/cgroup" % pid).stdout, "/drover-tasks.service/")
+        end(bed)
+
+
+# Asks all the time while the agent restarts, and prints how the attempts ended.
+ASK = """
+import subprocess, urllib.error, urllib.request
+restart, found = subprocess.Popen(["systemctl", "restart", "drover.service"]), []
+while restart.poll() is None or found[-1] != 200:
+    try:
+        found.append(urllib.request.urlopen("http://127.0.0.1:4648/v1/agent/health", timeout=60).status)
+    except urllib.error.HTTPError as e:
+        found.append(e.code)
+    except urllib.error.URLError as e:
+        found.append("refused" if isinstance(e.reason, ConnectionRefusedError) else "ended")
+    except ConnectionError:
+        found.append("ended")
+print(len(found), "refused" in found)
+"""
+
+
+def test_tcp_sockets_of_systemd_refuse_nobody():
+    files = {"etc/drover/agent.hcl": CONFIG + 'health { address = "127.0.0.1:4648" }\n', "root/ask.py": ASK,
+             "etc/systemd/system/drover.socket.d/tcp.conf": "[Socket]\nListenStream=127.0.0.1:4648\nListenStream=[::1]:4999\n"}
+    with systemd_bed.Bed(files) as bed:
+        bed.run("systemctl", "start", "drover.socket")
+        health = ["curl", "-s", "-S", "http://127.0.0.1:4648/v1/agent/health"]
+        case.equal(bed.show("drover.service", "ActiveState"), "inactive")
+        case.equal(json.loads(bed.run(*health).stdout)["client"]["ok"], True, "the connection starts the agent")
+        journal = bed.journal("drover.service")
+        case.contains(journal, "TCP connections to 127.0.0.1:4648 are accepted, on the socket that systemd holds")
+        case.contains(journal, "nobody answers at a TCP socket that systemd holds")
+        for _ in range(3):
+            count, refused = bed.run("python3", "/root/ask.py").stdout.split()
+            case.equal((int(count) > 1, refused), (True, "False"), "attempts to connect while the agent restarts")
+        bed.run("sh", "-c", "sed -i s/4648/4649/ /etc/drover/agent.hcl")
+        bed.run("systemctl", "reload", "drover.service")
+        case.equal(json.loads(bed.run(*health[:-1], health[-1].replace("4648", "4649")).stdout)["client"]["ok"], True, "an address of the agent's own")
+        bed.run("sh", "-c", "sed -i s/4649/4648/ /etc/drover/agent.hcl")
+        bed.run("systemctl", "reload", "drover.service")
+        case.equal(json.loads(bed.run(*health).stdout)["client"]["ok"], True, "systemd's again")
+        end(bed)
+
+
+def test_the_audit_log_names_unit_and_session():
+    audit = 'audit {\n  enabled = true\n  sink "file" {\n    type = "file"\n    format = "json"\n    path = "/var/log/drover/audit.log"\n  }\n}\n'
+    with systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG + audit, "root/web.json": JOB}) as bed:
+        bed.run("install", "-d", "-o", "drover", "-m", "0750", "/var/log/drover")
+        start(bed)
+        bed.run("systemd-run", "--quiet", "--wait", "--collect", "--unit=deploy.service", "drover", "job", "run", "/root/web.json")
+        bed.run("systemd-run", "--quiet", "--scope", "--collect", "--unit=session-7.scope", "drover", "job", "stop", "web")
+        entries = [json.loads(line)["payload"] for line in bed.run("cat", "/var/log/drover/audit.log").stdout.splitlines()]
+        peers = [e["request"]["peer"] for e in entries if e["stage"] == "OperationComplete" and e["request"]["operation"] in ("POST", "PUT", "DELETE")]
+        case.equal([[p.get(k) for k in ("socket", "uid", "unit", "session")] for p in peers[-2:]],
+                   [["control", 0, "deploy.service", ""], ["control", 0, "session-7.scope", "7"]], peers)
         end(bed)
 
 

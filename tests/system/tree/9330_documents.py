@@ -47,6 +47,12 @@ def test_each_advisory_has_a_test():
     check_rows(rows, 3)
 
 
+def test_each_fault_that_a_probe_finds_has_a_test():
+    rows = table("/docs/health.md", "fault")
+    assert len(rows) >= 12, rows
+    check_rows(rows, 3)
+
+
 def test_each_cell_of_the_threat_model_has_a_test():
     rows = table("/PRIVSEP.md", "actor")
     check_rows(rows, 3)

@@ -4,10 +4,14 @@
 from lib import case, exposition, told, volumes
 
 
-def families():
+def scrape():
     answer = node.request("GET", "/v1/metrics?format=prometheus")
     case.equal(answer.status, 200, answer.text)
-    return exposition.parse(answer.text)
+    return answer.text
+
+
+def families():
+    return exposition.parse(scrape())
 
 
 def test_a_plugin_and_the_calls_to_it():
@@ -39,6 +43,13 @@ def test_calls_that_fail_are_counted_by_their_code():
     plugin.tell("NodeGetVolumeStats", "13 it is too dark to look")
     node.ask("/v1/volume/csi/badvol?refresh=true")
     case.equal(families()["drover_csi_calls_total"].value(plugin="bad", method="NodeGetVolumeStats", code="Internal") >= 1, True)
+
+
+def test_promtool_finds_nothing_wrong():
+    text = scrape()
+    for name in ("drover_volume_used_bytes", "drover_volume_abnormal", "drover_plugin_healthy", "drover_csi_calls_total"):
+        assert name in exposition.parse(text), name
+    exposition.check(text)
 
 
 def test_a_volume_that_is_unmounted_has_no_metrics():

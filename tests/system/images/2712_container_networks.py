@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# takes: 60
+"""Containers in the network of their group, with the CNI plugins of Debian."""
+import os
+import re
+import shutil
+import subprocess
+import uuid
+
+from lib import api, case, images, networks, web
+from lib.websocket import Exec
+
+TOOLS = ("sh", "cat", "ls", "ip", "httpd", "sleep", "echo", "readlink", "hostname", "grep", "env")
+WHERE = "readlink /proc/self/ns/net; hostname; ls /sys/class/net; grep -o '[a-z0-9]*:' /proc/net/dev; env | grep NOMAD_; "
+
+
+def image():
+    entries = [images.directory("etc"), images.directory("www"), images.file("www/index.html", b"served by a container"),
+               images.file("etc/passwd", b"root:x:0:0:root:/:/bin/sh\nweb:x:1000:1000:web:/:/bin/sh\n"), images.file("etc/group", b"root:x:0:\nweb:x:1000:\n")]
+    return images.Image([images.tar(images.busybox(*TOOLS) + entries)], {"Env": ["PATH=/bin"]})
+
+
+def container(name, script, driver="docker", user=None, **config):
+    return api.task(name, None, driver=driver, User=user, Config={"image": images.name(server, "a:1"), "command": "/bin/sh",
+                                                                  "args": ["-c", script + "echo end; exec sleep 1000"], **config})
+
+
+def register(name, tasks, ports=(), mode="bridge"):
+    made = networks.job(name, mode, ports=list(ports))
+    made["Job"]["TaskGroups"][0]["Tasks"] = tasks
+    node.register(made)
+
+
+def said(alloc, task):
+    node.wait_said(alloc, b"end\n", task)
+    return node.logs(alloc, task).decode()
+
+
+def restart(alloc, task):
+    """A task is not known to run until a new supervisor has found its executor."""
+    case.until(lambda: node.request("PUT", "/v1/client/allocation/%s/restart" % alloc["ID"], {"TaskName": task}).status == 200, 20, "the restart")
+
+
+def links(text):
+    """Returns what /sys and /proc have; the /sys of the machine is not of the namespace of this test."""
+    return re.findall(r"^(?:eth0|lo)$", text, re.M), sorted(re.findall(r"^(eth0|lo|uplink):$", text, re.M))
+
+
+def curl(address):
+    r = subprocess.run(["curl", "-sS", "-m", "10", "--noproxy", "*", "http://%s/" % address], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return r.stdout.decode()
+
+
+def test_containers_and_other_tasks_share_the_network_of_their_group():
+    # A user without privileges serves port 80, as in Docker.
+    fetch = "until curl -sS -m 5 --noproxy '*' http://127.0.0.1/; do sleep 0.1; done; readlink /proc/self/ns/net; echo end; exec sleep 1000"
+    register("web", [container("server", WHERE + "httpd -p 80 -h /www; ", user="web"), container("other", WHERE, driver="podman"),
+                     api.task("client", "/bin/sh", ["-c", fetch])], [{"Label": "http", "Value": 18080, "To": 80}])
+    alloc = node.wait_running("web", seconds=60)[0]
+    texts = [said(alloc, task) for task in ("server", "other", "client")]
+    spaces = [re.search(r"net:\[\d+\]", text).group(0) for text in texts]
+    case.equal(len(set(spaces)), 1, "one network: %s" % spaces)
+    case.equal(spaces[0] == os.readlink("/proc/self/ns/net"), False, "it is the machine's")
+    case.contains(texts[2], "served by a container", "the other task")
+    for text in texts[:2]:
+        case.equal(links(text), (["eth0", "lo"], ["eth0", "lo"]), text)
+        case.contains(text, "\n%s\n" % alloc["ID"].replace("-", "")[:12], "the name")
+        case.contains(text, "NOMAD_PORT_http=80\n")
+    address = node.ask("/v1/allocation/" + alloc["ID"])["NetworkStatus"]["Address"]
+    for at in ("198.18.0.1:18080", address):
+        case.equal(curl(at), "served by a container", at)
+    inside = Exec(node, alloc["ID"], ["/bin/sh", "-c", "readlink /proc/self/ns/net; ls /sys/class/net"], task="server").end()[0].decode()
+    case.equal(inside, "%s\neth0\nlo\n" % spaces[0], "a session")
+    node.replace_supervisor()
+    node.wait_running("web")
+    case.equal(curl("198.18.0.1:18080"), "served by a container")
+    node.purge("web")
+
+
+def test_root_of_a_container_cannot_change_the_network():
+    script = ("for c in 'link set eth0 down' 'link add dummy0 type dummy' 'addr add 10.9.9.9/8 dev eth0' 'route del default'; do ip $c && echo did: $c; done; "
+              "echo 1 >/proc/sys/net/ipv4/ip_forward && echo did: forward; ls -d /sys/class/net/eth0; ")
+    register("change", [container("t", script, cap_add=["net_raw"])])
+    text = said(node.wait_running("change", seconds=60)[0], "t")
+    case.equal(("did:" in text, "/sys/class/net/eth0" in text), (False, True), text)
+    node.purge("change")
+
+
+def test_network_mode_comes_before_the_network_of_the_group():
+    register("modes", [container("host", WHERE, network_mode="host"), container("none", WHERE, network_mode="none"), container("group", WHERE)])
+    alloc = node.wait_running("modes", seconds=60)[0]
+    seen = {task: links(said(alloc, task)) for task in ("host", "none", "group")}
+    case.equal((seen["none"], seen["group"], seen["host"][1]), ((["lo"], ["lo"]), (["eth0", "lo"], ["eth0", "lo"]), ["lo", "uplink"]), seen)
+    node.purge("modes")
+    for mode in ("${attr.kernel.name}", "container:x", "my-net"):
+        made = networks.job("refused", "bridge")
+        made["Job"]["TaskGroups"][0]["Tasks"] = [container("t", "", network_mode=mode)]
+        node.refused(400, 'config.network_mode = "%s" is not supported: a container has its group\'s network' % mode, "POST", "/v1/jobs", made)
+
+
+def test_names_and_addresses():
+    """A container finds its own name at its address, and the name servers that its network, or else itself, says."""
+    script = "hostname; cat /etc/hosts /etc/resolv.conf; echo is $(ip -o -4 addr show dev eth0); "
+    dns = {"Servers": ["192.0.2.1"], "Searches": ["${NOMAD_JOB_NAME}.example"]}
+    for mode, network, config, wanted in (("bridge", {"Hostname": "${NOMAD_JOB_NAME}-box", "DNS": dns}, {"dns_servers": ["192.0.2.7"]}, ("names-box", "search names.example\nnameserver 192.0.2.1\n")),
+                                          ("bridge", {"Hostname": "box"}, {"hostname": "mine", "dns_servers": ["192.0.2.7"]}, ("mine", "nameserver 192.0.2.7\n")),
+                                          ("host", {}, {"hostname": "own"}, ("own", "nameserver 192.0.2.53\n"))):
+        made = networks.job("names", mode, network=network)
+        made["Job"]["TaskGroups"][0]["Tasks"] = [container("t", script, **config)]
+        node.register(made)
+        alloc = node.wait_running("names", seconds=60)[0]
+        for text in (said(alloc, "t"), Exec(node, alloc["ID"], ["/bin/sh", "-c", script], task="t").end()[0].decode()):
+            address = re.search(r"inet (172[.\d]+)/", text).group(1)
+            case.equal(text.splitlines()[0], wanted[0])
+            case.contains(text, "\n%s\t%s\n" % (address, wanted[0]))
+            case.contains(text, "\n" + wanted[1])
+        node.replace_supervisor()  # which asks for the network again
+        node.wait_running("names")
+        restart(alloc, "t")
+        case.until(lambda: node.logs(alloc, "t").decode().count("end\n") == 2, 60, "its second start")
+        case.contains(node.logs(alloc, "t").decode().split("end\n")[1], "\n%s\t%s\n" % (address, wanted[0]))
+        node.purge("names")
+
+
+def netns():
+    """Returns the names of the namespaces that are there."""
+    return {name for name in networks.names(node) if not name.endswith(".json")}
+
+
+def test_containers_of_a_group_without_network_have_their_own():
+    """As with Docker: each one has its own, and what it publishes is what `ports` and `port_map` name."""
+    serve = WHERE + "cat /etc/resolv.conf; httpd -p 80 -h /www; "
+    tasks = [container("a", serve, ports=["web"]), container("b", serve, port_map=[{"other": 80}], network_mode="bridge"),
+             api.task("host", "/bin/sh", ["-c", WHERE.replace("hostname; ", "") + "echo end; exec sleep 1000"], driver="raw_exec")]
+    register("own", tasks, [{"Label": "web", "Value": 18081, "To": 80}, {"Label": "other", "Value": 18082}, {"Label": "closed", "Value": 18083, "To": 80}], mode="host")
+    alloc = node.wait_running("own", seconds=60)[0]
+    texts = {task: said(alloc, task) for task in ("a", "b", "host")}
+    spaces = {task: re.search(r"net:\[\d+\]", text).group(0) for task, text in texts.items()}
+    case.equal((len(set(spaces.values())), spaces["host"]), (3, os.readlink("/proc/self/ns/net")), spaces)
+    case.equal([links(texts[task]) for task in "ab"], [(["eth0", "lo"], ["eth0", "lo"])] * 2)
+    case.equal(texts["a"].split("NOMAD_PORT_web=")[1].split()[0], "80", "the port inside by `to`")
+    case.equal(texts["b"].split("NOMAD_PORT_other=")[1].split()[0], "80", "the port inside by port_map")
+    case.contains(texts["a"], "nameserver 192.0.2.53", "the servers that systemd-resolved asks")
+    for port in (18081, 18082):
+        case.equal(curl("198.18.0.1:%d" % port), "served by a container", "port %d" % port)
+    case.contains(curl("198.18.0.1:18083"), "connect to server", "a port that no container names")
+    case.equal(len(netns()), 2)
+    case.equal(node.ask("/v1/agent/leaks"), [])
+    node.replace_supervisor()
+    node.wait_running("own")
+    case.equal(curl("198.18.0.1:18081"), "served by a container", "after a restart of the supervisor")
+    case.equal((len(netns()), node.ask("/v1/agent/leaks")), (2, []))
+    # A task that starts again keeps its network, and so its address.
+    before = networks.addresses()
+    restart(alloc, "a")
+    case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["a"]["Restarts"] == 1, 60, "a restart")
+    case.until(lambda: curl("198.18.0.1:18081") == "served by a container", 60, "its port")
+    case.equal(networks.addresses(), before)
+    node.purge("own")
+    case.until(lambda: netns() == set(), 60, "the end of the networks")
+
+
+def test_a_network_that_cannot_be_removed_keeps_no_other():
+    register("stuck", [container(task, WHERE, ports=[task]) for task in "ab"], [{"Label": "a", "Value": 18081}, {"Label": "b", "Value": 18082}], mode="host")
+    alloc = node.wait_running("stuck", seconds=60)[0]
+    said(alloc, "a")
+    of_a = str(uuid.uuid5(uuid.UUID(alloc["ID"]), "a"))
+    case.contains(netns(), of_a)
+    path = "%s/rt/netns/%s.json" % (node.data, of_a)
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    case.write(path, "damaged")
+    node.do("DELETE", "/v1/job/stuck")
+    node.wait_allocs("stuck", [(0, "stop", "complete")], seconds=60)
+    case.until(lambda: netns() == {of_a}, 60, "the end of the other network")
+    case.equal([(leak["Kind"], leak["Name"]) for leak in node.ask("/v1/agent/leaks")], [("network", of_a)])
+    case.write(path, text)
+    node.purge("stuck", seconds=90)
+    case.equal((netns(), node.ask("/v1/agent/leaks")), (set(), []))
+
+
+def test_ports_that_cannot_be_published():
+    for tasks, why in (([container("t", "", ports=["nothing"])], 'task t: config.ports: the group\'s network has no port "nothing"'),
+                       ([container("t", "", port_map=[{"web": 80}], network_mode="host")], "config.port_map needs a network of the task's own"),
+                       ([container("s", "", ports=["web"]), container("t", "", ports=["web"])], 'task t: port "web" is published by another network of the group')):
+        made = networks.job("bad", "host", ports=[{"Label": "web", "Value": 18081}])
+        made["Job"]["TaskGroups"][0]["Tasks"] = tasks
+        made["Job"]["Type"] = "batch"
+        made["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 0, "Mode": "fail"}
+        node.register(made)
+        alloc = node.wait_allocs("bad", [(0, "run", "failed")], seconds=60)[0]
+        events = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
+        case.contains("\n".join(e["DisplayMessage"] for e in events), why)
+        node.purge("bad")
+
+
+def test_nothing_is_left():
+    case.equal((networks.links("veth"), networks.addresses(), networks.names(node), networks.rules("--dport")), (["uplink", "uplink2"], [], [], []))
+
+
+if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
+    case.skip("no skopeo, or no busybox-static")
+networks.need()
+networks.ask_resolved()
+with web.Server(images.registry({"a": {"1": image()}})) as server, api.Node() as node:
+    case.run(globals())

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+# takes: 30
+"""What published jobs for Docker use together: files of templates that are mounted over files of the image, an image that a template names,
+standard input that stays open, sizes with a unit."""
+import os
+import shutil
+
+from lib import api, case, images, web
+from lib.websocket import Exec
+
+TOOLS = images.tar(images.busybox("sh", "cat", "echo", "sleep", "stat", "grep", "id"))
+ETC = images.tar([images.directory("etc"), images.directory("etc/app"), images.file("etc/app/app.conf", b"of the image\n"),
+                  images.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nweb:x:1000:1001:web:/home/web:/bin/sh\n"), images.file("etc/group", b"root:x:0:\nweb:x:1001:\n")])
+IMAGE = images.Image([TOOLS, ETC], {"Cmd": ["/bin/sh"], "Env": ["PATH=/bin"]})
+
+
+def container(name, script=None, task=None, driver="docker", **config):
+    made = api.job(name, driver=driver)
+    if script is not None:
+        config.update(command="/bin/sh", args=["-c", script + "\necho end; exec sleep 1000"])
+    made["Job"]["TaskGroups"][0]["Tasks"][0].update(Config={"image": images.name(server, "a:1"), "network_mode": "host", **config}, **(task or {}))
+    return made
+
+
+def said(made):
+    name = made["Job"]["ID"]
+    node.register(made)
+    alloc = node.wait_running(name, seconds=60)[0]
+    node.wait_said(alloc, b"end\n")
+    text = node.logs(alloc).decode()
+    node.purge(name)
+    return text
+
+
+def test_a_rendered_file_is_mounted_over_one_of_the_image():
+    templates = [{"EmbeddedTmpl": "by a template\n", "DestPath": "local/app.conf"}, {"EmbeddedTmpl": "new\n", "DestPath": "local/d/new.conf", "Perms": "0600"}]
+    for user, owner in (("", "root"), ("web", "web")):
+        text = said(container("files", "cat /etc/app/app.conf /etc/app/more/new.conf; stat -c '%U %G %a' /etc/app/app.conf /local/d/new.conf /local/d", {"Templates": templates, "User": user},
+                              volumes=["local/app.conf:/etc/app/app.conf", "local/d/new.conf:/etc/app/more/new.conf"]))
+        case.equal(text, "by a template\nnew\n" + "".join("%s %s %s\n" % (owner, owner, mode) for mode in ("644", "600", "755")) + "end\n")
+
+
+def test_a_mounted_file_brings_the_user():
+    """/etc/passwd is a mount, so the user is known only after it."""
+    made = container("user", "id; stat -c '%u:%g' /local/x", {"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}], "User": "new"},
+                     volumes=["../alloc/data/passwd:/etc/passwd"])
+    made["Job"]["TaskGroups"][0]["Tasks"].append(
+        api.task("before", "/bin/sh", ["-c", "echo new:x:77:78::/:/bin/sh >$NOMAD_ALLOC_DIR/data/passwd"], Lifecycle={"Hook": "prestart"}))
+    case.equal(said(made), "uid=77(new) gid=78 groups=78\n77:78\nend\n")
+
+
+def test_a_template_names_the_image():
+    """The name is known only after the templates are rendered."""
+    text = images.name(server, "")
+    made = container("named", "echo started", {"Templates": [{"EmbeddedTmpl": "NAME=%sa\nTAG=1\n" % text, "DestPath": "secrets/env", "Envvars": True}]}, image="${NAME}:${TAG}")
+    case.equal(said(made), "started\nend\n")
+
+
+def test_standard_input_stays_open():
+    """As under Docker: a shell without arguments waits. A session can write to it."""
+    made = container("open", interactive=True, task={"User": "web"})
+    node.register(made)
+    alloc = node.wait_running("open", seconds=60)[0]
+    Exec(node, alloc["ID"], ["/bin/sh", "-c", "echo 'echo typed; echo end' >/proc/1/fd/0"]).end()
+    node.wait_said(alloc, b"typed\nend\n")
+    case.equal(node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"], "running")
+    node.purge("open")
+
+
+def test_sizes_of_podman_have_units():
+    script = "grep ' /dev/shm ' /proc/self/mounts"
+    for size, there in (("8m", "size=8192k"), ("4194304", "size=4096k"), ("2MB", "size=2048k")):
+        case.contains(said(container("shm", script, driver="podman", shm_size=size)), there)
+
+
+def test_options_that_ask_for_what_there_is():
+    text = said(container("options", "cat /data/f", {"Templates": [{"EmbeddedTmpl": "here\n", "DestPath": "local/d/f"}]}, volumes=["local/d:/data:ro,rprivate"],
+                          security_opt=["apparmor=unconfined", "label:disable", "no-new-privileges=false"]))
+    case.equal(text, "here\nend\n")
+
+
+def test_what_is_refused_at_once():
+    for driver, config, why in (("docker", {"mount": [{"type": "bind", "source": "/etc", "target": "/host"}]}, 'config.mount: "/etc" is not in the task\'s directories'),
+                                ("docker", {"mounts": {"type": "volume", "source": "name", "target": "/data"}}, 'config.mount: type "volume" is not supported'),
+                                ("docker", {"mount": [{"type": "tmpfs", "target": "data"}]}, 'target "data" is not an absolute path'),
+                                ("podman", {"devices": ["/dev/kvm"]}, "config.devices is not supported: containers have no devices of the machine"),
+                                ("podman", {"shm_size": "1x"}, 'config.shm_size: "1x" is not a size as in "512m"'),
+                                ("podman", {"shm_size": "9999999t"}, "config.shm_size is out of range"),
+                                ("docker", {"security_opt": ["apparmor=profile"]}, "drover sets no labels or AppArmor profiles")):
+        answer = node.request("PUT", "/v1/jobs", container("refused", driver=driver, **config))
+        case.equal((answer.status, why in answer.text), (400, True), answer.text)
+
+
+if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
+    case.skip("no skopeo, or no busybox-static")
+with web.Server(images.registry({"a": {"1": IMAGE}})) as server, api.Node() as node:
+    case.run(globals())
