@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.."
 calls='setres[ug]id|set[ug]id|setre[ug]id|sete[ug]id|setgroups|initgroups|setfs[ug]id|capset|cap_set_[a-z_]+|cap_drop_bound|cap_reset_ambient|prctl|seccomp(_[a-z_]+)?|unshare|setns|chroot'
 numbers='SYS_(setres[ug]id|set[ug]id|capset|prctl|seccomp|unshare|setns|chroot)|__NR_(seccomp|prctl|setns|unshare)'
-found=$(grep -rnE "(^|[^a-zA-Z0-9_>.\"])($calls)\(|$numbers" --include='*.c' --include='*.h' \
+found=$(grep -rnE "(^|[^a-zA-Z0-9_>.\"])($calls)\(|$numbers" --include='*.c' --include='*.cc' --include='*.h' \
 	launcher supervisor mount-helper file-helper exec-helper executor csi-helper heartbeat check-helper job-parser fetcher image-fetcher image-unpacker network-helper template-renderer listener holder cli common config model contrib |
 	grep -vE '^common/privs\.[ch]:|^executor/exe_sandbox\.c:|^exec-helper/exec_template\.c:|^network-helper/net_namespace\.c:' |
 	grep -vE '^launcher/lau_main\.c:[0-9]+:.*prctl\(PR_SET_CHILD_SUBREAPER,' |

@@ -106,8 +106,8 @@ class Tree:
     def objects(self):
         """Yields (source file, its object) for every compiled source."""
         for path in self.files:
-            obj = os.path.join(self.build, "obj", path[:-2] + ".o")
-            if path.endswith(".c") and os.path.exists(obj):
+            obj = os.path.join(self.build, "obj", os.path.splitext(path)[0] + ".o")
+            if path.endswith((".c", ".cc")) and os.path.exists(obj):
                 yield path, obj
 
 
@@ -115,7 +115,7 @@ def sources(root, top):
     for where, dirs, names in os.walk(os.path.join(root, top)):
         dirs.sort()
         for name in names:
-            if name.endswith((".c", ".h")):
+            if name.endswith((".c", ".cc", ".h")):
                 yield os.path.relpath(os.path.join(where, name), root)
 
 
