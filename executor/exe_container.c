@@ -236,7 +236,7 @@ exe_container_clone(struct exe *x, void (*fn)(void *))
 		set_oom_score(x);
 	CRASH_POINT(EXE_CONTAINER_AFTER_MAPS);
 	if (pid > 0 && r == 0 && write(in->go[1], "", 1) != 1)
-		r = -EIO;
+		r = -ECHILD; /* it was killed: only it has the other end */
 	(void)close(in->go[1]);
 	if (pid > 0 && r == 0)
 		r = await_child(x, in->alive[0]);
