@@ -240,5 +240,6 @@ with web.Server(images.registry({"a": {"1": IMAGE}, "b": {"1": OTHER}})) as serv
     case.until(served, 30, "the neighbour to answer")
     executors = set(crash.executors(node))
     case.until(lambda: crash.leaks(node) == [], 10, "no leaks")
+    case.until(lambda: len(of_containers()) == 1, 10, "the neighbour's process for the request to end")
     before = machine()
     case.run(globals())
