@@ -123,7 +123,7 @@ def test_those_of_an_allocation_that_has_ended_are_a_leak_which_the_next_start_r
     node.wait_allocs("old", [(0, "run", "complete")])
     wait_removed(alloc, "t")
     helper.mount("tmpfs", "%s/alloc/%s/t/secrets" % (node.data, alloc), "tmpfs", 0)
-    case.equal([(one["Kind"], one["Name"]) for one in node.ask("/v1/agent/leaks")], [("secrets", alloc + "/t")])
+    case.until(lambda: [(one["Kind"], one["Name"]) for one in node.ask("/v1/agent/leaks")] == [("secrets", alloc + "/t")], 10, "the leak")
     node.replace_supervisor()
     wait_removed(alloc, "t")
     case.until(lambda: node.ask("/v1/agent/leaks") == [], 20, "no leaks")
