@@ -168,12 +168,16 @@ tpl_fn_peerings(struct go_call *c)
 struct go_value
 tpl_fn_exported_services(struct go_call *c)
 {
+	if (c->n > 1)
+		go_call_fail(c, "exportedServices: wrong number of arguments, expected 0 or 1");
 	return miss_list(c, arena_printf(c->arena, "list.exportedServices(%s)", joined(c, "")));
 }
 
 struct go_value
 tpl_fn_imported_services(struct go_call *c)
 {
+	if (c->args[0].len == 0)
+		go_call_fail(c, "importedServices: partition name is required");
 	return miss_list(c, arena_printf(c->arena, "list.importedServices(%s)", joined(c, "")));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_template.c: rendering of templates: fixtures/template_*.txt have templates and results,
  * which are those of Nomad's client. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,55 @@ START_TEST(the_table_is_sorted)
 {
 	for (size_t i = 1; i < tpl_function_count; i++)
 		ck_assert_int_lt(strcmp(tpl_functions[i - 1].name, tpl_functions[i].name), 0);
+}
+END_TEST
+
+static bool
+is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether the text has the name as a word, and not as a field, a variable or a string. */
+static bool
+names_function(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = text; (at = strstr(at, name)); at++)
+		if (!is_word(at[-1]) && !strchr(".$\"", at[-1]) && !is_word(at[len]))
+			return true;
+	return false;
+}
+
+/* Marks the functions that the templates of the fixture call. */
+static void
+mark_called(const char *path, bool *called)
+{
+	char *line = NULL;
+	size_t size = 0;
+	FILE *f = fopen(path, "re");
+
+	ck_assert_ptr_nonnull(f);
+	while (fixture_line(f, &line, &size))
+		for (size_t i = 0; !strchr("#%=!", *line) && i < tpl_function_count; i++)
+			called[i] = called[i] || names_function(line + 1, tpl_functions[i].name);
+	free(line);
+	(void)fclose(f);
+}
+
+START_TEST(each_function_is_tested)
+{
+	static const char *const paths[] = { FIXTURES "/template_language.txt",
+		FIXTURES "/template_functions.txt", FIXTURES "/template_sprig.txt",
+		FIXTURES "/template_sockaddr.txt" };
+	bool called[512] = { false };
+
+	ck_assert_uint_le(tpl_function_count, ELEMENTSOF(called));
+	for (size_t i = 0; i < ELEMENTSOF(paths); i++)
+		mark_called(paths[i], called);
+	for (size_t i = 0; i < tpl_function_count; i++)
+		ck_assert_msg(called[i], "no fixture calls %s", tpl_functions[i].name);
 }
 END_TEST
 
@@ -307,6 +357,7 @@ add(TCase *tc)
 	tcase_add_test(tc, functions_that_are_denied_fail);
 	tcase_add_test(tc, a_regular_expression_can_be_used_often);
 	tcase_add_test(tc, the_table_is_sorted);
+	tcase_add_test(tc, each_function_is_tested);
 	tcase_add_test(tc, what_has_no_end_is_refused);
 	tcase_add_test(tc, deep_texts_are_refused);
 	tcase_add_test(tc, needs_are_listed_once_and_in_order);
