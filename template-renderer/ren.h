@@ -14,11 +14,11 @@ worker_fn ren_render;
 /* The values of a request as data for a template. They stay the caller's. */
 struct ren_values {
 	json_t *json;
-	struct template_variable *variables; /* of the last answer */
-	struct template_service *services;
+	struct ren_memory *memory; /* of the answers */
 	struct template_data data;
 };
 /* Returns -EINVAL with *e if a value has another type than it must have. */
 int ren_values_read(struct ren_values *v, json_t *json, struct err *e);
+void ren_values_done(struct ren_values *v);
 
 #endif

@@ -129,5 +129,9 @@ ren_render(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	json_set_alloc_funcs(mem_alloc, free);
 	json = json_loadb(texts.first, texts.first_len, JSON_REJECT_DUPLICATES, NULL);
 	r = ren_values_read(&values, json, e);
-	return r < 0 ? r : render(&values, &texts, ret, e);
+	if (r < 0)
+		return r;
+	r = render(&values, &texts, ret, e);
+	ren_values_done(&values);
+	return r;
 }

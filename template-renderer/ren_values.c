@@ -2,11 +2,28 @@
 /* ren_values.c: answers what a template asks for from the values of a request, JSON of the
  * supervisor. A value is found by the name of its need. Runs in: a worker of template-renderer. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "template-renderer/ren.h"
+
+struct ren_memory {
+	struct ren_memory *next;
+	max_align_t data[];
+};
+
+/* Returns memory of zeros, which ren_values_done() frees: at least one element. */
+static void *
+make_memory(struct ren_values *v, size_t n, size_t size)
+{
+	struct ren_memory *m = mem_zeroed(1, sizeof *m + (n + 1) * size);
+
+	m->next = v->memory;
+	v->memory = m;
+	return m->data;
+}
 
 /* A text of an object; "" if there is none. */
 static const char *
@@ -38,14 +55,13 @@ find_env(void *arg, const char *name)
 	return json_string_value(json_object_get(json_object_get(v->json, "env"), name));
 }
 
-/* Memory of a worker is freed when it ends. */
 static void
-read_variable(const json_t *from, struct template_variable *ret)
+read_variable(struct ren_values *v, const json_t *from, struct template_variable *ret)
 {
 	json_t *items = json_object_get(from, "items"), *value;
 	size_t n = json_object_size(items), i = 0;
-	const char **keys = mem_zeroed(n + 1, sizeof *keys);
-	const char **values = mem_zeroed(n + 1, sizeof *values);
+	const char **keys = make_memory(v, n, sizeof *keys),
+		   **values = make_memory(v, n, sizeof *values);
 	const char *key;
 
 	json_object_foreach (items, key, value) {
@@ -70,13 +86,14 @@ find_variables(
 	struct ren_values *v = arg;
 	const json_t *list = find(v, q);
 	size_t n = json_array_size(list);
+	struct template_variable *variables;
 
 	if (!list)
 		return TEMPLATE_UNKNOWN;
-	v->variables = mem_zeroed(n + 1, sizeof *v->variables);
+	variables = make_memory(v, n, sizeof *variables);
 	for (size_t i = 0; i < n; i++)
-		read_variable(json_array_get(list, i), &v->variables[i]);
-	*ret = v->variables;
+		read_variable(v, json_array_get(list, i), &variables[i]);
+	*ret = variables;
 	*ret_n = n;
 	return TEMPLATE_THERE;
 }
@@ -86,21 +103,22 @@ find_variable(void *arg, const struct template_query *q, const struct template_v
 {
 	struct ren_values *v = arg;
 	const json_t *variable = find(v, q);
+	struct template_variable *found;
 
 	if (!json_is_object(variable))
 		return variable ? TEMPLATE_ABSENT : TEMPLATE_UNKNOWN;
-	v->variables = mem_zeroed(1, sizeof *v->variables);
-	read_variable(variable, v->variables);
-	*ret = v->variables;
+	found = make_memory(v, 1, sizeof *found);
+	read_variable(v, variable, found);
+	*ret = found;
 	return TEMPLATE_THERE;
 }
 
 static void
-read_service(const json_t *from, struct template_service *ret)
+read_service(struct ren_values *v, const json_t *from, struct template_service *ret)
 {
 	const json_t *tags = json_object_get(from, "tags");
 	size_t n = json_array_size(tags);
-	const char **texts = mem_zeroed(n + 1, sizeof *texts);
+	const char **texts = make_memory(v, n, sizeof *texts);
 
 	for (size_t i = 0; i < n; i++) {
 		const char *s = json_string_value(json_array_get(tags, i));
@@ -126,13 +144,14 @@ find_services(
 	struct ren_values *v = arg;
 	const json_t *list = find(v, q);
 	size_t n = json_array_size(list);
+	struct template_service *services;
 
 	if (!list)
 		return TEMPLATE_UNKNOWN;
-	v->services = mem_zeroed(n + 1, sizeof *v->services);
+	services = make_memory(v, n, sizeof *services);
 	for (size_t i = 0; i < n; i++)
-		read_service(json_array_get(list, i), &v->services[i]);
-	*ret = v->services;
+		read_service(v, json_array_get(list, i), &services[i]);
+	*ret = services;
 	*ret_n = n;
 	return TEMPLATE_THERE;
 }
@@ -155,15 +174,13 @@ find_file(void *arg, const struct template_query *q, const char **ret, size_t *r
 	return TEMPLATE_THERE;
 }
 
-/* Memory of a worker is freed when it ends. */
 static void
 read_interfaces(struct ren_values *v)
 {
 	const json_t *list = json_object_get(v->json, "interfaces");
-	struct template_interface *all;
 	size_t n = json_array_size(list);
+	struct template_interface *all = make_memory(v, n, sizeof *all);
 
-	all = mem_zeroed(n + 1, sizeof *all);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *from = json_array_get(list, i);
 
@@ -196,4 +213,15 @@ ren_values_read(struct ren_values *v, json_t *json, struct err *e)
 		    .now_ns = (int64_t)number_of(json, "now_ns") } };
 	read_interfaces(v);
 	return 0;
+}
+
+void
+ren_values_done(struct ren_values *v)
+{
+	struct ren_memory *m;
+
+	while ((m = v->memory)) {
+		v->memory = m->next;
+		free(m);
+	}
 }
