@@ -559,9 +559,16 @@ departure_request(struct sup *sup, enum departure_event event, int64_t deadline_
 {
 	struct departure *dep = sup->departure;
 	int next = departure_next(dep->state, event, e);
+	struct err why = { 0 };
 
 	if (next < 0)
 		return next;
+	if (turn_try_commit(sup, &why) < 0)
+		return err_say(e, why.code,
+		    "the node stays %s, because that cannot be stored: %s; SIGTERM ends the agent, "
+		    "and "
+		    "its tasks go on",
+		    departure_names[dep->state], why.msg);
 	if (event != DEPARTURE_CANCEL) {
 		if (dep->state == DEPARTURE_NONE)
 			dep->was_eligible =

@@ -59,7 +59,8 @@ void departure_free(struct sup *sup);
 enum departure_state departure_state(const struct sup *sup);
 /* A request by LAND, RETIRE or CANCEL. deadline_ns: until allocs are stopped; -1: at once, 0:
  * never. token: with which the servers may be asked to forget the node; NULL: the node's. Returns
- * 0, or -EINVAL with *e. Durable in this turn. */
+ * 0; -EINVAL with *e if the state refuses it; else -errno with *e, because state.db cannot be
+ * written now: then nothing has changed. Durable in this turn. */
 int departure_request(struct sup *sup, enum departure_event event, int64_t deadline_ns,
     const char *token, struct err *e);
 /* SIGUSR1 and SIGUSR2: as a request with the deadline of drain_on_shutdown; ignored if the node

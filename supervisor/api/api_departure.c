@@ -10,12 +10,18 @@
 #include "supervisor/alloc/leave.h"
 #include "supervisor/api/api_routes.h"
 #include "supervisor/core/changed.h"
+#include "supervisor/core/sup_timer.h"
+#include "supervisor/core/sup_turn.h"
 #include "supervisor/http/api.h"
+
+#define STUCK_MS   10000 /* without a commit, before a client is told */
+#define CHECK_USEC 1000000
 
 /* A request that is answered when the node has landed or retired, or does not any more. */
 struct waiting {
 	struct api_held held;
 	struct changed_watch watch;
+	struct sup_timer check;     /* whether the node can go on */
 	enum departure_state state; /* that it waits to end */
 	struct sup *sup;
 };
@@ -24,6 +30,7 @@ static void
 free_waiting(struct waiting *w)
 {
 	changed_unwatch(w->sup, &w->watch);
+	sup_timer_cancel(&w->check);
 	free(w);
 }
 
@@ -47,6 +54,26 @@ on_changed(struct sup *sup, struct changed_watch *watch)
 	api_reply_json(req, departure_show(sup));
 }
 
+/* The disk has become read-only meanwhile, for example. */
+static void
+check_progress(void *arg)
+{
+	struct waiting *w = arg;
+	struct api_req *req = w->held.req;
+	enum departure_state state = w->state;
+	struct sup *sup = w->sup;
+	const char *why;
+
+	if (!turn_is_stuck(sup, &why) || turn_stuck_ms(sup) < STUCK_MS) {
+		sup_timer_set(sup, &w->check, CLOCK_MONOTONIC, CHECK_USEC, check_progress, w);
+		return;
+	}
+	api_hold(req, NULL);
+	free_waiting(w);
+	api_reply_error(req, 507, "the node is %s, and goes on as soon as it can store that: %s",
+	    departure_names[state], why);
+}
+
 static void
 wait_for_end(struct sup *sup, struct api_req *req)
 {
@@ -58,6 +85,7 @@ wait_for_end(struct sup *sup, struct api_req *req)
 	w->state = departure_state(sup);
 	changed_watch(sup, CHANGED_DEPARTURE, &w->watch);
 	api_hold(req, &w->held);
+	check_progress(w);
 }
 
 /* Reads {"Deadline": ns, "Cancel": bool}, both optional. A request without a body is refused,
@@ -98,7 +126,7 @@ request_departure(struct sup *sup, struct api_req *req, enum departure_event eve
 		r = departure_request(
 		    sup, cancel ? DEPARTURE_CANCEL : event, deadline, api_token(req), &e);
 	if (r < 0)
-		api_reply_error(req, 400, "%s", e.msg);
+		api_reply_error(req, r == -EINVAL ? 400 : 507, "%s", e.msg);
 	else if (wait && !cancel)
 		wait_for_end(sup, req);
 	else

@@ -3,6 +3,7 @@
 #include "supervisor/core/sup_turn.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
@@ -18,6 +19,7 @@
 
 #define EVENTS_PER_TURN 256
 #define RETRY_USEC      1000000
+#define TRIAL           "trial" /* the row of turn_try_commit() */
 
 STAILQ_HEAD(dirty_list, dirty);
 STAILQ_HEAD(deferred_queue, deferred);
@@ -247,6 +249,25 @@ static bool
 free_space(struct sup *sup, const struct err *e)
 {
 	return e->code == -ENOSPC && sup->turn->uses_reserve && reserve_release(sup->reserve);
+}
+
+int
+turn_try_commit(struct sup *sup, struct err *e)
+{
+	cleanup_free char *text = mem_printf("%lld", (long long)clock_real_ns());
+	bool uses_reserve = sup->turn->uses_reserve;
+	int r;
+
+	sup->turn->uses_reserve = true;
+	do {
+		r = store_meta_put(sup->store, TRIAL, text, e);
+		if (r >= 0)
+			r = store_commit(sup->store, true, e);
+		if (r < 0)
+			store_rollback(sup->store);
+	} while (r < 0 && free_space(sup, e));
+	sup->turn->uses_reserve = uses_reserve;
+	return r;
 }
 
 static void

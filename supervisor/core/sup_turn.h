@@ -65,6 +65,11 @@ void turn_watch_failure(struct sup *sup, void (*fn)(struct sup *sup));
  * or not any more. */
 void turn_use_reserve(struct sup *sup, bool use);
 
+/* Commits a row of its own, synced, before the commit of this turn: tells a request that must not
+ * wait for a commit whether one can succeed now. Frees space of the reserve for it. Returns 0 or
+ * -errno with *e. */
+int turn_try_commit(struct sup *sup, struct err *e);
+
 /* For the metrics. */
 struct turn_counts {
 	uint64_t failed_commits;

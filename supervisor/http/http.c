@@ -530,7 +530,7 @@ on_failed_commit(struct sup *sup)
 	}
 }
 
-/* Sends answers that wait for a failing commit: reads as they are, changes as 507. */
+/* Sends answers that wait for a failing commit: reads and errors as they are, changes as 507. */
 static int
 on_stuck_check(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -550,7 +550,7 @@ on_stuck_check(sd_event_source *source, uint64_t usec, void *userdata)
 		waiting = true;
 		if (!turn_is_stuck(sup, &why))
 			continue;
-		if (http_req_is_change(req))
+		if (http_req_is_change(req) && req->status < 400)
 			api_reply_error(
 			    req, 507, "not stored yet: %s; it is tried again until it works", why);
 		turn_forget_deferred(sup, &req->leave);

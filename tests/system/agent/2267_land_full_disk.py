@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A node whose disk is full lands and retires all the same, with the space that it keeps for that, and has it again after its next start."""
+import concurrent.futures
 import os
 import signal
 
@@ -52,6 +53,45 @@ def test_landing():
     case.equal((node.ask("/v1/agent/departure")["State"], node.ask("/v1/nodes")[0]["ID"], reserve()), ("running", me, 4 << 20))
     case.equal({a["ID"]: a["ClientStatus"] for a in node.allocs("web") if a["ID"] in allocs}, {a: "complete" for a in allocs})
     node.purge("web")
+    node.stop()
+
+
+def test_a_landing_that_cannot_go_on():
+    """Without the space that is kept, who waits for the end hears why it does not come; it comes when the disk has space again."""
+    with open(node.data + "/first", "wb") as f:
+        f.write(bytes(30 << 20))
+    os.unlink(node.data + "/state/reserve")
+    node.start()
+    node.wait_ready()
+    case.equal(reserve(), 0, "space that is kept")
+    batch = api.job("slow")
+    batch["Job"]["Type"] = "batch"
+    for member in ("ReschedulePolicy", "Update"):
+        batch["Job"]["TaskGroups"][0].pop(member)
+    node.register(batch)
+    alloc = node.wait_running("slow")[0]["ID"]
+    case.equal(node.do("PUT", "/v1/agent/land", {"Deadline": 0})["State"], "landing")
+
+    def hears_why():
+        """Whether the request was waiting already when the disk became full; else it was refused at once."""
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waiting = pool.submit(node.request, "PUT", "/v1/agent/land?wait=true", {"Deadline": 0})
+            fill(node.data + "/ballast")
+            case.until(lambda: node.request("POST", "/v1/jobs", api.job("late")).status == 507, 20, "a change to be refused")
+            answer = waiting.result()
+        node.refused(507, "the node stays landing, because that cannot be stored: ", "PUT", "/v1/agent/land", {"Deadline": 0})
+        os.unlink(node.data + "/ballast")
+        case.until(lambda: node.request("PUT", "/v1/agent/land", {"Deadline": 0}).status == 200, 20, "space")
+        case.equal(answer.status, 507, answer.text)
+        return "the node is landing, and goes on as soon as it can store that: " in answer.text
+    case.until(hears_why, 120, "the answer of a request that waits")
+    for pid in processes_of(alloc):
+        os.kill(pid, signal.SIGKILL)
+    case.equal(node.wait(), 0, "the agent's end")
+    os.unlink(node.data + "/first")
+    node.start()
+    node.wait_ready()
+    node.purge("slow")
     node.stop()
 
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel stops writing to the disk of the data directory, as it does after an error: the probe says so, and nothing else."""
+"""The kernel stops writing to the disk of the data directory, as it does after an error: the probe says so and nothing else, and the node refuses to
+land and to retire."""
 import os
+import signal
 import subprocess
 
 from lib import api, case, loop
@@ -32,6 +34,20 @@ def test_a_disk_that_can_only_be_read():
     case.equal(node.request("GET", "/v1/agent/health").status in (200, 500), True, "the work loop answers")
 
 
+def test_the_node_refuses_to_land_and_to_retire():
+    """Both must be stored before anything is stopped, so the request is refused at once instead of waiting for the disk."""
+    refusal = "the node stays running, because that cannot be stored: "
+    for verb in ("land", "retire"):
+        answer = node.request("PUT", "/v1/agent/%s?wait=true" % verb, {})
+        case.equal(answer.status, 507, answer.text)
+        case.contains(answer.text, refusal)
+        case.contains(node.drover("node", verb, "-yes", code=1).err, refusal)
+    for signo in (signal.SIGUSR1, signal.SIGUSR2):
+        node.process.send_signal(signo)
+        node.wait_log("signal %d has no effect: %s" % (signo, refusal))
+    case.equal(node.ask("/v1/agent/departure")["State"], "running")
+
+
 def test_it_is_well_when_the_disk_is():
     node.kill_launcher()
     case.until(unmount, 60, "the disk to be unmounted")
@@ -39,6 +55,8 @@ def test_it_is_well_when_the_disk_is():
     node.start()
     node.wait_ready()
     case.until(lambda: node.request("GET", "/v1/agent/health?deep=1").status == 200, 60, "a good probe")
+    case.equal(node.do("PUT", "/v1/agent/land?wait=true", {})["State"], "landed")
+    case.equal(node.wait(), 0, "the agent's end")
 
 
 if not loop.usable():
