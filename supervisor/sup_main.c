@@ -40,6 +40,7 @@
 #include "supervisor/node/node_events.h"
 #include "supervisor/node/node_meta.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/node/node_troubles.h"
 #include "supervisor/metrics/statsd.h"
 #include "supervisor/source/source_api.h"
 #include "supervisor/core/changed.h"
@@ -255,10 +256,11 @@ begin_parts(struct err *e)
 	check_queues_new(&sup);
 	if ((r = sup_timers_open(&sup, e)) < 0 || (r = children_new(&sup, e)) < 0 ||
 	    (r = node_state_new(&sup, e)) < 0 || (r = node_events_new(&sup, e)) < 0 ||
-	    (r = node_meta_new(&sup, e)) < 0 || (r = volumes_new(&sup, e)) < 0 ||
-	    (r = images_new(&sup, e)) < 0)
+	    (r = node_troubles_new(&sup, e)) < 0 || (r = node_meta_new(&sup, e)) < 0 ||
+	    (r = volumes_new(&sup, e)) < 0 || (r = images_new(&sup, e)) < 0)
 		return r;
 	drivers_fingerprint(&sup);
+	driver_breakers_load(&sup);
 	plugins_configured_new(&sup);
 	sup.source =
 	    sup.config->n_servers > 0 ? source_nomad_new(&sup, e) : source_local_new(&sup, e);
@@ -304,6 +306,7 @@ end_parts(void)
 	fs_followers_free(&sup);
 	alloc_fs_free(&sup);
 	node_meta_free(&sup);
+	node_troubles_free(&sup);
 	node_events_free(&sup);
 	node_state_free(&sup);
 	queues_free(&sup);

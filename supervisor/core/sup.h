@@ -22,6 +22,7 @@ struct children;
 struct alloc_table;
 struct source;
 struct node_events;
+struct node_troubles;
 struct node_meta;
 struct node_state;
 struct disk_size;
@@ -78,10 +79,12 @@ struct sup {
 	/* table/alloc_table.h, source/source.h */
 	struct alloc_table *allocs;
 	struct source *source;
-	/* node/: node_state.h, node_events.h, node_meta.h, node_disk.h, host_usage.h, mounts.h */
+	/* node/: node_state.h, node_events.h, node_troubles.h, node_meta.h, node_disk.h,
+	 * host_usage.h, mounts.h */
 	struct node_state *node;
 	struct node_meta *node_meta;
 	struct node_events *node_events;
+	struct node_troubles *node_troubles;
 	struct disk_size *disk;
 	struct host_usage *host_usage;
 	struct mounts *mounts;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "common/cleanup.h"
 #include "common/list.h"
 #include "common/mem.h"
 #include "model/node.h"
@@ -13,12 +14,14 @@
 #include "supervisor/driver/driver.h"
 #include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/node/node_troubles.h"
 
 #define FAILURES      5        /* in a row, before a probe */
 #define AGAIN_USEC    5000000  /* until the next probe of a driver that does not work */
 #define AGAIN_MAX     60000000 /* it is doubled up to this */
 #define BREAKERS      4        /* one for each of drivers[] */
 #define FAILURES_MANY 1000
+#define TROUBLE       "unhealthy-driver/" /* before the driver's name: in node_troubles.h */
 
 TAILQ_HEAD(driver_waits, driver_wait);
 
@@ -95,6 +98,14 @@ on_again(void *arg)
 }
 
 static void
+remember(struct driver_breaker *b)
+{
+	cleanup_free char *name = mem_printf(TROUBLE "%s", b->driver->name);
+
+	node_trouble_set(b->sup, name, b->why, true);
+}
+
+static void
 tell_node(struct driver_breaker *b)
 {
 	struct node_event ev;
@@ -107,6 +118,7 @@ tell_node(struct driver_breaker *b)
 		str_setf(&ev.message, "Driver %s is healthy", b->driver->name);
 	journal_info(JOURNAL_NODE, NULL, "%s", ev.message);
 	node_put_driver_health(b->sup, b->driver->name, b->why);
+	remember(b);
 	node_event_add(b->sup, &ev);
 	node_event_done(&ev);
 }
@@ -141,6 +153,32 @@ close_breaker(struct driver_breaker *b)
 		w->of = NULL;
 		w->ready(w);
 	}
+}
+
+static void
+load_breaker(struct driver_breaker *b)
+{
+	cleanup_free char *name = mem_printf(TROUBLE "%s", b->driver->name);
+	const char *why = node_trouble(b->sup, name);
+
+	if (!why)
+		return;
+	if (driver_usable(b->sup->config, b->driver, NULL) < 0) { /* it was disabled meanwhile */
+		remember(b);
+		return;
+	}
+	b->why = mem_strdup(why);
+	b->again_usec = AGAIN_USEC;
+	sup_timer_set(b->sup, &b->again, CLOCK_MONOTONIC, AGAIN_USEC, on_again, b);
+	node_put_driver_health(b->sup, b->driver->name, why);
+}
+
+void
+driver_breakers_load(struct sup *sup)
+{
+	for (size_t i = 0; i < BREAKERS; i++)
+		if (sup->breakers->v[i].driver)
+			load_breaker(&sup->breakers->v[i]);
 }
 
 void

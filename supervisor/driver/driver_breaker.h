@@ -25,6 +25,9 @@ struct driver_wait {
 
 void driver_breakers_new(struct sup *sup);
 void driver_breakers_free(struct sup *sup);
+/* After drivers_fingerprint(): drivers that did not work before a restart are unhealthy until a
+ * probe finds that they work. */
+void driver_breakers_load(struct sup *sup);
 /* How a probe is begun, whose results come by driver_probed(). Without it no driver is stopped. */
 void driver_breakers_use_probe(struct sup *sup, void (*probe)(struct sup *sup));
 

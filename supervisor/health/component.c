@@ -87,14 +87,9 @@ component_keep(
 }
 
 bool
-component_has_turned(struct component *c)
+component_has_turned(const struct component *c, bool told_bad)
 {
-	bool is_bad = c->state >= HEALTH_FAILED;
-
-	if (c->state == HEALTH_UNKNOWN || is_bad == c->told_bad)
-		return false;
-	c->told_bad = is_bad;
-	return true;
+	return c->state != HEALTH_UNKNOWN && (c->state >= HEALTH_FAILED) != told_bad;
 }
 
 void

@@ -30,8 +30,7 @@ struct component {
 	uint64_t took_ms;
 	char *error; /* the last sentence of a state that is neither ok nor unknown */
 	int64_t error_ns;
-	bool seen;     /* by the present probe */
-	bool told_bad; /* the last change that was reported is that it failed or hung */
+	bool seen; /* by the present probe */
 };
 
 TAILQ_HEAD(components, component);
@@ -46,9 +45,9 @@ void component_report(struct components *all, const char *name, enum health_stat
 /* Records that the component is not checked in this probe, and is as bad as it was. */
 void component_keep(
     struct components *all, const char *name, enum health_state state, const char *sentence);
-/* Returns whether the component has become bad (failed or hung), or good again, since this function
- * returned true. A component that is unknown is neither. */
-bool component_has_turned(struct component *c);
+/* Returns whether the component has become bad (failed or hung), or good again, since it was told
+ * to be bad or not. A component that is unknown is neither. */
+bool component_has_turned(const struct component *c, bool told_bad);
 /* Returns NULL if there is no such component. */
 struct component *component_find(const struct components *all, const char *name);
 /* Marks all as not seen; then, after a probe, removes those that it has not seen. */

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -22,6 +23,9 @@
 #include "supervisor/health/probe_tasks.h"
 #include "supervisor/node/node_events.h"
 #include "supervisor/node/node_state.h"
+#include "supervisor/node/node_troubles.h"
+
+#define TROUBLE "probe/" /* before a component's name: in node_troubles.h */
 
 TAILQ_HEAD(probe_waiters, probe_waiter);
 TAILQ_HEAD(checks, check);
@@ -63,22 +67,60 @@ subsystem_of(const char *component)
 /* Adds an event of the node, if a component has become bad or good. An event is a row, whose commit
  * would stop the work loop while the disk hangs: then there is only the line of the log. */
 static void
-tell_change(struct sup *sup, struct component *c)
+tell_change(struct sup *sup, const struct component *c)
 {
+	cleanup_free char *name = mem_printf(TROUBLE "%s", c->name);
 	cleanup_done(node_event) struct node_event ev;
+	bool is_bad = c->state >= HEALTH_FAILED, disk_hangs = check_disk_hangs(sup);
 
 	node_event_init(&ev);
-	if (!component_has_turned(c))
+	if (!component_has_turned(c, node_trouble(sup, name)))
 		return;
 	str_set(&ev.subsystem, subsystem_of(c->name));
-	if (c->state < HEALTH_FAILED)
+	if (!is_bad)
 		str_setf(&ev.message, "%s works again", c->name);
 	else
 		str_setf(&ev.message, "%s %s: %s", c->name,
 		    c->state == HEALTH_HUNG ? "hangs" : "has failed", str(c->sentence));
 	journal_info(JOURNAL_NODE, NULL, "probe: %s", ev.message);
-	if (!check_disk_hangs(sup))
+	node_trouble_set(sup, name, is_bad ? str(c->sentence) : NULL, !disk_hangs);
+	if (!disk_hangs)
 		node_event_add(sup, &ev);
+}
+
+/* Returns whether the last probe has checked everything, and found it well. */
+static bool
+all_is_well(const struct components *all)
+{
+	const struct component *c;
+
+	TAILQ_FOREACH (c, all, link)
+		if (c->state != HEALTH_OK && c->state != HEALTH_DEGRADED)
+			return false;
+	return true;
+}
+
+/* Ends the troubles of components that no longer exist, such as a volume that was unmounted. While
+ * something is bad, others may be left out of a probe. */
+static void
+tell_removed(struct sup *sup)
+{
+	const struct components *all = &sup->health->components;
+	const char *name;
+	json_t *why;
+	void *next;
+
+	if (!all_is_well(all))
+		return;
+	json_object_foreach_safe(node_troubles(sup), next, name, why)
+	{
+		const char *component = name + strlen(TROUBLE);
+
+		if (strncmp(name, TROUBLE, strlen(TROUBLE)) != 0 || component_find(all, component))
+			continue;
+		node_event_say(sup, subsystem_of(component), "%s no longer exists", component);
+		node_trouble_set(sup, name, NULL, true);
+	}
 }
 
 static void
@@ -95,6 +137,7 @@ end_probe(struct sup *sup)
 	components_sweep(&h->components);
 	TAILQ_FOREACH (c, &h->components, link)
 		tell_change(sup, c);
+	tell_removed(sup);
 	TAILQ_CONCAT(&waiters, &h->waiters, link);
 	while ((w = TAILQ_FIRST(&waiters))) {
 		TAILQ_REMOVE(&waiters, w, link);

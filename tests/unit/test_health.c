@@ -131,13 +131,15 @@ START_TEST(a_turn_is_found_across_results_that_are_unknown)
 		{ HEALTH_UNKNOWN, false }, { HEALTH_DEGRADED, true }, { HEALTH_UNKNOWN, false },
 		{ HEALTH_OK, false } };
 	struct components all = TAILQ_HEAD_INITIALIZER(all);
+	bool is_bad = false;
 
 	for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
 		components_begin(&all);
 		component_report(&all, "driver/exec", steps[i].state, 0, "a sentence");
-		ck_assert_msg(
-		    component_has_turned(component_find(&all, "driver/exec")) == steps[i].turned,
+		ck_assert_msg(component_has_turned(component_find(&all, "driver/exec"), is_bad) ==
+				  steps[i].turned,
 		    "step %zu", i);
+		is_bad ^= steps[i].turned;
 	}
 	components_free(&all);
 }
