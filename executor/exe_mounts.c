@@ -403,6 +403,7 @@ mount_resolv_conf(struct exe *x, int root)
 	static const char *const options[] = { "size", "128k", "nr_inodes", "2", NULL };
 	cleanup_close int at = fd_open_in_root(root, "/etc/resolv.conf", O_PATH), fs = -1,
 			  tree = -1;
+	int r;
 
 	if (at < 0)
 		return exe_failed(x, EXE_STEP_RESOLV_CONF, -at, 0);
@@ -411,8 +412,8 @@ mount_resolv_conf(struct exe *x, int root)
 	if (x->resolv_conf < 0)
 		return exe_failed(x, EXE_STEP_RESOLV_CONF, fs < 0 ? -fs : errno, 0);
 	tree = clone_file(fs, PLAIN | MOUNT_ATTR_NOEXEC);
-	fs = tree < 0 ? tree : exe_tree_attach(tree, at, "");
-	return fs < 0 ? exe_failed(x, EXE_STEP_RESOLV_CONF, -fs, 0) : 0;
+	r = tree < 0 ? tree : exe_tree_attach(tree, at, "");
+	return r < 0 ? exe_failed(x, EXE_STEP_RESOLV_CONF, -r, 0) : 0;
 }
 
 /* A block device is mounted on a file. */
