@@ -98,9 +98,10 @@ write_file(int dir, const char *name, const struct spec_file *file, const char *
 {
 	char fresh[FRESH_SIZE];
 	cleanup_close int fd = open_fresh(dir, fresh);
+	bool shared = !fresh[0]; /* the temporary name, with other sessions */
 	int r = fd < 0 ? fd : fd_write_full(fd, data, len);
 
-	if (r == 0 && !fresh[0])
+	if (r == 0 && shared)
 		r = link_fresh(dir, fd, name, fresh);
 	if (r == 0 && (file->uid >= 0 || file->gid >= 0) &&
 	    fchown(fd, (uid_t)file->uid, (gid_t)file->gid) < 0)
@@ -114,10 +115,9 @@ write_file(int dir, const char *name, const struct spec_file *file, const char *
 		return r;
 	}
 	r = move_to(dir, fresh, name);
-	/* Another session that writes this file has removed or moved the temporary name. */
-	if (r == -ENOENT && link_fresh(dir, fd, name, fresh) == 0)
-		r = move_to(dir, fresh, name);
-	return r;
+	/* Another session that writes this file has moved this one to its name, or has put its own
+	 * in place of it: the other one is the later writer. */
+	return r == -ENOENT && shared ? 0 : r;
 }
 
 /* A raw_exec task's shared directory is beside its own. An older version made `secrets` a link;

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import struct
+import threading
 
 from lib import ROOT, build_dir, case
 
@@ -29,8 +30,15 @@ class Page:
             self.map = mmap.mmap(f.fileno(), 4096)
         self.env = {"DROVER_CRASH_PAGE": self.path}
 
-    def arm(self, point):
-        self.map[0:4] = struct.pack("<I", POINTS.index(point) + 1)
+    def arm(self, point, hold=False):
+        """The process that reaches the point dies there; or with hold, it waits until the page is disarmed."""
+        self.map[0:4] = struct.pack("<I", POINTS.index(point) + 1 | hold << 31)
+
+    def holds(self):
+        return struct.unpack("<I", self.map[0:4])[0] == 0xffff
+
+    def disarm(self):
+        self.map[0:4] = struct.pack("<I", 0)
 
     def armed(self):
         return struct.unpack("<I", self.map[0:4])[0] != 0
@@ -154,6 +162,39 @@ def test_what_a_killed_writer_leaves_is_replaced_by_the_next_one():
             case.equal(r.replace(run, {"600 -1 -1 " + path: b"newer"}, **more), 0)
             with open(there + "/token", "rb") as f:
                 case.equal(f.read(), b"newer")
+            with r.connect(run) as c:
+                c.send(exe.EXE_STOP, signal=signal.SIGKILL, timeout_ms=0)
+                c.wait_exited()
+            reap_and_check_nothing_left(r, run)
+
+
+def test_two_writers_of_one_file_at_the_same_time():
+    """As after a restart of the supervisor: a session that the last one began waits before its rename, while one of the next writes the file."""
+    page = Page()
+
+    def write_later():
+        try:
+            case.until(page.holds, 20, "the earlier writer")
+            codes.append(r.replace(run, {"600 -1 -1 " + path: b"later"}, **more))
+        finally:
+            page.disarm()
+
+    with runs.Runs(env=page.env) as r:
+        for driver, path in ((d, p) for d in ("RAW_EXEC", "EXEC") for p in ("secrets/token", "local/token")):
+            more, codes = {"driver": "EXEC_DRIVER_" + driver}, []
+            run = r.start("sleep", ["1000"], driver=driver, secrets={"600 -1 -1 " + path: b"old"})
+            r.wait_state(run, exe.EXE_RUNNING)
+            there = r.secrets(run) if path.startswith("secrets") else "%s/alloc/%s/web/local" % (r.places.data, run.alloc)
+            page.arm("EXE_TASK_BEFORE_RENAME", hold=True)
+            later = threading.Thread(target=write_later)
+            later.start()
+            try:
+                codes.append(r.replace(run, {"640 -1 -1 " + path: b"earlier"}, **more))
+            finally:
+                later.join()
+            case.equal(codes, [0, 0], "exit codes")
+            with open(there + "/token", "rb") as f:
+                case.equal((f.read(), sorted(set(os.listdir(there)) - {"api.sock"})), (b"later", ["token"]))
             with r.connect(run) as c:
                 c.send(exe.EXE_STOP, signal=signal.SIGKILL, timeout_ms=0)
                 c.wait_exited()
