@@ -21,7 +21,9 @@ from lib import ROOT, agent, api, case  # noqa: E402
 
 PROGRAMS = sys.argv.pop(1)
 RULES = ROOT + "/contrib/prometheus/drover-alerts.yml"
+TESTS = ROOT + "/contrib/prometheus/drover-alerts-test.yml"
 N = int(os.environ.get("PROMETHEUS_ALLOCS", "1000"))
+INTERVAL = "1s"  # of probes
 CONFIG = """global:
   scrape_interval: 1s
   evaluation_interval: 1s
@@ -43,12 +45,12 @@ def promtool(*words, data=None):
 class Prometheus:
     """A server on a free port."""
 
-    def __init__(self, rules=RULES):
+    def __init__(self, rules=RULES, port=None):
         base = case.directory()
         with socket.create_server(("127.0.0.1", 0)) as s:
             self.address = "127.0.0.1:%d" % s.getsockname()[1]
         with open(base + "/prometheus.yml", "w", encoding="ascii") as f:
-            f.write(CONFIG % (rules, PORT))
+            f.write(CONFIG % (rules, port or PORT))
         with open(base + "/log", "w", encoding="ascii") as log:
             self.process = subprocess.Popen([PROGRAMS + "/prometheus", "--config.file=%s/prometheus.yml" % base, "--storage.tsdb.path=%s/data" % base,
                                              "--web.listen-address=" + self.address], stdout=log, stderr=log)
@@ -81,21 +83,29 @@ class Prometheus:
         return {a["labels"]["component"] for a in self.alerts() if a["labels"]["alertname"] == "DroverProbeFailed"}
 
 
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
 def probe():
     return node.request("GET", "/v1/agent/health?deep=1", timeout=120).status
 
 
-def test_the_rules_are_valid_and_fire_for_a_failed_probe():
+def test_each_rule_fires_when_it_must_and_not_before():
     promtool("check", "rules", RULES)
-    promtool("test", "rules", os.path.dirname(RULES) + "/drover-alerts-test.yml")
+    promtool("test", "rules", TESTS)
+    alerts = re.findall(r"^  - alert: (\w+)$", read(RULES), re.M)
+    tests = read(TESTS)
+    case.equal(re.findall(r"^    alertname: (\w+)\n    exp_alerts:$", tests, re.M), alerts, "alerts that a test lets fire, in the order of the rules")
+    silent = set(re.findall(r"^  - \{eval_time: \w+, alertname: (\w+)\}$", tests, re.M))
+    case.equal([a for a in alerts if a not in silent], [], "alerts without a time at which they must not fire")
 
 
 def test_the_rules_and_the_dashboard_use_metrics_that_exist():
-    with open(ROOT + "/docs/metrics.md", encoding="utf-8") as f:
-        known = set(re.findall(r"^\| `(\w+)` \|", f.read(), re.M))
+    known = set(re.findall(r"^\| `(\w+)` \|", read(ROOT + "/docs/metrics.md"), re.M))
     for path in (RULES, os.path.dirname(RULES) + "/drover-dashboard.json"):
-        with open(path, encoding="utf-8") as f:
-            used = set(re.findall(r"\b(?:nomad|drover)_[a-z_]*[a-z]\b", f.read()))
+        used = set(re.findall(r"\b(?:nomad|drover)_[a-z_]*[a-z]\b", read(path)))
         used = {re.sub("_(bucket|sum|count)$", "", name) for name in used}
         case.equal(used - known, set(), path)
 
@@ -123,6 +133,23 @@ def test_prometheus_reads_an_agent_with_many_allocations():
         case.until(lambda: prometheus.failed_components() == {"helper/heartbeat"}, 60, "the alert for the failed probe")
         case.until(lambda: probe() == 200, 60, "a good probe")
         case.until(lambda: prometheus.failed_components() == set(), 60, "the end of the alert")
+
+
+def test_the_alert_for_a_probe_at_an_interval():
+    """Nobody asks for a probe: the agent repeats it by itself, Prometheus reads its result, and the alert fires."""
+    before, at = globals()["node"], PORT + 1
+    with api.Node(agent.config_args('health { address = "127.0.0.1:%d" interval = "%s" }\n' % (at, INTERVAL))) as globals()["node"], Prometheus(port=at) as prometheus:
+        case.until(lambda: prometheus.query('drover_probe_healthy{component="helper/heartbeat"}') == [1.0], 60, "the first probe")
+        case.equal(prometheus.firing(), set(), "alerts of an agent that is well")
+        pid = node.kill("heartbeat", signal.SIGSTOP)
+        try:
+            case.until(lambda: prometheus.failed_components() == {"helper/heartbeat"}, 120, "the alert for the failed probe")
+            case.equal([a["annotations"]["summary"] for a in prometheus.alerts() if a["labels"]["alertname"] == "DroverProbeFailed"],
+                       ["127.0.0.1:%d: the probe of component helper/heartbeat fails" % at])
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        case.until(lambda: prometheus.failed_components() == set(), 120, "the end of the alert")
+    globals()["node"] = before
 
 
 def test_promtool_finds_nothing_wrong_in_an_agent_that_has_worked():
