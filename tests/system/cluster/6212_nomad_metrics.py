@@ -46,4 +46,60 @@ def test_promtool_finds_nothing_wrong():
         exposition.check(text)
 
 
+def link_numbers(text):
+    """Returns {metric: number} of the link, from the format of Prometheus; of a histogram how many it has and their sum."""
+    found = {}
+    for name, family in exposition.parse(text).items():
+        if name.startswith("drover_link_"):
+            found.update({sample: value for sample, labels, value in family.samples if "le" not in labels})
+    return found
+
+
+def link_numbers_of_json(found):
+    """Returns the same from the JSON."""
+    numbers = {one["Name"]: one["Value"] for one in found["Gauges"]}
+    numbers.update({one["Name"]: one["Sum"] for one in found["Counters"]})
+    for one in found["Samples"]:
+        numbers.update({one["Name"] + "_count": one["Count"], one["Name"] + "_sum": one["Sum"]})
+    return {name.replace(".", "_"): value for name, value in numbers.items() if name.startswith("drover.link.")}
+
+
+def check_same_numbers(node):
+    """All formats and the command have the same numbers of the link, if no call or heartbeat comes between."""
+    seen = []
+
+    def same():
+        seen[:] = [link_numbers(node.request("GET", "/v1/metrics?format=prometheus").text),
+                   link_numbers_of_json(node.ask("/v1/metrics")), link_numbers(node.drover("operator", "metrics", "-format=prometheus").out)]
+        return len(seen[0]) >= 8 and seen[0] == seen[1] == seen[2]
+    try:
+        case.until(same, 30, "the same numbers of the link")
+    except AssertionError as e:
+        raise AssertionError("%s: %s" % (e, seen)) from None
+    return seen[0]
+
+
+def test_all_pages_say_the_same_of_the_link():
+    """A server that is not reachable is shown as such in each of them, and the node is healthy all the same."""
+    with cluster(version="2.0.5") as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        servers.wait_alloc(servers.run_job(job("web", "/bin/sleep", ["1000"]), me)[0], ["running"])
+        case.until(lambda: "drover_link_heartbeat_seconds_count" in link_numbers(node.request("GET", "/v1/metrics?format=prometheus").text), 60,
+                   "a measured heartbeat")
+
+        def pages():
+            """Returns whether a server is in use, as each page says it; whether the node is healthy; and what the table of the probe says."""
+            health, line = node.request("GET", "/v1/agent/health?deep=1").json, node.drover("probe").out
+            return ([bool(check_same_numbers(node)["drover_link_connected"]), node.ask("/v1/agent/self")["stats"]["client"]["server"] != "",
+                     health["servers"]["state"] == "ok", "stalled since" not in line], health["client"]["ok"])
+        case.equal(pages(), ([True] * 4, True))
+        numbers = check_same_numbers(node)
+        case.equal(numbers["drover_link_connections_total"], 1)
+        servers.stop_server(0)
+        node.wait_log("no server is reachable", 30)
+        case.until(lambda: pages() == ([False] * 4, True), 30, "a node that is stalled, in all pages")
+        lost = check_same_numbers(node)
+        case.equal([name for name, value in lost.items() if name.endswith("_total") and value < numbers[name]], [], "counters that went back")
+
+
 case.run(globals())
