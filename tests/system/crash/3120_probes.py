@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
 # takes: 60
-"""Probes while processes die at each point that a probe passes: the next probe is good, and nothing is left. PROBES=N makes N of them."""
+"""Probes of a node with a host volume and a mounted CSI volume, while processes die at each point that a probe passes: the next probe is good, and nothing is left. PROBES=N makes N of them."""
 import http.client
 import os
 
 from lib import case
 from lib.crash_page import page
 from lib.crash_walk import OF_3120
-from lib import api, crash
+from lib import agent, api, binary, crash, volumes
 
+NOT_OF_PROBES = ("HB_AFTER_BEAT",)  # heartbeat passes it at its own times
 PROBES = int(os.environ.get("PROBES", "0"))
 
 
@@ -28,7 +29,31 @@ def is_well(node):
 
 
 def left(node):
-    return node.ask("/v1/agent/leaks") + [name for place in ("/alloc", "/logs") for name in os.listdir(node.data + place) if name[0] != "."]
+    allocs = {a["ID"] for a in node.ask("/v1/allocations")}
+    return node.ask("/v1/agent/leaks") + [name for place in ("/alloc", "/logs") for name in os.listdir(node.data + place)
+                                          if name[0] != "." and name not in allocs]
+
+
+def begin_volumes(node):
+    """Starts a CSI plugin and mounts one of its volumes. Returns the components of volumes."""
+    node.register(api.job("plugin", binary("csi-local"), ["-root", case.directory()], group={"RestartPolicy": crash.RESTART},
+                          CSIPluginConfig={"ID": "local", "Type": "monolith", "MountDir": "/csi"}))
+    case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 30, "the plugin to be healthy")
+    node.do("PUT", "/v1/volume/csi/data/create", {"Volumes": [{
+        "ID": "data", "Name": "data", "PluginID": "local", "RequestedCapacityMin": 1 << 20,
+        "RequestedCapabilities": [{"AccessMode": "single-node-writer", "AttachmentMode": "file-system"}]}]})
+    user = volumes.job("user", "data", "sleep 100000")
+    user["Job"]["TaskGroups"][0]["RestartPolicy"] = crash.RESTART
+    node.register(user)
+    node.wait_running("user")
+    return {"host-volume/kept", "plugin/local/monolith", "volume/data"}
+
+
+def end_volumes(node):
+    node.purge("user")
+    case.until(lambda: node.request("DELETE", "/v1/volume/csi/data/delete").status in (200, 404), 60, "the volume to be deleted")
+    node.purge("plugin")
+    crash.wait_nothing_left(node)
 
 
 def wait_well(node):
@@ -43,7 +68,7 @@ def wait_well(node):
 
 def plan(passes):
     """Returns (point, passes to skip): each point once, or as many as are wanted, evenly."""
-    points = [p for p in crash.POINTS if passes[p]]
+    points = [p for p in crash.POINTS if passes.get(p)]
     if not PROBES:
         return [(p, passes[p] // 2) for p in points]
     return [(p, i % passes[p]) for i in range(PROBES // len(points) + 1) for p in points]
@@ -51,11 +76,14 @@ def plan(passes):
 
 def test_nothing_is_left():
     died, rounds = set(), 0
-    with crash.Node(env=page.env) as node:
+    config = 'client {\n  host_volume "kept" { path = "%s" }\n}\n' % case.directory()
+    with crash.Node(agent.config_args(config), env=page.env) as node:
+        with_volumes = begin_volumes(node)
         wait_well(node)
+        case.equal(with_volumes - set(node.request("GET", "/v1/agent/health?deep=1").json["components"]), set(), "components that are not probed")
         before = {p: page.passed(p) for p in crash.POINTS}
         case.equal(is_well(node), True)
-        passes = {p: page.passed(p) - before[p] for p in crash.POINTS}
+        passes = {p: page.passed(p) - before[p] for p in crash.POINTS if p not in NOT_OF_PROBES}
         for point, skip in plan(passes):
             page.arm(point, skip)
             for _ in range(3):  # what happens between two messages differs from probe to probe
@@ -67,9 +95,10 @@ def test_nothing_is_left():
             wait_well(node)
             case.until(lambda: left(node) == [], 60, "%s after %d passes: the end of what is left: %s" % (point, skip, left(node)))
             rounds += 1
+        end_volumes(node)
     print("    %d rounds, %d points" % (rounds, len(died)))
     case.equal([p for p in OF_3120 if p not in died], [], "rows at which nobody died")
-    case.equal([p for p in crash.POINTS if passes[p] and p not in died], [], "points that probes pass, at which nobody died")
+    case.equal([p for p in crash.POINTS if passes.get(p) and p not in died], [], "points that probes pass, at which nobody died")
     case.equal([p for p in ("EXEC_AFTER_CGROUP", "FILE_AFTER_ALLOC_DIR", "EXE_AFTER_EXEC") if p in crash.POINTS and p not in died], [], "points at which nobody died")
 
 
