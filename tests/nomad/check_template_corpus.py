@@ -130,7 +130,8 @@ OFTEN = [("", rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
 def same_words(data, alloc, text):
     """Returns the output without what belongs to the allocation and its node, the time if the text prints it, and which instances of a service it
     takes, if it takes them by hashes."""
-    for word, by in ((alloc["ID"], "@alloc"), (alloc["ID"][:8], "@short"), (alloc["JobID"], "@job"), (alloc["NodeID"], "@node-id")):
+    for word, by in ((alloc["ID"], "@alloc"), (alloc["ID"][:8], "@short"), (alloc["JobID"], "@job"), (alloc["JobID"].replace("-", "_"), "@job"),
+                     (alloc["NodeID"], "@node-id")):
         data = data.replace(word.encode(), by.encode())
     data = re.sub(rb"[^\s\"'`=:,;(]*/@alloc/(t/)?(?=alloc|local|secrets)", b"@dir/", data)
     data = re.sub(rb"\b(%s|%s|%s)\b" % (OURS.encode(), THEIRS.encode(), ALONE.encode()), b"@name", data)
