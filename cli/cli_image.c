@@ -24,6 +24,20 @@ const struct cli_flag cli_image_pull_flags[] = {
 };
 
 static void
+last_use_cell(const struct cli *cli, struct cli_table *t, const json_t *image, bool ready)
+{
+	int64_t used = cli_json_int(image, "LastUsed");
+	char text[CLI_TIME_SIZE];
+
+	if (cli_json_true(image, "InUse"))
+		cli_cell(t, "in use");
+	else if (used > 0)
+		cli_cell(t, "%s", cli_time(cli, used, text));
+	else
+		cli_cell(t, ready ? "never" : "");
+}
+
+static void
 image_cells(const struct cli *cli, struct cli_table *t, const json_t *image)
 {
 	char size[CLI_TIME_SIZE], pulled[CLI_TIME_SIZE];
@@ -35,11 +49,13 @@ image_cells(const struct cli *cli, struct cli_table *t, const json_t *image)
 	cli_cell(t, "%.19s", cli_json_str(image, "Digest"));
 	cli_cell(t, "%s", cli_bytes(cli_json_int(image, ready ? "Size" : "Total"), size));
 	cli_cell(t, "%s", cli_time(cli, cli_json_int(image, "Pulled"), pulled));
+	last_use_cell(cli, t, image, ready);
+	cli_cell(t, "%s", cli_yes(cli_json_true(image, "Kept")));
 }
 
 static const struct cli_list images = {
 	.none = "No images",
-	CLI_HEADS("Name", "Status", "Digest", "Size", "Pulled"),
+	CLI_HEADS("Name", "Status", "Digest", "Size", "Pulled", "Last used", "Kept"),
 	.cells = image_cells,
 };
 

@@ -94,7 +94,7 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		.audit = { .mode = 0600, .rotate_bytes = 100000000, .rotate_ms = 24 * 3600000 },
 		.min_dynamic_port = 20000,
 		.max_dynamic_port = 32000,
-		.images.idle_ms = 120000,
+		.images = { .idle_ms = 120000, .gc_delay_ms = 180000, .gc = true },
 		.artifact = { .http_ms = 1800000,
 		    .git_ms = 1800000,
 		    .s3_ms = 1800000,

@@ -243,8 +243,8 @@ read_no_pivot_root(struct config_reader *c, const struct hcl_node *node)
 	return r;
 }
 
-static int
-warn_container_key(struct config_reader *c, const struct hcl_node *node)
+int
+config_warn_container_key(struct config_reader *c, const struct hcl_node *node)
 {
 	config_warn(c, node->key_at, node->key,
 	    "has no effect: containers are not made by a daemon (docs/containers.md)");
@@ -276,8 +276,9 @@ static const struct config_attr exec_config_attrs[] = {
 static const struct config_attr container_config_attrs[] = {
 	CALL("enabled", read_driver_enabled),
 	BLOCK("auth", config_image_auth_attrs),
+	BLOCK("gc", config_image_gc_attrs),
 	CALL("pull_activity_timeout", config_read_pull_idle),
-	{ .fn = warn_container_key },
+	{ .fn = config_warn_container_key },
 };
 
 static const struct config_attr container_attrs[] = { BLOCK("config", container_config_attrs),

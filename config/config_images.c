@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* config_images.c: how container images are fetched: plugin "docker" { config { auth { … } … } }.
+/* config_images.c: how container images are fetched and removed: plugin "docker" { config { auth
+ * { … } gc { … } … } }.
  * Runs in: the launcher's configuration child, cli. */
 #include <string.h>
 
@@ -39,6 +40,18 @@ config_read_pull_idle(struct config_reader *c, const struct hcl_node *node)
 		return config_fail(c, node->at, "%s: expected at most 24h", node->key);
 	return r;
 }
+
+static int
+read_gc_delay(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_get_duration(c, node, 0, &c->config->images.gc_delay_ms);
+}
+
+const struct config_attr config_image_gc_attrs[] = {
+	BOOL("image", images.gc),
+	CALL("image_delay", read_gc_delay),
+	{ .fn = config_warn_container_key },
+};
 
 const struct config_attr config_image_auth_attrs[] = {
 	CALL("config", read_auth_file),

@@ -348,6 +348,7 @@ unp_layer_remove(int unused, const void *arg, struct worker_result *ret, struct 
 	(void)snprintf(name, sizeof name, "layers/%s", job->layer);
 	if (rename(name, part) < 0)
 		return errno == ENOENT ? 0 : err_set(e, -errno, "remove a layer");
+	CRASH_POINT(UNP_AFTER_HIDE);
 	r = tree_remove_at(AT_FDCWD, part);
 	return r < 0 ? err_set(e, r, "remove a layer") : 0;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_gc.c: removes allocs that have ended while the disk is too full. Runs in: supervisor. */
+/* alloc_gc.c: removes images that no task uses, and allocs that have ended, while the disk is too
+ * full. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_gc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
@@ -9,6 +11,7 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_timer.h"
+#include "supervisor/image/image_gc.h"
 #include "supervisor/node/node_events.h"
 #include "supervisor/source/source.h"
 
@@ -35,14 +38,32 @@ percent_used(uint64_t total, uint64_t left)
 	return total > 0 && left < total ? (total - left) * 100 / total : 0;
 }
 
+/* Removes what tasks need the least; disk says how full it is. Returns false if there is nothing.
+ */
+static bool
+make_space(struct sup *sup, const char *disk)
+{
+	unsigned n = 0;
+
+	if (images_remove_oldest(sup, disk))
+		return true;
+	while (
+	    n < sup->config->gc_parallel_destroys && sup->source->ops->collect_oldest(sup->source))
+		n++;
+	if (n > 0)
+		journal_info(JOURNAL_DISK, NULL, "%s: removing %u ended allocations", disk, n);
+	return n > 0;
+}
+
 static void
 on_stat(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
 	const struct file_disk_stat_rep *disk = rep;
 	const struct agent_config *config = sup->config;
 	struct alloc_gc *gc = sup->alloc_gc;
-	uint64_t bytes, inodes, n = 0;
-	bool was_full = gc->full;
+	bool was_full = gc->full, frees;
+	uint64_t bytes, inodes;
+	char text[96];
 
 	gc->call = 0;
 	if (r < 0) {
@@ -53,25 +74,18 @@ on_stat(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 	}
 	bytes = percent_used(disk->total_bytes, disk->free_bytes);
 	inodes = percent_used(disk->total_inodes, disk->free_inodes);
+	(void)snprintf(text, sizeof text,
+	    "the disk is %d %% full and %d %% of its inodes are in use", (int)bytes, (int)inodes);
 	gc->full = bytes > config->gc_disk_percent || inodes > config->gc_inode_percent;
-	while (gc->full && n < config->gc_parallel_destroys &&
-	       sup->source->ops->collect_oldest(sup->source))
-		n++;
-	if (n > 0)
-		journal_info(JOURNAL_DISK, NULL,
-		    "the disk is %d %% full and %d %% of its inodes are in use: removing %d "
-		    "ended allocations",
-		    (int)bytes, (int)inodes, (int)n);
+	frees = gc->full && make_space(sup, text);
 	if (gc->full != was_full)
 		node_event_say(sup, "Disk",
 		    "The disk is %d %% full, %d %% of its inodes are used%s", (int)bytes,
 		    (int)inodes, gc->full ? "" : ": there is room again");
-	if (n == 0 && gc->full && !was_full)
+	if (gc->full && !frees && !was_full)
 		journal_warn(JOURNAL_DISK, NULL,
-		    "the disk is %d %% full and %d %% of its inodes are in use, but there is "
-		    "no ended allocation to remove",
-		    (int)bytes, (int)inodes);
-	check_after(sup, n > 0 ? AGAIN_USEC : config->gc_interval_ms * 1000);
+		    "%s, but there is no unused image and no ended allocation to remove", text);
+	check_after(sup, frees ? AGAIN_USEC : config->gc_interval_ms * 1000);
 }
 
 static void

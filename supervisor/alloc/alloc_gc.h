@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_gc.h: removes ended allocs, the oldest first, while the file system of the data directory
- * is fuller than gc_disk_usage_threshold or gc_inode_usage_threshold permit. The source enforces
- * gc_max_allocs. Runs in: supervisor.
+ * alloc_gc.h: removes images that no task uses, then ended allocs, each the oldest first, while the
+ * file system of the data directory is fuller than gc_disk_usage_threshold or
+ * gc_inode_usage_threshold permit. The source enforces gc_max_allocs. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_GC_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_GC_H

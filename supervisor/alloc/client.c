@@ -21,6 +21,7 @@
 #include "supervisor/driver/run.h"
 #include "supervisor/health/probe.h"
 #include "supervisor/health/probe_tasks.h"
+#include "supervisor/image/image_gc.h"
 #include "supervisor/volume/volumes.h"
 
 /* The order in which allocs stop. Plugins are last: without them no volume can be unmounted. */
@@ -213,6 +214,7 @@ on_run_gone(struct sup *sup, const struct id *alloc)
 {
 	alloc_runner_run_gone(sup, alloc);
 	probe_tasks_run_gone(sup, alloc);
+	images_check_soon(sup);
 }
 
 int

@@ -20,12 +20,14 @@
 #include "supervisor/driver/container.h"
 #include "supervisor/driver/env_expand.h"
 #include "supervisor/driver/signal_name.h"
+#include "supervisor/image/image_gc.h"
 #include "supervisor/image/images.h"
 
 struct task_image {
 	struct task_runner *tr;
 	void (*done)(struct task_runner *tr, int r, const struct err *e);
 	struct image_want *want; /* NULL: it is not waited for */
+	struct image_use use;
 	char name[IMAGE_REF_SIZE];
 	json_t *config; /* "config" of the image; NULL: there is none, or it is not known */
 };
@@ -46,6 +48,7 @@ task_image_free(struct task_runner *tr)
 	if (!i)
 		return;
 	image_forget(i->want);
+	image_use_end(tr->ar->sup, &i->use);
 	json_decref(i->config);
 	free(i);
 }
@@ -135,6 +138,7 @@ ask_image(struct task_image *i, const struct task *task, struct err *e)
 	request.auth = auth = read_auth(task, &ref);
 	if (!image_find(i->tr->ar->sup, i->name) || request.force)
 		task_runner_tell(i->tr, EVENT_DRIVER_MESSAGE, "Downloading image", false);
+	image_use_begin(i->tr->ar->sup, &i->use, i->name);
 	i->want = image_want(i->tr->ar->sup, &request, on_image, i, e);
 	return i->want ? 0 : e->code;
 }
@@ -179,6 +183,7 @@ find_again(struct task_runner *tr)
 		return;
 	if (image_ref_parse(str(container_text(&task, "image")), &ref, &e) == 0) {
 		image_ref_format(&ref, tr->image->name);
+		image_use_begin(tr->ar->sup, &tr->image->use, tr->image->name);
 		image = image_find(tr->ar->sup, tr->image->name);
 		if (image)
 			take_image(tr->image, image);

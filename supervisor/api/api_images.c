@@ -29,6 +29,7 @@ read_request(struct api_req *req, struct image_request *ret, struct err *e)
 		return err_say(e, -EINVAL,
 		    "the body must be {\"Name\": \"image\"}, and may have \"Force\": true");
 	ret->force = json_is_true(force);
+	ret->keep = true;
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 9
+#define STORE_SCHEMA_VERSION 10
 /* "drvr": a file with another id was made by another program and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -62,5 +62,11 @@ static const char store_schema_8[] =
 static const char store_schema_9[] =
     "ALTER TABLE run ADD COLUMN id_range INTEGER NOT NULL DEFAULT 0; ALTER TABLE run ADD COLUMN "
     "layers TEXT;";
+
+/* Images of before are as used until the start that adds these. */
+static const char store_schema_10[] =
+    "ALTER TABLE image ADD COLUMN used INTEGER NOT NULL DEFAULT 0; ALTER TABLE image ADD COLUMN "
+    "in_use INTEGER NOT NULL DEFAULT 1; ALTER TABLE image ADD COLUMN kept INTEGER NOT NULL DEFAULT "
+    "0;";
 
 #endif

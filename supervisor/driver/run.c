@@ -401,6 +401,20 @@ runs_have_layer(struct sup *sup, const char *digits)
 	return false;
 }
 
+bool
+runs_have_layers(struct sup *sup, const char *layers)
+{
+	const struct hash_table *t = &sup->runs->by_id;
+
+	for (struct hash_link *l = hash_each(t, NULL); l; l = hash_each(t, l)) {
+		const struct run *r = container_of(l, struct run, by_id);
+
+		if (r->layers && strcmp(r->layers, layers) == 0)
+			return true;
+	}
+	return false;
+}
+
 struct run *
 run_start(struct sup *sup, const struct id *alloc, const char *task,
     struct exec_task_start_req *req, int spec_fd, const struct run_events *ev, void *arg)

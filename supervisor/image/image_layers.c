@@ -198,6 +198,17 @@ layers_each_unknown(struct sup *sup, int list_fd, void (*fn)(void *arg, const ch
 	return each_listed(list_fd, check_layer, &u, e);
 }
 
+bool
+layers_are_removed(const struct sup *sup)
+{
+	const struct layer *l;
+
+	TAILQ_FOREACH (l, &sup->images->layers, link)
+		if (l->state == LAYER_REMOVING)
+			return true;
+	return sup->images->listing;
+}
+
 static void
 on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {

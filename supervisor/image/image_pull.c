@@ -47,7 +47,7 @@ struct pull {
 	enum pull_state state;
 	struct id id;
 	json_t *auth;
-	bool insecure, force;
+	bool insecure, force, keep;
 	bool ended;   /* it is decided; its callbacks follow, or have run */
 	bool calling; /* they run now */
 	unsigned timeout_ms, idle_ms, tries;
@@ -187,6 +187,8 @@ complete_pull(struct pull *p)
 	    p->digest);
 	(void)image_put(
 	    p->sup, p->name, p->digest, steal_ptr(&p->config), steal_ptr(&p->layers), p->n_layers);
+	if (p->keep)
+		image_keep(p->sup, p->name);
 	turn_durable(p->sup);
 	end_pull(p);
 }
@@ -392,10 +394,13 @@ fetch(void *arg)
 static void
 begin(struct pull *p)
 {
-	if (image_find(p->sup, p->name) && !p->force)
-		end_pull(p);
-	else
+	if (!image_find(p->sup, p->name) || p->force) {
 		fetch(p);
+		return;
+	}
+	if (p->keep)
+		image_keep(p->sup, p->name);
+	end_pull(p);
 }
 
 void
@@ -471,6 +476,7 @@ begin_pull(struct sup *sup, const struct image_ref *ref, const struct image_requ
 		.auth = json_deep_copy(request->auth),
 		.insecure = is_loopback(ref->registry),
 		.force = request->force,
+		.keep = request->keep,
 		.timeout_ms = request->timeout_ms ?: TIMEOUT_MS,
 		.idle_ms = request->idle_ms ?: (unsigned)sup->config->images.idle_ms,
 		.end = { .run = run_callbacks } };
@@ -500,6 +506,7 @@ image_want(
 	w = mem_new(struct image_want);
 	*w = (struct image_want){ .cb = cb, .arg = arg };
 	w->pull = find_pull(sup, name, request) ?: begin_pull(sup, &ref, request);
+	w->pull->keep |= request->keep;
 	TAILQ_INSERT_TAIL(&w->pull->wants, w, link);
 	return w;
 }

@@ -11,6 +11,7 @@
 #include "model/engine/field.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
+#include "supervisor/image/image_gc.h"
 
 #define USED             "image_store" /* key of a small value */
 #define CHECK_AFTER_USEC 2000000       /* after the start, which has other work */
@@ -24,8 +25,8 @@ free_image(struct image *image)
 	free(image);
 }
 
-static struct image *
-find(struct sup *sup, const char *name)
+struct image *
+image_get(struct sup *sup, const char *name)
 {
 	struct image *image;
 
@@ -38,7 +39,7 @@ find(struct sup *sup, const char *name)
 const struct image *
 image_find(struct sup *sup, const char *name)
 {
-	return find(sup, name);
+	return image_get(sup, name);
 }
 
 /* --- rows --- */
@@ -56,7 +57,8 @@ write_image(struct sup *sup, struct dirty *d, struct err *e)
 	config = mem_need(json_dumps(image->config, JSON_COMPACT));
 	text = mem_need(json_dumps(layers, JSON_COMPACT));
 	return STORE_EXEC(sup->store, STMT_IMAGE_PUT, e, SV_TEXT(image->name),
-	    SV_TEXT(image->digest), SV_TEXT(config), SV_TEXT(text), SV_INT(image->pulled_ns));
+	    SV_TEXT(image->digest), SV_TEXT(config), SV_TEXT(text), SV_INT(image->pulled_ns),
+	    SV_INT(image->used_ns), SV_INT(image->in_use), SV_INT(image->kept));
 }
 
 static void
@@ -85,7 +87,7 @@ struct image *
 image_put(struct sup *sup, const char *name, const char *digest, json_t *config,
     struct image_layer *layers, size_t n)
 {
-	struct image *image = find(sup, name) ?: make_image(sup, name);
+	struct image *image = image_get(sup, name) ?: make_image(sup, name);
 
 	json_decref(image->config);
 	free(image->layers);
@@ -95,13 +97,24 @@ image_put(struct sup *sup, const char *name, const char *digest, json_t *config,
 	image->n_layers = n;
 	image->pulled_ns = clock_real_ns();
 	turn_write(sup, &image->row);
+	images_check_soon(sup);
 	return image;
+}
+
+void
+image_keep(struct sup *sup, const char *name)
+{
+	struct image *image = image_get(sup, name);
+
+	image->kept = true;
+	turn_write(sup, &image->row);
+	turn_durable(sup);
 }
 
 int
 image_remove(struct sup *sup, const char *name)
 {
-	struct image *image = find(sup, name);
+	struct image *image = image_get(sup, name);
 
 	if (!image)
 		return -ENOENT;
@@ -136,6 +149,9 @@ load_image(void *arg, const struct store_row *row, struct err *e)
 	image->layers = layers;
 	image->n_layers = n;
 	image->pulled_ns = store_col_int(row, 4);
+	image->used_ns = store_col_int(row, 5);
+	image->in_use = store_col_int(row, 6) != 0;
+	image->kept = store_col_int(row, 7) != 0;
 	return 0;
 }
 
@@ -184,14 +200,19 @@ plan_check(struct sup *sup)
 int
 images_new(struct sup *sup, struct err *e)
 {
+	int r;
+
 	sup->images = mem_new(struct images);
 	*sup->images = (struct images){ .has_blobs = true,
 		.use_row = { .point = CRASH_ROW_IMAGE, .write = write_use } };
 	TAILQ_INIT(&sup->images->list);
 	TAILQ_INIT(&sup->images->layers);
 	TAILQ_INIT(&sup->images->pulls);
+	TAILQ_INIT(&sup->images->uses);
 	plan_check(sup);
-	return store_each(sup->store, STMT_IMAGE_ALL, NULL, 0, load_image, sup, e);
+	r = store_each(sup->store, STMT_IMAGE_ALL, NULL, 0, load_image, sup, e);
+	images_check_soon(sup); /* when the tasks are restored */
+	return r;
 }
 
 void
@@ -203,6 +224,7 @@ images_free(struct sup *sup)
 	if (!sup->images)
 		return;
 	sup_timer_cancel(&sup->images->check);
+	sup_timer_cancel(&sup->images->gc);
 	pulls_free(sup);
 	while ((image = TAILQ_FIRST(&sup->images->list))) {
 		TAILQ_REMOVE(&sup->images->list, image, link);
@@ -224,9 +246,10 @@ show(const struct image *image)
 
 	for (size_t i = 0; i < image->n_layers; i++)
 		bytes += image->layers[i].bytes;
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "Name", image->name, "Status", "ready",
-	    "Digest", image->digest, "Layers", (json_int_t)image->n_layers, "Size",
-	    (json_int_t)bytes, "Pulled", (json_int_t)image->pulled_ns);
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:I, s:b}", "Name", image->name,
+	    "Status", "ready", "Digest", image->digest, "Layers", (json_int_t)image->n_layers,
+	    "Size", (json_int_t)bytes, "Pulled", (json_int_t)image->pulled_ns, "InUse",
+	    image->in_use, "LastUsed", (json_int_t)image->used_ns, "Kept", image->kept);
 }
 
 json_t *

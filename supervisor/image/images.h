@@ -34,7 +34,10 @@ struct image {
 	struct image_layer *layers; /* from the lowest */
 	size_t n_layers;
 	int64_t pulled_ns;
-	bool removed; /* its row is to be deleted */
+	int64_t used_ns; /* the end of its last use; 0: none has ended */
+	bool in_use;     /* as far as image_gc.c has examined it */
+	bool kept;       /* an operator pulled it: it is removed by hand only */
+	bool removed;    /* its row is to be deleted */
 };
 
 /* Reads the rows. Returns 0, or -errno with *e. */
@@ -52,6 +55,7 @@ struct image_request {
 	const char *text;   /* as the user wrote it */
 	const json_t *auth; /* contents of a file of credentials for skopeo; NULL: anonymous */
 	bool force;         /* asks the registry also if the image is here */
+	bool keep;          /* the image is kept without a use */
 	unsigned timeout_ms, idle_ms; /* 0: the defaults */
 };
 
@@ -102,7 +106,9 @@ struct images {
 	bool used;      /* there was a pull on this node, ever */
 	struct dirty use_row;
 	struct queued *drop; /* the request to remove all blobs */
-	struct sup_timer check;
+	struct sup_timer check, gc;
+	TAILQ_HEAD(, image_use) uses; /* image_gc.h */
+	bool check_is_soon;           /* gc is set for an examination of all uses */
 };
 
 /* image_layers.c. Pulls are told of each change by pulls_advance(). */
@@ -112,6 +118,8 @@ void layers_list(struct sup *sup);
 void layer_unpack(struct sup *sup, const struct image_layer *l);
 /* Removes layers that no image has, and all blobs, unless a pull may need them. */
 void layers_collect(struct sup *sup);
+/* Returns whether a layer is being removed, or will be when the store's layers are listed. */
+bool layers_are_removed(const struct sup *sup);
 
 /* image_pull.c */
 void pulls_advance(struct sup *sup);
@@ -125,6 +133,10 @@ void images_note_use(struct sup *sup);
 /* Makes the image, or replaces that of the same name. Takes over config and layers. */
 struct image *image_put(struct sup *sup, const char *name, const char *digest, json_t *config,
     struct image_layer *layers, size_t n);
+/* As image_find(), to change it. */
+struct image *image_get(struct sup *sup, const char *name);
+/* Marks the image of this name as kept. */
+void image_keep(struct sup *sup, const char *name);
 
 /* image_answer.c: reads the answer of the image-fetcher, which is not trusted. The caller frees
  * *ret_config and *ret_layers. Returns 0, or -EBADMSG with *e. */

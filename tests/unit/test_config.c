@@ -39,6 +39,8 @@ START_TEST(defaults)
 	ck_assert_uint_eq(config.gc_inode_percent, 70);
 	ck_assert_uint_eq(config.gc_max_allocs, 50);
 	ck_assert_uint_eq(config.gc_parallel_destroys, 2);
+	ck_assert(config.images.gc);
+	ck_assert_uint_eq(config.images.gc_delay_ms, 180000);
 	ck_assert_uint_eq(config.eval_gc_ms, 24 * 3600000);
 	ck_assert_uint_eq(config.job_gc_ms, 4 * 3600000);
 	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_EXEC);
@@ -278,6 +280,14 @@ START_TEST(driver_lists)
 		   "client { options = { \"driver.allowlist\" = \"raw_exec,docker\" } }");
 	ck_assert_uint_eq(policy.drivers, 1u << DRIVER_RAW_EXEC | 1u << DRIVER_DOCKER);
 	ck_assert_uint_eq(config.drivers, policy.drivers);
+}
+END_TEST
+
+START_TEST(removal_of_images)
+{
+	parse_well("plugin \"docker\" { config { gc { image = false image_delay = \"10m\" } } }");
+	ck_assert(!config.images.gc);
+	ck_assert_uint_eq(config.images.gc_delay_ms, 600000);
 }
 END_TEST
 
@@ -664,6 +674,7 @@ add(TCase *tc)
 	tcase_add_test(tc, templates_are_limited);
 	tcase_add_test(tc, a_later_file_overrides);
 	tcase_add_test(tc, driver_lists);
+	tcase_add_test(tc, removal_of_images);
 	tcase_add_test(tc, all_caps);
 	tcase_add_test(tc, host_modes);
 	tcase_add_test(tc, volumes_in_volumes);

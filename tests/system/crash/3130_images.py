@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
 # takes: 90
-"""At each crash point a process dies while an image is pulled and removed. In the end the image is whole, nothing is fetched twice without
-need, and nothing stays in the store."""
+"""At each crash point a process dies while an image is pulled and removed, by hand, or by itself after its last use. In the end the image is whole,
+nothing is fetched twice without need, and nothing stays in the store."""
 import os
 import shutil
 
@@ -10,12 +10,14 @@ from lib import case
 from lib.crash_sweep import SUPERVISOR, check_reached, each_pass, sweep
 from lib.crash_page import page
 from lib.crash_walk import OF_3130
-from lib import crash, images, web
+from lib import agent, api, crash, images, web
 
 if not shutil.which("skopeo"):
     case.skip("no skopeo")
 
-OF_HELPERS = [p for p in crash.POINTS if p.startswith(("IMG_", "UNP_"))]
+OF_REMOVAL = ["UNP_AFTER_HIDE"]
+OF_HELPERS = [p for p in crash.POINTS if p.startswith(("IMG_", "UNP_")) and p not in OF_REMOVAL]
+NO_MORE = {"RestartPolicy": {"Attempts": 0, "Mode": "fail"}, "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
 FILES = [("f%d" % i, os.urandom(20000)) for i in range(40)]
 TARS = [images.tar([images.directory("d"), *(images.file("d/" + name, body) for name, body in FILES)]), images.tar([images.file("top", b"x" * 1000000)])]
 image = images.Image(TARS, pack="")
@@ -71,6 +73,30 @@ def cycle(node, server, point, disturbed):
         remove(node, name)
 
 
+def collected(node, server, disturbed):
+    """A task wants the image and fails, because the image has no programs. It has no other use."""
+    made = api.job("once", driver="docker", group=NO_MORE)
+    made["Job"]["Type"] = "batch"
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"] = {"image": images.name(server, "a:1"), "command": "/absent", "network_mode": "none"}
+
+    def over():
+        node.revive()
+        return [a["ClientStatus"] for a in node.allocs("once")] == ["failed"] and status_of(node, images.name(server, "a:1")) in ("absent", "failed") and \
+            [x for part in ("layers", "blobs") for x in os.listdir("%s/images/%s" % (node.data, part))] == []
+    with disturbed():
+        node.register(made)
+        case.until(over, 60, "the end of the task and of its image")
+    node.purge("once")
+    case.equal(crash.leaks(node), [], "leaks")
+
+
+def test_crashes_while_an_image_is_removed_after_its_last_use():
+    with web.Server(images.registry({"a": {"1": image}})) as server, crash.Node(AT_ONCE, env=page.env) as node:
+        for point in [*OF_REMOVAL, *OF_3130]:
+            each_pass("collection", lambda disturbed: collected(node, server, disturbed), point, 3)
+        sweep("collection", lambda disturbed: collected(node, server, disturbed), SUPERVISOR, 6)
+
+
 def test_crashes_while_an_image_is_pulled_and_removed():
     with web.Server(images.registry({"a": {"1": image}})) as server, crash.Node(env=page.env) as node:
         for point in [*OF_HELPERS, *OF_3130]:
@@ -79,7 +105,8 @@ def test_crashes_while_an_image_is_pulled_and_removed():
 
 
 def test_each_point_was_reached():
-    check_reached([*OF_HELPERS, *OF_3130])
+    check_reached([*OF_HELPERS, *OF_REMOVAL, *OF_3130])
 
 
+AT_ONCE = agent.config_args('plugin "docker" { config { gc { image_delay = "0s" } } }')
 case.run(globals())
