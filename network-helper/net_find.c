@@ -35,7 +35,8 @@ check_dirs(char ret_dirs[CONFIG_PATH_SIZE], struct err *e)
 static int
 open_program(const char *dirs_checked, const char *type, struct err *e)
 {
-	char dirs[CONFIG_PATH_SIZE], path[2 * CONFIG_PATH_SIZE], *rest = dirs, *dir;
+	char dirs[CONFIG_PATH_SIZE], path[2 * CONFIG_PATH_SIZE], *dir;
+	char *rest = *dirs_checked ? dirs : NULL; /* no directory, not the one with no name */
 	cleanup_close int found = -1;
 	struct err why = { 0 };
 

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import shutil
 import uuid
 
 from lib import case, helper, ipc, networks
@@ -114,6 +115,13 @@ def test_a_killed_helper_loses_nothing():
                 case.contains(json.dumps(make(h, alloc)), "172.26.")
                 drop(h, alloc)
             case.equal((networks.addresses(), networks.links("veth"), names(places)), ([], ["uplink", "uplink2"], []))
+
+
+def test_plugins_are_looked_for_in_cni_path_only():
+    """Earlier, without any of its directories, the plugin was looked for in the root directory, where /bin is."""
+    with plugin(":", '{"cniVersion":"1.0.0","name":"%s","type":"bin"}') as (h, places):
+        shutil.rmtree(h.base + "/bin")
+        fails(h, places, 'CNI plugin "bin" is not in ')
 
 
 def test_plugins_that_misbehave():
