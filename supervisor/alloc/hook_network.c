@@ -26,19 +26,29 @@
 
 struct network {
 	struct queued *asked; /* NULL: no request is unanswered */
-	size_t at;  /* the network that is made or removed: 0 is the group's, then those of
-		       tasks in their order */
-	char **own; /* addresses in the networks of tasks, in their order; NULL: none is made */
+	size_t at; /* the network that is made or removed: 0 is the group's, then those of
+		      tasks in their order */
+	struct task_runner *of; /* the task whose network is made; NULL: it is the group's */
 	bool removed;
 	unsigned failures; /* rounds of removals in which one failed */
 	int failed;        /* the error of the last that failed in this round; 0: none has */
 	char *why;
 };
 
+struct task_network {
+	char *address; /* in the task's own network; NULL: it has none, or none is made */
+};
+
 static struct network *
 state_of(const struct alloc_runner *ar)
 {
 	return alloc_hook_state(ar, &alloc_hook_network);
+}
+
+static struct task_network *
+state_of_task(const struct task_runner *tr)
+{
+	return task_hook_state(tr, &alloc_hook_network);
 }
 
 /* Finds the first network from `at` on. Sets *ret_task; NULL: it is the group's. */
@@ -85,9 +95,8 @@ take_result(struct alloc_runner *ar, int fd, struct err *e)
 	r = network_result_read(map, len, status, e);
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);
-	if (n->at > 0) {
-		n->own = n->own ?: mem_zeroed(ar->sa->group->tasks.n, sizeof *n->own);
-		str_set(&n->own[n->at - 1], str(status->address));
+	if (n->of) {
+		str_set(&state_of_task(n->of)->address, str(status->address));
 		alloc_network_status_free(status);
 		return r;
 	}
@@ -239,14 +248,16 @@ static void
 make_next(struct alloc_runner *ar)
 {
 	cleanup_free struct net_network_make_req *req = NULL;
+	struct network *n = state_of(ar);
 	const struct task *task;
 	struct err e = { 0 };
 	bool found;
 	int r;
 
-	while ((found = !ar->stopping && find_network(ar, &state_of(ar)->at, &task)) && task &&
-	       !may_start(ar, task))
-		state_of(ar)->at++;
+	n->of = NULL;
+	while ((found = !ar->stopping && find_network(ar, &n->at, &task)) && task &&
+	       (!(n->of = alloc_find_task(ar->sa, task->name)) || !may_start(ar, task)))
+		n->at++;
 	if (!found) {
 		alloc_hook_done(ar, 0, NULL);
 		return;
@@ -256,7 +267,7 @@ make_next(struct alloc_runner *ar)
 	if (r < 0)
 		alloc_hook_done(ar, r, &e);
 	else
-		state_of(ar)->asked = queue_ask(ar->sup, QUEUE_NETWORK, req, -1, on_made, ar);
+		n->asked = queue_ask(ar->sup, QUEUE_NETWORK, req, -1, on_made, ar);
 }
 
 static void
@@ -366,24 +377,20 @@ forget_request(struct alloc_runner *ar)
 {
 	queue_forget(steal_ptr(&state_of(ar)->asked));
 	free_p(&state_of(ar)->why);
-	for (size_t i = 0; state_of(ar)->own && i < ar->sa->group->tasks.n; i++)
-		free(state_of(ar)->own[i]);
-	free_p(&state_of(ar)->own);
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		free_p(&state_of_task(&ar->tasks[i])->address);
 }
 
 const char *
-alloc_network_address(const struct alloc_runner *ar, const struct task *task)
+task_network_address(const struct task_runner *tr)
 {
-	const struct alloc_network_status *status = ar->sa->a.network_status;
+	const struct alloc_network_status *status = tr->ar->sa->a.network_status;
 
-	if (!container_has_network(ar->sa->group, task))
-		return status ? str(status->address) : "";
-	for (size_t i = 0; state_of(ar)->own && i < ar->sa->group->tasks.n; i++)
-		if (str_eq(ar->sa->group->tasks.v[i].name, task->name))
-			return str(state_of(ar)->own[i]);
-	return "";
+	if (container_has_network(tr->ar->sa->group, tr->task))
+		return str(state_of_task(tr)->address);
+	return status ? str(status->address) : "";
 }
 
 ALLOC_HOOK(network, "network", sizeof(struct network), .shutdown = forget_request,
     .prerun = make_networks, .stop = stop_making, .postrun = remove_networks,
-    .destroy = remove_networks);
+    .destroy = remove_networks, .task.state_size = sizeof(struct task_network));

@@ -3,11 +3,10 @@
 #ifndef DROVER_SUPERVISOR_ALLOC_HOOK_NETWORK_H
 #define DROVER_SUPERVISOR_ALLOC_HOOK_NETWORK_H
 
-struct alloc_runner;
-struct task;
+struct task_runner;
 
 /* Returns the task's address in its own network or its group's; "": it has none, or the network is
  * not made yet. Valid until the runner ends. */
-const char *alloc_network_address(const struct alloc_runner *ar, const struct task *task);
+const char *task_network_address(const struct task_runner *tr);
 
 #endif

@@ -231,7 +231,7 @@ take_net(const struct driver_ops *driver, const struct task_runner *tr, struct t
 	const struct alloc_network_status *status = tr->ar->sa->a.network_status;
 	int r = task_net_read(n, n && n->dns ? n->dns : status ? status->dns : NULL, env, ret, e);
 
-	ret->address = alloc_network_address(tr->ar, tr->task);
+	ret->address = task_network_address(tr);
 	if (r == 0 && *ret->hostname && !driver->containers)
 		return err_say(e, -EINVAL,
 		    "task %s: the group's network has a hostname: only containers can have it, "
