@@ -508,7 +508,10 @@ checks_save(const struct checks *cs, struct check_results *ret)
 
 	/* Until all checks begin, the results of the last supervisor are saved again. */
 	check_results_copy(&cs->kept, ret);
-	LIST_FOREACH (c, &cs->list, link)
-		check_result_copy(
-		    &c->result, map_put(check_result, &ret->by_id, str(c->result.id)));
+	LIST_FOREACH (c, &cs->list, link) {
+		struct check_result *r = map_put(check_result, &ret->by_id, str(c->result.id));
+
+		check_result_done(r);
+		check_result_copy(&c->result, r);
+	}
 }
