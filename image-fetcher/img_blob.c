@@ -56,7 +56,7 @@ img_blob_begin(
 			return 0;
 		fd = openat(blobs_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
 		if (fd < 0)
-			return err_set(e, -errno, "make the file of a layer");
+			return err_set(e, -errno, "make the file of layer %s", layer->digest);
 		if (flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB)) < 0)
 			return errno == EWOULDBLOCK
 				   ? -EAGAIN
@@ -87,7 +87,7 @@ img_blob_read(struct img_blob *b, struct err *e)
 	SHA256Update(b->sha, buf, (size_t)n);
 	r = fd_write_full(b->file_fd, buf, (size_t)n);
 	if (r < 0)
-		return err_set(e, r, "store a layer");
+		return err_set(e, r, "store layer %s", b->layer->digest);
 	b->bytes += (uint64_t)n;
 	return n;
 }
@@ -107,7 +107,7 @@ img_blob_commit(struct img_blob *b, int blobs_fd, struct err *e)
 	CRASH_POINT(IMG_BEFORE_BLOB);
 	if (fsync(b->file_fd) < 0 || renameat(blobs_fd, name, blobs_fd, digits(b->layer)) < 0 ||
 	    fsync(blobs_fd) < 0)
-		return err_set(e, -errno, "store a layer");
+		return err_set(e, -errno, "store layer %s", b->layer->digest);
 	CRASH_POINT(IMG_AFTER_BLOB);
 	return 0;
 }

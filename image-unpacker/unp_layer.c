@@ -172,7 +172,7 @@ check_digests(struct unpacking *u)
 
 /* Writes the data of a file, in which there may be holes. */
 static int
-write_data(struct unpacking *u, int fd, la_int64_t size)
+write_data(struct unpacking *u, const char *path, int fd, la_int64_t size)
 {
 	la_int64_t at = 0;
 	const void *data;
@@ -184,14 +184,14 @@ write_data(struct unpacking *u, int fd, la_int64_t size)
 			ssize_t n = pwrite(fd, from, len, at);
 
 			if (n < 0)
-				return err_set(u->e, -errno, "store the layer");
+				return err_set(u->e, -errno, "write \"%.200s\"", path);
 			from += n;
 			at += n;
 			len -= (size_t)n;
 		}
 	if (r != ARCHIVE_EOF)
 		return damaged(u);
-	return ftruncate(fd, size) < 0 ? err_set(u->e, -errno, "store the layer") : 0;
+	return ftruncate(fd, size) < 0 ? err_set(u->e, -errno, "write \"%.200s\"", path) : 0;
 }
 
 static int
@@ -232,7 +232,7 @@ make_entry(struct unpacking *u, struct archive_entry *entry)
 		    (unsigned long long)u->job->max_files);
 	r = unp_tree_make(&u->tree, &en, &fd, u->e);
 	if (r == 0 && fd >= 0)
-		r = write_data(u, fd, archive_entry_size(entry));
+		r = write_data(u, en.path, fd, archive_entry_size(entry));
 	if (r == 0)
 		r = unp_tree_finish(&u->tree, &en, fd, u->e);
 	return r < 0 ? r : set_xattrs(u, entry, &en);

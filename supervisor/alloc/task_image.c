@@ -94,7 +94,7 @@ on_image(struct sup *sup, void *arg, const struct image *image, const struct err
 		take_image(i, image);
 	else
 		(void)err_say(&e, why->code == -EINVAL ? -EINVAL : -EAGAIN,
-		    "Failed to pull `%.200s`: %.280s", i->name, why->msg);
+		    "Failed to pull `%.150s`: %.330s", i->name, why->msg);
 	i->done(i->tr, e.code, &e);
 }
 

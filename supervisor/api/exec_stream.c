@@ -12,6 +12,7 @@
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_session.h"
+#include "supervisor/core/sup_turn.h"
 
 #define CHUNK_MAX 8192
 
@@ -90,6 +91,7 @@ exec_stream_open(
 {
 	cleanup_done(strings) struct strings command = { 0 };
 	struct task_runner *tr = NULL;
+	const char *why;
 	int status;
 
 	es->sup = sup;
@@ -102,6 +104,9 @@ exec_stream_open(
 	status = check_wish(sup, wish, &command, &tr, e);
 	if (status != 0)
 		return status;
+	/* Its start would wait for the commit. */
+	if (turn_is_stuck(sup, &why))
+		return err_say(e, -ENOSPC, "nothing can be started now: %s", why), 507;
 	es->tty = wish->tty;
 	es->name = mem_strdup(command.v[0]);
 	es->session = task_exec(tr, command.v, command.n, wish->tty, on_wake, es, e);

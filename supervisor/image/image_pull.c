@@ -169,10 +169,13 @@ end_pull(struct pull *p)
 static void
 fail_pull(struct pull *p, const struct err *why)
 {
+	bool full = why->code == -ENOSPC || why->code == -EDQUOT;
 	char text[ERR_MSG_SIZE];
 
 	p->state = PULL_FAILED;
-	(void)err_say(&p->why, why->code, "pull image %s: %s", p->name, why->msg);
+	(void)err_say(&p->why, why->code, "pull image %s: %s%s%s", p->name, why->msg,
+	    full ? ": free space or inodes on the disk of " : "",
+	    full ? p->sup->args.data_dir : "");
 	/* It may have been cut within a character. */
 	(void)utf8_sanitize(text, sizeof text, p->why.msg, strlen(p->why.msg));
 	(void)strcpy(p->why.msg, text);
