@@ -568,6 +568,7 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	config->cni = policy->cni;
 	config->allow_host_pid = policy->allow_host_pid;
 	config->allow_host_ipc = policy->allow_host_ipc;
+	config->allow_privileged = policy->allow_privileged;
 	return sink->n_errors > n_errors ? -EINVAL : 0;
 }
 

@@ -232,6 +232,17 @@ read_allow_host(struct config_reader *c, const struct hcl_node *node)
 }
 
 static int
+read_allow_privileged(struct config_reader *c, const struct hcl_node *node)
+{
+	bool on = false;
+	int r = config_get_bool(c, node, node->key, &on);
+
+	c->policy->allow_privileged &= ~c->driver;
+	c->policy->allow_privileged |= on ? c->driver : 0;
+	return r;
+}
+
+static int
 read_no_pivot_root(struct config_reader *c, const struct hcl_node *node)
 {
 	bool on = false;
@@ -275,6 +286,7 @@ static const struct config_attr exec_config_attrs[] = {
 
 static const struct config_attr container_config_attrs[] = {
 	CALL("enabled", read_driver_enabled),
+	CALL("allow_privileged", read_allow_privileged),
 	BLOCK("auth", config_image_auth_attrs),
 	BLOCK("gc", config_image_gc_attrs),
 	CALL("pull_activity_timeout", config_read_pull_idle),

@@ -74,12 +74,15 @@ check_driver(
 	if (driver_has_containers(req->driver) && s->containers_error.code < 0)
 		return err_say(e, s->containers_error.code, "containers are not available: %s",
 		    s->containers_error.msg);
+	if (req->privileged && !(s->policy->allow_privileged & 1u << req->driver))
+		return err_say(e, -EPERM, "privileged containers are not allowed on this node");
 	if (req->csi_plugin ? !name_is_component(req->plugin) : req->plugin[0] != '\0')
 		return err_say(e, -EINVAL, "start: '%.64s' cannot be a plugin's name", req->plugin);
 	setup->driver = req->driver;
 	setup->pid_host = req->pid_mode == EXEC_NS_HOST;
 	setup->ipc_host = req->ipc_mode == EXEC_NS_HOST;
 	setup->csi_plugin = req->csi_plugin;
+	setup->privileged = req->privileged;
 	return 0;
 }
 
@@ -131,10 +134,12 @@ check_container(const struct exec_start *req, struct exe_setup *setup, struct er
 
 	if (req->id_range < CONTAINER_RANGE_FIRST || req->id_range >= CONTAINER_RANGES)
 		return err_say(e, -EINVAL, "start: a container has no range of ids");
-	if (setup->csi_plugin || setup->pid_host || setup->ipc_host)
+	if ((setup->csi_plugin && !req->privileged) || setup->pid_host || setup->ipc_host)
 		return err_say(e, -EPERM,
-		    "start: a container cannot be a CSI plugin, or in namespaces of the machine");
-	u->uid = u->gid = CONTAINER_ID_FIRST + req->id_range * CONTAINER_IDS;
+		    "start: a container cannot be in namespaces of the machine, and a CSI plugin "
+		    "only if it is privileged");
+	u->uid = u->gid = req->privileged ? 0 : CONTAINER_ID_FIRST + req->id_range * CONTAINER_IDS;
+	setup->caps = req->privileged ? privs_all_caps() : 0;
 	setup->net_private = req->net_mode == EXEC_NS_PRIVATE;
 	return 0;
 }
@@ -241,7 +246,8 @@ check_volume_ids(const struct exec_state *s, uint32_t i, const struct exe_setup 
 {
 	const struct config_host_volume *v = &s->policy->host_volumes[i];
 
-	ret->own_ids = !driver_has_containers(setup->driver) || s->volume_private[i];
+	ret->own_ids =
+	    !driver_has_containers(setup->driver) || setup->privileged || s->volume_private[i];
 	if (ret->own_ids || ret->read_only)
 		return 0;
 	return err_say(e, -EPERM,

@@ -149,9 +149,10 @@ clone_dirs(struct exe *x)
 	to[CLONE_ALLOC] = clone_below(EXE_FD_ALLOC, alloc, ids);
 	to[CLONE_LOCAL] = clone_below(x->task_dir, "local", ids);
 	to[CLONE_LOGS] = exe_tree_clone(EXE_FD_LOGS, PLAIN | MOUNT_ATTR_RDONLY, -1);
+	to[CLONE_DEV] = x->setup->privileged ? exe_dev_clone() : -1;
 	to[CLONE_CGROUP] = exe_tree_clone(EXE_FD_CGROUP, PLAIN | MOUNT_ATTR_RDONLY, -1);
 	for (int i = 0; i < CLONE_CGROUP; i++)
-		if (to[i] < 0)
+		if (to[i] < 0 && (i != CLONE_DEV || x->setup->privileged))
 			return exe_failed(x, EXE_STEP_LAYERS, -to[i], EXE_ROOT_DIRS);
 	return 0;
 }
@@ -162,8 +163,8 @@ clone_volumes(struct exe *x)
 {
 	cleanup_close int ids = -1;
 
-	if (x->setup->n_mounts == 0)
-		return 0;
+	if (x->setup->n_mounts == 0 || x->setup->privileged)
+		return exe_volumes_clone(x, -1);
 	ids = make_ids(x, IDS_OWN);
 	return ids < 0 ? exe_failed(x, EXE_STEP_LAYERS, -ids, EXE_ROOT_IDS)
 		       : exe_volumes_clone(x, ids);
@@ -222,7 +223,8 @@ exe_container_clone(struct exe *x, void (*fn)(void *))
 	int r = 0;
 
 	if (!x->session)
-		flags |= CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+		flags |= CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+			 (x->setup->privileged ? 0 : CLONE_NEWUSER) |
 			 (x->setup->net_private ? CLONE_NEWNET : 0);
 	if (pipe2(in->go, O_CLOEXEC) < 0 || pipe2(in->alive, O_CLOEXEC) < 0)
 		return -errno;
@@ -230,7 +232,7 @@ exe_container_clone(struct exe *x, void (*fn)(void *))
 	CRASH_POINT(EXE_CONTAINER_AFTER_CLONE);
 	(void)close(in->go[0]);
 	(void)close(in->alive[1]);
-	if (pid > 0 && !x->session)
+	if (pid > 0 && !x->session && !x->setup->privileged)
 		r = map_ids(x, x->pidfd, IDS_OWN);
 	if (pid > 0)
 		set_oom_score(x);

@@ -78,7 +78,11 @@ make_dev(void)
 	static const char *const pts[] = { "mode", "0620", "gid", "5", "ptmxmode", "0666", NULL };
 	static const char *const none[] = { NULL };
 	char path[24];
-	int r = attach_fs("tmpfs", dev, MOUNT_ATTR_NOSUID, "/dev");
+	int r;
+
+	if (exe_inside.clones[CLONE_DEV] >= 0)
+		return attach_at(exe_inside.clones[CLONE_DEV], "/dev", true);
+	r = attach_fs("tmpfs", dev, MOUNT_ATTR_NOSUID, "/dev");
 
 	for (size_t i = 0; i < ELEMENTSOF(nodes) && r == 0; i++) {
 		(void)snprintf(path, sizeof path, "/dev/%s", nodes[i]);
@@ -319,7 +323,7 @@ fill_root(struct exe *x)
 	CRASH_POINT(EXE_CONTAINER_AFTER_DEV);
 	if ((r = exe_options_apply(x, OPTIONS_KERNEL)) < 0)
 		return r;
-	if ((r = mask_kernel()) < 0)
+	if (!x->setup->privileged && (r = mask_kernel()) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_MASK, r);
 	if ((r = attach_dirs(x)) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_DIRS, r);

@@ -26,6 +26,7 @@ enum exe_clone {
 	CLONE_ALLOC,
 	CLONE_LOCAL,
 	CLONE_LOGS,
+	CLONE_DEV,    /* the machine's, of a privileged container; else -1 */
 	CLONE_CGROUP, /* -1: there is none */
 	CLONE_SYS,    /* of the allocation's network; else the child makes it */
 	CLONE_OWN,    /* number of clones of the executor's root */

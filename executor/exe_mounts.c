@@ -31,6 +31,18 @@ clone_below(int root, const char *path)
 	return fd < 0 ? fd : exe_tree_clone(fd, PLAIN, -1);
 }
 
+/* A plugin that mounts block devices needs the host's /dev, where nodes come and go. Returns a
+ * descriptor or -errno. */
+int
+exe_dev_clone(void)
+{
+	cleanup_close int tree =
+	    open_tree(AT_FDCWD, "/dev", (TREE_FLAGS | AT_RECURSIVE) & ~AT_EMPTY_PATH);
+	int r = tree < 0 ? -errno : exe_tree_set(tree, MOUNT_ATTR_NOSUID, true, -1);
+
+	return r < 0 ? r : steal_fd(&tree);
+}
+
 /* Mounts of every exec task. The detail of a failure is their index plus 1000. */
 static int
 clone_own(struct exe *x)
@@ -38,7 +50,6 @@ clone_own(struct exe *x)
 	const struct exe_setup *s = x->setup;
 	bool host_dev = s->csi_plugin && (s->caps & CAP_BIT(SYS_ADMIN));
 	char path[EXE_PATH_SIZE];
-	int r = 0;
 
 	(void)snprintf(path, sizeof path, "%s/alloc", s->alloc_name);
 	trees[OWN_ROOT] = exe_tree_clone(x->task_dir, PLAIN, -1);
@@ -46,14 +57,9 @@ clone_own(struct exe *x)
 	trees[OWN_LOCAL] = clone_below(x->task_dir, "local");
 	trees[OWN_TMP] = clone_below(x->task_dir, "tmp");
 	trees[OWN_LOGS] = exe_tree_clone(EXE_FD_LOGS, PLAIN | MOUNT_ATTR_RDONLY, -1);
-	/* A plugin that mounts block devices needs the host's /dev, where nodes come and go. */
-	trees[OWN_DEV] = -1;
-	if (host_dev)
-		trees[OWN_DEV] =
-		    open_tree(AT_FDCWD, "/dev", (TREE_FLAGS | AT_RECURSIVE) & ~AT_EMPTY_PATH);
-	if (host_dev && (trees[OWN_DEV] < 0 ||
-			    (r = exe_tree_set(trees[OWN_DEV], MOUNT_ATTR_NOSUID, true, -1)) < 0))
-		return exe_failed(x, EXE_STEP_MOUNT, r < 0 ? -r : errno, 1000 + OWN_DEV);
+	trees[OWN_DEV] = host_dev ? exe_dev_clone() : -1;
+	if (host_dev && trees[OWN_DEV] < 0)
+		return exe_failed(x, EXE_STEP_MOUNT, -trees[OWN_DEV], 1000 + OWN_DEV);
 	for (uint32_t i = 0; i < OWN_DEV; i++)
 		if (trees[i] < 0)
 			return exe_failed(x, EXE_STEP_MOUNT, -trees[i], 1000 + i);

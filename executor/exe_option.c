@@ -34,7 +34,7 @@ set_hostname(const char *value)
 static int
 set_caps(const char *value)
 {
-	exe_inside.caps = strtoull(value, NULL, 16) & privs_all_caps();
+	exe_inside.caps = strtoull(value, NULL, 16) & exe_sandbox_bounding();
 	return 0;
 }
 

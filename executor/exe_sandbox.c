@@ -103,13 +103,25 @@ exe_sandbox_join(struct exe *x)
 int
 exe_sandbox_become_inner_root(struct exe *x)
 {
-	const int flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS;
+	const int flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS |
+			  (x->setup->privileged ? 0 : CLONE_NEWUSER);
 
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 	    (x->session && setns(EXE_FD_TASK, flags) < 0) || setgroups(0, NULL) < 0 ||
 	    setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return -errno;
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+uint64_t
+exe_sandbox_bounding(void)
+{
+	uint64_t caps = 0;
+
+	for (unsigned cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
+			caps |= 1ull << cap;
+	return caps;
 }
 
 void
@@ -122,7 +134,7 @@ exe_sandbox_own_files(uid_t uid, gid_t gid)
 /* As Docker: root of the container has the capabilities, another user may get them from set-user-id
  * programs, unless the job forbids that. */
 static int
-drop_in_container(void)
+drop_in_container(const struct exe *x)
 {
 	const struct exe_inside *in = &exe_inside;
 	const struct privs p = {
@@ -133,7 +145,7 @@ drop_in_container(void)
 		.bounding = in->caps,
 		.caps = in->uid == 0 ? in->caps : 0,
 		.no_new_privs = in->no_new_privs,
-		.filter = &exe_container_prog,
+		.filter = x->setup->privileged ? &exe_plugin_prog : &exe_container_prog,
 		.filter_first = !in->no_new_privs,
 	};
 
@@ -156,7 +168,7 @@ exe_sandbox_task(struct exe *x)
 	};
 
 	if (x->container)
-		return drop_in_container();
+		return drop_in_container(x);
 	/* A session of an exec task has joined the task's namespaces already. */
 	if (s->own_network && setns(EXE_FD_NETWORK, CLONE_NEWNET) < 0)
 		return -errno;

@@ -27,6 +27,9 @@ int exe_volumes_clone(struct exe *x, int ids);
 int exe_volume_tree(uint32_t i);
 /* Gives a plugin's socket directory to its user; for both drivers. */
 int exe_plugin_dirs_give(struct exe *x);
+/* exe_mounts.c: clones the machine's /dev, with all mounts in it. Returns a descriptor or -errno.
+ */
+int exe_dev_clone(void);
 
 /* exe_dirs.c: opens the task's directory. Returns 0 or -errno (after exe_failed()). */
 int exe_dirs_open(struct exe *x);
@@ -84,6 +87,8 @@ int exe_sandbox_join(struct exe *x);
 /* In a container's child: becomes root of its user namespace, and joins a session's. Returns 0 or
  * -errno. */
 int exe_sandbox_become_inner_root(struct exe *x);
+/* In the container's child: the most capabilities that its program can have. */
+uint64_t exe_sandbox_bounding(void);
 /* In the container's child: accesses files, and makes them, as this user; (0, 0) is root again. */
 void exe_sandbox_own_files(uid_t uid, gid_t gid);
 /* In the task's child: returns 0, or -errno; then the child must exit. */

@@ -106,14 +106,16 @@ struct exe_setup {
 	char log_namespace[IPC_NAME_SIZE], log_job[IPC_NAME_SIZE], log_group[IPC_NAME_SIZE];
 	struct exe_keep keep;
 	struct exe_user user;
-	uint64_t caps; /* exec: all its capability sets; empty for a session in a host namespace */
+	uint64_t caps; /* exec: all its capability sets; empty for a session in a host namespace;
+			  container: the most that one without a user namespace can have */
 	uint32_t memory_in_v2;
 	uint32_t trees; /* bits of enum cgroup_tree: hierarchies in which the run has a cgroup */
 	uint32_t oom_score_adj; /* of the task */
 	uint32_t net_private;   /* container: it has a network namespace of its own */
+	uint32_t privileged; /* container: without a user namespace, with the machine's devices */
 	uint32_t n_layers;
 	uint64_t layers[EXEC_LAYERS_MAX][4]; /* container: SHA-256 of each, from the highest */
-	uint32_t zero2, n_mounts;
+	uint32_t n_mounts;
 	struct exe_setup_mount mounts[EXE_MOUNTS_MAX];
 };
 

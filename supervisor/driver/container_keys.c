@@ -46,6 +46,7 @@ static const struct key {
 	{ "memory_hard_limit", KEY_NUMBER, DOCKER, NULL },
 	{ "oom_score_adj", KEY_NUMBER, DOCKER, NULL },
 	{ "init", KEY_BOOL, BOTH, NULL },
+	{ "privileged", KEY_BOOL, BOTH, NULL },
 	{ "interactive", KEY_BOOL, DOCKER, NULL },
 	{ "group_add", KEY_TEXTS, DOCKER, NULL },
 	{ "network_mode", KEY_TEXT, BOTH, NULL },
@@ -72,8 +73,6 @@ static const struct key {
 	{ "healthchecks", KEY_BLOCKS, DOCKER, NULL },
 	{ "container_exists_attempts", KEY_NUMBER, DOCKER, NULL },
 
-	{ "privileged", KEY_BOOL, BOTH,
-	    "a container has no privilege outside of its user namespace; use the driver raw_exec" },
 	{ "devices", KEY_BLOCKS, DOCKER, "containers have no devices of the machine" },
 	{ "devices", KEY_TEXTS, PODMAN, "containers have no devices of the machine" },
 	{ "tty", KEY_BOOL, BOTH, "its logs are pipes; use `alloc exec -t` for a terminal" },

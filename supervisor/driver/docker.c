@@ -80,6 +80,10 @@ container_caps(const struct task *task, bool evaluated, uint64_t *ret, struct er
 	    (r = read_caps(task, "cap_drop", evaluated, privs_all_caps(), &drop, e)) < 0)
 		return r;
 	*ret = (DEFAULT_CAPS & ~drop) | add;
+	if (container_flag(task, "privileged")) { /* as with Docker, whatever the keys say */
+		*ret = privs_all_caps();
+		return 0;
+	}
 	if ((add & ~ALLOWED_CAPS) == 0)
 		return 0;
 	cap_names(add & ~ALLOWED_CAPS, names, sizeof names);
@@ -276,6 +280,31 @@ check_numbers(const struct task *task, struct err *e)
 	return 0;
 }
 
+/* exec-helper checks the same. */
+static int
+check_privileged(
+    const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
+{
+	bool open = driver_value_is_open(driver_config_get(task, "privileged"), evaluated);
+	const struct driver_ops *driver = driver_find(str(task->driver));
+
+	if (container_flag(task, "privileged") && !(config->allow_privileged & 1u << driver->id))
+		return err_say(e, -EINVAL,
+		    "task %s: config.privileged is not allowed on this node: plugin \"%s\" { "
+		    "config "
+		    "{ allow_privileged = true } } in the agent's configuration allows it, and "
+		    "gives "
+		    "root to anyone who may submit a job",
+		    task->name, driver->name);
+	if (task->csi_plugin && !open && !container_flag(task, "privileged"))
+		return err_say(e, -EINVAL,
+		    "task %s: a csi_plugin task in a container needs privileged = true in its "
+		    "config, which plugin \"%s\" { config { allow_privileged = true } } in the "
+		    "agent's configuration allows; or use exec or raw_exec",
+		    task->name, driver->name);
+	return 0;
+}
+
 static int
 check_config(
     const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
@@ -284,12 +313,7 @@ check_config(
 
 	if (r < 0 || (r = check_numbers(task, e)) < 0)
 		return r;
-	if (task->csi_plugin)
-		return err_say(e, -EINVAL,
-		    "task %s: a csi_plugin task cannot be a container in this version; use exec or "
-		    "raw_exec",
-		    task->name);
-	return 0;
+	return check_privileged(config, task, evaluated, e);
 }
 
 /* --- the start --- */
@@ -411,6 +435,7 @@ fill_start(const struct task *task, const json_t *image, const struct task_net *
 		return r;
 	fill_limits(task, req);
 	req->net_mode = mode && strcmp(mode, "none") == 0 ? EXEC_NS_PRIVATE : EXEC_NS_HOST;
+	req->privileged = container_flag(task, "privileged");
 	if (mode && (strcmp(mode, "host") == 0 || strcmp(mode, "none") == 0))
 		req->network = (struct id){ 0 }; /* as with Docker, before the group's network */
 	if (driver_config_get(task, "port_map") &&

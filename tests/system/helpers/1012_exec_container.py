@@ -349,6 +349,23 @@ def test_the_policy():
         case.contains(str(case.raises(ipc.RequestError, container, r, "true")), "driver docker is not enabled", "a disabled driver")
 
 
+def test_a_privileged_container_is_refused_without_the_setting():
+    with runs.Runs() as r:
+        alloc = r.make_alloc()
+        why = str(case.raises(ipc.RequestError, container, r, "true", privileged=True))
+        case.contains(why, "privileged containers are not allowed on this node")
+        mount = {"kind": "EXEC_MOUNT_PLUGIN_SOCKET"}
+        why = str(case.raises(ipc.RequestError, container, r, "true", alloc=alloc, csi_plugin="PLUGIN_NODE", plugin="p", mounts=[mount], dests=["/csi"]))
+        case.contains(why, "a CSI plugin only if it is privileged")
+        case.equal(r.list(), [], "runs after refusals")
+    with runs.Runs('plugin "podman" { config { enabled = true\n allow_privileged = true } }') as r:
+        why = str(case.raises(ipc.RequestError, container, r, "true", privileged=True))
+        case.contains(why, "privileged containers are not allowed on this node", "the setting of another driver")
+    with runs.Runs('plugin "docker" { config { enabled = true\n allow_privileged = true } }') as r:
+        case.contains(said(r, "cat /proc/self/uid_map", privileged=True), "4294967295", "ids of the machine")
+        assert "4294967295" not in said(r, "cat /proc/self/uid_map"), "an ordinary container has ids of the machine"
+
+
 def test_what_is_left():
     with runs.Runs() as r:
         mounts = read("/proc/self/mountinfo")

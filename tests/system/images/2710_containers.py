@@ -140,7 +140,7 @@ def test_signals_and_sessions():
 
 
 def test_what_a_container_cannot_have():
-    for config, why in (({"privileged": True}, "config.privileged is not supported"), ({"colour": "red"}, "driver docker does not know config.colour"),
+    for config, why in (({"privileged": True}, "config.privileged is not allowed on this node"), ({"colour": "red"}, "driver docker does not know config.colour"),
                         ({"network_mode": "my-net"}, "config.network_mode"), ({"volumes": ["/etc:/host"]}, "is not in the task's directories"),
                         *[({"volumes": [x + ":/host"]}, "is not in the task's directories") for x in (
                             "local/..", "local/../secrets", "local/a/..", "../alloc/..", "..", "../../x", "locals", "../other/local")],

@@ -13,6 +13,7 @@ import io
 import json
 import os
 import platform
+import re
 import subprocess
 import tarfile
 
@@ -55,6 +56,19 @@ def busybox(*commands):
     with open("/bin/busybox", "rb") as f:
         entries = [directory("bin"), file("bin/busybox", f.read(), mode=0o755), directory("tmp", mode=0o1777)]
     return entries + [link("bin/" + name, "busybox") for name in commands]
+
+
+def program(path, name):
+    """Returns the entries of a layer with a program of this machine under this name, and its shared libraries in /lib (LD_LIBRARY_PATH)."""
+    found = subprocess.run(["ldd", path], check=True, stdout=subprocess.PIPE).stdout.decode()
+    entries = [directory(d) for d in (os.path.dirname(name), "lib", "lib64")]
+    with open(path, "rb") as f:
+        entries.append(file(name, f.read(), mode=0o755))
+    for library in sorted(set(re.findall(r"(/\S+) \(0x", found))):
+        with open(library, "rb") as f:
+            at = library[1:] if "/ld-" in library else "lib/" + os.path.basename(library)
+            entries.append(file(at, f.read(), mode=0o755))
+    return entries
 
 
 def tar(entries):
