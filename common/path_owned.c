@@ -122,7 +122,7 @@ step(struct walk *w, const char *name, bool last, mode_t make, struct err *e)
 	bool is_writable, is_dir;
 	struct statx st;
 
-	/* For a parent directory, it is not known any more. */
+	/* The directory above a private one may be one that others can enter. */
 	w->is_private &= strcmp(name, "..") != 0;
 	if (fd < 0 && errno == ENOENT && last && make && mkdirat(w->fd, name, make) == 0)
 		fd = open_name(w->fd, name);

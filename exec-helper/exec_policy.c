@@ -238,8 +238,8 @@ set_csi_volume(const struct exe_setup *setup, const struct exec_start *req,
 	return 0;
 }
 
-/* Root of a container has the powers of root over files whose ids are mapped, so they are only if
- * nobody else can reach them. */
+/* Root of a container has the powers of root over files whose ids are mapped. So the ids of a
+ * volume's files are mapped only if nobody else can reach these. */
 static int
 check_volume_ids(const struct exec_state *s, uint32_t i, const struct exe_setup *setup,
     struct exe_setup_mount *ret, struct err *e)

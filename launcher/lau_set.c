@@ -39,7 +39,7 @@ note_end(struct lau_child *c)
 
 	if (now - c->started_ms >= RESPAWN_RESET_MS)
 		c->delay_ms = 0;
-	c->not_before_ms = now + 1 + c->delay_ms; /* later than when start_due() looked */
+	c->not_before_ms = now + 1 + c->delay_ms; /* later than the last check of start_due() */
 	c->delay_ms = c->delay_ms ? 2 * c->delay_ms : RESPAWN_FIRST_MS;
 	if (c->delay_ms > RESPAWN_MAX_MS)
 		c->delay_ms = RESPAWN_MAX_MS;
@@ -362,10 +362,10 @@ waits(const struct lau_child *c, uint64_t now)
 	return c->pid == 0 && c->not_before_ms > now;
 }
 
-/* Returns the poll timeout; -1: none. start_due() looked at `seen`: a time that has passed since
- * then is still to come. */
+/* Returns the poll timeout; -1: none. checked_ms: when start_due() checked last what is due; what
+ * has become due since then is not started yet. */
 static int
-next_timeout(const struct launcher *l, uint64_t seen)
+next_timeout(const struct launcher *l, uint64_t checked_ms)
 {
 	uint64_t now = clock_ms(), next = UINT64_MAX;
 
@@ -373,7 +373,7 @@ next_timeout(const struct launcher *l, uint64_t seen)
 		next = l->kill_at_ms;
 	for (int i = 0; i < LAU_CHILDREN; i++)
 		/* While the set ends, it waits only to start its next supervisor. */
-		if (l->ending == (i == IPC_SUPERVISOR) && waits(&l->children[i], seen) &&
+		if (l->ending == (i == IPC_SUPERVISOR) && waits(&l->children[i], checked_ms) &&
 		    l->children[i].not_before_ms < next)
 			next = l->children[i].not_before_ms;
 	if (next == UINT64_MAX)
@@ -381,8 +381,8 @@ next_timeout(const struct launcher *l, uint64_t seen)
 	return next <= now ? 0 : (int)(next - now);
 }
 
-/* Starts whatever is due: the set, or a new pair for a helper that ended. Returns when it looked.
- */
+/* Starts whatever is due: the set, or a new pair for a helper that ended. Returns the time of this
+ * check. */
 static uint64_t
 start_due(struct launcher *l)
 {
@@ -419,18 +419,18 @@ on_kept(struct launcher *l, enum ipc_peer who, short revents)
 	}
 }
 
-/* seen: the result of the last start_due(). Returns that of the next one. */
+/* checked_ms: the result of the last start_due(). Returns that of the next one. */
 static uint64_t
-run_turn(struct launcher *l, uint64_t seen)
+run_turn(struct launcher *l, uint64_t checked_ms)
 {
 	struct pollfd fds[LAU_CHILDREN] = { [0] = { .fd = l->signal_fd, .events = POLLIN } };
 
 	for (int i = IPC_EXEC_HELPER; i < LAU_CHILDREN; i++) {
-		fds[i].fd = waits(&l->children[i], seen) ? -1 : l->children[i].kept;
+		fds[i].fd = waits(&l->children[i], checked_ms) ? -1 : l->children[i].kept;
 		fds[i].events = POLLIN;
 	}
-	if (poll(fds, LAU_CHILDREN, next_timeout(l, seen)) < 0)
-		return seen;
+	if (poll(fds, LAU_CHILDREN, next_timeout(l, checked_ms)) < 0)
+		return checked_ms;
 	for (int i = IPC_EXEC_HELPER; i < LAU_CHILDREN; i++)
 		on_kept(l, (enum ipc_peer)i, fds[i].revents);
 	if (fds[0].revents)
@@ -443,11 +443,11 @@ run_turn(struct launcher *l, uint64_t seen)
 int
 lau_set_run(struct launcher *l)
 {
-	uint64_t seen;
+	uint64_t checked_ms;
 
 	l->ending = true; /* nothing runs yet: the first turn starts the set */
-	seen = start_due(l);
+	checked_ms = start_due(l);
 	while (!l->done || !is_empty(l))
-		seen = run_turn(l, seen);
+		checked_ms = run_turn(l, checked_ms);
 	return l->exit_code;
 }
