@@ -113,6 +113,7 @@ get_list(struct fet *f, const struct fet_source *s, const char *text, struct che
 	list = mem_alloc((size_t)st.st_size + 1);
 	if (pread(fd, list, (size_t)st.st_size, 0) != st.st_size)
 		return err_say(e, -EIO, "read the file with checksums");
+	CRASH_POINT(FET_AFTER_SUMS);
 	return checksum_find(list, (size_t)st.st_size, fet_source_name(s), s->path, ret, e);
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/mem.h"
 #include "fetcher/fet_s3.h"
@@ -187,6 +188,7 @@ get_object(struct directory *d, const char *key)
 	if (stat(path, &st) == 0)
 		d->f->bytes += (uint64_t)st.st_size;
 	d->f->files++;
+	CRASH_POINT(FET_AFTER_OBJECT);
 	return 0;
 }
 
@@ -197,6 +199,7 @@ get_all(struct directory *d)
 
 	if (r < 0)
 		return r;
+	CRASH_POINT(FET_AFTER_LIST);
 	if (d->keys.n == 0)
 		return err_say(
 		    d->e, -ENOENT, "the bucket has no object below \"%.150s\"", d->prefix);

@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/lease.h"
 #include "common/log.h"
@@ -445,6 +446,7 @@ answer_request(struct hb *hb, struct hb_call *c, int r, const struct err *e)
 		rep.body = (ProtobufCBinaryData){ c->body.buf.len, c->body.buf.data };
 	if (!c->error && c->answered)
 		c->answered(hb, c);
+	CRASH_POINT(HB_BEFORE_ANSWER);
 	hb_ipc_tell(hb, fd < 0 ? HB_CALL_REP : HB_CALL_BIG_REP, c->serial, &rep.base, fd);
 }
 
@@ -475,6 +477,7 @@ hb_call_on_req(struct hb *hb, struct ipc_packet *p, hb_answered_cb *answered, st
 	if (c) {
 		c->serial = p->serial;
 		c->answered = answered;
+		CRASH_POINT(HB_BEFORE_CALL);
 		return 0;
 	}
 	hb_buf_done(&body);

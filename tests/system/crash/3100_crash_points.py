@@ -13,8 +13,9 @@ from lib.crash_sweep import ALL, SUPERVISOR, check_reached, each_pass, kill_at, 
 from lib import crash
 
 # Points at rows of state.db are tested by 3110 and 3115, those of container images by 3130, those of directories that are fetched by 3145, those of
-# containers and networks by 3147.
-POINTS = [p for p in crash.POINTS if p not in crash.ROWS and p not in crash.OF_TREES and not p.startswith(("IMG_", "UNP_", "NET_", "EXE_CONTAINER_"))]
+# containers and networks by 3147, those of calls to servers by 3153.
+POINTS = [p for p in crash.POINTS if p not in (*crash.ROWS, *crash.OF_TREES, *crash.OF_SERVERS) and
+          not p.startswith(("IMG_", "UNP_", "NET_", "EXE_CONTAINER_"))]
 # How many passes of a point are tested, by the process or the point.
 PASSES = {"DROP": 6, "LAU": 2, "LAU_AFTER_PLACES": 1, "EXE": 3, "EXEC": 3, "MNT": 3, "FILE": 3, "FET": 2, "REN": 4, "CSI": 4, "HB": 1}
 # Points that only a plugin or a volume passes.

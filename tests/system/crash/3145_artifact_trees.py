@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
-# takes: 50
-"""Processes die while an archive is unpacked, a repository is cloned, and their directories are copied and moved: no task ever sees a part of one, and
-the server is asked again only for what was not complete."""
+# takes: 80
+"""Processes die while an archive is unpacked, a repository is cloned, a bucket is read, and their directories are copied and moved: no task ever sees a
+part of one, and the server is asked again only for what was not complete."""
 import contextlib
 import hashlib
 import io
@@ -11,7 +11,7 @@ import signal
 import tarfile
 import threading
 
-from lib import agent, case, web
+from lib import agent, case, s3, web
 from lib.crash_page import page
 from lib.crash_sweep import SUPERVISOR, check_reached, kill_at, spread, sweep, whole
 from lib import crash
@@ -19,7 +19,7 @@ from lib import crash
 FILES = {"f%d" % i: b"file %d\n" % i * 1000 for i in range(6)} | {"sub/g%d" % i: os.urandom(20000) for i in range(3)}
 TOP = 7  # entries of the directory itself
 # A shell command that prints one checksum of all files in a directory, without those that git adds.
-SUM = '(cd "$1" && find . -type f ! -path "*/.git/*" | LC_ALL=C sort | xargs cat | md5sum)'
+SUM = '(cd "$1" && find . -type f ! -path "*/.git/*" ! -name ".git*" | LC_ALL=C sort | xargs cat | md5sum)'
 WANTED = "%s  -" % hashlib.md5(b"".join(FILES[name] for name in sorted(FILES, key=lambda n: "./" + n))).hexdigest()
 # The task that runs already looks at the shared directory all the time.
 WATCH = 'look() { %s; }; while :; do [ ! -e $NOMAD_ALLOC_DIR/tree ] || [ "$(look $NOMAD_ALLOC_DIR/tree)" = "%s" ] || ' \
@@ -41,22 +41,23 @@ NEW, OLD = "${NOMAD_ALLOC_DIR}/tree", "local"  # a directory that the artifact m
 
 
 class Bed:
-    """A source: its url, and the path of the first request for it."""
+    """A source: its url, the path of a request for it, and options."""
 
-    def __init__(self, node, server, url, first):
-        self.node, self.server, self.url, self.first, self.dests = node, server, url, first, ()
+    def __init__(self, node, server, url, first, options=None):
+        self.node, self.server, self.url, self.first, self.options, self.dests = node, server, url, first, options or {}, ()
 
     def begin(self, *dests):
         self.dests = dests
         self.server.requests.clear()
         seen = " ".join(dest.replace("{", "").replace("}", "") for dest in dests)
-        made = crash.job("trees", then=CHECK % seen, Artifacts=[{"GetterSource": self.url, "RelativeDest": dest} for dest in dests])
+        made = crash.job("trees", then=CHECK % seen, Artifacts=[
+            {"GetterSource": self.url, "GetterOptions": self.options, "RelativeDest": dest} for dest in dests])
         made["Job"]["TaskGroups"][0]["Tasks"].append(dict(made["Job"]["TaskGroups"][0]["Tasks"][0], Name="watch", Artifacts=None, Config={
             "command": "/bin/sh", "args": ["-c", WATCH]}, Lifecycle={"Hook": "prestart", "Sidecar": True}))
         self.node.register(made)
 
     def finish(self, failures=0):
-        """Returns how many requests there were beyond the first for each artifact."""
+        """Returns how many of these requests there were beyond the first for each artifact."""
         node = self.node
         alloc = node.wait_running("trees", 1, 30)[0]["ID"]
         case.until(lambda: crash.alloc_data(node, alloc, "starts"), 30, "the task to record its start")
@@ -190,6 +191,52 @@ def test_a_repository():
         kill_others(bed, again)
         for kill, failures in ((lambda node: node.kill("supervisor"), 0), (lambda node: node.kill("fetcher"), 0), (kill_worker, 0), (kill_git, 1)):
             case.equal(kill_while_git_works(bed, slow, kill, failures), 1, "requests more after a kill while git works")
+
+
+def test_a_repository_with_a_submodule():
+    """The process dies while git clones the repository, and while it clones the submodule."""
+    parts = [{name[len(top):]: text for name, text in FILES.items() if name.startswith("sub/") == bool(top)} for top in ("", "sub/")]
+    inner = web.repository("", parts[1])
+    commit = inner["/refs/heads/main"].decode().strip()
+    with web.Server({"/m.git" + path: data for path, data in inner.items()}) as server, crash.Node(env=page.env) as node:
+        server.files.update(("/r.git" + path, data) for path, data in web.repository("", parts[0], ("sub", server.url + "/m.git", commit)).items())
+        first = {name: "/%s.git/info/refs?service=git-upload-pack" % name for name in "rm"}
+        beds = {name: Bed(node, server, "git::" + server.url + "/r.git", path) for name, path in first.items()}
+        beds["r"].begin(NEW)
+        case.equal((beds["r"].finish(), server.count(first["m"])), (0, 1), "requests without a kill")
+        for skip in (0, 1):
+            for victim, ended in (("fetcher", "fetcher"), ("supervisor", None)):
+                found = beds["r"].kill("FET_AFTER_GIT_START", victim, skip, ended)
+                case.equal(found <= 1 and found >= skip, True, "requests more after a kill of the %s in command %d of git" % (victim, skip))
+        die_at_points("submodule", beds["r"], {"FET_AFTER_GIT_START": 1, "FET_BEFORE_MARK": 1, "FET_AFTER_MARK": 0})
+        slow = sorted(path for path in server.files if path.startswith("/m.git/objects/"))[3]
+        for kill, failures in ((lambda node: node.kill("supervisor"), 0), (lambda node: node.kill("fetcher"), 0), (kill_worker, 0), (kill_git, 1)):
+            case.equal(kill_while_git_works(beds["m"], slow, kill, failures), 1, "requests for the submodule more after a kill while git works")
+
+
+def test_a_list_of_checksums():
+    """An archive is verified with a list that is fetched again if the archive is."""
+    body = archive()
+    with web.Server({"/a.tar.gz": body, "/sums": b"%s  a.tar.gz\n" % hashlib.sha256(body).hexdigest().encode()}) as server, crash.Node(env=page.env) as node:
+        bed = Bed(node, server, server.url + "/a.tar.gz", "/sums", {"checksum": "file:%s/sums" % server.url})
+        bed.begin(NEW, OLD)
+        case.equal(bed.finish(), 0, "requests more without a kill")
+        again = {"FET_AFTER_SUMS": 1, "FET_BEFORE_UNPACK": 1, "FET_BEFORE_MARK": 1, "FET_AFTER_MARK": 0}
+        die_at_points("checksums", bed, again)
+        kill_others(bed, again)
+
+
+def test_a_bucket():
+    """Its objects are listed two at a time, and fetched one by one."""
+    with s3.Server({"dir/" + name: text for name, text in FILES.items()}) as server, crash.Node(env=page.env) as node:
+        bed = Bed(node, server, "s3::" + server.url + "/tree/dir", "/tree/dir/f0", s3.SIGNED)
+        bed.begin(NEW, OLD)
+        case.equal(bed.finish(), 0, "requests more without a kill")
+        again = {"FET_AFTER_LIST": 0, "FET_AFTER_OBJECT": 1, "FET_BEFORE_MARK": 1, "FET_AFTER_MARK": 0}
+        die_at_points("bucket", bed, again)
+        kill_others(bed, again)
+        for victim in ("fetcher", "supervisor"):
+            case.equal(bed.kill("FET_AFTER_OBJECT", victim, len(FILES) - 1) <= 1, True, "requests more after a kill of the %s at the last object" % victim)
 
 
 def test_each_point_was_reached():

@@ -19,20 +19,6 @@ MUST = ("REN_BEFORE_RENDER", "REN_AFTER_RENDER", "EXE_TASK_BEFORE_RENAME", "EXEC
         *SUPERVISOR)
 
 
-def holders(node, texts):
-    """Returns the files below the data directory, which has the runtime directory too, in which one of the texts is."""
-    found = []
-    for at, _, names in os.walk(node.data):
-        for name in names:
-            try:
-                with open(os.path.join(at, name), "rb") as f:
-                    data = f.read()
-            except OSError:  # a socket, or removed meanwhile
-                continue
-            found += [os.path.join(at, name)] if any(text.encode() in data for text in texts) else []
-    return found
-
-
 def end_task(node, name, texts, kill=False):
     """Stops the job, whose alloc stays, and checks that nothing of its secrets does. kill: the supervisor dies then."""
     node.request("DELETE", "/v1/job/" + name)
@@ -43,7 +29,7 @@ def end_task(node, name, texts, kill=False):
     last = []
 
     def forgotten():
-        last[:] = holders(node, texts)
+        last[:] = crash.holders(node, texts)
         return not last
     try:
         case.until(forgotten, 10, "no file to have a secret")

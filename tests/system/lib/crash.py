@@ -28,9 +28,11 @@ with open(ROOT + "/common/crash_points.def", encoding="utf-8") as def_file:
     for kind, point in re.findall(r"^CRASH_(DEF|ROW)\((\w+),", def_file.read(), re.M):
         POINTS += [point] if kind == "DEF" else ["ROW_" + point, "ROW_" + point + "_COMMITTED"]
 ROWS = [p for p in POINTS if p.startswith("ROW_")]
-# Points of artifacts that are tested with archives and repositories, by 3145.
-OF_TREES = ("FET_BEFORE_UNPACK", "FET_AFTER_ENTRY", "FET_AFTER_GIT_START", "FET_BEFORE_MARK", "FET_AFTER_MARK", "FILE_AFTER_COPY_ENTRY",
-            "FILE_AFTER_MOVE_ENTRY")
+# Points of artifacts that are tested with archives, repositories and buckets, by 3145.
+OF_TREES = ("FET_BEFORE_UNPACK", "FET_AFTER_ENTRY", "FET_AFTER_GIT_START", "FET_AFTER_SUMS", "FET_AFTER_LIST", "FET_AFTER_OBJECT", "FET_BEFORE_MARK",
+            "FET_AFTER_MARK", "FILE_AFTER_COPY_ENTRY", "FILE_AFTER_MOVE_ENTRY")
+# Points of calls to servers, which are tested by 3153.
+OF_SERVERS = ("HB_BEFORE_CALL", "HB_BEFORE_ANSWER")
 
 # One lock per alloc: a task that finds it taken records that. Every command that the task starts inherits it.
 LOCKED = ('exec 9>>"$NOMAD_ALLOC_DIR/data/lock"; '
@@ -207,6 +209,20 @@ def secrets(node):
     """Returns the mounts of tasks' secrets."""
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         return [line.split()[4] for line in f if "/secrets " in line and line.split()[4].startswith(node.data)]
+
+
+def holders(node, texts):
+    """Returns the files below the data directory, which has the runtime directory too, in which one of the texts is."""
+    found = []
+    for at, _, names in os.walk(node.data):
+        for name in names:
+            try:
+                with open(os.path.join(at, name), "rb") as f:
+                    data = f.read()
+            except OSError:  # a socket, or removed meanwhile
+                continue
+            found += [os.path.join(at, name)] if any(text.encode() in data for text in texts) else []
+    return found
 
 
 def cut_power(node):

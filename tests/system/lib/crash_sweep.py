@@ -30,10 +30,10 @@ def spread(n, most):
 
 @contextlib.contextmanager
 def armed(what, point, skip=0, **arm):
-    """The process that reaches the point in this block dies, after `skip` passes."""
+    """The process that reaches the point in this block dies, after `skip` passes. Yields True."""
     page.arm(point, skip, **arm)
     try:
-        yield
+        yield True
         if not page.armed():
             died[point] = died.get(point, 0) + 1
     except AssertionError as e:
@@ -44,9 +44,9 @@ def armed(what, point, skip=0, **arm):
 
 @contextlib.contextmanager
 def counted(found):
-    """Sets found to {point: passes in this block}."""
+    """Sets found to {point: passes in this block}. Yields False: no process dies."""
     before = {p: page.passed(p) for p in crash.POINTS}
-    yield
+    yield False
     found.update({p: page.passed(p) - before[p] for p in crash.POINTS})
 
 

@@ -80,16 +80,20 @@ class Server:
         return sum(p == path for p, _ in self.requests)
 
 
-def repository(text, files=None):
+def repository(text, files=None, submodule=None):
     """Returns the files of a repository whose a.txt has this text, or that has these files, for a client that needs no more than a web server:
-    {path: contents}."""
+    {path: contents}. submodule: (directory, url, commit)."""
     base, found = case.directory(), {}
     env = {"PATH": "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "HOME": base}
     for name, content in (files or {"a.txt": text.encode()}).items():
         os.makedirs(os.path.dirname(base + "/" + name), exist_ok=True)
         with open(base + "/" + name, "wb") as f:
             f.write(content)
-    for words in (["init", "-q", "-b", "main", "."], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"],
+    link = []
+    if submodule:
+        case.write(base + "/.gitmodules", '[submodule "m"]\n\tpath = %s\n\turl = %s\n' % submodule[:2])
+        link = [["update-index", "--add", "--cacheinfo", "160000,%s,%s" % (submodule[2], submodule[0])]]
+    for words in (["init", "-q", "-b", "main", "."], ["add", "."], *link, ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"],
                   ["update-server-info"]):
         subprocess.run(["git", *words], cwd=base, env=env, check=True)
     for at, _, names in os.walk(base + "/.git"):
