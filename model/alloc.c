@@ -245,7 +245,8 @@ static const struct field alloc_fields[] = {
 	F_POINTER(network_status, "NetworkStatus", alloc_network_status),
 	F_STRINGS(preempted_allocations, "PreemptedAllocations"),
 	F_STRING(preempted_by_allocation, "PreemptedByAllocation"),
-	F_STRING_MAP(signed_identities, "SignedIdentities", .flags = FIELD_OMIT_EMPTY),
+	F_STRING_MAP(
+	    signed_identities, "SignedIdentities", .flags = FIELD_OMIT_EMPTY | FIELD_SEALED),
 	F_STRING(signing_key_id, "SigningKeyID", .flags = FIELD_OMIT_EMPTY),
 	F_UINT(create_index, "CreateIndex"),
 	F_UINT(modify_index, "ModifyIndex"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alloc_identity.c: the tokens of an alloc's tasks: when each is renewed, how they are kept in
- * state.db, and which of them a start gets. Runs in: supervisor. */
+/* alloc_identity.c: the tokens of an alloc's tasks: when each is renewed, and which of them a start
+ * gets. Runs in: supervisor. */
 #include "supervisor/alloc/alloc_token.h"
 
 #include <errno.h>
@@ -80,42 +80,7 @@ tokens_wake(struct alloc_identities *ids, uint64_t ms)
 	sup_timer_set(ids->ar->sup, &ids->timer, CLOCK_BOOTTIME, ms * 1000, ids->on_time, ids);
 }
 
-/* --- tokens in state.db --- */
-
-void
-alloc_identities_save(const struct alloc_identities *ids, struct alloc_record *rec)
-{
-	for (size_t i = 0; ids && i < ids->n; i++) {
-		const struct token *t = &ids->v[i];
-		struct token_record *one;
-
-		if (!t->jwt)
-			continue;
-		one = list_add(token_record, &rec->identities);
-		str_set(&one->task, t->tr->task->name);
-		str_set(&one->name, t->spec->name);
-		str_set(&one->token, t->jwt);
-		one->signed_ns = t->signed_ns;
-		one->life_ns = t->life_ns;
-		one->given = t->given;
-	}
-}
-
-static void
-restore_token(struct token *t, const struct alloc_record *kept)
-{
-	for (size_t i = 0; i < kept->identities.n; i++) {
-		const struct token_record *one = &kept->identities.v[i];
-
-		if (!str_eq(one->task, t->tr->task->name) || !str_eq(one->name, t->spec->name))
-			continue;
-		str_set(&t->jwt, one->token);
-		t->signed_ns = one->signed_ns;
-		t->life_ns = one->life_ns;
-		t->given = one->given;
-		token_set_times(t, clock_real_ns() - t->signed_ns);
-	}
-}
+/* --- the tokens of an alloc --- */
 
 /* A task gets a token as a variable or as a file. An identity with neither needs no token. */
 static bool
@@ -154,7 +119,7 @@ alloc_identities_new(struct alloc_runner *ar, const struct alloc_record *kept)
 			ids->v[ids->n] = (struct token){
 				.tr = &ar->tasks[i], .task = ar->tasks[i].task->name, .spec = w
 			};
-			restore_token(&ids->v[ids->n++], kept);
+			token_restore(&ids->v[ids->n++], kept);
 		}
 	return ids;
 }

@@ -3,11 +3,11 @@
  * alloc_identity.h: the tokens that the source signs for an alloc's tasks. They are requested
  * before the tasks start, renewed in time, and given to running tasks. Runs in: supervisor.
  *
- * Tokens are kept in state.db beside the alloc until its tasks have ended. So an alloc can start
- * again after a reboot without a server, and a restart of the agent does not renew every token,
- * which would restart tasks with that change_mode. Only the supervisor can read state.db, which
- * also has the node's secret and the default tokens. No token is ever logged or returned by the
- * API.
+ * Tokens are kept in state.db beside the alloc, encrypted (seal.h), until its tasks have ended. So
+ * an alloc can start again after a reboot without a server, and a restart of the agent does not
+ * renew every token, which would restart tasks with that change_mode. The default tokens, which
+ * come with the alloc, are in a column of their own (alloc_table.c). No token is ever logged or
+ * returned by the API.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_IDENTITY_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_IDENTITY_H

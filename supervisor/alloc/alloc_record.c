@@ -21,7 +21,8 @@ MODEL_TYPE(tracker_record, tracker_record_fields, .name = "task");
 static const struct field token_record_fields[] = {
 	F_STRING(task, "task"),
 	F_STRING(name, "name"),
-	F_STRING(token, "token"),
+	F_STRING(sealed, "sealed"),
+	F_STRING(token, "token", .flags = FIELD_OMIT_EMPTY),
 	F_INT(signed_ns, "signed"),
 	F_INT(life_ns, "life"),
 	F_BOOL(given, "given"),

@@ -18,7 +18,9 @@ struct tracker_record {
 
 /* A signed token of a task. */
 struct token_record {
-	char *task, *name, *token;
+	char *task, *name;
+	char *sealed;      /* seal.h, as base64 */
+	char *token;       /* only in rows of earlier versions, which did not encrypt it */
 	int64_t signed_ns; /* by this node's clock */
 	int64_t life_ns;   /* 0: for ever */
 	bool given;        /* the task has it */

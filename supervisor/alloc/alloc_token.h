@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_token.h: the tokens of an alloc's tasks, for the three files that share them:
- * alloc_identity.c stores tokens, hook_identity.c requests them, task_tokens.c gives new tokens to
- * running tasks. Runs in: supervisor.
+ * alloc_token.h: the tokens of an alloc's tasks, for the four files that share them:
+ * alloc_identity.c has the tokens, token_record.c keeps them in state.db, hook_identity.c requests
+ * them, task_tokens.c gives new tokens to running tasks. Runs in: supervisor.
  */
 #ifndef DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
 #define DROVER_SUPERVISOR_ALLOC_ALLOC_TOKEN_H
@@ -53,6 +53,9 @@ void token_set_times(struct token *t, int64_t age_ns);
 bool token_is_wanted(const struct token *t);
 /* It is not signed or has expired: the task cannot start. */
 bool token_is_missing(const struct token *t);
+
+/* token_record.c: reads the token from the record of the last supervisor, if it has it. */
+void token_restore(struct token *t, const struct alloc_record *kept);
 
 /* After ms, hook_identity.c gives new tokens to running tasks and requests tokens that are due. */
 void tokens_wake(struct alloc_identities *ids, uint64_t ms);

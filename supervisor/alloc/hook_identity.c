@@ -273,7 +273,7 @@ forget_default_tokens(struct alloc_runner *ar)
 	if (ar->sa->a.signed_identities.n == 0)
 		return;
 	string_map_done(&ar->sa->a.signed_identities);
-	alloc_changed(ar->sup, ar->sa);
+	alloc_tokens_changed(ar->sup, ar->sa);
 }
 
 static void

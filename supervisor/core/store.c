@@ -115,7 +115,7 @@ make_schema(struct store *s, int64_t from, struct err *e)
 {
 	static const char *const changes[STORE_SCHEMA_VERSION] = { store_schema, store_schema_2,
 		store_schema_3, store_schema_4, store_schema_5, store_schema_6, store_schema_7,
-		store_schema_8, store_schema_9, store_schema_10 };
+		store_schema_8, store_schema_9, store_schema_10, store_schema_11 };
 	char stamp[128];
 	int r;
 

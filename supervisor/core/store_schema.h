@@ -3,7 +3,7 @@
 #ifndef DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 #define DROVER_SUPERVISOR_CORE_STORE_SCHEMA_H
 
-#define STORE_SCHEMA_VERSION 10
+#define STORE_SCHEMA_VERSION 11
 /* "drvr": a file with another id was made by another program and is refused. */
 #define STORE_APPLICATION_ID 0x64727672
 
@@ -68,5 +68,8 @@ static const char store_schema_10[] =
     "ALTER TABLE image ADD COLUMN used INTEGER NOT NULL DEFAULT 0; ALTER TABLE image ADD COLUMN "
     "in_use INTEGER NOT NULL DEFAULT 1; ALTER TABLE image ADD COLUMN kept INTEGER NOT NULL DEFAULT "
     "0;";
+
+/* The default tokens of an alloc, sealed: before, they were a member of json. */
+static const char store_schema_11[] = "ALTER TABLE alloc ADD COLUMN tokens BLOB;";
 
 #endif

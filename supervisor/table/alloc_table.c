@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/list.h"
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
+#include "supervisor/core/seal_texts.h"
 #include "supervisor/source/source.h"
 #include "supervisor/core/store.h"
 #include "supervisor/core/sup_tidy.h"
@@ -85,11 +87,50 @@ insert_alloc(struct alloc_table *t, struct sup_alloc *sa)
 	t->n++;
 }
 
+static char *
+name_tokens(const struct sup_alloc *sa)
+{
+	return mem_printf("default tokens of %s", sa->a.id);
+}
+
+static void
+put_tokens(struct seal_texts *texts, const void *sa)
+{
+	seal_put_map(texts, &((const struct sup_alloc *)sa)->a.signed_identities);
+}
+
+static void
+take_tokens(void *sa, const char *at, size_t left)
+{
+	seal_take_map(&at, &left, &((struct sup_alloc *)sa)->a.signed_identities);
+}
+
+/* Without tokens *ret is empty, which replaces those in the row. */
+static int
+seal_tokens(struct sup *sup, const struct sup_alloc *sa, struct sealed *ret, struct err *e)
+{
+	cleanup_free char *about = name_tokens(sa);
+
+	return seal_close_texts(sup->seal, about, put_tokens, sa, ret, e);
+}
+
+static int
+put_row(struct sup *sup, const struct sup_alloc *sa, const struct store_val *tokens, struct err *e)
+{
+	struct text *json = &sup->allocs->json;
+
+	json->len = 0;
+	model_to_text(&alloc_bare_type, &sa->a, MODEL_COMPACT | MODEL_ROW, json);
+	return STORE_EXEC(sup->store, STMT_ALLOC_PUT, e, SV_ID(&sa->id),
+	    SV_TEXT(sa->job->job.namespace), SV_TEXT(sa->job->job.id), SV_INT(sa->job->key),
+	    SV_TEXT(json->text), SV_TEXT(sa->client_json), *tokens);
+}
+
 static int
 write_row(struct sup *sup, struct dirty *d, struct err *e)
 {
 	struct sup_alloc *sa = container_of(d, struct sup_alloc, row);
-	struct text *json = &sup->allocs->json;
+	struct sealed tokens = { 0 };
 	int r;
 
 	if (sa->gone) {
@@ -98,11 +139,13 @@ write_row(struct sup *sup, struct dirty *d, struct err *e)
 			return r;
 		return STORE_EXEC(sup->store, STMT_ALLOC_DELETE, e, SV_ID(&sa->id));
 	}
-	json->len = 0;
-	model_to_text(&alloc_bare_type, &sa->a, MODEL_COMPACT, json);
-	return STORE_EXEC(sup->store, STMT_ALLOC_PUT, e, SV_ID(&sa->id),
-	    SV_TEXT(sa->job->job.namespace), SV_TEXT(sa->job->job.id), SV_INT(sa->job->key),
-	    SV_TEXT(json->text), SV_TEXT(sa->client_json));
+	if (sa->tokens_kept)
+		return put_row(sup, sa, &SV_TEXT(NULL), e);
+	r = seal_tokens(sup, sa, &tokens, e);
+	if (r == 0)
+		r = put_row(sup, sa, &SV_BLOB(tokens.bytes ?: (const void *)"", tokens.len), e);
+	sealed_done(&tokens);
+	return r;
 }
 
 static void
@@ -110,6 +153,7 @@ on_written(struct sup *sup, struct dirty *d)
 {
 	struct sup_alloc *sa = container_of(d, struct sup_alloc, row);
 
+	sa->tokens_kept = true;
 	if (sa->gone)
 		sup_alloc_free(sa);
 	else if (sup->source->ops->alloc_written)
@@ -176,6 +220,13 @@ alloc_changed(struct sup *sup, struct sup_alloc *sa)
 }
 
 void
+alloc_tokens_changed(struct sup *sup, struct sup_alloc *sa)
+{
+	sa->tokens_kept = false;
+	alloc_changed(sup, sa);
+}
+
+void
 alloc_forget(struct sup *sup, struct sup_alloc *sa)
 {
 	struct alloc_table *t = sup->allocs;
@@ -239,6 +290,28 @@ note_unreadable(struct sup *sup, const struct id *id, const char *why)
 	    text, why);
 }
 
+/* An earlier version had them in another column, not encrypted: they leave the file soon. */
+static void
+load_tokens(struct sup *sup, struct sup_alloc *sa, const struct store_row *row)
+{
+	cleanup_free char *about = name_tokens(sa);
+	size_t len;
+	const void *bytes = store_col_blob(row, 6, &len);
+
+	if (sa->a.signed_identities.n > 0) {
+		alloc_changed(sup, sa);
+		tidy_secret(sup);
+		return;
+	}
+	sa->tokens_kept = true;
+	if (len > 0 && !seal_open_texts(sup->seal, about, bytes, len, take_tokens, sa))
+		journal_error(JOURNAL_STATE, ABOUT_ALLOC(sa),
+		    "allocation %.8s: its tasks start without their default tokens, which cannot "
+		    "be read, because state/seal.key is not the key they were encrypted with: "
+		    "bring that file back and restart the agent",
+		    sa->a.id);
+}
+
 static int
 load_row(void *arg, const struct store_row *row, struct err *e)
 {
@@ -273,6 +346,7 @@ load_row(void *arg, const struct store_row *row, struct err *e)
 	if (*store_col_text(row, 5))
 		sa->client_json = mem_strdup(store_col_text(row, 5));
 	insert_alloc(l->sup->allocs, sa);
+	load_tokens(l->sup, sa, row);
 	return 0;
 }
 

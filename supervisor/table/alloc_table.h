@@ -41,8 +41,9 @@ struct sup_alloc {
 	char *client_json; /* further data of the client (restart counts, hook data), opaque here;
 			      NULL: none */
 	struct dirty row;
+	bool tokens_kept; /* the row has a.signed_identities, or those that cannot be decrypted */
 	bool gone; /* alloc_forget() was called: the row is deleted at the end of the turn, then the
-		      alloc is freed */
+	       alloc is freed */
 	void *source_data;                    /* owned by the source */
 	LIST_HEAD(, source_service) services; /* those that the source has registered */
 };
@@ -75,6 +76,8 @@ struct sup_alloc *alloc_find(struct sup *sup, const struct id *id);
 bool alloc_is_unreadable(const struct sup *sup, const struct id *id);
 /* Marks the alloc's row to be written at the end of this turn. */
 void alloc_changed(struct sup *sup, struct sup_alloc *sa);
+/* The same after a change of a.signed_identities, which the row has encrypted (seal.h). */
+void alloc_tokens_changed(struct sup *sup, struct sup_alloc *sa);
 /* Removes the alloc from the table and deletes its row; sa is freed after the commit. It must have
  * no runner. */
 void alloc_forget(struct sup *sup, struct sup_alloc *sa);

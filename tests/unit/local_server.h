@@ -100,6 +100,12 @@ tidy_count(struct sup *s)
 }
 
 void
+tidy_secret(struct sup *s)
+{
+	(void)s;
+}
+
+void
 sup_timer_cancel(struct sup_timer *t)
 {
 }

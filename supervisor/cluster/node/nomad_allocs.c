@@ -245,7 +245,7 @@ update_alloc(struct nomad *n, struct nomad_alloc *na, struct alloc *a, struct no
 	sa->a = *a;
 	*a = old;
 	take_job(n, na, j);
-	alloc_changed(n->src.base.sup, sa);
+	alloc_tokens_changed(n->src.base.sup, sa);
 	if (unknown) {
 		nomad_update_unacked(n, na);
 		client_alloc_reconnected(sa);

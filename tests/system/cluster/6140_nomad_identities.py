@@ -10,7 +10,7 @@ import os
 import signal
 import time
 
-from lib import case, crash
+from lib import case, crash, traces
 from lib.cluster import displays, events, job, node_of, processes_of, servers as cluster, task_of
 
 S = 10**9
@@ -314,9 +314,11 @@ def test_a_token_is_visible_only_to_its_task():
         servers.wait_alloc(alloc, ["running"])
         root = "/proc/%d/root" % next(r["task_pid"] for r in crash.records(node).values())
         secrets = root + "/secrets"
+        marks = []
         for name in ("nomad_token", "nomad_a.jwt"):
             with open(secrets + "/" + name, encoding="ascii") as f:
-                case.equal(f.read()[:3], "eyJ", name + " exists where the other task looks")
+                marks.append(f.read())
+            case.equal(marks[-1][:3], "eyJ", name + " exists where the other task looks")
         for driver, user in (("exec", "nobody"), ("raw_exec", "daemon")):
             spy = job("spy" + driver, "/bin/sh", ["-c", look % (secrets, secrets)], driver=driver, User=user)
             spy["TaskGroups"][0]["Tasks"][0]["Name"] = "spy"
@@ -327,6 +329,9 @@ def test_a_token_is_visible_only_to_its_task():
             case.equal([w for w in ("eyJ", "NOMAD_TOKEN") if w in words], [], driver + ": " + words)
         known = servers.last_call()
         servers.wait_call("Alloc.SignIdentities", known, 60)
+        parts = [mark.split(".")[2].encode() for mark in marks]
+        case.equal(traces.in_files(node.data, parts) + traces.in_processes(parts, "cmdline") + traces.in_processes(parts, "environ", traces.of_tasks()), [],
+                   "files and processes with a token")
         shown = [node.log()] + [node.request("GET", path).text for path in (
             "/v1/allocations", "/v1/allocation/" + alloc, "/v1/job/secret", "/v1/node/%s/allocations" % me,
             "/v1/client/allocation/%s/stats" % alloc, "/v1/metrics")]

@@ -108,7 +108,7 @@ def test_rows_of_an_earlier_version_are_sealed():
                   ("ALTER TABLE volume DROP COLUMN secrets",), ("ALTER TABLE volume DROP COLUMN contexts",),
                   *[("DROP TABLE " + table,) for table in ("variable", "signing_key", "acl_policy", "acl_role", "acl_token", "image")],
                   *[("ALTER TABLE run DROP COLUMN " + column,) for column in ("id_range", "layers")],
-                  ("PRAGMA user_version = 4",))
+                  ("ALTER TABLE alloc DROP COLUMN tokens",), ("PRAGMA user_version = 4",))
         case.equal({text for _, text in state.files_with(node, SECRET, FLAG, '"PublishContext"')}, {SECRET, FLAG, '"PublishContext"'})
     case.until(lambda: state.files_with(node, SECRET, FLAG, '"PublishContext"') == [], 20, "no secret in a file")
     case.equal(state.volume(node, "a")["Secrets"], SECRETS)
