@@ -189,9 +189,10 @@ static void
 put_variable(struct local *l, struct api_req *req, struct variable *var, const struct type *type)
 {
 	struct err e = { 0 };
+	int r = local_variable_put(l, var, &e);
 
-	if (local_variable_put(l, var, &e) < 0)
-		api_reply_error(req, 500, "%s", e.msg);
+	if (r < 0)
+		api_reply_error(req, r == -EDQUOT ? 507 : 500, "%s", e.msg);
 	else
 		api_reply_model(req, type, var);
 }

@@ -20,8 +20,13 @@
 	"because state/seal.key is not the key they were encrypted with: bring that file back "    \
 	"and restart the agent, or write the variable%s again"
 
+/* Each variable takes 0.6 KB of memory, and its items take disk. */
+#define NUMBER_MAX 65536
+#define MIB_MAX    64
+
 struct local_variables {
 	struct local_map map;
+	uint64_t bytes; /* of all items, sealed */
 };
 
 void
@@ -193,6 +198,31 @@ set_lock(struct local_variable *v, const struct variable_lock *lock)
 	local_lock_begin(v);
 }
 
+/* v: NULL for a new variable. One that does not grow needs no more room. */
+static int
+check_room(
+    const struct local_variables *all, const struct local_variable *v, size_t size, struct err *e)
+{
+	size_t present = v ? v->size : 0;
+
+	if (!v && all->map.table.n >= NUMBER_MAX)
+		return err_say(e, -EDQUOT,
+		    "the agent has %d variables, which is the limit: delete some first",
+		    NUMBER_MAX);
+	if (size > present && all->bytes - present + size > (uint64_t)MIB_MAX << 20)
+		return err_say(e, -EDQUOT,
+		    "all variables of the agent are limited to %d MiB together: delete some first",
+		    MIB_MAX);
+	return 0;
+}
+
+static void
+set_size(struct local_variable *v, size_t size)
+{
+	v->l->variables->bytes += size - v->size;
+	v->size = size;
+}
+
 int
 local_variable_put(struct local *l, struct variable *var, struct err *e)
 {
@@ -201,8 +231,12 @@ local_variable_put(struct local *l, struct variable *var, struct err *e)
 	struct sealed items = { 0 };
 	int r = seal_close_texts(l->base.sup->seal, about, put_items, var, &items, e);
 
-	if (r < 0)
+	if (r == 0)
+		r = check_room(l->variables, v, items.len, e);
+	if (r < 0) {
+		sealed_done(&items);
 		return r;
+	}
 	var->modify_index = local_index_next(l);
 	var->modify_time = clock_real_ns();
 	if (!v)
@@ -211,6 +245,7 @@ local_variable_put(struct local *l, struct variable *var, struct err *e)
 		set_lock(v, var->lock);
 	sealed_done(&v->items);
 	v->items = items;
+	set_size(v, items.len);
 	v->var.modify_index = var->modify_index;
 	v->var.modify_time = var->modify_time;
 	var->create_index = v->var.create_index;
@@ -228,6 +263,7 @@ local_variable_forget(struct local_variable *v)
 {
 	local_lock_drop(v);
 	local_map_remove(&v->l->variables->map, &v->key);
+	set_size(v, 0);
 	v->gone = true;
 	write_row(v, local_index_next(v->l));
 }
@@ -310,6 +346,7 @@ load_variable(void *arg, const struct store_row *row, struct err *e)
 	str_set(&var.path, store_col_text(row, 1));
 	local_namespace_adopt(l, var.namespace);
 	v = insert_variable(l, &var);
+	set_size(v, (size_t)store_col_int(row, 3));
 	if (v->var.lock)
 		local_lock_begin(v);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_variables.h: variables. Their items are sealed and only in state.db, so that neither their
- * number nor their size takes memory. Runs in: supervisor. */
+/* local_variables.h: variables. Their items are sealed and only in state.db, so that their size
+ * takes no memory. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVER_VARIABLE_LOCAL_VARIABLES_H
 #define DROVER_SUPERVISOR_SERVER_VARIABLE_LOCAL_VARIABLES_H
 
@@ -18,6 +18,7 @@ struct local_variable {
 	struct variable var; /* without its items */
 	struct dirty row;
 	struct sealed items;     /* until they are in the row */
+	size_t size;             /* of the sealed items, wherever they are */
 	struct local_lock *lock; /* local_locks.c; NULL: not locked */
 	bool gone;               /* the row is being deleted; then this is freed */
 };
@@ -41,7 +42,8 @@ local_variable_of(struct local_key *key)
 /*
  * Writes the namespace, path and items of *var, durably, and sets the other members. With
  * var->lock the variable is locked, for a time that begins now; without, its lock stays. Returns 0,
- * or -errno with *e if the items cannot be sealed; then nothing has changed.
+ * or -errno with *e if the items cannot be sealed, -EDQUOT if there are too many variables or they
+ * are too large together; then nothing has changed.
  */
 int local_variable_put(struct local *l, struct variable *var, struct err *e);
 /* Deletes it, durably. */

@@ -3,6 +3,7 @@
 # takes: 60
 """Variables of the embedded server: writing with and without an index, reading, lists, paths, limits, namespaces, queries that wait, locks
 and how they end, a crash, a lost key, and a database that has garbage."""
+import contextlib
 import json
 import os
 import sqlite3
@@ -294,21 +295,66 @@ def test_without_its_key_a_variable_is_listed_and_can_be_replaced():
     case.equal(node.request("DELETE", "/v1/var/sealed").status, 204)
 
 
-def test_rows_that_are_garbage_are_left_out():
-    put("good", {"k": "good"})
-
-    def spoil():
-        db = sqlite3.connect(node.data + "/state/state.db", isolation_level=None)
-        for path, text, items in (("a", "{", b"x"), ("b", "[]", b""), ("c", "{}", None), ("d", '{"Path":"good","Lock":{}}', b"x")):
-            db.execute("INSERT INTO variable VALUES('default', ?, ?, ?)", (path, text, items))
-        db.execute("INSERT INTO variable VALUES('gone', 'e', '{}', ?)", (b"\1garbage",))
-        db.close()
+def write_rows(change):
+    """Calls change(db) with the database of the agent, which is stopped meanwhile."""
+    def write():
+        with contextlib.closing(sqlite3.connect(node.data + "/state/state.db", isolation_level=None)) as db:
+            db.execute("BEGIN")
+            change(db)
+            db.execute("COMMIT")
         for name in ("state.db", "state.db-wal"):
             if os.path.exists(node.data + "/state/" + name):
                 os.chown(node.data + "/state/" + name, os.stat(node.data + "/state").st_uid, -1)
         if os.path.exists(node.data + "/state/state.db-shm"):
             os.unlink(node.data + "/state/state.db-shm")
-    stopped(spoil)
+    stopped(write)
+
+
+def test_the_limit_of_their_number():
+    def fill(db):
+        (there,), = db.execute("SELECT count(*) FROM variable")
+        db.executemany("INSERT INTO variable VALUES('default', 'full/' || ?, '{}', x'00')", [(str(n),) for n in range(65535 - there)])
+    write_rows(fill)
+    put("full/last")
+    for query in ("", "?lock-acquire"):
+        case.equal(put("full/more", status=507, query=query), "the agent has 65536 variables, which is the limit: delete some first")
+    put("full/last", {"k": "another"})
+    case.equal(node.request("DELETE", "/v1/var/full/0").status, 204)
+    put("full/more")
+    put("full/0", status=507)
+    write_rows(lambda db: db.execute("DELETE FROM variable WHERE path GLOB 'full/*'"))
+    put("full/0")
+    case.equal(node.request("DELETE", "/v1/var/full/0").status, 204)
+
+
+def test_the_limit_of_their_size():
+    large = {"k": "x" * 60000}
+    write_rows(lambda db: db.executemany("INSERT INTO variable VALUES('default', 'full/' || ?, '{}', zeroblob(1 << 20))", [(str(n),) for n in range(63)]))
+    for n in range(17):
+        put("full/a%d" % n, large)
+    case.equal(put("full/a17", large, status=507), "all variables of the agent are limited to 64 MiB together: delete some first")
+    put("full/a0", {"k": "x"})
+    put("full/a0", large)
+    put("full/a17", {"k": "x" * 25000})
+    put("full/a0", {"k": "x" * 65000}, status=507)
+    case.equal(get("full/a0")["Items"], large)
+    case.equal(node.request("DELETE", "/v1/var/full/0").status, 204)
+    for n in range(17):
+        put("full/b%d" % n, large)
+    put("full/b17", large, status=507)
+    node.replace_supervisor()
+    put("full/b17", large, status=507)
+    write_rows(lambda db: db.execute("DELETE FROM variable WHERE path GLOB 'full/*'"))
+
+
+def test_rows_that_are_garbage_are_left_out():
+    put("good", {"k": "good"})
+
+    def spoil(db):
+        for path, text, items in (("a", "{", b"x"), ("b", "[]", b""), ("c", "{}", None), ("d", '{"Path":"good","Lock":{}}', b"x")):
+            db.execute("INSERT INTO variable VALUES('default', ?, ?, ?)", (path, text, items))
+        db.execute("INSERT INTO variable VALUES('gone', 'e', '{}', ?)", (b"\1garbage",))
+    write_rows(spoil)
     case.equal([(v["Namespace"], v["Path"]) for v in node.ask("/v1/vars?namespace=*")], [("default", "c"), ("default", "d"), ("default", "good"), ("default", "other"), ("gone", "e")])
     case.equal(get("good")["Items"], {"k": "good"})
     for path in ("c", "d", "e?namespace=gone"):
