@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "model/template_value.h"
 #include "supervisor/cluster/node/nomad_call.h"
+#include "supervisor/cluster/node/value_places.h"
 #include "supervisor/cluster/rpc/rpc_value.h"
 
 #define WAIT_MS      300000 /* time of a blocking query */
@@ -20,15 +21,15 @@
 #define GAP_MS       250    /* between two queries, also if servers answer without blocking */
 #define RETRY_MS     250
 #define RETRY_MAX_MS 60000
-/* A blocking query occupies a stream to the server all the time: beyond this number, which few
- * nodes reach, values are asked for again and again. */
+/* The places for blocking queries: few nodes need as many. Values without a place are asked for
+ * again and again. */
 #define BLOCKING_MAX 4096
 #define POLL_MS      10000
 
 struct nomad_values {
 	struct nomad *n;
 	struct hash_table by_key;
-	unsigned n_blocking; /* queries */
+	struct value_places places;
 	TAILQ_HEAD(, source_watch) due;
 	struct deferred tell;
 };
@@ -46,8 +47,8 @@ struct nomad_value {
 	int problem_code;
 	uint64_t index; /* of the last answer; 0: there was none */
 	uint64_t call;
-	bool blocks;       /* the call counts in n_blocking */
-	unsigned failures; /* since the last answer with a value */
+	struct value_place place; /* taken while the call blocks */
+	unsigned failures;        /* since the last answer with a value */
 	struct sup_timer timer;
 };
 
@@ -276,8 +277,26 @@ static void
 end_call(struct nomad_value *v)
 {
 	v->call = 0;
-	v->of->n_blocking -= v->blocks;
-	v->blocks = false;
+	value_place_leave(&v->of->places, &v->place);
+}
+
+/* Takes a place for a blocking query, perhaps that of another job's value, which is asked for later
+ * then. */
+static bool
+take_place(struct nomad_value *v)
+{
+	struct value_place *loser;
+	struct nomad_value *other;
+
+	if (!value_place_take(&v->of->places, &v->place, &loser))
+		return false;
+	if (!loser)
+		return true;
+	other = container_of(loser, struct nomad_value, place);
+	link_cancel(v->of->n->src.base.sup, other->call);
+	end_call(other);
+	ask_after(other, POLL_MS);
+	return true;
 }
 
 /* Tasks that have the value keep using it; tasks that begin to watch now get the problem. */
@@ -294,7 +313,7 @@ static void
 on_answer(struct sup *sup, void *arg, int r, const void *body, size_t len, const struct err *e)
 {
 	struct nomad_value *v = arg;
-	bool blocked = v->blocks, failed = v->failures > 0;
+	bool blocked = v->place.taken, failed = v->failures > 0;
 	uint64_t index = 0, last = v->index;
 	struct err why = { 0 };
 	json_t *value;
@@ -346,14 +365,14 @@ ask(void *arg)
 		.allow_stale = true };
 
 	/* After a problem, the value that is known may be readable again. */
-	v->blocks = v->index > 0 && v->failures == 0 && v->of->n_blocking < BLOCKING_MAX;
-	v->of->n_blocking += v->blocks;
-	if (v->blocks) {
+	bool blocks = v->index > 0 && v->failures == 0 && take_place(v);
+
+	if (blocks) {
 		q.min_query_index = v->index;
 		q.max_query_time = (int64_t)WAIT_MS * NS_PER_MS;
 	}
 	v->call =
-	    v->kind->ask(v, &q, (v->blocks ? WAIT_MS + WAIT_MS / 16 : 0) + DEADLINE_MS, on_answer);
+	    v->kind->ask(v, &q, (blocks ? WAIT_MS + WAIT_MS / 16 : 0) + DEADLINE_MS, on_answer);
 }
 
 /* --- watches --- */
@@ -388,8 +407,10 @@ find_value(const struct nomad_values *all, const char *key)
 
 /* Takes over the key. */
 static struct nomad_value *
-add_value(struct nomad_values *all, char *key, const struct source_query *q, const char *ns)
+add_value(struct nomad_values *all, const struct sup_alloc *sa, char *key,
+    const struct source_query *q, const char *ns)
 {
+	cleanup_free char *job = mem_printf("%s/%s", str(sa->a.namespace), str(sa->a.job_id));
 	struct nomad_value *v = mem_new(struct nomad_value);
 
 	*v = (struct nomad_value){ .of = all,
@@ -399,6 +420,7 @@ add_value(struct nomad_values *all, char *key, const struct source_query *q, con
 		.ns = mem_strdup(ns),
 		.region = mem_strdup(str(q->region)) };
 	TAILQ_INIT(&v->watches);
+	value_place_init(&all->places, &v->place, job);
 	if (q->key && q->count > 0)
 		v->choose = mem_printf("%lld|%s", (long long)q->count, q->key);
 	hash_add(&all->by_key, &v->by_key, hash_string(key));
@@ -410,6 +432,7 @@ free_value(struct nomad_value *v)
 {
 	link_cancel(v->of->n->src.base.sup, v->call);
 	end_call(v);
+	value_place_done(&v->of->places, &v->place);
 	hash_remove(&v->of->by_key, &v->by_key);
 	sup_timer_cancel(&v->timer);
 	json_decref(v->value);
@@ -434,7 +457,7 @@ nomad_watch_value(struct source *s, struct sup_alloc *sa, const char *task,
 	bool added = !v;
 
 	if (added)
-		v = add_value(all, steal_ptr(&key), q, ns);
+		v = add_value(all, sa, steal_ptr(&key), q, ns);
 	*w = (struct source_watch){
 		.of = v, .alloc = sa->id, .task = mem_strdup(task), .cb = cb, .arg = arg
 	};
@@ -467,6 +490,7 @@ nomad_values_init(struct nomad *n)
 
 	*all = (struct nomad_values){ .n = n, .tell.run = tell_due };
 	TAILQ_INIT(&all->due);
+	value_places_init(&all->places, BLOCKING_MAX);
 }
 
 void
