@@ -113,7 +113,7 @@ class Places:
         self.dev = dev
         self.data, self.runtime = self.base + "/data", self.base + "/data/rt"
         self.cgroup = "/drover-" + self.instance
-        first = 61184 + len(USERS) * (int(self.instance, 16) % 430)
+        first = 61184 + len(USERS) * (int(self.instance, 16) % (4000 // len(USERS)))  # below nobody, 65534
         self.uid = uids or {name: first + i for i, name in enumerate(USERS)}
         drover = self.uid["drover"]
         for path, mode, uid, gid in (
