@@ -17,6 +17,13 @@ static const struct field dns_config_fields[] = {
 MODEL_TYPE(dns_config, dns_config_fields, .name = "dns");
 #undef S
 
+#define S cni_config
+static const struct field cni_config_fields[] = {
+	F_STRING_MAP(args, "Args"),
+};
+MODEL_TYPE(cni_config, cni_config_fields, .name = "cni");
+#undef S
+
 #define S port
 static const struct field port_fields[] = {
 	F_STRING(label, "Label"),
@@ -39,7 +46,7 @@ static const struct field network_resource_fields[] = {
 	F_POINTER(dns, "DNS", dns_config),
 	F_LIST(reserved_ports, "ReservedPorts", port),
 	F_LIST(dynamic_ports, "DynamicPorts", port),
-	F_JSON(cni, "CNI"),
+	F_POINTER(cni, "CNI", cni_config),
 };
 MODEL_TYPE(network_resource, network_resource_fields, .name = "network");
 #undef S
@@ -56,6 +63,29 @@ network_cni_name(const struct network_resource *n)
 	const char *mode = str(n->mode);
 
 	return strncmp(mode, "cni/", 4) == 0 ? mode + 4 : NULL;
+}
+
+/* Whether it is printable, and not taken for the end of the argument or of its name. */
+static bool
+is_cni_text(const char *text)
+{
+	for (; *text; text++)
+		if (*text == ';' || *text == '=' || *text == 0x7f ||
+		    ((unsigned char)*text & 0xe0) == 0)
+			return false;
+	return true;
+}
+
+int
+network_check_cni_arg(const char *key, const char *value, struct err *e)
+{
+	if (*key && is_cni_text(key) && is_cni_text(value))
+		return 0;
+	return err_say(e, -EINVAL,
+	    "network: cni: argument \"%.60s\" cannot be passed to CNI plugins: it must have a "
+	    "name, "
+	    "and neither name nor value may have ';', '=' or control characters",
+	    key);
 }
 
 int
@@ -79,8 +109,10 @@ network_check(const struct network_resource *n, bool own, struct err *e)
 		    "network mode \"%.40s\" is unknown: use \"host\", \"none\", \"bridge\" or "
 		    "\"cni/NAME\"",
 		    n->mode);
-	if (!json_says_nothing(n->cni))
-		return err_say(e, -EINVAL, "drover does not support networks with cni args yet");
+	for (size_t i = 0; n->cni && i < n->cni->args.n; i++)
+		if (network_check_cni_arg(n->cni->args.v[i].key, str(n->cni->args.v[i].value), e) <
+		    0)
+			return e->code;
 	if (str_eq(n->mode, "none") && n->reserved_ports.n + n->dynamic_ports.n > 0)
 		return err_say(e, -EINVAL, "a network of mode \"none\" has no ports: remove them");
 	return 0;

@@ -10,6 +10,11 @@ struct dns_config {
 	struct strings servers, searches, options;
 };
 
+/* Arguments of the CNI plugins that make the network. */
+struct cni_config {
+	struct string_map args;
+};
+
 struct port {
 	char *label;
 	int64_t value, to; /* to: -1 means value, 0 means not set */
@@ -23,10 +28,11 @@ struct network_resource {
 	struct dns_config *dns;
 	MODEL_LIST(struct port) reserved_ports;
 	MODEL_LIST(struct port) dynamic_ports;
-	json_t *cni;
+	struct cni_config *cni;
 };
 
 MODEL_DECLARE(dns_config);
+MODEL_DECLARE(cni_config);
 MODEL_DECLARE(port);
 MODEL_DECLARE(network_resource);
 
@@ -34,6 +40,8 @@ MODEL_DECLARE(network_resource);
 bool network_is_own(const struct network_resource *n);
 /* Returns the name of the CNI network that the mode names; NULL: none. */
 const char *network_cni_name(const struct network_resource *n);
+/* Checks an argument, which is to be a part of CNI_ARGS. Returns 0, or -EINVAL with *e. */
+int network_check_cni_arg(const char *key, const char *value, struct err *e);
 /* Checks what this node needs of a group's or (own false) a task's network. Returns 0, or -EINVAL
  * with *e. */
 int network_check(const struct network_resource *n, bool own, struct err *e);

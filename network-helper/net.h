@@ -37,6 +37,7 @@ enum net_fd {
 struct net_job {
 	char alloc[ID_UUID_SIZE];
 	char name[IPC_NAME_SIZE]; /* of a CNI network */
+	char args[NET_ARGS_SIZE];
 	enum net_kind kind;
 	uint32_t n_ports;
 	struct net_port ports[NET_PORTS_MAX];
@@ -67,8 +68,8 @@ json_t *net_config_load(const struct net_job *job, struct err *e);
 /* Returns the names of all usable configurations in cni_config_dir. */
 json_t *net_config_names(void);
 
-/* net_ledger.c: reads and writes ALLOC.json: {"config": …, "ports": […], "result": …}. Returns 0;
- * -ENOENT if there is none. */
+/* net_ledger.c: reads and writes ALLOC.json: {"config": …, "ports": […], "args": …, "result": …}.
+ * Returns 0; -ENOENT if there is none. */
 int net_ledger_read(const char *alloc, json_t **ret, struct err *e);
 int net_ledger_write(const char *alloc, const json_t *ledger, struct err *e);
 int net_ledger_remove(const char *alloc, struct err *e);
@@ -79,11 +80,11 @@ int net_ledger_remove(const char *alloc, struct err *e);
  */
 int net_plugin_find(const json_t *config, char ret_dirs[CONFIG_PATH_SIZE], struct err *e);
 
-/* net_plugin.c: runs one plugin with `input` on its stdin, until until_ms of clock_ms() at most.
- * *ret is the object that it printed, or NULL if it printed nothing. Returns 0, or -errno with *e,
- * which has the plugin's own sentence. */
-int net_plugin_run(const char *alloc, const char *command, const char *type, const json_t *input,
-    uint64_t until_ms, json_t **ret, struct err *e);
+/* net_plugin.c: runs one plugin with args as CNI_ARGS and `input` on its stdin, until until_ms of
+ * clock_ms() at most. *ret is the object that it printed, or NULL if it printed nothing. Returns 0,
+ * or -errno with *e, which has the plugin's own sentence. */
+int net_plugin_run(const char *alloc, const char *command, const char *type, const char *args,
+    const json_t *input, uint64_t until_ms, json_t **ret, struct err *e);
 /* Writes what the plugin prints without a command, as one line. Returns 0 or -errno. */
 int net_plugin_describe(const char *type, char ret[NET_MSG_SIZE], struct err *e);
 /* Kills what a plugin that was called for this alloc left. Returns 0 or -errno. */

@@ -35,7 +35,8 @@ call(const char *alloc, const char *command, const json_t *ledger, const json_t 
 
 	if (!input || !type || !name_is_component(type))
 		return err_say(e, -EINVAL, "a plugin of the network has no valid type");
-	return net_plugin_run(alloc, command, type, input, until_ms, ret, e);
+	return net_plugin_run(alloc, command, type,
+	    json_string_value(json_object_get(ledger, "args")) ?: "", input, until_ms, ret, e);
 }
 
 /* Plugins such as firewall remove only what they find in the result of those before them. So it is

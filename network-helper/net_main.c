@@ -98,6 +98,7 @@ make_network(const struct ipc_packet *p, struct err *e)
 			    port->host_port);
 		job.ports[i] = *port;
 	}
+	(void)strcpy(job.args, req->args);
 	(void)strcpy(job.name, req->kind == NET_KIND_BRIDGE ? "nomad" : req->name);
 	return worker_start(
 	    &workers, p, WORK_MS, fds, NET_FDS, net_make, &job, NULL, "make the network", e);

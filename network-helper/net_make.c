@@ -130,7 +130,9 @@ make_ledger(const struct net_job *job, struct err *e)
 		json_decref(config);
 		return NULL;
 	}
-	return config ? json_pack("{s:o, s:o}", "config", config, "ports", make_ports(job)) : NULL;
+	return config ? json_pack("{s:o, s:o, s:s}", "config", config, "ports", make_ports(job),
+			    "args", job->args)
+		      : NULL;
 }
 
 int

@@ -77,8 +77,8 @@ become(pid_t parent, int cgroup, const int *fds, char *const *argv, char *const 
 }
 
 static int
-start(struct run *run, const char *alloc, const char *command, const json_t *config, int input,
-    struct err *e)
+start(struct run *run, const char *alloc, const char *command, const char *args,
+    const json_t *config, int input, struct err *e)
 {
 	char dirs[CONFIG_PATH_SIZE];
 	cleanup_close int binary = net_plugin_find(config, dirs, e), cgroup = -1, out = -1,
@@ -88,8 +88,9 @@ start(struct run *run, const char *alloc, const char *command, const json_t *con
 	cleanup_free char *id = mem_printf("CNI_CONTAINERID=%s", alloc);
 	cleanup_free char *ns = mem_printf("CNI_NETNS=%s/netns/%s", net_runtime_dir, alloc);
 	cleanup_free char *path = mem_printf("CNI_PATH=%s", dirs);
+	cleanup_free char *cni_args = mem_printf("CNI_ARGS=%s", args);
 	char *envp[] = { (char[]){ "PATH=/usr/sbin:/usr/bin:/sbin:/bin" }, command ? cmd : NULL, id,
-		ns, path, (char[]){ "CNI_IFNAME=" NET_INTERFACE }, NULL };
+		ns, path, cni_args, (char[]){ "CNI_IFNAME=" NET_INTERFACE }, NULL };
 	char *argv[] = { (char *)(uintptr_t)type, NULL }, name[CGROUP_SIZE];
 	int pair[2];
 	pid_t parent = getpid();
@@ -247,8 +248,8 @@ end_run(struct run *run, const char *alloc, const char *type, int r, int *ret_st
 }
 
 int
-net_plugin_run(const char *alloc, const char *command, const char *type, const json_t *input,
-    uint64_t until_ms, json_t **ret, struct err *e)
+net_plugin_run(const char *alloc, const char *command, const char *type, const char *args,
+    const json_t *input, uint64_t until_ms, json_t **ret, struct err *e)
 {
 	struct run run = { .pid = -1, .pidfd = -1, .out = -1, .err = -1 };
 	cleanup_free char *text = json_dumps(input, JSON_COMPACT),
@@ -261,7 +262,7 @@ net_plugin_run(const char *alloc, const char *command, const char *type, const j
 	run.text = output;
 	if (in < 0)
 		return err_set(e, in, "make the input of CNI plugin %s", type);
-	r = start(&run, alloc, command, input, in, e);
+	r = start(&run, alloc, command, args, input, in, e);
 	if (r == 0)
 		r = wait_end(&run, alloc, type, until_ms < limit ? until_ms : limit, e);
 	r = end_run(&run, alloc, type, r, &status, e);
@@ -278,7 +279,7 @@ net_plugin_describe(const char *type, char ret[NET_MSG_SIZE], struct err *e)
 	int status = -1, r;
 
 	run.text = output;
-	r = start(&run, "list", NULL, config, in, e);
+	r = start(&run, "list", NULL, "", config, in, e);
 	if (r == 0)
 		r = wait_end(&run, "list", type, clock_ms() + DESCRIBE_MS, e);
 	if ((r = end_run(&run, "list", type, r, &status, e)) < 0)

@@ -15,6 +15,7 @@
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_network.h"
+#include "supervisor/alloc/network_args.h"
 #include "supervisor/alloc/network_result.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_queue.h"
@@ -218,6 +219,8 @@ fill_request(const struct alloc_runner *ar, const struct task *task,
 							: NET_KIND_CNI;
 	if (req->kind == NET_KIND_CNI && !IPC_TEXT_SET(req->name, network_cni_name(net)))
 		return err_say(e, -EINVAL, "the name of network %.64s is too long", net->mode);
+	if (req->kind != NET_KIND_LOOPBACK && network_args_make(ar->sup, ar->sa, req->args, e) < 0)
+		return e->code;
 	if (task && check_ports(&ar->sa->a, task, e) < 0)
 		return e->code;
 	port_each(&ar->sa->a, add_port, &f);

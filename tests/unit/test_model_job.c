@@ -480,6 +480,14 @@ static const struct validation local_cases[] = {
 	{ WITH("\"Networks\":[{\"Mode\":\"bridge\"}]"), NULL },
 	{ WITH("\"Networks\":[{\"Mode\":\"none\"}]"), NULL },
 	{ WITH("\"Networks\":[{\"Mode\":\"cni/lan\"}]"), NULL },
+	{ WITH("\"Networks\":[{\"Mode\":\"cni/lan\",\"CNI\":{\"Args\":{\"a\":\"b ${c}\"}}}]"),
+	    NULL },
+	{ WITH("\"Networks\":[{\"Mode\":\"cni/lan\",\"CNI\":{\"Args\":{\"a\":\"b;IP=c\"}}}]"),
+	    "group \"g\": network: cni: argument \"a\" cannot be passed to CNI plugins: it must "
+	    "have a name, and neither name nor value may have ';', '=' or control characters" },
+	{ WITH("\"Networks\":[{\"Mode\":\"cni/lan\",\"CNI\":{\"Args\":{\"a=b\":\"c\"}}}]"),
+	    "group \"g\": network: cni: argument \"a=b\" cannot be passed to CNI plugins: it must "
+	    "have a name, and neither name nor value may have ';', '=' or control characters" },
 	{ WITH("\"Networks\":[{\"Mode\":\"cni/../x\"}]"),
 	    "group \"g\": network mode \"cni/../x\" is unknown: use \"host\", \"none\", "
 	    "\"bridge\" or \"cni/NAME\"" },

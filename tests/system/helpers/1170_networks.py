@@ -19,8 +19,8 @@ def request(h, name, fields):
     return b"".join(helper.memfd_read(fd) for fd in answer.fds)
 
 
-def make(h, alloc, kind="NET_KIND_BRIDGE", name="", ports=()):
-    return json.loads(request(h, "NET_NETWORK_MAKE_REQ", {"alloc": alloc, "name": name, "kind": kind, "ports": list(ports)}))
+def make(h, alloc, kind="NET_KIND_BRIDGE", name="", ports=(), args=""):
+    return json.loads(request(h, "NET_NETWORK_MAKE_REQ", {"alloc": alloc, "name": name, "args": args, "kind": kind, "ports": list(ports)}))
 
 
 def drop(h, alloc):
@@ -53,7 +53,7 @@ def plugin(script, config='{"cniVersion":"1.0.0","name":"%s","type":"bad"}', mod
     with helper.Places() as places:
         settings = 'client {\n cni_path = "%s/bin:%s/bin/more:%s/none"\n cni_config_dir = "%s/conf"\n %s\n}\n' % (base, base, base, base, more)
         with helper.Helper("network-helper", places, settings) as h:
-            h.base = base
+            h.base, h.settings = base, settings
             h.calls = lambda: open(base + "/calls", encoding="ascii").read().split() if os.path.exists(base + "/calls") else []
             yield h, places
 
@@ -107,7 +107,7 @@ def test_a_killed_helper_loses_nothing():
         allocs = [uuid.uuid4().bytes for _ in range(4)]
         for alloc in allocs:
             with helper.Helper("network-helper", places) as h:
-                h.ipc.send("NET_NETWORK_MAKE_REQ", {"alloc": alloc, "name": "", "kind": "NET_KIND_BRIDGE", "ports": []})
+                h.ipc.send("NET_NETWORK_MAKE_REQ", {"alloc": alloc, "name": "", "args": "", "kind": "NET_KIND_BRIDGE", "ports": []})
                 case.until(lambda: len(networks.links("veth")) > 2, 20, "a link")
                 h.kill()
                 h.wait()
@@ -176,6 +176,16 @@ def test_a_plugin_that_closes_its_output_early_is_waited_for():
         case.equal(make(h, alloc, "NET_KIND_CNI", "lan")["ips"][0]["address"], "192.0.2.7/24")
         drop(h, alloc)
         case.equal((h.calls(), names(places)), (["ADD", "late", "ADD", "DEL", "late", "DEL"], []))
+
+
+def test_the_arguments_of_plugins_are_the_same_for_each_call():
+    with plugin("echo $CNI_COMMAND $CNI_ARGS >>$DIR/args; echo '%s'" % GOOD) as (h, places):
+        alloc = uuid.uuid4().bytes
+        make(h, alloc, "NET_KIND_CNI", "lan", args="IgnoreUnknown=true;a=b c")
+        with helper.Helper("network-helper", places, h.settings) as later:
+            drop(later, alloc)
+        with open(h.base + "/args", encoding="ascii") as f:
+            case.equal(f.read().splitlines(), [command + " IgnoreUnknown=true;a=b c" for command in ("ADD", "DEL")], "arguments, also of a later helper")
 
 
 def test_reserved_ports_of_the_host_are_refused():

@@ -144,6 +144,31 @@ def test_an_unknown_cni_network_fails_with_a_sentence():
     case.equal(networks.names(node), [])
 
 
+def test_plugins_get_the_arguments_of_the_job_and_what_it_is():
+    """A job cannot set what drover says itself. What would be taken for another argument is left out, or refused."""
+    args = {"vlan": "7 of ${NOMAD_GROUP_NAME}", "NOMAD_JOB_ID": "other"}
+    made = networks.job("a;IP=1", "cni/lan", network={"CNI": {"Args": args}})
+    node.register(made)
+    alloc = node.wait_running("a;IP=1")[0]
+    node.replace_supervisor()  # the later call has the same arguments
+    node.wait_running("a;IP=1")
+    node.purge("a%3BIP=1")
+    case.until(lambda: networks.names(node) == [], 30, "the removal of the network")
+    with open(CALLS, encoding="ascii") as f:
+        calls = [line.split(" ", 2) for line in f.read().splitlines() if line.startswith(alloc["ID"])]
+    wanted = sorted(["IgnoreUnknown=true", "vlan=7 of g", "NOMAD_REGION=global", "NOMAD_NAMESPACE=default", "NOMAD_GROUP_NAME=g", "NOMAD_ALLOC_ID=" + alloc["ID"]])
+    case.equal([(command, sorted(text.split(";"))) for _, command, text in calls], [("ADD", wanted), ("DEL", wanted)], "calls")
+    for bad in ({"a": "b;IP=c"}, {"a=b": "c"}, {"": "c"}):
+        node.refused(400, "cannot be passed to CNI plugins", "POST", "/v1/jobs", networks.job("bad", "cni/lan", network={"CNI": {"Args": bad}}))
+    # What a variable makes of it is known on the node only.
+    made = networks.job("late", "cni/lan", network={"CNI": {"Args": {"a": "${NOMAD_META_x}"}}})
+    made["Job"]["Meta"] = {"x": "b;IP=c"}
+    node.register(made)
+    alloc = node.wait_allocs("late", [(0, "run", "failed")])[0]
+    case.contains(json.dumps(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]), "cannot be passed to CNI plugins")
+    node.purge("late")
+
+
 def network_leaks():
     return [(one["Name"], one["Detail"]) for one in node.ask("/v1/agent/leaks") if one["Kind"] == "network"]
 
@@ -180,6 +205,7 @@ def test_a_network_that_cannot_be_removed_does_not_keep_its_allocation_for_ever(
 
 
 LAN_SCRIPT = """#!/bin/sh
+echo "$CNI_CONTAINERID $CNI_COMMAND $CNI_ARGS" >>CALLS
 [ $CNI_COMMAND = DEL ] || echo '{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","sandbox":"x"}],"ips":[{"address":"192.0.2.7/24","interface":0}]}'
 """
 networks.need()
@@ -189,7 +215,8 @@ FOREIGN = networks.run("iptables-save").splitlines()
 networks.ask_resolved()
 CNI = case.directory()
 LAN = CNI + "/lan"
-case.write(LAN, LAN_SCRIPT)
+CALLS = CNI + "/calls"
+case.write(LAN, LAN_SCRIPT.replace("CALLS", CALLS))
 os.chmod(LAN, 0o755)
 case.write(CNI + "/lan.conf", '{"cniVersion":"1.0.0","name":"lan","type":"lan"}')
 SETTINGS = 'client {\n cni_path = "%s:%s"\n cni_config_dir = "%s"\n}\n' % (networks.PLUGINS, CNI, CNI)
