@@ -473,7 +473,7 @@ def test_network_helper_ends_when_the_protocol_is_broken():
             for change in ({"alloc": bytes(16)}, {"kind": "NET_KIND_UNKNOWN"}, {"kind": "NET_KIND_BRIDGE", "name": "x"},
                            {"kind": "NET_KIND_CNI", "name": "../x"}, {"kind": "NET_KIND_CNI", "name": ""}, {"ports": [{**port, "host_port": 0}]},
                            {"ports": [{**port, "inside_port": 65536}]}, {"ports": [{**port, "host_ip": "127.0.0.1 -j ACCEPT"}]}):
-                request = {"alloc": alloc, "name": "", "kind": "NET_KIND_LOOPBACK", "ports": [], **change}
+                request = {"alloc": alloc, "name": "", "args": "", "kind": "NET_KIND_LOOPBACK", "ports": [], **change}
                 e = case.raises(ipc.RequestError, h.ipc.answer, h.ipc.send("NET_NETWORK_MAKE_REQ", request))
                 case.equal("is not valid" in str(e) or "names no alloc" in str(e), True, str(e))
             case.equal(os.listdir(places.runtime + "/netns"), [])
