@@ -75,8 +75,7 @@ find_breaker(struct sup *sup, const char *driver)
 	for (size_t i = 0; i < BREAKERS; i++) {
 		struct driver_breaker *b = &sup->breakers->v[i];
 
-		/* Containers cannot be probed. */
-		if (b->driver && !b->driver->containers && str_eq(b->driver->name, driver))
+		if (b->driver && str_eq(b->driver->name, driver))
 			return b;
 	}
 	return NULL;
@@ -201,6 +200,14 @@ driver_start_worked(struct sup *sup, const char *driver)
 
 	if (b)
 		b->failures = 0;
+}
+
+bool
+driver_is_suspect(struct sup *sup, const char *driver)
+{
+	const struct driver_breaker *b = find_breaker(sup, driver);
+
+	return b && (b->why || b->failures >= FAILURES);
 }
 
 void

@@ -34,6 +34,8 @@ void driver_breakers_use_probe(struct sup *sup, void (*probe)(struct sup *sup));
 /* A start has failed because of this node, or has worked. */
 void driver_start_failed(struct sup *sup, const char *driver);
 void driver_start_worked(struct sup *sup, const char *driver);
+/* Returns whether the driver does not work, or its last starts have failed because of this node. */
+bool driver_is_suspect(struct sup *sup, const char *driver);
 /* The result of a probe; why: NULL if the driver works. It counts only if a breaker asked for it.
  */
 void driver_probed(struct sup *sup, const char *driver, const char *why);

@@ -19,20 +19,23 @@
 #include "common/utf8.h"
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/driver/driver_breaker.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/health/check_memory.h"
 #include "supervisor/health/probe_tasks.h"
 #include "supervisor/node/node_state.h"
 
-#define STEP_MS      10000
-#define KILL_MS      2000
-#define POLL_USEC    20000
-#define MEMORY_BYTES (64u << 20)
-#define LEFT_MAX     8  /* tasks that cannot be removed, before no further one is made */
-#define VOLUMES_MAX  31 /* in one task, less than EXEC_MOUNTS_MAX */
-#define USER         "nobody"
-#define VOLUME_DEST  "/health-check" /* where the task has host volumes */
-#define VOLUME_LINE  "volume "
+#define STEP_MS        10000
+#define KILL_MS        2000
+#define POLL_USEC      20000
+#define MEMORY_BYTES   (64u << 20)
+#define LEFT_MAX       8  /* tasks that cannot be removed, before no further one is made */
+#define VOLUMES_MAX    31 /* in one task, less than EXEC_MOUNTS_MAX */
+#define PROGRAM        "/proc/self/exe" /* the executor */
+#define USER           "nobody"
+#define CONTAINER_USER "65534"         /* no image says who nobody is */
+#define VOLUME_DEST    "/health-check" /* where the task has host volumes */
+#define VOLUME_LINE    "volume "
 
 struct driver_check {
 	LIST_ENTRY(driver_check) link;
@@ -304,6 +307,13 @@ static const struct run_events run_events = { on_started, on_failed, on_ended };
 
 /* --- its start --- */
 
+/* Containers must not have every host volume. */
+static bool
+probes_volumes(const struct driver_ops *driver)
+{
+	return driver->mounts && !driver->containers;
+}
+
 /* Host volumes are checked as a task sees them, because no process of drover may reach them. */
 static void
 choose_host_volumes(struct driver_check *d)
@@ -315,7 +325,8 @@ choose_host_volumes(struct driver_check *d)
 		const char *name = node->host_volumes.v[i].key;
 		cleanup_free char *component = mem_printf("host-volume/%s", name);
 
-		if (d->driver->mounts && strlen(name) < sizeof((struct exec_mount *)0)->name &&
+		if (probes_volumes(d->driver) &&
+		    strlen(name) < sizeof((struct exec_mount *)0)->name &&
 		    !check_volume_waits(d->sup, component))
 			d->volumes[d->n_volumes++] = mem_strdup(name);
 	}
@@ -351,22 +362,56 @@ fill_start(struct driver_check *d, struct exec_start *start)
 	start->kill_timeout_ms = KILL_MS;
 }
 
+/* As of a task whose image is an empty directory and says which program to run, as which user. */
+static int
+fill_container(
+    struct driver_check *d, struct exec_start *start, struct spec_writer *spec, struct err *e)
+{
+	cleanup_json json_t *image = json_pack("{s:[s, s, s, s], s:s}", "Entrypoint", PROGRAM,
+	    "health-check", "/local", "/alloc/logs", "User", CONTAINER_USER);
+	cleanup_done(task) struct task task;
+	char no_name[] = "";
+	const struct task_net net = { .hostname = no_name, .address = "" };
+
+	task_init(&task);
+	str_set(&task.name, probe_task_name(d->task));
+	str_set(&task.driver, d->driver->name);
+	task.config = json_pack("{s:s, s:s}", "image", "none", "network_mode", "none");
+	return d->driver->fill(&task, image, &net, start, spec, e);
+}
+
+static int
+fill_program(struct driver_check *d, struct exec_task_start_req *req, struct spec_writer *spec,
+    struct err *e)
+{
+	bool isolated = d->driver->isolates_files;
+
+	if (d->driver->containers)
+		return fill_container(d, &req->start, spec, e);
+	spec_add_str(spec, SPEC_COMMAND, PROGRAM);
+	spec_add_str(spec, SPEC_ARG, "health-check");
+	spec_add_str(spec, SPEC_ARG, isolated ? "/local" : "local");
+	spec_add_str(spec, SPEC_ARG, isolated ? "/alloc/logs" : "");
+	add_host_volumes(d, req, spec);
+	return 0;
+}
+
 static void
 start_task(struct driver_check *d)
 {
 	cleanup_free struct exec_task_start_req *req = mem_zeroed(1, sizeof *req);
 	const struct run_own_stop own_stop = { 0, SIGTERM, KILL_MS };
 	struct spec_writer spec = { 0 };
-	bool isolated = d->driver->isolates_files;
+	struct err e = { 0 };
 	int fd;
 
 	check_step(&d->c, "start its task", STEP_MS);
 	fill_start(d, &req->start);
-	spec_add_str(&spec, SPEC_COMMAND, "/proc/self/exe");
-	spec_add_str(&spec, SPEC_ARG, "health-check");
-	spec_add_str(&spec, SPEC_ARG, isolated ? "/local" : "local");
-	spec_add_str(&spec, SPEC_ARG, isolated ? "/alloc/logs" : "");
-	add_host_volumes(d, req, &spec);
+	if (fill_program(d, req, &spec, &e) < 0) {
+		spec_writer_done(&spec);
+		fail(d, e.msg);
+		return;
+	}
 	fd = spec_finish(&spec);
 	if (fd < 0) {
 		fail(d, strerror(-fd));
@@ -426,7 +471,7 @@ begin_task(struct sup *sup, const struct driver_ops *driver, size_t first_volume
 static void
 check_driver(struct sup *sup, const struct driver_ops *driver)
 {
-	size_t volumes = driver->mounts ? node_get(sup)->host_volumes.n : 0, first = 0;
+	size_t volumes = probes_volumes(driver) ? node_get(sup)->host_volumes.n : 0, first = 0;
 
 	do {
 		begin_task(sup, driver, first);
@@ -457,8 +502,8 @@ check_drivers(struct sup *sup)
 	for (const struct driver_ops *const *driver = drivers; *driver; driver++) {
 		cleanup_free char *name = mem_printf("driver/%s", (*driver)->name);
 
-		/* A container needs an image, and an idle node has none. */
-		if ((*driver)->containers || driver_usable(sup->config, *driver, &e) < 0)
+		if (driver_usable(sup->config, *driver, &e) < 0 ||
+		    ((*driver)->containers && !driver_is_suspect(sup, (*driver)->name)))
 			continue;
 		if (sup->draining)
 			check_report(sup, name, HEALTH_UNKNOWN, "not checked: the agent is ending");

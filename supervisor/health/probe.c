@@ -345,11 +345,11 @@ on_drivers_probed(struct sup *sup, struct probe_waiter *w)
 		cleanup_free char *name = mem_printf("driver/%s", drivers[i]->name);
 		const struct component *c = component_find(&sup->health->components, name);
 
-		if (c && c->state == HEALTH_UNKNOWN)
+		if (!c || c->state == HEALTH_UNKNOWN)
 			driver_not_probed(sup, drivers[i]->name);
 		else
 			driver_probed(sup, drivers[i]->name,
-			    !c || c->state <= HEALTH_DEGRADED ? NULL : str(c->sentence));
+			    c->state <= HEALTH_DEGRADED ? NULL : str(c->sentence));
 	}
 }
 
