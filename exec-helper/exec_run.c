@@ -61,7 +61,7 @@ make_record(struct exec_state *s, struct exec_run *run, struct err *e)
 		.size = EXE_RECORD_SIZE,
 		.state = EXE_SETTING_UP,
 		.driver = s->setup.driver,
-		.id_range = driver_has_containers(s->setup.driver)
+		.id_range = driver_has_containers(s->setup.driver) && !s->setup.privileged
 				? (s->setup.user.uid - CONTAINER_ID_FIRST) / CONTAINER_IDS
 				: 0,
 	};

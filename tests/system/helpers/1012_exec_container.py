@@ -364,6 +364,7 @@ def test_a_privileged_container_is_refused_without_the_setting():
     with runs.Runs('plugin "docker" { config { enabled = true\n allow_privileged = true } }') as r:
         case.contains(said(r, "cat /proc/self/uid_map", privileged=True), "4294967295", "ids of the machine")
         assert "4294967295" not in said(r, "cat /proc/self/uid_map"), "an ordinary container has ids of the machine"
+        case.equal(r.ended(container(r, "true", privileged=True))["id_range"], 0, "the range of ids in the record of a privileged container")
 
 
 def test_what_is_left():
