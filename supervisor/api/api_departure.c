@@ -120,11 +120,13 @@ request_departure(struct sup *sup, struct api_req *req, enum departure_event eve
 	struct err e = { 0 };
 	int64_t deadline;
 	bool cancel, wait;
-	int r = read_wish(sup, req, &deadline, &cancel, &wait, &e);
+	int r;
 
-	if (r >= 0)
-		r = departure_request(
-		    sup, cancel ? DEPARTURE_CANCEL : event, deadline, api_token(req), &e);
+	if (read_wish(sup, req, &deadline, &cancel, &wait, &e) < 0) {
+		api_reply_error(req, 400, "%s", e.msg);
+		return;
+	}
+	r = departure_request(sup, cancel ? DEPARTURE_CANCEL : event, deadline, api_token(req), &e);
 	if (r < 0)
 		api_reply_error(req, r == -EINVAL ? 400 : 507, "%s", e.msg);
 	else if (wait && !cancel)
