@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A hostile task on a node of a cluster: by its socket `api.sock` it reads and changes nothing of another job, the node or the cluster, with its own token or
+with those that it has stolen or made. 9305 is about a task of an agent that works alone, and 6142 about floods in a cluster."""
+import json
+import re
+import uuid
+
+from lib import ROOT, case, task_api, traces
+from lib.cluster import job, node_of, servers as cluster
+
+BOSS = str(uuid.uuid4())
+SECRET, HIDDEN = uuid.uuid4().hex, uuid.uuid4().hex
+# What an identity may read of the node.
+OPEN = {"/v1/agent/health"}
+
+
+def start(name):
+    """Returns the alloc, the socket of its task, and the task's token."""
+    made = job(name, "/bin/sleep", ["1000"], Identity={"Name": "default", "Env": True, "Audience": ["nomadproject.io"]}, Env={"HIDDEN": HIDDEN})
+    alloc = servers.run_job(made, me)[0]
+    servers.wait_alloc(alloc, ["running"])
+    token = case.until(lambda: [w["NOMAD_TOKEN"] for w in traces.of_tasks().values() if w["NOMAD_ALLOC_ID"] == alloc and "NOMAD_TOKEN" in w], 30, "the task")[0]
+    return alloc, task_api.Door(node, {"ID": alloc}), token
+
+
+def requests(methods, here=False):
+    """Yields (method, path) of the API, for objects of the other job. here: only requests that this node answers; the others have their rights from servers."""
+    with open(ROOT + "/supervisor/http/api_paths.def", encoding="utf-8") as f:
+        for method, path, how in re.findall(r'^API_PATH\((\w+), *"([^"]+)",(.*?)\)$', f.read(), re.M | re.S):
+            if method not in methods or (here and "NO_RPC" not in how and "HERE(" not in how and ".is_here" not in how):
+                continue
+            known = friend if "alloc" in path or "/fs/" in path else me if "/node/" in path else "friend"
+            yield ("PUT" if method == "ANY" else method), re.sub(":id|:name", known, path).replace("*", "nomad/jobs/friend")
+
+
+def check_friend():
+    case.equal((friend_door.status("GET", "/v1/agent/health", token=friend_token), node.request("GET", "/v1/agent/self").status), (200, 200))
+    answer = friend_door.request("GET", "/v1/var/nomad/jobs/friend", token=friend_token)
+    case.equal((answer.status, answer.json["Items"]), (200, {"k": SECRET}))
+    case.equal(servers.alloc(friend)["ClientStatus"], "running")
+
+
+def wait_accepted():
+    case.until(lambda: door.status("GET", "/v1/agent/health", token=token) == 200, case.LEAST_S, "the hostile task's token to be accepted again")
+
+
+def test_its_own_token_reads_nothing_of_others():
+    """What servers answer is asked with the token of the task."""
+    marks = [SECRET.encode(), HIDDEN.encode(), friend_token.split(".")[2].encode(), BOSS.encode(), servers.node(me)["SecretID"].encode()]
+    found, before = [], servers.last_call()
+    for path in ("/v1/var/nomad/jobs/friend", "/v1/var/nomad/jobs/hostile/../friend", "/v1/vars?prefix=nomad/jobs/friend", "/v1/job/friend",
+                 "/v1/allocation/" + friend, "/v1/vars?namespace=*"):
+        found += traces.found_in(path, door.request("GET", path, token=token).body, [SECRET.encode()])
+    for method in ("Variables.Read", "Variables.List", "Job.GetJob", "Alloc.GetAlloc"):
+        case.equal({c["args"]["AuthToken"] for c in servers.calls(method, before)} <= {token}, True, "whose token asks " + method)
+    case.equal(len(servers.calls("Variables.Read", before)) > 0, True, "whether servers are asked")
+    for _, path in [*requests(("GET",), here=True), ("GET", "/v1/client/fs/cat/%s?path=alloc/logs/t.stdout.0" % friend),
+                    ("GET", "/v1/client/fs/logs/%s?task=t&type=stdout" % friend)]:
+        answer = door.request("GET", path, token=token)
+        found += traces.found_in(path, answer.body, marks)
+        if answer.status == 200 and path not in OPEN:
+            found.append("%s: %s" % (path, answer.text[:200]))
+    case.equal(found, [], "what it reads")
+
+
+def test_its_own_token_changes_nothing_on_the_node():
+    answers = {(method, path): door.status(method, path, {}, token=token) for method, path in requests(("PUT", "DELETE", "ANY"), here=True)}
+    case.equal((len(answers) > 10, {k: v for k, v in answers.items() if v < 400}), (True, {}), "requests that succeed")
+    check_friend()
+
+
+def test_stolen_and_forged_tokens():
+    head, body, signature = token.split(".")
+    other = friend_token.split(".")
+    none = traces.base64.urlsafe_b64encode(json.dumps({"alg": "none", "typ": "JWT"}).encode()).decode().rstrip("=")
+    tried = {"another task's": friend_token, "an ended task's": ended_token, "the node's": servers.node(me)["SecretID"],
+             "spliced": ".".join([head, other[1], signature]), "changed": ".".join([head, body, "A" * len(signature)]), "unsigned": none + "." + body + ".",
+             "random": str(uuid.uuid4())}
+    for what, secret in tried.items():
+        for path in ("/v1/var/nomad/jobs/friend", "/v1/agent/health", "/v1/client/stats"):
+            answer = case.until(lambda p=path, s=secret: (lambda a: a.status != 429 and a)(door.request("GET", p, token=s)), case.LEAST_S, "an answer other than 429")
+            case.equal((answer.status in (403, 500), SECRET in answer.text), (True, False), "%s token, %s: %d %s" % (what, path, answer.status, answer.text))
+    wait_accepted()
+    check_friend()
+
+
+with cluster() as servers, node_of(servers, more="acl { enabled = true }\n") as node:
+    me = servers.wait_node()["ID"]
+    servers.add_token(BOSS, "management")
+    node.token = BOSS
+    servers.put_variable("nomad/jobs/friend", {"k": SECRET})
+    friend, friend_door, friend_token = start("friend")
+    _, door, token = start("hostile")
+    ended, _, ended_token = start("ended")
+    servers.stop_alloc(ended)
+    servers.wait_alloc(ended, ["complete"])
+    case.run(globals())
