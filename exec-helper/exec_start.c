@@ -40,6 +40,8 @@ set_limits(struct exec_state *s, const struct exec_start *req, const struct exec
 		{ CGROUP_CPU, "cpu.weight", "cpu.shares", cpu,
 		    s->cgroup.in_v2 & CGROUP_BIT(CGROUP_CPU) ? 1 + (shares - 2) * 9999 / 262142
 							     : shares },
+		/* The kernel's default period is 100 ms. */
+		{ CGROUP_CPU, "cpu.max", "cpu.cfs_quota_us", req->cpu_quota_us, req->cpu_quota_us },
 		{ CGROUP_PIDS, "pids.max", "pids.max", pids, pids },
 	};
 	int r = 0;

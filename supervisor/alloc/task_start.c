@@ -240,6 +240,20 @@ take_net(const struct driver_ops *driver, const struct task_runner *tr, struct t
 	return r;
 }
 
+/* As Nomad's driver: the part of the machine's CPU time that the task's MHz are, in each 100 ms.
+ * The kernel permits no less than 1 ms. */
+static uint32_t
+cpu_quota_us(struct sup *sup, uint32_t mhz)
+{
+	const struct node_cpu *cpu = &node_get(sup)->node_resources.cpu;
+	uint64_t us = cpu->cpu_shares <= 0
+			  ? 0
+			  : (uint64_t)mhz * 100000 * (uint64_t)cpu->total_cpu_cores /
+				(uint64_t)cpu->cpu_shares;
+
+	return us < 1000 ? 1000 : us > UINT32_MAX ? 0 : (uint32_t)us;
+}
+
 static int
 fill_config(const struct driver_ops *driver, struct task_runner *tr, struct start *s, struct err *e)
 {
@@ -258,6 +272,8 @@ fill_config(const struct driver_ops *driver, struct task_runner *tr, struct star
 	if (r == 0)
 		r = driver->fill(
 		    &evaluated, task_image_config(tr), &net, &s->req.start, &s->spec, e);
+	if (r == 0 && driver->containers && container_flag(&evaluated, "cpu_hard_limit"))
+		s->req.start.cpu_quota_us = cpu_quota_us(tr->ar->sup, s->req.start.cpu_shares);
 	if (r == 0 && s->session && driver->fill_process)
 		driver->fill_process(
 		    &evaluated, task_image_config(tr), &net, &s->req.start, s->session);

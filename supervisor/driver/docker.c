@@ -18,7 +18,8 @@
 #include "common/privs.h"
 #include "supervisor/driver/container.h"
 
-#define MIB (1024 * 1024)
+#define MIB           (1024 * 1024)
+#define CFS_PERIOD_US 100000
 
 /* Docker's default capabilities, without NET_RAW, which a job may add. They count in the
  * container's user namespace only. */
@@ -273,6 +274,12 @@ check_numbers(const struct task *task, struct err *e)
 {
 	int64_t score = container_number(task, "oom_score_adj", 0);
 
+	if (container_number(task, "cpu_cfs_period", CFS_PERIOD_US) != CFS_PERIOD_US)
+		return err_say(e, -EINVAL,
+		    "task %s: config.cpu_cfs_period must be %d: the limit of cpu_hard_limit holds "
+		    "in "
+		    "each 100 ms",
+		    task->name, CFS_PERIOD_US);
 	if (score < 0 || score > 1000)
 		return err_say(e, -EINVAL,
 		    "task %s: config.oom_score_adj must be a whole number from 0 to 1000",

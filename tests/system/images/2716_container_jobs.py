@@ -2,10 +2,11 @@
 # takes: 30
 """What published jobs for Docker use together: files of templates that are mounted over files of the image, an image that a template names,
 standard input that stays open, sizes with a unit."""
+import glob
 import os
 import shutil
 
-from lib import api, case, images, web
+from lib import api, case, crash, helper, images, web
 from lib.websocket import Exec
 
 TOOLS = images.tar(images.busybox("sh", "cat", "echo", "sleep", "stat", "grep", "id"))
@@ -79,11 +80,32 @@ def test_options_that_ask_for_what_there_is():
     case.equal(text, "here\nend\n")
 
 
+def test_a_hard_limit_of_cpu_time():
+    made = container("limited", "echo here", {"Resources": {"CPU": 300, "MemoryMB": 50}}, cpu_hard_limit=True, cpu_cfs_period=100000)
+    node.register(made)
+    node.wait_running("limited", seconds=60)
+    cpu = node.ask("/v1/nodes")[0]["ID"]
+    cpu = node.ask("/v1/node/" + cpu)["NodeResources"]["Cpu"]
+    wanted = str(300 * 100000 * cpu["TotalCpuCores"] // cpu["CpuShares"])
+    trees, parent = helper.cgroup_trees(), "/drover-" + crash.instance(node)
+    found = [f.read().split()[0] for f in map(open, glob.glob("%s%s/runs/*/cpu.cfs_quota_us" % (trees["cpu"], parent)) if "cpu" in trees else
+                                              glob.glob("%s%s/tasks/*/cpu.max" % (trees["v2"], parent)))]
+    case.contains(([wanted], []), found, "the quota of each 100 ms")  # []: the machine has no such limit
+    node.purge("limited")
+    for driver in ("docker", "podman"):
+        answer = node.request("PUT", "/v1/jobs", container("refused", driver=driver, cpu_cfs_period=50000))
+        case.equal((answer.status, "config.cpu_cfs_period must be 100000" in answer.text), (400, True), answer.text)
+
+
 def test_what_is_refused_at_once():
     for driver, config, why in (("docker", {"mount": [{"type": "bind", "source": "/etc", "target": "/host"}]}, 'config.mount: "/etc" is not in the task\'s directories'),
                                 ("docker", {"mounts": {"type": "volume", "source": "name", "target": "/data"}}, 'config.mount: type "volume" is not supported'),
                                 ("docker", {"mount": [{"type": "tmpfs", "target": "data"}]}, 'target "data" is not an absolute path'),
                                 ("podman", {"devices": ["/dev/kvm"]}, "config.devices is not supported: containers have no devices of the machine"),
+                                ("docker", {"devices": [{"host_path": "/dev/kvm"}]}, "config.devices is not supported: containers have no devices of the machine"),
+                                ("docker", {"tty": True}, "config.tty is not supported: its logs are pipes; use `alloc exec -t` for a terminal"),
+                                ("docker", {"load": "image.tar"}, "config.load is not supported: images come from registries"),
+                                ("docker", {"storage_opt": {"size": "1G"}}, "config.storage_opt is not supported: what the container writes counts to the group's ephemeral_disk"),
                                 ("podman", {"shm_size": "1x"}, 'config.shm_size: "1x" is not a size as in "512m"'),
                                 ("podman", {"shm_size": "9999999t"}, "config.shm_size is out of range"),
                                 ("docker", {"security_opt": ["apparmor=profile"]}, "drover sets no labels or AppArmor profiles")):

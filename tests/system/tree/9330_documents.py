@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Each row of the tables in PRIVSEP.md and docs/advisories.md names tests, and each of these exists. Files that documents and comments name
-exist too."""
+exist too, and the keys of containers are those of their table."""
 import glob
 import os
 import re
@@ -104,6 +104,14 @@ def test_each_file_that_a_document_or_comment_names_exists():
         with open(os.path.join(ROOT, f), encoding="utf-8") as text:
             missing += ["%s: %s" % (f, name) for name in pattern.findall(text.read()) if name not in known]
     case.equal(missing, [], "names of files that do not exist")
+
+
+def test_every_key_of_a_container_is_documented():
+    with open(os.path.join(ROOT, "supervisor/driver/container_keys.c"), encoding="utf-8") as f:
+        known = set(re.findall(r'^\t\{ "(\w+)", KEY_', f.read(), re.M))
+    with open(os.path.join(ROOT, "docs/containers.md"), encoding="utf-8") as f:
+        documented = {key for line in f if line.startswith("| `") for key in re.findall(r"`(\w+)`", line.split("|")[1])}
+    case.equal(sorted(known ^ documented), [], "keys that only the code or only the table has")
 
 
 case.run(globals())
