@@ -150,6 +150,15 @@ def test_a_container_has_only_sessions_of_its_driver():
         for driver in ("EXEC", "RAW_EXEC", "PODMAN"):
             e = case.raises(ipc.RequestError, r.session, run, "/bin/true", driver="EXEC_DRIVER_" + driver, **({"id_range": 2} if driver == "PODMAN" else {"user": ""}))
             case.contains(str(e), "the run is another driver's")
+    with runs.Runs('plugin "docker" { config { enabled = true\n allow_privileged = true } }') as r:
+        for privileged in (False, True):
+            run = container(r, "exec sleep 1000", privileged=privileged)
+            r.wait_state(run, exe.EXE_RUNNING)
+            e = case.raises(ipc.RequestError, r.session, run, "/bin/true", driver="EXEC_DRIVER_DOCKER", id_range=2, privileged=not privileged)
+            case.contains(str(e), "the run is privileged, or the session, but not both")
+            with r.session(run, "/bin/true", driver="EXEC_DRIVER_DOCKER", id_range=2, privileged=privileged) as s:
+                case.equal(s.wait_exited()["exit_code"], 0, "a session of its kind")
+            r.reap(run)
 
 
 def test_a_container_that_stops_a_sessions_child_does_not_keep_its_executor():
