@@ -37,9 +37,13 @@ driver_usable(const struct agent_config *config, const struct driver_ops *driver
 void
 drivers_fingerprint(struct sup *sup)
 {
-	for (size_t i = 0; drivers[i]; i++)
-		node_put_driver(
-		    sup, drivers[i]->name, driver_usable(sup->config, drivers[i], NULL) == 0);
+	for (size_t i = 0; drivers[i]; i++) {
+		bool usable = driver_usable(sup->config, drivers[i], NULL) == 0;
+
+		node_put_driver(sup, drivers[i]->name, usable);
+		if (usable && (sup->config->allow_privileged & 1u << drivers[i]->id))
+			node_put_privileged(sup, drivers[i]->name);
+	}
 }
 
 json_t *

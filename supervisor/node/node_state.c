@@ -351,6 +351,17 @@ node_put_driver(struct sup *sup, const char *driver, bool enabled)
 	string_map_set(&d->attributes, name, "true");
 }
 
+void
+node_put_privileged(struct sup *sup, const char *driver)
+{
+	struct node *n = &sup->node->n;
+	char name[64];
+
+	(void)snprintf(name, sizeof name, "driver.%s.privileged.enabled", driver);
+	node_attr(n, name, "1");
+	string_map_set(&map_put(driver_info, &n->drivers, driver)->attributes, name, "true");
+}
+
 /* Servers keep evaluations that they could not place by classes of nodes with the same attributes,
  * and do not try a class again that had no healthy driver. So the attribute makes the node one of
  * another class while a driver is unhealthy. */

@@ -77,6 +77,11 @@ def test_volumes_outlive_a_restart_of_their_plugin():
     case.until(lambda: not node.published("kept"), 20, "no mount of the volume")
 
 
+def test_a_job_can_ask_for_such_a_node():
+    attributes = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["Attributes"]
+    case.equal([attributes.get("driver.%s.privileged.enabled" % name) for name in ("docker", "podman")], ["1", None], "attributes")
+
+
 def test_what_a_privileged_container_is():
     """It has no user namespace, all capabilities and the devices of the machine; its files on disk have the ids of containers nevertheless."""
     script = "cat /proc/self/uid_map; grep CapEff /proc/self/status; ls /dev; readlink /proc/self/ns/pid; touch /alloc/data/mine; readlink /proc/self/ns/user"
