@@ -11,7 +11,7 @@ from lib.crash_page import page
 from lib.crash_walk import OF_3120
 from lib import agent, api, binary, crash, volumes
 
-NOT_OF_PROBES = ("HB_AFTER_BEAT",)  # heartbeat passes it at its own times
+NOT_OF_PROBES = ("HB_BEFORE_BEAT", "HB_AFTER_BEAT")  # heartbeat passes them at its own times
 PROBES = int(os.environ.get("PROBES", "0"))
 
 
