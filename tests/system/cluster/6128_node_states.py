@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# takes: 110
+# takes: 140
 """The table of a node's states: what its servers see, what its probe finds and what it is told decide whether it works, ends or begins anew, each
-for itself. A bad probe changes nothing at the servers, a lost link changes no probe, and only landing and retiring end an agent."""
+for itself. A bad probe is an event of the node at the servers and changes no state of it there, a lost link changes no probe, and only landing and
+retiring end an agent."""
 import os
 import signal
 import time
 
-from lib import api, case, cluster
+from lib import api, case, cluster, helper
 from lib.cluster import job, processes_of
 
 HOLD = ["-c", "trap 'sleep 3; exit 0' INT TERM; while :; do sleep 0.1; done"]
@@ -61,6 +62,35 @@ def look(servers, me):
     return "other" if any(n["Status"] == "ready" for n in nodes.values()) else "none"
 
 
+def told(servers, node_id):
+    """Returns (subsystem, message) of the events that the servers have of probes of this node."""
+    return [(e["Subsystem"], e["Message"]) for e in servers.node(node_id)["Events"] or () if e["Subsystem"] in ("Health", "Disk")]
+
+
+def probe_status(node):
+    return node.request("GET", "/v1/agent/health?deep=1", timeout=120).status
+
+
+def find_bad(servers, node):
+    """Makes a probe that finds the volume bad. Returns the id with which the servers have the event of that."""
+    case.equal(probe_status(node), 503)
+    node_id = node.ask("/v1/nodes")[0]["ID"]
+    if servers:
+        wait_told(servers, node_id, [("Health", "host-volume/h has failed: ")])
+    return node_id
+
+
+def wait_told(servers, node_id, events):
+    """Waits until the servers have exactly these events, each of whose messages begins so."""
+    def same():
+        found = told(servers, node_id)
+        return len(found) == len(events) and all(f[0] == e[0] and f[1].startswith(e[1]) for f, e in zip(found, events))
+    try:
+        case.until(same, 60, "the events at the servers")
+    except AssertionError as e:
+        raise AssertionError("%s: %s, not %s" % (e, told(servers, node_id), events)) from None
+
+
 def check(row):
     ephemeral, source, probe, order, seen, state, ends, runs = row
     volume = case.directory() + "/volume"
@@ -79,6 +109,8 @@ def check(row):
         when = source.partition(" ")
         if not when[2]:
             spoil(servers, node, me, when[0])
+        if probe == "bad" and order:  # its agent ends
+            find_bad(servers, node)
         tell(node, order)
         if when[2]:
             node.wait_log("it takes no new allocations", 30)
@@ -92,14 +124,21 @@ def check(row):
         if not ends:
             node.wait_ready()
             case.until(lambda: node.ask("/v1/agent/departure")["State"] == state, 60, "state %s" % state)
-            found = node.request("GET", "/v1/agent/health?deep=1", timeout=120)
-            case.equal(found.status, 200 if probe == "good" else 503, found.text)
+            if probe == "bad":
+                me = find_bad(servers if source != "lost" else None, node)
+            else:
+                case.equal(probe_status(node), 200)
         if runs:
             case.equal(task in processes_of(alloc), True, "whether the task runs")
         if source == "lost":
             servers.start_server(0)
             case.until(lambda: look(servers, me) == "ready", 60, "the node to be back")
             case.equal(task in processes_of(alloc), True, "whether the task runs when the servers are back")
+        if probe == "bad" and not ends:
+            wait_told(servers, me, [("Health", "host-volume/h has failed: ")])
+            case.equal(servers.nodes()[me]["Status"], "ready", "the node at the servers")
+        elif not ends:
+            case.equal(told(servers, node.ask("/v1/nodes")[0]["ID"]), [], "events of good probes")
 
 
 def test_every_row():
@@ -110,6 +149,29 @@ def test_every_row():
             print("    %s: %.1f s" % (row[:4], time.monotonic() - began))
         except AssertionError as e:
             raise AssertionError("%s: %s" % (row[:4], e)) from None
+
+
+def test_a_full_disk_is_an_event_at_the_servers():
+    """Both versions have it while the disk is full, and the one of its end, and keep the node ready."""
+    for version in ("2.0.5", "1.6.10"):
+        data = case.directory() + "/data"
+        os.mkdir(data)
+        helper.mount("tmpfs", data, "tmpfs", 0, "size=128m,mode=0711")
+        try:
+            with cluster.servers(version=version) as servers, cluster.node_of(servers, data=data) as node:
+                me, ballast, disk = servers.wait_node()["ID"], node.data + "/ballast", os.statvfs(node.data)
+                with open(ballast, "wb") as f:
+                    os.posix_fallocate(f.fileno(), 0, disk.f_bavail * disk.f_frsize - (8 << 20))
+                case.equal(probe_status(node), 503)
+                wait_told(servers, me, [("Disk", "disk has failed: ")])
+                case.equal([(s, m) for s, m in told(servers, me) if "is full: " not in m], [], "messages without the reason")
+                case.equal(servers.node(me)["Status"], "ready", "the node at the servers while its disk is full")
+                os.unlink(ballast)
+                case.until(lambda: probe_status(node) == 200, 60, "a good probe")
+                wait_told(servers, me, [("Disk", "disk has failed: "), ("Disk", "disk works again")])
+                case.equal(servers.node(me)["Status"], "ready", "the node at the servers")
+        finally:
+            helper.umount(data, 2)
 
 
 case.run(globals())
