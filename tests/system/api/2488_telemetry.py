@@ -8,6 +8,18 @@ import sqlite3
 from lib import agent, api, case, exposition
 
 
+# Metrics whose values do not change by themselves.
+STEADY = ("nomad.client.tasks.running.", "nomad.client.allocated.cpu.", "nomad.client.allocated.memory.", "nomad.client.unallocated.memory.",
+          "nomad.client.allocs.memory.allocated.web.", "nomad.client.host.memory.total.", "drover.process.up.", "drover.state.failed_commits_total")
+
+
+def scraped(node):
+    """Returns {name of a line for statsd: value} of the gauges and counters of a scrape. In that name the values of labels follow the metric's."""
+    found = node.ask("/v1/metrics")
+    return {".".join([one["Name"], *(re.sub("[: |@]", "_", text) for text in one["Labels"].values())]): one.get("Value", one.get("Sum"))
+            for one in found["Gauges"] + found["Counters"]}
+
+
 def families(node):
     answer = node.request("GET", "/v1/metrics?format=prometheus")
     case.equal(answer.status, 200, answer.text)
@@ -54,7 +66,7 @@ def test_tasks_that_ended_long_ago_have_no_metrics():
         made["Job"]["TaskGroups"][0]["Tasks"].append(api.task("once", "/bin/true", [], Lifecycle={"Hook": "prestart"}))
         node.register(made)
         node.wait_running("two")
-        case.equal(families(node)["nomad_client_allocs_complete"].values(task="once"), [1])
+        case.until(lambda: (found := families(node).get("nomad_client_allocs_complete")) and found.values(task="once") == [1], 30, "the end of the first task")
         node.kill_launcher()
         db = sqlite3.connect(node.data + "/state/state.db")
         (text,) = db.execute("SELECT json FROM alloc WHERE job = 'two'").fetchone()
@@ -94,6 +106,32 @@ def test_metrics_are_sent_to_statsd():
                 return found.get(running) == 1 and "drover.agent.turn_seconds.count" in found
             case.until(receive, 60, "the running task")
             case.until(lambda: receive() and any(name.startswith("nomad.client.allocs.memory.rss.web.g." + alloc) for name in found), 60, "its memory")
+            compared = {}
+
+            def same():
+                """Compares what two scrapes have alike with what was sent between them."""
+                before = scraped(node)
+                server.setblocking(False)
+                try:
+                    while server.recv(65536):
+                        pass
+                except BlockingIOError:
+                    server.settimeout(60)
+                found.clear()
+                for _ in range(2):  # from one line of the running task to the next: each line
+                    found.pop(running, None)
+                    while running not in found:
+                        receive()
+                after = scraped(node)
+                compared.clear()
+                compared.update({name: (value, found.get(name)) for name, value in before.items() if after.get(name) == value})
+                return all(one == other for one, other in compared.values())
+            try:
+                case.until(same, 60, "the values of a scrape")
+            except AssertionError as e:
+                raise AssertionError("%s: %s" % (e, {name: pair for name, pair in compared.items() if pair[0] != pair[1]})) from None
+            print("    %d values are those of a scrape" % len(compared))
+            case.equal([part for part in STEADY if not any(name.startswith(part) for name in compared)], [], "values that were not compared")
 
 
 case.run(globals())
