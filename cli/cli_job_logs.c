@@ -21,6 +21,7 @@
 #define SOURCES_MAX 256  /* the agent has 1,200 connections for all its clients */
 #define QUIET_MS    300  /* a source that is silent for so long does not hold up the others */
 #define LOOK_MS     2000 /* interval of looking for new allocations and tasks of the job */
+#define HELD_LOOKS  2    /* the task of an entry may have started just before the first */
 
 static struct cli_job_logs_options options = { .lines = -1 };
 
@@ -55,6 +56,8 @@ static struct {
 	tail; /* with -n: the last lines before the first one is printed */
 	int64_t n_tail;
 	bool live;
+	const struct cli_log_line *held; /* an entry whose log is not known yet */
+	unsigned held_looks;             /* it is printed after so many looks for new logs */
 } logs;
 
 static int
@@ -271,6 +274,41 @@ find_oldest(void)
 	return oldest;
 }
 
+static const struct cli_log_source *
+find_log(const struct cli_log_line *entry)
+{
+	const struct cli_log_source *s;
+
+	TAILQ_FOREACH (s, &logs.sources, link)
+		if (s->stream && strncmp(s->alloc, entry->alloc, strlen(entry->alloc)) == 0 &&
+		    strcmp(s->task, entry->task) == 0 && strcmp(s->stream, entry->stream) == 0)
+			return s;
+	return NULL;
+}
+
+/* Returns whether it is known where the lines of this task are read from. A task that has just
+ * started is found by the next look. */
+static bool
+is_settled(const struct cli_log_line *entry)
+{
+	if (!options.follow || find_log(entry))
+		return true;
+	if (logs.held != entry) {
+		logs.held = entry;
+		logs.held_looks = HELD_LOOKS;
+	}
+	return logs.held_looks == 0;
+}
+
+/* With destination "both" a line is in the files too, from where it is printed. */
+static bool
+is_printed_from_files(const struct cli_log_line *entry)
+{
+	const struct cli_log_source *s = find_log(entry);
+
+	return s && !s->in_journal;
+}
+
 static void
 show_ready(void)
 {
@@ -279,8 +317,11 @@ show_ready(void)
 
 	while ((s = find_oldest())) {
 		line = STAILQ_FIRST(&s->lines);
+		if (!s->stream && is_chosen(line->task) && !is_settled(line))
+			break;
 		STAILQ_REMOVE_HEAD(&s->lines, link);
-		if (s->stream || is_chosen(line->task))
+		logs.held = NULL;
+		if (s->stream || (is_chosen(line->task) && !is_printed_from_files(line)))
 			show_line(line);
 		else
 			cli_log_line_free(line);
@@ -346,6 +387,7 @@ show_all(struct err *e)
 			(void)poll(NULL, 0, QUIET_MS);
 		if (clock_ms() >= look_at_ms) {
 			look_at_ms = clock_ms() + LOOK_MS;
+			logs.held_looks -= logs.held_looks > 0;
 			if ((r = add_logs(e)) < 0 || (r = add_journal(e)) < 0)
 				return r;
 		}

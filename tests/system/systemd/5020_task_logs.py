@@ -52,6 +52,7 @@ def test_journald_gets_every_line_although_it_restarts():
         bed.run("drover", "job", "run", "-detach", "-json", "/root/both.json")
         entry = case.until(lambda: entries(bed, "DROVER_JOB=both"), 30, "the entry")[0]
         case.equal(bed.run("drover", "alloc", "logs", entry["DROVER_ALLOC_ID"]).stdout, "hello\n", "the file")
+        case.equal(bed.run("drover", "job", "logs", "-plain", "both").stdout, "hello\n", "the line that both stores have")
 
         # A line of several entries is one line again.
         bed.run("drover", "job", "run", "-detach", "-json", "/root/long.json")
@@ -69,7 +70,7 @@ def writer(name, destination, width):
 
 def numbers(text):
     """Returns {task: the numbers of its lines, in the order in which they were printed}."""
-    found = {"file": [], "entry": []}
+    found = {"file": [], "entry": [], "twice": []}
     for line in text.splitlines():
         words = line.split()
         case.equal((len(words), words[0] in found), (2, True), line)
@@ -84,9 +85,9 @@ def first_wrong(found):
 
 
 def test_job_logs_loses_and_doubles_nothing():
-    """A file is rotated, and the journal; journald and the agent are restarted, while it follows a job with tasks in either store."""
+    """A file is rotated, and the journal; journald and the agent are restarted, while it follows a job with tasks in either store, and one in both."""
     mixed = json.dumps({"Job": {"ID": "mixed", "Name": "mixed", "Type": "batch", "Datacenters": ["*"], "TaskGroups": [{
-        "Name": "g", "Count": 1, "Tasks": [writer("file", "files", 240), writer("entry", "journald", 20)]}]}})
+        "Name": "g", "Count": 1, "Tasks": [writer("file", "files", 240), writer("entry", "journald", 20), writer("twice", "both", 240)]}]}})
     with systemd_bed.Bed({"etc/drover/agent.hcl": CONFIG, "root/mixed.json": mixed}, unified=True) as bed:
         bed.run("systemctl", "start", "drover.socket")
         bed.run("drover", "job", "run", "-detach", "-json", "/root/mixed.json")
@@ -108,6 +109,7 @@ def test_job_logs_loses_and_doubles_nothing():
         bed.run("systemctl", "stop", "follow.service")
         case.equal(first_wrong(followed()), {}, "followed: " + bed.run("cat", "/root/errors").stdout)
         case.equal(first_wrong(numbers(bed.run("drover", "job", "logs", "-plain", "mixed").stdout)), {}, "read at the end")
+        case.equal(len(entries(bed, "-n", "1", "DROVER_JOB=mixed", "DROVER_TASK=twice")), 1, "whether the journal has the task of both stores")
 
 
 def test_job_logs_follows_an_allocation_that_comes_later():
