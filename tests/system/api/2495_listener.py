@@ -12,6 +12,7 @@ import signal
 import socket
 
 from lib import agent, api, case, ipc, pour
+from lib.watch import Watch, in_memory
 
 PORT = 4648
 FD_IPC, SYS_PIDFD_GETFD = 6, 438
@@ -156,25 +157,27 @@ def test_a_stopped_supervisor_is_reported_in_time():
 
 
 def test_ten_thousand_connections_do_not_disturb_the_agent():
+    """The supervisor answers others, and no single call holds its loop."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (12000, max(12000, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
-    with node() as n:
+    with in_memory() as data, node(data=data) as n:
         n.register(api.job("web"))
         n.wait_running("web")
         case.equal(get("/v1/agent/health").status, 200, "before")
         pids = n.processes()
         held = []
-        for i in range(10000):
-            s = socket.socket()
-            s.bind(("127.0.1.%d" % (1 + i % 100), 0))
-            s.connect(("127.0.0.1", PORT))
-            try:
-                s.sendall((b"GET /v1/agent/health HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00", HEALTH, b"X" * 8000)[i % 4])
-            except OSError:
-                pass  # it was closed to make room
-            held.append(s)
-            if i % 1000 == 999:
-                case.equal(n.request("GET", "/v1/jobs").status, 200, "an operator")
-                case.equal(get("/v1/agent/health").status, 200, "another client")
+        with Watch(n):
+            for i in range(10000):
+                s = socket.socket()
+                s.bind(("127.0.1.%d" % (1 + i % 100), 0))
+                s.connect(("127.0.0.1", PORT))
+                try:
+                    s.sendall((b"GET /v1/agent/health HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00", HEALTH, b"X" * 8000)[i % 4])
+                except OSError:
+                    pass  # it was closed to make room
+                held.append(s)
+                if i % 1000 == 999:
+                    case.equal(n.request("GET", "/v1/jobs").status, 200, "an operator")
+                    case.equal(get("/v1/agent/health").status, 200, "another client")
         for s in held:
             s.close()
         case.equal({name: n.processes()[name] for name in ("supervisor", "listener")}, {name: pids[name] for name in ("supervisor", "listener")}, "processes")
