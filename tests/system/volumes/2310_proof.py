@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 37
 """A whole agent: a task never starts if the path of its volume is not the proven mount, and nothing else waits for a mount that hangs."""
+import errno
 import os
 import signal
 import subprocess
@@ -135,6 +136,17 @@ def put_with_id(path, wanted):
         ids.close()
 
 
+def unmounted(path):
+    """Returns False while a process that looks at the mount, such as the plugin, has it open."""
+    try:
+        helper.umount(path)
+        return True
+    except OSError as e:
+        if e.errno != errno.EBUSY:
+            raise
+        return False
+
+
 def never_ran(node, stopped, *whys):
     """Checks that the alloc failed with one of these reasons, and that its task has never run."""
     case.until(lambda: node.ask("/v1/allocation/" + stopped.alloc["ID"])["ClientStatus"] == "failed", 20, "the alloc to fail")
@@ -144,7 +156,7 @@ def never_ran(node, stopped, *whys):
     case.equal("Started" in text, False, "whether it has started")
     case.equal(os.path.exists("%s/alloc/%s/alloc/data/ran" % (node.data, stopped.alloc["ID"])), False, "whether it has run")
     for path in node.published("demo"):  # the plugin does not unmount foreign mounts
-        helper.umount(path)
+        case.until(lambda path=path: unmounted(path), 10, "nobody to have %s open" % path)
     node.purge(stopped.name)
     case.equal(node.published("demo"), [], "mounts of the volume")
 
