@@ -34,6 +34,8 @@ OWN = re.compile(r"NOMAD_(ALLOC_|TASK_|SECRETS_|JOB_|GROUP_|NAMESPACE|REGION|DC|
 KNOWN = [(r"\bexecuteTemplate\b", "function is disabled", "2.0 disables the function by default"),
          (r"%T\b", r"dependency\.NomadVarItems.*\*dependency\.NomadVarItems", "a pointer with 1.6"),
          (r"\bnomad\.advertise\.address\b", "output differs", "1.6 has this attribute"),
+         (r"\bsprig_(?:html[Dd]ate|date|now|uuidv4|rand(?:A|Bytes|Numeric)|env|expandenv|getHostByName)", "^refused.*original client rendered",
+          "only 1.6 has the function"),
          (r"\(nomadVar", r"refused.*nil pointer evaluating \*dependency\.NomadVarItems", "1.6 does not wait for a variable whose item is taken at once")]
 QUIET = {"Splay": 0, "Wait": {"Min": 0, "Max": 0}}
 
