@@ -10,6 +10,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Tests find the list in the binary, and refuse one that was built with another list. */
+#define CRASH_DEF(name, text) #name ","
+#define CRASH_ROW(name, text) CRASH_DEF(ROW_##name, text) CRASH_DEF(ROW_##name##_COMMITTED, text)
+__attribute__((used, retain)) static const char points[] = "crash points:"
+#include "common/crash_points.def"
+    ;
+#undef CRASH_DEF
+#undef CRASH_ROW
+
 static _Atomic uint32_t *page;
 static char *env;
 

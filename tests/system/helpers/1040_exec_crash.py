@@ -7,14 +7,9 @@ import signal
 import struct
 import threading
 
-from lib import ROOT, build_dir, case
+from lib import ROOT, case, crash, exe, helper, ipc, runs
 
-CRASH = os.path.join(build_dir(), "crash")
-if not os.path.exists(CRASH + "/drover-exec-helper"):
-    case.skip("no build with crash points (make CRASH=1 BUILD=%s)" % CRASH)
-os.environ["DROVER_BUILD"] = CRASH
-from lib import exe, helper, ipc, runs  # noqa: E402
-
+crash.use_build()
 with open(ROOT + "/common/crash_points.def", encoding="utf-8") as def_file:
     POINTS = re.findall(r"^CRASH_DEF\((\w+),", def_file.read(), re.M)
 

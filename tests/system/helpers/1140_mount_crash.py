@@ -6,13 +6,9 @@ import os
 import re
 import struct
 
-from lib import ROOT, build_dir, case, helper, mnt, runs
+from lib import ROOT, case, crash, helper, mnt, runs
 
-CRASH_BUILD = os.path.join(build_dir(), "crash")
-if not os.path.exists(CRASH_BUILD + "/drover-mount-helper"):
-    case.skip("no build with crash points (make CRASH=1 BUILD=%s)" % CRASH_BUILD)
-os.environ["DROVER_BUILD"] = CRASH_BUILD
-
+crash.use_build()
 with open(os.path.join(ROOT, "common", "crash_points.def"), encoding="utf-8") as f:
     POINTS = ["none"] + re.findall(r"^CRASH_DEF\((\w+),", f.read(), re.M)
 OURS = [p for p in POINTS if p.startswith(("MNT_", "FILE_"))]

@@ -6,6 +6,7 @@
     crash.wait_nothing_left(node)
 """
 import contextlib
+import glob
 import http.client
 import json
 import mmap
@@ -18,7 +19,7 @@ import struct
 import threading
 import time
 
-from . import ROOT, agent, api, case, exe
+from . import ROOT, agent, api, build_dir, case, exe
 
 OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
 
@@ -40,6 +41,20 @@ LOCKED = ('exec 9>>"$NOMAD_ALLOC_DIR/data/lock"; '
           'echo "$$" >> "$NOMAD_ALLOC_DIR/data/starts"; ')
 # Restarts soon, and more often than these tests kill.
 RESTART = {"Attempts": 1000, "Interval": 10**12, "Delay": 10**7, "Mode": "fail"}
+
+
+def use_build():
+    """Makes the test run the build with crash points, and skips it if there is none."""
+    build = os.path.join(build_dir(), "crash")
+    if not os.path.exists(build + "/drover-supervisor"):
+        case.skip("no build with crash points (make CRASH=1 BUILD=%s)" % build)
+    points = "crash points:%s,\0" % ",".join(POINTS)
+    for path in sorted(glob.glob(build + "/drover-*")):
+        with open(path, "rb") as f:
+            data = f.read()
+        if b"DROVER_CRASH_PAGE" in data and points.encode() not in data:
+            raise AssertionError("%s was built with other crash points than those in common/crash_points.def: make CRASH=1 BUILD=%s" % (path, build))
+    os.environ["DROVER_BUILD"] = build
 
 
 class Page:
