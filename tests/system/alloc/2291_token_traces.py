@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 60
-"""Tokens of tasks, tokens of ACLs and variables are where they belong, and nowhere else: no file, log, event, answer, argument or environment has them while
-tasks run, after a restart, after errors and afterwards. state.db has the tokens of tasks encrypted; rows of an earlier version are encrypted at the next start."""
+"""Tokens of tasks, tokens of ACLs and variables are where they belong, and nowhere else: no file, log, entry of the journal, event, answer, argument or
+environment has them while tasks run, after a restart, after errors and afterwards. state.db has the tokens of tasks encrypted; rows of an earlier version are
+encrypted at the next start."""
 import base64
 import contextlib
 import json
@@ -9,7 +10,7 @@ import os
 import sqlite3
 import uuid
 
-from lib import agent, api, case, state, task_api, traces
+from lib import agent, api, case, journal, state, task_api, traces
 
 HOUR = 3600 * 10**9
 IDENTITIES = {"Identity": {"Env": True, "File": True},
@@ -47,7 +48,7 @@ def tokens(alloc, other_than=()):
 
 def check_nowhere(marks, job, but=(), when=""):
     parts = [mark.split(b".")[-1] for mark in marks]  # of a token its signature
-    found = traces.find(node, parts, job, but=but) + traces.in_processes(parts, "environ", traces.of_tasks())
+    found = traces.find(node, parts, job, but=but, journal=logged) + traces.in_processes(parts, "environ", traces.of_tasks())
     case.equal(found, [], when)
 
 
@@ -82,6 +83,7 @@ def test_tokens_of_tasks():
     check_nowhere(marks, "tokens", own(alloc), "after a restart of the tasks")
     node.do("DELETE", "/v1/job/tokens")
     case.until(lambda: node.ask("/v1/allocation/" + alloc)["ClientStatus"] == "complete", 30, "the end")
+    case.until(lambda: traces.in_files(own(alloc)[0], marks) == [], 20, "the secrets of the ended task to be removed")
     check_nowhere(marks, "tokens", (), "after the tasks")
     node.purge("tokens")
     case.equal(traces.in_files(node.data, [mark.split(b".")[-1] for mark in marks]), [], "files after the job")
@@ -133,7 +135,8 @@ def test_without_the_key_tasks_continue_and_get_default_tokens_when_it_is_back()
     marks, key, tasks = tokens(alloc), node.data + "/state/seal.key", traces.of_tasks()
     with stopped():
         os.rename(key, key + ".kept")
-    node.wait_log("allocation %s: its tasks start without their default tokens, which cannot be read" % alloc[:8])
+    text = "allocation %s: its tasks start without their default tokens, which cannot be read" % alloc[:8]
+    case.until(lambda: text.encode() in logged.log(), 10, text)
     case.equal(traces.of_tasks(), tasks, "the tasks")
     with stopped():
         os.rename(key + ".kept", key)
@@ -204,6 +207,15 @@ def test_a_token_at_the_socket_of_a_task():
     node.purge("door")
 
 
-with api.Node(args=agent.config_args("acl { enabled = true }\n" + traces.AUDIT)) as node:
+class Journaled(api.Node):
+    """Its supervisor logs to the journal."""
+
+    def start(self, *args, **kwargs):
+        self.env.update(journal.stream(self.log_path))
+        return super().start(*args, **kwargs)
+
+
+with journal.Journal() as logged, Journaled(args=agent.config_args("acl { enabled = true }\n" + traces.AUDIT)) as node:
+    case.until(lambda: b"MESSAGE=supervisor: " in logged.log(), 10, "entries of the journal")
     node.token = node.do("POST", "/v1/acl/bootstrap")["SecretID"]
     case.run(globals())

@@ -27,6 +27,13 @@ def parse(data):
     return fields
 
 
+def stream(path):
+    """Returns the environment of an agent whose stderr is this file, which is made if it is missing, so that it finds its log in the journal."""
+    with open(path, "ab") as f:
+        st = os.fstat(f.fileno())
+    return {"JOURNAL_STREAM": "%d:%d" % (st.st_dev, st.st_ino)}
+
+
 class Journal:
     """.entries are those received so far. While .stopped is set it receives nothing."""
 
@@ -44,6 +51,7 @@ class Journal:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
         self.sock.bind(SOCKET)
+        os.chmod(SOCKET, 0o666)
         self.sock.setblocking(False)
 
     def remove(self):
@@ -73,9 +81,15 @@ class Journal:
             except BlockingIOError:
                 return
 
-    def messages(self, stream="stdout"):
+    def messages(self, of="stdout"):
+        """Returns the lines of tasks."""
         self.read()
-        return [e["MESSAGE"] for e in self.entries if e["DROVER_STREAM"] == stream.encode()]
+        return [e["MESSAGE"] for e in self.entries if e["DROVER_STREAM"] == of.encode()]
+
+    def log(self):
+        """Returns all entries as a text, with their fields."""
+        self.read()
+        return b"".join(b"%s=%s\n" % (name.encode(), value) for e in self.entries for name, value in e.items())
 
     def __enter__(self):
         return self

@@ -95,13 +95,15 @@ def of_tasks():
     return {pid: words for pid, words in found.items() if "NOMAD_ALLOC_ID" in words}
 
 
-def find(node, marks, job, of_job=False, but=()):
+def find(node, marks, job, of_job=False, but=(), journal=None):
     """Returns where one of the marks can be read: in files of the agent but those below the directories `but`, its log, its audit log, its API, its events,
-    or arguments of processes. of_job: the job itself has them, so the agent's database and the job in answers have them too."""
+    arguments of processes, or entries of the journal, a journal.Journal, if it logs there. of_job: the job itself has them, so the agent's database and the job in answers have them too."""
     case.equal(os.path.getsize(node.data + "/audit/audit.log") > 0, True, "an audit log")
     found = in_files(node.data, marks, [*but, *([node.data + "/state"] if of_job else ())])
     with open(node.log_path, "rb") as f:
         found += found_in("the log", f.read(), marks)
+    if journal:
+        found += found_in("the journal", journal.log(), marks)
     allocs = [a["ID"] for a in node.allocs(job)]
     for path in paths(node, job):
         answer = node.request("GET", path)
