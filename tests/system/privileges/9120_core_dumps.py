@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that crashes leaves no core dump: it would have the variables, tokens and outputs that the process worked on."""
+"""A process that crashes leaves no core dump: it would have the variables, tokens and outputs that the process worked on. No file has them afterwards."""
+import contextlib
 import os
+import re
 import resource
 import signal
 import subprocess
 
-from lib import agent, api, case, trace
+from lib import agent, api, case, trace, traces
 
 MARK = "Zq7paC0reDump"
 TEXT = '{{ with nomadVar "nomad/jobs/secret" }}{{ .x }}{{ end }}'
@@ -65,9 +67,9 @@ def executors():
 
 
 def start_all(driver):
-    """Starts a task with a secret, and every helper that knows one."""
+    """Starts a task with a secret and a token, and every helper that knows one."""
     node.register(api.job("secret", "/bin/sh", ["-c", "cat $NOMAD_SECRETS_DIR/v; exec sleep 1000"], driver=driver,
-                          Templates=[{"EmbeddedTmpl": TEXT, "DestPath": "secrets/v"}]))
+                          Templates=[{"EmbeddedTmpl": TEXT, "DestPath": "secrets/v"}], Identity={"Env": True, "File": True}))
     node.wait_said(node.wait_running("secret")[0], MARK.encode())
     node.register(api.job("artifact", Artifacts=[{"GetterSource": "http://127.0.0.1:1/x"}]))
     node.do("POST", "/v1/jobs/parse", {"JobHCL": 'job "j" {\n}'})
@@ -96,6 +98,17 @@ def test_no_process_that_knows_secrets_can_leave_a_core():
             node.purge(job)
 
 
+def memory(pid):
+    """Returns what a core dump of the process would have: the memory that it can write."""
+    found = []
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps, open("/proc/%d/mem" % pid, "rb") as mem:
+        for first, last in re.findall(r"^([0-9a-f]+)-([0-9a-f]+) rw", maps.read(), re.M):
+            mem.seek(int(first, 16))
+            with contextlib.suppress(OSError):  # not memory
+                found.append(mem.read(int(last, 16) - int(first, 16)))
+    return b"".join(found)
+
+
 def test_no_crash_leaves_a_core():
     """The proof by crashes, where cores are files of the directory."""
     if not leaves_core():
@@ -103,6 +116,9 @@ def test_no_crash_leaves_a_core():
         return
     node.do("PUT", "/v1/var/nomad/jobs/secret", {"Path": "nomad/jobs/secret", "Items": {"x": MARK}})
     start_all("raw_exec")
+    secrets, = ["%s/alloc/%s/t/secrets" % (node.data, a["ID"]) for a in node.allocs("secret")]
+    marks = [MARK.encode(), node.token.encode(), traces.read(secrets + "/nomad_token").split(b".")[-1]]
+    case.equal(marks[2] in memory(node.processes()["supervisor"]), True, "whether a core of the supervisor would have the token of the task")
     for pid in executors():
         crash(pid, "an executor")  # one of exec is process 1 of a namespace, which no such signal reaches
     for name, pid in sorted(node.processes().items()):
@@ -112,6 +128,9 @@ def test_no_crash_leaves_a_core():
         case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, 30, "the agent")
     crash(node.wait_process("supervisor"), "supervisor")
     case.until(lambda: node.request("GET", "/v1/agent/self").status == 200, 30, "the agent")
+    # The task shows the variable, so it is in its log.
+    found = [text for top in (node.base, "/run", "/tmp", "/dev/shm") for text in traces.in_files(top, marks, but=[secrets, node.data + "/logs"])]
+    case.equal(found, [], "files with secrets")
     for job in ("artifact", "secret"):
         node.purge(job)
 
@@ -129,5 +148,6 @@ def test_a_crash_of_the_launcher_leaves_no_core():
 
 
 resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-with api.Node() as node:
+with api.Node(args=agent.config_args("acl { enabled = true }\n")) as node:
+    node.token = node.do("POST", "/v1/acl/bootstrap")["SecretID"]
     case.run(globals())
