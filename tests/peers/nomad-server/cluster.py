@@ -2,6 +2,7 @@
 """The state that the servers of a cluster share: tables, their index, the nodes' timers and connections, and the record of received calls.
 
 There is no scheduler: tests place allocs. Everything else that a node can see changes as with real servers."""
+import collections
 import copy
 import random
 import threading
@@ -20,13 +21,16 @@ CALLS_KEPT = 20000
 
 
 class Cluster:
-    """.changed, a condition that each change of the tables notifies, protects all members."""
+    """.changed, a condition that each change of the tables and each call notifies, protects all members. Changes of a table notify .table_changed[table]
+    too: a thread for each of thousands of blocking queries must not run for anything else."""
 
     def __init__(self, version="2.0.5", region="global", datacenter="dc1", ttl_s=10.0, ttl_jitter_s=10.0, grace_s=10.0):
         self.version_text, self.version = version, schema.version_of(version)
         self.region, self.datacenter = region, datacenter
         self.ttl_s, self.ttl_jitter_s, self.grace_s = ttl_s, ttl_jitter_s, grace_s
-        self.changed = threading.Condition(threading.RLock())
+        lock = threading.RLock()
+        self.changed = threading.Condition(lock)
+        self.table_changed = collections.defaultdict(lambda: threading.Condition(lock))
         self.index = 1
         self.table_index = {}
         self.nodes, self.allocs, self.jobs, self.volumes, self.services, self.variables = {}, {}, {}, {}, {}, {}
@@ -63,8 +67,15 @@ class Cluster:
             self.index += 1
             for table in tables:
                 self.table_index[table] = self.index
+                self.table_changed[table].notify_all()
             self.changed.notify_all()
             return self.index
+
+    def wake_all(self):
+        """Lets each blocking query find that its connection is closed, or that the cluster stops."""
+        with self.changed:
+            for condition in (self.changed, *self.table_changed.values()):
+                condition.notify_all()
 
     def newest(self, table):
         """Returns the index of a table, never 0, with which a blocking query would return at once."""
@@ -299,7 +310,7 @@ class Cluster:
     def close(self):
         with self.changed:
             self.stopping = True
-            self.changed.notify_all()
+            self.wake_all()
         for server in self.servers:
             server.stop()
 

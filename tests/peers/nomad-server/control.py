@@ -167,6 +167,12 @@ def unanswered(control, method):
 
 
 @command
+def blocking(control, method):
+    """Returns the Path of each blocking query of a method that is not answered yet, sorted."""
+    return sorted(c["args"]["Path"] for c in unanswered(control, method) if c["args"] and c["args"]["MinQueryIndex"] > 0)
+
+
+@command
 def violations(control, forget=False):
     with control.cluster.changed:
         found = list(control.cluster.violations)

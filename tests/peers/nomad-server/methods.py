@@ -37,9 +37,9 @@ class Context:
         self.cluster = server.cluster
         self.caller = None
 
-    def block(self, look, watched=None):
+    def block(self, look, watched=None, table=None):
         """A blocking query: look() returns (index, answer); waits while the index is not above MinQueryIndex. With watched() it looks again only after that
-        value has changed, as servers do, whose queries watch a part of a table."""
+        value has changed, as servers do, whose queries watch a part of a table. With a table it looks only after a change of that table."""
         cluster, wanted = self.cluster, self.args["MinQueryIndex"]
         ask = self.args["MaxQueryTime"] / 1e9
         limit = min(ask, MAX_QUERY_S) if ask > 0 else MAX_QUERY_S
@@ -47,11 +47,12 @@ class Context:
         def over():
             return time.monotonic() >= end or cluster.stopping or self.connection.closed
         with cluster.changed:
+            changed = cluster.table_changed[table] if table else cluster.changed
             while True:
                 index, found = look()
                 seen = watched and watched()
                 while not over() and wanted and index <= wanted:
-                    cluster.changed.wait(max(0, min(end - time.monotonic(), 1.0)))
+                    changed.wait(max(0, end - time.monotonic()))
                     if not watched or watched() != seen:
                         break
                 if over() or not wanted or index > wanted:

@@ -49,7 +49,7 @@ class Connection:
             for node_id in self.nodes:
                 if self in self.cluster.connections.get(node_id, ()):
                     self.cluster.connections[node_id].remove(self)
-            self.cluster.changed.notify_all()
+            self.cluster.wake_all()
         if self.session:
             self.session.close(reset=reset)
         elif self.transport:

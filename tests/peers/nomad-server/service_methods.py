@@ -150,8 +150,8 @@ def read_variable(ctx):
         return (found["ModifyIndex"] if found else cluster.newest("variables")), {"Data": found}
 
     def watched():
-        return some(cluster, [v for k, v in cluster.variables.items() if k == key], "variables")
-    return ctx.block(look, watched)
+        return some(cluster, [cluster.variables[key]] if key in cluster.variables else [], "variables")
+    return ctx.block(look, watched, "variables")
 
 
 @method("Variables.List", "GenericRequest", "VariablesListResponse", auth=may_list_variables)
@@ -165,7 +165,7 @@ def list_variables(ctx):
     def look():
         found = [{k: v for k, v in one.items() if k != "Items"} for one in below() if sees_variable(ctx, one["Namespace"], one["Path"])]
         return cluster.newest("variables"), {"Data": found or ([] if cluster.at_least(1, 7) else None)}
-    return ctx.block(look, lambda: some(cluster, below(), "variables"))
+    return ctx.block(look, lambda: some(cluster, below(), "variables"), "variables")
 
 
 def lock_id(variable):

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# takes: 30
+# takes: 60
 """Templates in a cluster: what they show comes from servers, by blocking queries with the token of the task."""
 import base64
+import collections
 import json
 import os
 import uuid
 
-from lib import case
+from lib import api, case
 from lib.cluster import displays, job, node_of, servers as cluster
 
 ACL = "acl { enabled = true }\n"
@@ -152,15 +153,49 @@ def test_many_values_are_followed_by_blocking_queries():
         texts = ["{{ range loop %d %d }}{{ with nomadVar (print \"nomad/jobs/many/v\" .) }}{{ .x }}{{ end }}{{ end }}" % part for part in ((0, 350), (350, 700))]
         alloc = servers.run_job(job("many", "/bin/sh", ["-c", SHOW], Templates=[template(texts[0], "local/other"), template(texts[1])]), me)[0]
         wait_said(node, alloc, "1" * 350 + ".")
-
-        def blocking():
-            return sorted(c["args"]["Path"] for c in servers.unanswered("Variables.Read") if c["args"] and c["args"]["MinQueryIndex"] > 0)
-        case.until(lambda: blocking() == sorted(paths), SECONDS, "a blocking query for each value")
+        case.until(lambda: servers.blocking("Variables.Read") == sorted(paths), SECONDS, "a blocking query for each value")
         before = len(servers.calls("Variables.Read"))
         put(node, paths[-1], x="2")
         wait_said(node, alloc, "1" * 349 + "2.")
-        case.until(lambda: blocking() == sorted(paths), SECONDS, "a blocking query for each value again")
+        case.until(lambda: servers.blocking("Variables.Read") == sorted(paths), SECONDS, "a blocking query for each value again")
         case.equal(len(servers.calls("Variables.Read")), before + 1, "queries after one change")
+
+
+def shown(node, alloc, task, dest):
+    with open("%s/alloc/%s/%s/local/%s" % (node.data, alloc, task, dest), encoding="utf-8") as f:
+        return f.read()
+
+
+def test_a_job_with_more_values_than_there_are_blocking_queries_takes_none_from_others():
+    """Its own values that have none are asked for again and again."""
+    each, places = 460, 4096
+    with cluster(grace=600) as servers, node_of(servers) as node:
+        me = servers.wait_node()["ID"]
+        for i in range(3 * each):
+            servers.put_variable("nomad/jobs/many/v%d" % i, {"x": "1"})
+        data = [template("{{ range loop %d %d }}{{ with nomadVar (print \"nomad/jobs/many/v\" .) }}{{ .x }}{{ end }}{{ end }}" % (n * each, n * each + each),
+                         "local/v%d" % n, ChangeMode="noop") for n in range(3)]
+        tasks = [api.task(name, "/bin/sleep", ["1000"], "raw_exec", Templates=data) for name in ("a", "b", "c")]
+        many = servers.run_job(job("many", group={"Tasks": tasks}), me)[0]
+        servers.wait_alloc(many, ["running"], 300)
+        case.until(lambda: len(servers.blocking("Variables.Read")) == places, 300, "all blocking queries")
+        asked = collections.Counter(servers.blocking("Variables.Read"))
+        without = min(v for v in range(3 * each) if asked["nomad/jobs/many/v%d" % v] < len(tasks))
+        put(node, "nomad/jobs/few", x="1")
+        began = servers.calls("Variables.Apply")[-1]["number"]
+        few = servers.run_job(job("few", Templates=[template("{{ with nomadVar \"nomad/jobs/few\" }}{{ .x }}{{ end }}", ChangeMode="noop")]), me)[0]
+        servers.wait_alloc(few, ["running"])
+        for value in ("2", "3"):
+            case.until(lambda: "nomad/jobs/few" in servers.blocking("Variables.Read"), SECONDS, "the blocking query of the other job")
+            put(node, "nomad/jobs/few", x=value)
+            changed = servers.calls("Variables.Apply")[-1]["number"]
+            case.until(lambda: shown(node, few, "t", "v") == value, SECONDS, "the file of the other job")
+            first = [c for c in servers.calls("Variables.Read", began) if c["args"]["Path"] == "nomad/jobs/few" and c["reply"]["Data"]["Items"]["x"] == value][0]
+            case.equal((first["number"] < changed, first["args"]["MinQueryIndex"] > 0), (True, True), "whether the value came by the query that waited for it")
+        n, at = divmod(without, each)
+        put(node, "nomad/jobs/many/v%d" % without, x="2")
+        for name in ("a", "b", "c"):
+            case.until(lambda name=name: shown(node, many, name, "v%d" % n)[at] == "2", SECONDS, "the file of task " + name)
 
 
 case.run(globals())

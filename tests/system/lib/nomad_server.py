@@ -203,7 +203,7 @@ class Servers:
 WAITS = {"wait_alloc": "seconds", "read_stream": "seconds", "hear_asked": "seconds", "call_node": "timeout", "open_stream": "timeout"}
 # The order of the commands' positional arguments.
 POSITIONAL = {
-    "fault": ("kind", "method"), "clear": ("number",), "calls": ("method", "after", "count", "seconds"), "unanswered": ("method",),
+    "fault": ("kind", "method"), "clear": ("number",), "calls": ("method", "after", "count", "seconds"), "unanswered": ("method",), "blocking": ("method",),
     "violations": ("forget",), "stop_server": ("server",), "start_server": ("server",), "drop": ("server",),
     "half_open": ("server", "on"), "connection_fault": ("server", "kind"), "session_fault": ("kind", "server"),
     "set_leader": ("server",), "node": ("node_id",), "purge_node": ("node_id",), "miss_heartbeat": ("node_id",),
