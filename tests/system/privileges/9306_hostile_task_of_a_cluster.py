@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 25
 """A hostile task on a node of a cluster: by its socket `api.sock` it reads and changes nothing of another job, the node or the cluster, with its own token or
-with those that it has stolen or made. 9305 is about a task of an agent that works alone, and 6142 about floods in a cluster."""
+with those that it has stolen or made. 9305 is about a task of an agent that works alone, and 6142 about the look-ups of one client."""
+import concurrent.futures
 import json
 import re
+import time
 import uuid
 
 from lib import ROOT, case, task_api, traces
@@ -80,6 +83,47 @@ def test_stolen_and_forged_tokens():
         for path in ("/v1/var/nomad/jobs/friend", "/v1/agent/health", "/v1/client/stats"):
             answer = case.until(lambda p=path, s=secret: (lambda a: a.status != 429 and a)(door.request("GET", p, token=s)), case.LEAST_S, "an answer other than 429")
             case.equal((answer.status in (403, 500), SECRET in answer.text), (True, False), "%s token, %s: %d %s" % (what, path, answer.status, answer.text))
+    wait_accepted()
+    check_friend()
+
+
+class Flood:
+    """Sends `count` requests in eight threads, each with another invalid token and on a connection of its own. .statuses is set when all are answered."""
+
+    def __init__(self, count):
+        self.pool, self.statuses = concurrent.futures.ThreadPoolExecutor(8), set()
+        self.sent = [self.pool.submit(door.status, "GET", "/v1/agent/health", token=str(uuid.uuid4())) for _ in range(count)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.statuses = {each.result() for each in self.sent}  # no request waits for longer than the timeout of its connection
+        self.pool.shutdown()
+
+
+def test_a_flood_of_invalid_tokens():
+    """The task gets a look-up every 0.2 s, for which its connections wait; other tasks and operators are answered meanwhile. 429 is for requests on
+    connections that were accepted before."""
+    before, began = servers.last_call(), time.monotonic()
+    with Flood(40) as flood:
+        while not all(each.done() for each in flood.sent):
+            check_friend()
+            time.sleep(0.05)
+    case.equal(flood.statuses <= {403, 429}, True, flood.statuses)
+    asked, most = [c["args"]["AuthToken"] for c in servers.calls("ACL.WhoAmI", before)], 20 + 5 * (time.monotonic() - began + 1)
+    case.equal(len(set(asked) - {BOSS, friend_token}) <= most, True, "%d look-ups, %d are allowed" % (len(asked), most))
+    wait_accepted()
+
+
+def test_a_flood_that_servers_do_not_answer():
+    """Each look-up ends after 10 s. Tokens that were valid before are accepted meanwhile."""
+    servers.fault("silent", "ACL.WhoAmI")
+    with Flood(8) as flood:
+        case.until(lambda: servers.unanswered("ACL.WhoAmI"), case.LEAST_S, "a look-up")
+        check_friend()
+    servers.clear()
+    case.equal(flood.statuses <= {429, 500}, True, flood.statuses)
     wait_accepted()
     check_friend()
 
