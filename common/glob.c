@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* glob.c: patterns with stars. Runs in: supervisor. */
+/* glob.c: patterns with stars. Runs in: supervisor, template-renderer, the launcher's
+ * configuration child, cli. */
 #include "common/glob.h"
 
 #include <stddef.h>
+#include <string.h>
 
-bool
-glob_fits(const char *pattern, const char *text)
+static bool
+fits(const char *pattern, const char *end, const char *text)
 {
 	const char *star = NULL, *from = NULL;
 
 	while (*text) {
-		if (*pattern == '*') {
+		if (pattern < end && *pattern == '*') {
 			star = pattern++;
 			from = text;
-		} else if (*pattern == *text) {
+		} else if (pattern < end && *pattern == *text) {
 			pattern++;
 			text++;
 		} else if (star) {
@@ -23,7 +25,26 @@ glob_fits(const char *pattern, const char *text)
 			return false;
 		}
 	}
-	while (*pattern == '*')
+	while (pattern < end && *pattern == '*')
 		pattern++;
-	return *pattern == '\0';
+	return pattern == end;
+}
+
+bool
+glob_fits(const char *pattern, const char *text)
+{
+	return fits(pattern, pattern + strlen(pattern), text);
+}
+
+bool
+glob_list_fits(const char *list, const char *text)
+{
+	for (; *list; list += strspn(list, " ")) {
+		const char *end = list + strcspn(list, " ");
+
+		if (fits(list, end, text))
+			return true;
+		list = end;
+	}
+	return false;
 }

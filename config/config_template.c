@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/glob.h"
 #include "config/config_reader.h"
 
-/* Adds a name to the list. */
+/* Adds a name, or a pattern of glob.h, to the list. */
 static int
 read_denied(struct config_reader *c, const struct hcl_node *node)
 {
@@ -19,7 +20,7 @@ read_denied(struct config_reader *c, const struct hcl_node *node)
 	if (r < 0)
 		return r;
 	for (const char *at = name; *at; at++)
-		if (!isalnum((unsigned char)*at) && *at != '_')
+		if (!isalnum((unsigned char)*at) && *at != '_' && *at != '*')
 			return config_fail(
 			    c, node->at, "function_denylist: \"%.64s\" is no function", name);
 	if (!*name || len + strlen(name) + 2 > size)
@@ -35,15 +36,14 @@ read_denied(struct config_reader *c, const struct hcl_node *node)
 static int
 read_denylist(struct config_reader *c, const struct hcl_node *node)
 {
-	char padded[sizeof c->config->template.denied + 2];
+	char *list = c->config->template.denied;
 	int r;
 
-	c->config->template.denied[0] = '\0';
+	list[0] = '\0';
 	r = config_each_string(c, node, node->key, read_denied);
 	if (r < 0)
 		return r;
-	(void)snprintf(padded, sizeof padded, " %s ", c->config->template.denied);
-	if (!strstr(padded, " plugin ") || !strstr(padded, " writeToFile "))
+	if (!glob_list_fits(list, "plugin") || !glob_list_fits(list, "writeToFile"))
 		config_warn(c, node->key_at, node->key,
 		    "permits no more than without it: plugin and writeToFile are always disabled");
 	return 0;

@@ -12,7 +12,7 @@
  * 4 min; and the bounds of wait blocks, by default 0 and UINT64_MAX. */
 struct config_template {
 	uint64_t wait_min_ms, wait_max_ms, bounds_min_ms, bounds_max_ms;
-	char denied[CONFIG_DENIED_SIZE]; /* functions, with spaces between them */
+	char denied[CONFIG_DENIED_SIZE]; /* patterns of glob.h, with spaces between them */
 };
 
 #endif

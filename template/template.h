@@ -32,7 +32,7 @@ extern const struct template_limits template_default_limits;
 struct template_options {
 	const char *left, *right; /* delimiters; NULL or "": {{ and }} */
 	bool missing_key_fails;   /* error_on_missing_key */
-	const char *denied; /* names of functions that fail, with spaces between them; or NULL */
+	const char *denied;       /* names of functions that fail, for glob_list_fits(); or NULL */
 	const struct template_limits *limits; /* NULL: the default */
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/glob.h"
 #include "template/go_text.h"
 #include "template/tpl_functions.h"
 #include "template/tpl_parse.h"
@@ -106,21 +107,9 @@ parse_variable(struct tpl_parser *p, struct tpl_token t)
 	tpl_parse_fail(p, "undefined variable \"%s\"", n->names[0]);
 }
 
-/* Returns whether name is one of the words of list. */
-static bool
-is_listed(const char *list, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; *list; list += strspn(list, " ")) {
-		size_t word = strcspn(list, " ");
-
-		if (word == len && memcmp(list, name, len) == 0)
-			return true;
-		list += word;
-	}
-	return false;
-}
+/* Go's own functions cannot be denied, as with Nomad. */
+static const char own[] = "and call eq ge gt html index js le len lt ne not or print printf "
+			  "println slice urlquery";
 
 static struct tpl_node *
 parse_function(struct tpl_parser *p, struct tpl_token t)
@@ -132,7 +121,10 @@ parse_function(struct tpl_parser *p, struct tpl_token t)
 	if (!f)
 		tpl_parse_fail(p, "function %s not defined", quoted(p, t));
 	n = tpl_node(p, TPL_FUNCTION, t);
-	n->function = is_listed(p->denied, f->name) ? tpl_denied_function(p->arena, f) : f;
+	if (glob_list_fits(p->denied, f->name) && !glob_list_fits(own, f->name))
+		n->function = tpl_denied_function(p->arena, f);
+	else
+		n->function = f;
 	return n;
 }
 

@@ -608,6 +608,11 @@ START_TEST(templates_are_limited)
 	ck_assert_int_eq(check_config(), 0);
 	ck_assert_int_eq(parse("client { template { function_denylist = [] } }"), 0);
 	ck_assert_ptr_nonnull(strstr(warnings, "plugin and writeToFile are always disabled"));
+	ck_assert_int_eq(parse("client { template { function_denylist = [\"sprig_*\"] } }"), 0);
+	ck_assert_ptr_nonnull(strstr(warnings, "plugin and writeToFile are always disabled"));
+	parse_well("client { template { function_denylist = [\"*T*\", \"p*\", \"w*\"] } }");
+	ck_assert_str_eq(config.template.denied, "*T* p* w*");
+	ck_assert_str_eq(warnings, "");
 	parse_well("client { template { disable_file_sandbox = false } }");
 	ck_assert_str_eq(warnings, "");
 	parse_well("client { template { wait { min = \"5m\" } } }");

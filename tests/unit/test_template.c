@@ -108,8 +108,16 @@ START_TEST(functions_that_are_denied_fail)
 					      "\"b\">: error calling trim: function is disabled" },
 		{ "{{ trimSpace \" a\" }}", "= a" },
 		{ "{{ if false }}{{ env \"x\" }}{{ end }}", "= " },
+		{ "{{ sprig_upper \"x\" }}",
+		    "! execute: template: :1:3: executing \"\" at <sprig_upper \"x\">: error "
+		    "calling sprig_upper: function is disabled" },
+		{ "{{ toJSON \"x\" }}",
+		    "! execute: template: :1:3: executing \"\" at <toJSON \"x\">: "
+		    "error calling toJSON: function is disabled" },
+		{ "{{ toJSONPretty 1 }}", "= 1" },
+		{ "{{ print (eq 1 2) }}", "= false" },
 	};
-	const struct template_options o = { .denied = "env trim nothing" };
+	const struct template_options o = { .denied = "env trim nothing sprig_* t*JSON p* eq" };
 
 	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
 		char *found = data_render(data, cases[i].text, strlen(cases[i].text), &o);

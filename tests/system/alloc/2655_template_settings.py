@@ -3,7 +3,7 @@
 from lib import agent, api, case
 
 SETTINGS = """client { template {
-  function_denylist = ["plugin", "writeToFile", "toUpper"]
+  function_denylist = ["plugin", "writeToFile", "toUpper", "sprig_*"]
   wait { min = "1h" max = "2h" }
   wait_bounds { max = "0s" }
 } }
@@ -21,9 +21,10 @@ def put(x):
 
 
 def test_a_denied_function_fails_the_task():
-    node.register(job("denied", {"EmbeddedTmpl": "{{ \"a\" | toUpper }}", "DestPath": "local/x"}))
-    failed = node.wait_allocs("denied", [(0, "run", "failed")])[0]
-    case.contains(" ".join(e["DisplayMessage"] for e in failed["TaskStates"]["t"]["Events"]), "error calling toUpper: function is disabled")
+    for name in ("toUpper", "sprig_upper"):
+        node.register(job(name, {"EmbeddedTmpl": "{{ \"a\" | %s }}" % name, "DestPath": "local/x"}))
+        failed = node.wait_allocs(name, [(0, "run", "failed")])[0]
+        case.contains(" ".join(e["DisplayMessage"] for e in failed["TaskStates"]["t"]["Events"]), "error calling %s: function is disabled" % name)
     # It is not a part of other functions' work, and not called.
     node.register(job("called", {"EmbeddedTmpl": "{{ \"A\" | toLower }}{{ if false }}{{ toUpper \"x\" }}{{ end }}", "DestPath": "local/x"}, script="cat local/x; "))
     node.wait_said(node.wait_running("called")[0], b"a")
