@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 
 from lib import agent, api, case, images, web
 from lib.websocket import Exec, Refused
@@ -95,6 +96,14 @@ def test_templates_change_a_running_container():
     node.purge("changes")
 
 
+def can_connect(pid, user):
+    """Returns whether this user of the task's container may open the socket of its API."""
+    words = ["nsenter", "--user", "--setuid", str(user), "--setgid", str(user), "-t", str(pid), "python3", "-c",
+             "import socket; socket.socket(socket.AF_UNIX).connect('api.sock')"]
+    r = subprocess.run(words, cwd="/proc/%d/root/secrets" % pid, stderr=subprocess.PIPE, check=False)
+    return r.returncode == 0 or (case.contains(r.stderr.decode(), "PermissionError"), False)[1]
+
+
 def test_identities_and_the_task_api():
     """A token in the environment and in a file, and the socket of the agent's API: all the user's of the image."""
     script = "stat -c '%n %F %a %U' /secrets/api.sock /secrets/nomad_token; [ $(cat /secrets/nomad_token) = $NOMAD_TOKEN ] && echo same; echo $NOMAD_UNIX_ADDR; echo end; exec sleep 1000"
@@ -113,6 +122,7 @@ def test_identities_and_the_task_api():
         s.sendall(b"GET /v1/var/nomad/jobs/whoami HTTP/1.0\r\nX-Nomad-Token: %s\r\n\r\n" % token.encode())
         answer = b"".join(iter(lambda: s.recv(65536), b""))
     case.contains(answer.decode(), "for this job")
+    case.equal([can_connect(pid, user) for user in (1000, 0, 1001)], [True, True, False], "the user of the task, root of the container, another user of it")
     node.purge("whoami")
 
 
