@@ -14,7 +14,7 @@ from lib import agent, api, case, task_api  # noqa: E402
 from lib.cluster import node_of  # noqa: E402
 from alike import ACL, ALONE, CONFIG, Alone  # noqa: E402
 from client import Original  # noqa: E402
-from real import Server, older_than  # noqa: E402
+from real import Server, older_than, sleeper  # noqa: E402
 
 UNKNOWN = str(uuid.uuid4())
 # Paths; @job, @alloc and @node stand for those of the task.
@@ -185,6 +185,62 @@ def test_agents_alone():
             permit(Alone(closed), others[0])
             compare(one, others[0], (server.token, closed.token), ALONE_DIFFER, ALONE_SAME)
             server.purge("theirs")
+
+
+# What an identity may not do, as (method, path, body).
+FORBIDDEN = [
+    ("GET", "/v1/var/nomad/jobs/victim", None), ("GET", "/v1/var/app?namespace=hidden", None), ("PUT", "/v1/var/nomad/jobs/@job", {"Items": {"k": "changed"}}),
+    ("PUT", "/v1/var/nomad/jobs/victim", {"Items": {"k": "changed"}}), ("DELETE", "/v1/var/nomad/jobs/victim", None),
+    ("PUT", "/v1/acl/policy/mine", {"Name": "mine", "Rules": 'namespace "*" { policy = "write" }'}), ("DELETE", "/v1/acl/policy/mine", None),
+    ("PUT", "/v1/acl/token", {"Name": "mine", "Type": "management"}), ("PUT", "/v1/namespace/mine", {"Name": "mine"}), ("DELETE", "/v1/job/victim", None),
+    ("PUT", "/v1/job/victim/evaluate", {"JobID": "victim"}), ("PUT", "/v1/node/@node/eligibility", {"NodeID": "@node", "Eligibility": "ineligible"}),
+    ("PUT", "/v1/node/@node/purge", {}), ("PUT", "/v1/allocation/@alloc/stop", {}), ("PUT", "/v1/client/allocation/@alloc/restart", {}), ("PUT", "/v1/system/gc", {})]
+
+
+def test_a_hostile_task():
+    """With its own token, and with forged ones, it changes nothing and reads nothing of others, as at the original client."""
+    with Server(more=ACL) as server:
+        server.token = server.do("/v1/acl/bootstrap")["SecretID"]
+        with Original(server, client="}\n" + ACL.rstrip("}\n")) as original, node_of(server, more=ACL) as node:
+            wait_nodes(server)
+            both, found = tasks(server, original, node), []
+            server.do("/v1/namespace/hidden", {"Name": "hidden"})
+            server.do("/v1/var/app?namespace=hidden", {"Path": "app", "Items": {"k": "v"}})
+            put_variables(server, "theirs", "ours", "victim")
+            server.run(sleeper("victim"))
+            server.wait("victim", ["running"])
+            for method, path, body in FORBIDDEN:
+                # A request whose token is refused is answered before its body is read.
+                for which in ("own", "changed", "spliced"):
+                    each = [send(task, method, path, body if which == "own" else None, forged(which, task.token, other.token)) for task, other in zip(both, reversed(both))]
+                    if each[0] != each[1] or each[0] < 400:
+                        found.append("%s %s %s: %s" % (which, method, path, each))
+            case.equal(found, [], "statuses, the original client's first")
+            case.equal(both[1].answer(both[0].token, "/v1/agent/health"), (403, "Forbidden"), "a stolen token, which the original client accepts")
+            for path in ("nomad/jobs/victim", "nomad/jobs/ours", "nomad/jobs/theirs"):
+                case.equal(server.ask("/v1/var/" + path)["Items"], {"k": "v"}, path)
+            case.equal({n["SchedulingEligibility"] for n in server.ask("/v1/nodes")}, {"eligible"})
+            for job in ("theirs", "ours", "victim"):
+                server.wait(job, ["running"])
+                server.purge(job)
+
+
+def forged(which, token, other):
+    """Returns the task's own token, or one with its head and claims, and no valid signature."""
+    head, claims, signature = token.split(".")
+    return {"own": token, "changed": ".".join([head, claims, "A" * len(signature)]), "spliced": ".".join([head, claims, other.split(".")[2]])}[which]
+
+
+def send(task, method, path, body, token):
+    """Returns the status; drover's 429 is tried again."""
+    text = None if body is None else json.dumps(body)
+    for name, value in task.names.items():
+        path, text = path.replace("@" + name, value), text and text.replace("@" + name, value)
+
+    def status():
+        found = task.door.status(method, path, text and text.encode(), token)
+        return found != 429 and found
+    return case.until(status, case.LEAST_S, "an answer other than 429")
 
 
 case.run(globals())
