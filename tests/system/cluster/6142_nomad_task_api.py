@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# takes: 60
+# takes: 110
 """The sockets of tasks on a node of a cluster: the servers say whose token a request has; what they said is kept, and few questions are about
 invalid tokens."""
 import os

@@ -7,9 +7,10 @@
 import http.client
 import json
 import os
+import re
 import socket
 
-from . import api, case
+from . import ROOT, api, case
 
 # Prints the answer to GET PATH for each argument PATH, as [status, body], with the task's token.
 CLIENT = """
@@ -93,3 +94,14 @@ def start(node, name, **more):
     node.register(job(name, **more))
     alloc = node.wait_running(name)[0]
     return alloc, Door(node, alloc), token_of(node, alloc)
+
+
+def requests(methods, alloc, node, name, here=False):
+    """Yields (method, path) of the API, for objects of another job, with its alloc's id, the node's id and the job's name. here: only requests that a node
+    of a cluster answers itself; the others have their rights from servers."""
+    with open(ROOT + "/supervisor/http/api_paths.def", encoding="utf-8") as f:
+        for method, path, how in re.findall(r'^API_PATH\((\w+), *"([^"]+)",(.*?)\)$', f.read(), re.M | re.S):
+            if method not in methods or (here and "NO_RPC" not in how and "HERE(" not in how and ".is_here" not in how):
+                continue
+            known = alloc if "alloc" in path or "/fs/" in path else node if "/node/" in path else name
+            yield ("PUT" if method == "ANY" else method), re.sub(":id|:name", known, path).replace("*", "nomad/jobs/" + name)

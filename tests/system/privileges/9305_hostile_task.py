@@ -134,6 +134,41 @@ def service_token():
     return ".".join([friend_token.split(".")[0], token.split(".")[1], friend_token.split(".")[2]])
 
 
+# What is the same for everybody. Lists are for everybody too, and have only what the token may read.
+OPEN = {"/v1/agent/health", "/v1/regions", "/.well-known/jwks.json"}
+
+
+def check_paths(at, other, hostile, secret):
+    """Sends each request of the API, about the job of the alloc `other`, except for the stream of events, whose answer does not end."""
+    me, found, sent = at.do("GET", "/v1/agent/self")["stats"]["client"]["node_id"], [], 0
+    for methods in (("GET",), ("PUT", "DELETE", "ANY")):
+        for method, path in task_api.requests(methods, other["ID"], me, "friend"):
+            if path == "/v1/event/stream":
+                continue
+            sent += 1
+            answer = case.until(lambda m=method, p=path: (lambda a: a.status != 429 and a)(hostile.request(m, p, None if m == "GET" else {}, token=secret)),
+                                case.LEAST_S, "an answer other than 429")
+            if answer.status < 400 and (method != "GET" or path not in OPEN and answer.json != []):
+                found.append("%s %s: %d %s" % (method, path, answer.status, answer.text[:200]))
+            if "secret" in answer.text:
+                found.append("%s %s has a secret" % (method, path))
+    case.equal((sent > 100, found), (True, []), "what it reads and changes")
+
+
+def test_all_paths():
+    check_paths(node, friend_alloc, door, token)
+    check_others(1)
+
+
+def test_all_paths_with_acl():
+    with api.Node(agent.config_args("acl { enabled = true }\n")) as other:
+        other.token = other.do("POST", "/v1/acl/bootstrap")["SecretID"]
+        other.do("PUT", "/v1/var/nomad/jobs/friend", {"Path": "nomad/jobs/friend", "Items": {"k": "secret"}})
+        theirs, _, _ = task_api.start(other, "friend")
+        _, hostile, secret = task_api.start(other, "hostile")
+        check_paths(other, theirs, hostile, secret)
+
+
 def test_many_connections():
     held = []
     blocked = threading.Event()
@@ -286,7 +321,7 @@ print("seen", json.dumps(seen), flush=True)
 
 with api.Node() as node:
     node.request("PUT", "/v1/var/nomad/jobs/friend", {"Items": {"k": "secret"}})
-    _, friend, friend_token = start("friend")
+    friend_alloc, friend, friend_token = start("friend")
     _, door, token = start("hostile")
     _, _, ended_token = start("ended")
     node.purge("ended")

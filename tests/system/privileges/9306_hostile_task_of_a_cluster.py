@@ -4,11 +4,10 @@
 with those that it has stolen or made. 9305 is about a task of an agent that works alone, and 6142 about the look-ups of one client."""
 import concurrent.futures
 import json
-import re
 import time
 import uuid
 
-from lib import ROOT, case, task_api, traces
+from lib import case, task_api, traces
 from lib.cluster import job, node_of, servers as cluster
 
 BOSS = str(uuid.uuid4())
@@ -26,14 +25,9 @@ def start(name):
     return alloc, task_api.Door(node, {"ID": alloc}), token
 
 
-def requests(methods, here=False):
-    """Yields (method, path) of the API, for objects of the other job. here: only requests that this node answers; the others have their rights from servers."""
-    with open(ROOT + "/supervisor/http/api_paths.def", encoding="utf-8") as f:
-        for method, path, how in re.findall(r'^API_PATH\((\w+), *"([^"]+)",(.*?)\)$', f.read(), re.M | re.S):
-            if method not in methods or (here and "NO_RPC" not in how and "HERE(" not in how and ".is_here" not in how):
-                continue
-            known = friend if "alloc" in path or "/fs/" in path else me if "/node/" in path else "friend"
-            yield ("PUT" if method == "ANY" else method), re.sub(":id|:name", known, path).replace("*", "nomad/jobs/friend")
+def requests(*methods):
+    """Returns the (method, path) of what this node answers, for objects of the other job; all else has its rights from servers."""
+    return list(task_api.requests(methods, friend, me, "friend", here=True))
 
 
 def check_friend():
@@ -57,7 +51,7 @@ def test_its_own_token_reads_nothing_of_others():
     for method in ("Variables.Read", "Variables.List", "Job.GetJob", "Alloc.GetAlloc"):
         case.equal({c["args"]["AuthToken"] for c in servers.calls(method, before)} <= {token}, True, "whose token asks " + method)
     case.equal(len(servers.calls("Variables.Read", before)) > 0, True, "whether servers are asked")
-    for _, path in [*requests(("GET",), here=True), ("GET", "/v1/client/fs/cat/%s?path=alloc/logs/t.stdout.0" % friend),
+    for _, path in [*requests("GET"), ("GET", "/v1/client/fs/cat/%s?path=alloc/logs/t.stdout.0" % friend),
                     ("GET", "/v1/client/fs/logs/%s?task=t&type=stdout" % friend)]:
         answer = door.request("GET", path, token=token)
         found += traces.found_in(path, answer.body, marks)
@@ -67,7 +61,7 @@ def test_its_own_token_reads_nothing_of_others():
 
 
 def test_its_own_token_changes_nothing_on_the_node():
-    answers = {(method, path): door.status(method, path, {}, token=token) for method, path in requests(("PUT", "DELETE", "ANY"), here=True)}
+    answers = {(method, path): door.status(method, path, {}, token=token) for method, path in requests("PUT", "DELETE", "ANY")}
     case.equal((len(answers) > 10, {k: v for k, v in answers.items() if v < 400}), (True, {}), "requests that succeed")
     check_friend()
 
