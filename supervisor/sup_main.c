@@ -104,11 +104,8 @@ on_leave_signal(sd_event_source *source, const struct signalfd_siginfo *si, void
 {
 	const char *name = si->ssi_signo == SIGUSR1 ? "SIGUSR1" : "SIGUSR2";
 
-	if (http_audit_signal(&sup, name, si->ssi_uid, (pid_t)si->ssi_pid))
-		departure_signal(&sup, (int)si->ssi_signo);
-	else
-		journal_warn(JOURNAL_NODE, NULL,
-		    "%s has no effect: its entry in the audit log cannot be written", name);
+	http_audit_signal(&sup, name, si->ssi_uid, (pid_t)si->ssi_pid);
+	departure_signal(&sup, (int)si->ssi_signo);
 	return 0;
 }
 

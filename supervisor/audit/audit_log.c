@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -360,6 +361,23 @@ audit_log_append(struct audit_log *l, const char *line, size_t len, bool sync, s
 	l->counts.failures++;
 	close_file(l);
 	return r;
+}
+
+int
+audit_log_check(struct audit_log *l, struct err *e)
+{
+	struct statvfs fs;
+	int r = make_ready(l, 0, e);
+
+	if (r < 0)
+		return r;
+	/* It fails if the kernel no longer writes to the file system because of an error. */
+	if (fdatasync(l->fd) < 0)
+		return err_set(e, -errno, "sync %s/%s", l->dir, l->name);
+	if (fstatvfs(l->fd, &fs) < 0)
+		return err_set(e, -errno, "find out the space for %s/%s", l->dir, l->name);
+	r = fs.f_flag & ST_RDONLY ? -EROFS : fs.f_bavail == 0 ? -ENOSPC : 0;
+	return r < 0 ? err_set(e, r, "write %s/%s", l->dir, l->name) : 0;
 }
 
 struct audit_counts

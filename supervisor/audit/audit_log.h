@@ -17,13 +17,16 @@
 struct audit_log;
 
 /* Makes sup->audit if the configuration enables the log; it stays NULL otherwise. Files are opened
- * by the first entry, and again after a failure. */
+ * by the first entry or check, and again after a failure. */
 void audit_log_new(struct sup *sup);
 void audit_log_free(struct sup *sup);
 
 /* Appends a line, without its line feed. sync: it is on the disk when this returns. Returns 0, or
  * -errno with *e; then no part of the line is in the file. */
 int audit_log_append(struct audit_log *l, const char *line, size_t len, bool sync, struct err *e);
+
+/* Finds out, without an entry, whether one can be written. Returns 0, or -errno with *e. */
+int audit_log_check(struct audit_log *l, struct err *e);
 
 /* For the metrics. Zero without a log. */
 struct audit_counts {

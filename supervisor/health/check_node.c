@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* check_node.c: checks of the clock and of state.db. Runs in: supervisor. */
+/* check_node.c: checks of the clock, of state.db and of the audit log. Runs in: supervisor. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,6 +8,7 @@
 #include "common/duration.h"
 #include "common/mem.h"
 #include "model/node.h"
+#include "supervisor/audit/audit_log.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
 #include "supervisor/health/check_memory.h"
@@ -119,6 +120,24 @@ check_state(struct sup *sup)
 	turn_write(sup, &m->row);
 	turn_durable(sup);
 	poll_row(sup);
+}
+
+/* --- the audit log: only if there is one --- */
+
+void
+check_audit(struct sup *sup)
+{
+	enum health_state bad = check_is_well(sup, "disk") ? HEALTH_FAILED : HEALTH_UNKNOWN;
+	struct err e = { 0 };
+
+	if (!sup->audit)
+		return;
+	if (check_disk_hangs(sup)) /* the work loop would wait for the file */
+		check_report(sup, "audit", HEALTH_UNKNOWN, "not checked: that needs disk");
+	else if (audit_log_check(sup->audit, &e) < 0)
+		check_report(sup, "audit", bad, "%s", e.msg);
+	else
+		check_report(sup, "audit", HEALTH_OK, "%s", "");
 }
 
 void

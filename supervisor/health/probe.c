@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * probe.c: one probe, in phases: what all others need (the disk, and the process that asks it; then
- * state.db), then the processes of drover, then plugins and volumes, then tasks. Runs in:
- * supervisor.
+ * state.db and the audit log), then the processes of drover, then plugins and volumes, then tasks.
+ * Runs in: supervisor.
  */
 #include "supervisor/health/probe.h"
 
@@ -48,7 +48,7 @@ struct health {
 typedef void check_fn(struct sup *sup);
 static check_fn *const phase_1[] = { check_clock, check_file_helper, NULL };
 static check_fn *const phase_2[] = { check_disk, NULL };
-static check_fn *const phase_3[] = { check_state, NULL };
+static check_fn *const phase_3[] = { check_state, check_audit, NULL };
 static check_fn *const phase_4[] = { check_helpers, NULL };
 static check_fn *const phase_5[] = { check_plugins, check_volumes, NULL };
 static check_fn *const phase_6[] = { check_names, check_drivers, NULL };

@@ -72,6 +72,7 @@ void check_clock(struct sup *sup);
 void check_file_helper(struct sup *sup);
 void check_disk(struct sup *sup);
 void check_state(struct sup *sup);
+void check_audit(struct sup *sup);
 void check_helpers(struct sup *sup);
 void check_plugins(struct sup *sup);
 void check_volumes(struct sup *sup);

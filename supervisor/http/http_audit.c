@@ -182,17 +182,35 @@ may_note_refusal(void)
 	return true;
 }
 
+/* to_log: an entry that cannot be written goes to the agent's log. */
 static int
-append(struct sup *sup, json_t *payload, bool sync, struct err *e)
+append(struct sup *sup, json_t *payload, bool sync, bool to_log, struct err *e)
 {
 	json_t *entry = json_pack("{s:o, s:s, s:O}", "created_at", time_member(clock_real_ns()),
 	    "event_type", "audit", "payload", payload);
 	char *line = mem_need(json_dumps(entry, JSON_COMPACT));
 	int r = audit_log_append(sup->audit, line, strlen(line), sync, e);
 
+	if (r < 0 && to_log)
+		journal_warn(JOURNAL_REQUEST, NULL, "missing in the audit log: %s", line);
 	json_decref(entry);
 	free(line);
 	return r;
+}
+
+static bool
+has_node_leave(const struct api_req *req)
+{
+	return req->route && req->route->last;
+}
+
+/* Returns whether the request goes on without its entry also with "enforced": a node whose disk is
+ * full must be able to say so, and to stop its work. */
+static bool
+is_spared(const struct api_req *req)
+{
+	return has_node_leave(req) ||
+	       (req->route && strcmp(req->route->pattern, "/v1/agent/health") == 0);
 }
 
 static int
@@ -207,7 +225,7 @@ write_entry(struct api_req *req, const char *stage, struct err *e)
 	(void)json_object_set_new(a->payload, "stage", json_string(stage));
 	if (!first)
 		(void)json_object_set_new(a->payload, "response", response_member(req));
-	return append(req->sup, a->payload, first && is_change(req), e);
+	return append(req->sup, a->payload, first && is_change(req), has_node_leave(req), e);
 }
 
 /* Logs that entries cannot be written, once until one can. */
@@ -232,7 +250,7 @@ add_entry(struct api_req *req, const char *stage)
 	int r = write_entry(req, stage, &e);
 
 	report(req->sup, r, &e);
-	if (r == 0 || c->best_effort)
+	if (r == 0 || c->best_effort || is_spared(req))
 		return true;
 	/* The answer of a change that was made stays. */
 	if (strcmp(stage, RECEIVED) == 0 || !is_change(req))
@@ -242,11 +260,11 @@ add_entry(struct api_req *req, const char *stage)
 	return false;
 }
 
-/* Writes the only entry of what is no request of the API. Takes over auth and peer. Returns false
- * if it could not be written and the configuration says "enforced". */
+/* Writes the only entry of what is no request of the API. Takes over auth and peer. to_log: as for
+ * append(). Returns false if it could not be written and the configuration says "enforced". */
 static bool
 add_only_entry(struct sup *sup, const char *operation, const char *endpoint, const char *namespace,
-    json_t *auth, json_t *peer)
+    json_t *auth, json_t *peer, bool to_log)
 {
 	const struct config_audit *c = &sup->config->audit;
 	struct utsname host = { 0 };
@@ -262,7 +280,7 @@ add_only_entry(struct sup *sup, const char *operation, const char *endpoint, con
 	if (namespace)
 		(void)json_object_set_new(json_object_get(payload, "request"), "namespace",
 		    json_pack("{s:o}", "id", text_member(namespace, AGENT_SIZE)));
-	r = append(sup, payload, true, &e);
+	r = append(sup, payload, true, to_log, &e);
 	json_decref(payload);
 	report(sup, r, &e);
 	return r == 0 || c->best_effort;
@@ -277,7 +295,7 @@ is_wanted(const struct sup *sup, const char *operation, const char *endpoint)
 
 /* --- exported --- */
 
-bool
+void
 http_audit_signal(struct sup *sup, const char *name, uid_t uid, pid_t pid)
 {
 	/* A signal has an origin only as far as the kernel says who sent it. */
@@ -285,10 +303,10 @@ http_audit_signal(struct sup *sup, const char *name, uid_t uid, pid_t pid)
 	json_t *peer;
 
 	if (!is_wanted(sup, SIGNAL, name))
-		return true;
+		return;
 	peer = peer_member(&o);
 	(void)json_object_set_new(peer, "socket", json_string("signal"));
-	return add_only_entry(sup, SIGNAL, name, NULL, json_object(), peer);
+	(void)add_only_entry(sup, SIGNAL, name, NULL, json_object(), peer, true);
 }
 
 bool
@@ -305,7 +323,7 @@ http_audit_call(struct sup *sup, const struct audit_call *call)
 	if (*str(call->alloc_id))
 		(void)json_object_set_new(
 		    peer, "alloc_id", text_member(call->alloc_id, ID_UUID_SIZE));
-	return add_only_entry(sup, CALL, call->method, call->namespace, auth, peer);
+	return add_only_entry(sup, CALL, call->method, call->namespace, auth, peer, false);
 }
 
 /* The listener asks once for all clients of health { address }, who cannot change anything. */

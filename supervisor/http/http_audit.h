@@ -16,7 +16,8 @@ struct sup;
 
 /* Writes the first entry of a request whose route was found. Returns false if it could not be
  * written and the configuration says "enforced": then the request was answered, and nothing may be
- * done. */
+ * done. Requests for the node's health, and those that have it land or retire, go on; of the latter
+ * the agent's log has the entry. */
 bool http_audit_receive(struct api_req *req);
 /* Writes the last entry of a request whose answer is in req, and the first if there is none yet. If
  * they cannot be written, "enforced" replaces the answer, unless the request has changed something:
@@ -27,9 +28,8 @@ void http_audit_end(struct api_req *req);
 /* Remembers the text of an error for the last entry. */
 void http_audit_note_error(struct api_req *req, const char *text);
 /* Writes the only entry of a signal that has the node land or retire, with the sender that the
- * kernel names. Returns false if it could not be written and the configuration says "enforced":
- * then the signal must have no effect. */
-bool http_audit_signal(struct sup *sup, const char *name, uid_t uid, pid_t pid);
+ * kernel names; to the agent's log if it cannot be written. */
+void http_audit_signal(struct sup *sup, const char *name, uid_t uid, pid_t pid);
 
 /* A call by a server, for one of its users. */
 struct audit_call {
@@ -38,7 +38,8 @@ struct audit_call {
 	const char *token;    /* never written */
 	void (*describe)(struct sup *sup, const char *token, json_t *auth); /* NULL: not known */
 };
-/* Writes the only entry of the call. Returns as http_audit_signal(). */
+/* Writes the only entry of the call. Returns false if it could not be written and the configuration
+ * says "enforced": then the call is refused. */
 bool http_audit_call(struct sup *sup, const struct audit_call *call);
 
 #endif

@@ -4,8 +4,9 @@
 import concurrent.futures
 import os
 import signal
+import subprocess
 
-from lib import api, case, helper
+from lib import agent, api, case, helper
 from lib.cluster import processes_of
 
 
@@ -24,7 +25,7 @@ def reserve():
     return os.path.getsize(node.data + "/state/reserve")
 
 
-def begin():
+def begin(refusal=507):
     """Starts the agent with some allocations, and fills its disk until nothing can be changed any more. Returns the ids."""
     node.start()
     node.wait_ready()
@@ -32,7 +33,7 @@ def begin():
     node.register(api.job("web", count=20))
     allocs = [a["ID"] for a in node.wait_running("web", 20)]
     fill(node.data + "/ballast")
-    case.until(lambda: node.request("POST", "/v1/jobs", api.job("late")).status == 507, 20, "a change to be refused")
+    case.until(lambda: node.request("POST", "/v1/jobs", api.job("late")).status == refusal, 20, "a change to be refused")
     return allocs
 
 
@@ -93,6 +94,21 @@ def test_a_landing_that_cannot_go_on():
     node.wait_ready()
     node.purge("slow")
     node.stop()
+
+
+def test_landing_with_an_audit_log_on_the_disk():
+    before = node
+    with api.Node(agent.config_args("audit { enabled = true }"), data=top + "/audited") as globals()["node"]:
+        node.stop()
+        allocs = begin(refusal=500)
+        answer = node.request("GET", "/v1/agent/health?deep=1", timeout=60)
+        bad = [name for name, c in answer.json["components"].items() if c["state"] in ("failed", "hung")]
+        case.equal((answer.status, bad, answer.json["components"]["audit"]["state"]), (503, ["disk"], "unknown"))
+        case.equal(node.do("PUT", "/v1/agent/land", {"Deadline": 0})["State"], "landing")
+        check_end(allocs)
+        case.contains(node.log(), '"endpoint":"/v1/agent/land"')
+    subprocess.run(["rm", "-r", top + "/audited"], check=True)
+    globals()["node"] = before
 
 
 def test_retiring_by_a_signal():

@@ -195,13 +195,6 @@ def test_signals_that_have_the_node_land_or_retire():
 def check_signal(name):
     signo = getattr(signal, name)
     with Node() as node:
-        node.ask("/v1/jobs")
-        os.unlink(node.path)
-        os.mkfifo(node.path)
-        os.kill(node.pid, signo)  # its entry cannot be written
-        node.wait_log(name + " has no effect: its entry in the audit log cannot be written")
-        os.unlink(node.path)
-        case.equal(node.ask("/v1/jobs"), [], "after a signal without effect")
         launcher = node.pid
         os.kill(launcher, signo)
         case.until(lambda: node.process.poll() is not None, 30, "the end of the agent")
@@ -227,6 +220,49 @@ def test_enforced_refuses_what_it_cannot_write():
         case.equal(node.log().count("the audit log cannot be written"), 1)
         node.wait_log("the audit log is written again")
         node.entries()
+
+
+def missing_entries(node):
+    """Returns the payloads that are in the agent's log instead."""
+    return [json.loads(line.partition("missing in the audit log: ")[2])["payload"]
+            for line in node.log().splitlines() if "missing in the audit log: " in line]
+
+
+def test_a_node_without_space_for_entries_shows_its_health_and_lands():
+    with Node() as node:
+        case.equal(node.ask("/v1/agent/health?deep=1")["components"]["audit"]["state"], "ok")
+        ballast = node.fill()
+        case.until(lambda: node.request("GET", "/v1/jobs").status == 500, 20, "the last page to be full")
+        text = "write %s: No space left on device" % node.path
+        case.equal(node.request("GET", "/v1/agent/health").status, 200)
+        answer = node.request("GET", "/v1/agent/health?deep=1")
+        bad = {name: c["message"] for name, c in answer.json["components"].items() if c["state"] in ("failed", "hung")}
+        case.equal((answer.status, bad), (503, {"audit": text}))
+        case.contains(node.drover("probe", code=1).out, text)
+        os.unlink(ballast)
+        case.equal(node.ask("/v1/agent/health?deep=1")["components"]["audit"]["state"], "ok")
+        node.fill()
+        case.until(lambda: node.request("GET", "/v1/jobs").status == 500, 20, "the last page to be full")
+        case.equal(missing_entries(node), [], "entries of others in the agent's log")
+        case.equal(node.do("PUT", "/v1/agent/land?wait=true", {})["State"], "landed")
+        case.equal(node.wait(), 0, "the agent's end")
+        found = missing_entries(node)
+        case.equal([(p["request"]["operation"], p["request"]["endpoint"], p["stage"]) for p in found],
+                   [("PUT", "/v1/agent/land", stage) for stage in ("OperationReceived", "OperationComplete")])
+        case.equal([p["request"]["peer"]["pid"] for p in found], [os.getpid()] * 2)
+
+
+def test_a_signal_whose_entry_cannot_be_written():
+    with Node() as node:
+        node.ask("/v1/jobs")
+        os.unlink(node.path)
+        os.mkfifo(node.path)
+        os.chmod(node.path, 0o666)
+        answer = node.request("GET", "/v1/agent/health?deep=1")
+        case.equal((answer.status, answer.json["components"]["audit"]["message"]), (503, node.path + ": it is not a regular file"))
+        os.kill(node.pid, signal.SIGUSR2)
+        case.equal(node.wait(), 0, "the agent's end")
+        case.equal([(p["request"]["operation"], p["request"]["endpoint"]) for p in missing_entries(node)], [("SIGNAL", "SIGUSR2")])
 
 
 def test_a_file_system_that_hangs_is_not_opened():
