@@ -11,7 +11,7 @@ import threading
 import time
 
 from measured import PROGRAMS, Bench, Spent, fresh_directory, job, pss_mb, row, settle
-from lib import api, binary, case, crash, helper, loop
+from lib import api, binary, case, crash, helper, loop, volumes
 
 SECONDS = 20
 # Each SECONDS it prints its lateness (median, 99th and 99.9th per cent) and its CPU time, in us.
@@ -147,19 +147,45 @@ def without_inodes(path):
 
 
 @contextlib.contextmanager
-def without_pids(node):
-    """No task can start a process."""
+def limited(node, files, value):
+    """Sets a limit on the cgroups of all tasks together, in that of the files that exist."""
     with open(node.data + "/instance", encoding="ascii") as f:
         parent = "/drover-" + f.read().strip()
-    limits = [path for path in (tree + parent + below + "/pids.max" for tree in helper.cgroup_trees().values() for below in ("/tasks", "/runs"))
-              if os.path.exists(path)]
+    limits = [path for path in (tree + parent + name for tree in helper.cgroup_trees().values() for name in files) if os.path.exists(path)]
     for path in limits:
-        case.write(path, "0")
+        case.write(path, value)
     try:
         yield
     finally:
         for path in limits:
-            case.write(path, "max")
+            case.write(path, "-1" if path.endswith("limit_in_bytes") else "max")
+
+
+def without_pids(node):
+    """No task can start a process."""
+    return limited(node, ("/tasks/pids.max", "/runs/pids.max"), "0")
+
+
+def without_memory(node):
+    """The tasks together have less memory than a new process needs."""
+    return limited(node, ("/tasks/memory.max", "/runs/memory.limit_in_bytes"), "16384")
+
+
+def without_cgroups(node):
+    """No task gets a cgroup."""
+    return limited(node, ("/tasks/cgroup.max.descendants",), "0")
+
+
+@contextlib.contextmanager
+def hanging_volume(node, name):
+    """The processes that serve its file system are stopped; without any, a file system that never answers is mounted over it."""
+    with contextlib.ExitStack() as stack:
+        pids = volumes.Node.fuse_processes(node)
+        for pid in pids:
+            stack.enter_context(stopped(pid))
+        if not pids:
+            stack.enter_context(hung(volumes.Node.published(node, name)[0]))
+        yield
 
 
 @contextlib.contextmanager
@@ -216,16 +242,28 @@ def bench_faults():
             "ID": "local", "Type": "monolith", "MountDir": "/csi"}))
         node.wait_running("plugin")
         case.until(lambda: [p["NodesHealthy"] for p in node.ask("/v1/plugins", type="csi")] == [1], 20, "the plugin to be healthy")
+        volumes.Node.create(node, "demo")
+        user = volumes.job("user", "demo", "")
+        user["Job"]["TaskGroups"][0]["Tasks"][0]["Config"] = job("user", "exec", 1)["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]
         (plugin,) = [r["task_pid"] for r in crash.records(node).values()]
-        for what, component, fault in (("exec-helper is stopped", "helper/exec-helper", stopped(node.processes()["exec-helper"])),
+        node.register(user)
+        node.wait_running("user")
+        helpers = [("%s is stopped" % name, "helper/" + name, stopped(node.processes()[name])) for name in ("exec-helper", "mount-helper", "file-helper")]
+        for what, component, fault in (*helpers,
                                        ("the disk is full", "disk", full(base)), ("the disk has no inodes", "disk", without_inodes(base)),
                                        ("no process can be started", "driver/raw_exec", without_pids(node)),
+                                       ("no task gets a cgroup", "driver/raw_exec", without_cgroups(node)),
+                                       ("a CSI volume hangs", "volume/demo", hanging_volume(node, "demo")),
                                        ("a host volume hangs", "host-volume/vol", hung(volume)),
                                        ("a plugin hangs", "plugin/local/monolith", stopped(plugin))):
             measure(node, what, component, fault)
+            case.until(lambda: node.request("GET", "/v1/agent/health?deep=1", timeout=120).status == 200, 60, "a good probe")
             settle(1)
+        node.purge("user")
     with fresh_directory("tmpfs") as base:
         with Bench(base) as node:
+            settle(3)
+            measure(node, "tasks have no memory", "driver/raw_exec", without_memory(node))
             state = node.data + "/state"
         with own_file_system(state), Bench(base) as node:
             settle(3)
