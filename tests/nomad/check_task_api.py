@@ -187,7 +187,7 @@ def test_agents_alone():
             server.purge("theirs")
 
 
-# What an identity may not do, as (method, path, body).
+# Requests that the identity of a task is not permitted to make, as (method, path, body).
 FORBIDDEN = [
     ("GET", "/v1/var/nomad/jobs/victim", None), ("GET", "/v1/var/app?namespace=hidden", None), ("PUT", "/v1/var/nomad/jobs/@job", {"Items": {"k": "changed"}}),
     ("PUT", "/v1/var/nomad/jobs/victim", {"Items": {"k": "changed"}}), ("DELETE", "/v1/var/nomad/jobs/victim", None),

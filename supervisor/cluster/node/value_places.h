@@ -19,14 +19,15 @@ struct value_places {
 	LIST_HEAD(, place_job) jobs;
 };
 
-/* Of one query, embedded in its owner. */
+/* The place of one query, which the query's owner embeds. */
 struct value_place {
 	TAILQ_ENTRY(value_place) link; /* in job.taken, if taken */
 	struct place_job *job;
 	bool taken;
 };
 
-/* Nothing is to be freed once value_place_done() was called for each place. */
+/* The caller embeds *all. It holds memory only while places exist, so there is no function that
+ * frees it: value_place_done() of the last place of a job frees the job. */
 void value_places_init(struct value_places *all, unsigned max);
 
 /* job: namespace and name. */

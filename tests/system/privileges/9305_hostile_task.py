@@ -134,7 +134,7 @@ def service_token():
     return ".".join([friend_token.split(".")[0], token.split(".")[1], friend_token.split(".")[2]])
 
 
-# What is the same for everybody. Lists are for everybody too, and have only what the token may read.
+# Paths that answer everybody in the same way. Paths of lists answer everybody, too, but their lists have only the objects that the token may read.
 OPEN = {"/v1/agent/health", "/v1/regions", "/.well-known/jwks.json"}
 
 

@@ -12,7 +12,7 @@ from lib.cluster import job, node_of, servers as cluster
 
 BOSS = str(uuid.uuid4())
 SECRET, HIDDEN = uuid.uuid4().hex, uuid.uuid4().hex
-# What an identity may read of the node.
+# Paths about the node that the identity of a task may read.
 OPEN = {"/v1/agent/health"}
 
 

@@ -160,7 +160,7 @@ def test_plugins_get_the_arguments_of_the_job_and_what_it_is():
     case.equal([(command, sorted(text.split(";"))) for _, command, text in calls], [("ADD", wanted), ("DEL", wanted)], "calls")
     for bad in ({"a": "b;IP=c"}, {"a=b": "c"}, {"": "c"}):
         node.refused(400, "cannot be passed to CNI plugins", "POST", "/v1/jobs", networks.job("bad", "cni/lan", network={"CNI": {"Args": bad}}))
-    # What a variable makes of it is known on the node only.
+    # The value of a variable is known only on the node, so the job is accepted and its allocation fails.
     made = networks.job("late", "cni/lan", network={"CNI": {"Args": {"a": "${NOMAD_META_x}"}}})
     made["Job"]["Meta"] = {"x": "b;IP=c"}
     node.register(made)
