@@ -99,6 +99,8 @@ print_task(const struct cli *cli, const json_t *alloc, const char *name, const j
 		cli_field("Resources", "%lld MHz, %lld MiB",
 		    (long long)cli_json_int(resources, "Cpu/CpuShares"),
 		    (long long)cli_json_int(resources, "Memory/MemoryMB"));
+	cli_field("Address", "%s", cli_json_str(state, "Address"));
+	cli_field("Address", "%s", cli_json_str(state, "AddressIPv6"));
 	cli_field("Started", "%s", cli_time(cli, cli_json_time_ns(state, "StartedAt"), time));
 	cli_field("Finished", "%s", cli_time(cli, cli_json_time_ns(state, "FinishedAt"), time));
 	cli_field("Restarts", "%lld", (long long)cli_json_int(state, "Restarts"));

@@ -53,6 +53,8 @@ static const struct field task_state_fields[] = {
 	F_TIME(finished_at, "FinishedAt"),
 	F_LIST(events, "Events", task_event, .flags = FIELD_NOT_NIL),
 	F_STRING(paused, "Paused", .flags = FIELD_OMIT_EMPTY),
+	F_STRING(address, "Address", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
+	F_STRING(address_ipv6, "AddressIPv6", .flags = FIELD_OMIT_EMPTY | FIELD_NO_WIRE),
 };
 MODEL_TYPE(task_state, task_state_fields, .name = "task state");
 #undef S

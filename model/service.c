@@ -152,9 +152,8 @@ find_impossible(const struct service_check *c)
 {
 	if (c->expose)
 		return "expose";
-	if (*str(c->command) || c->args.n || *str(c->task_name))
-		return "command, args and task";
-	return str_eq(c->address_mode, "driver") ? "address_mode \"driver\"" : NULL;
+	return *str(c->command) || c->args.n || *str(c->task_name) ? "command, args and task"
+								   : NULL;
 }
 
 const char *
@@ -176,6 +175,16 @@ service_check_has_port(const struct service_check *c)
 	return str_eq(c->type, "http") || str_eq(c->type, "tcp");
 }
 
+bool
+service_needs_driver_network(const struct service *s)
+{
+	bool needs = str_eq(s->address_mode, "driver");
+
+	for (size_t i = 0; i < s->checks.n; i++)
+		needs |= str_eq(s->checks.v[i].address_mode, "driver");
+	return needs;
+}
+
 static void
 validate_check(const struct service_check *c, bool nomad, struct problems *p)
 {
@@ -194,7 +203,8 @@ validate_check(const struct service_check *c, bool nomad, struct problems *p)
 		model_problem(p, "provider \"nomad\" does not support %s", consul);
 	if (*str(c->address_mode) && !str_eq(c->address_mode, "host") &&
 	    !str_eq(c->address_mode, "alloc") && !str_eq(c->address_mode, "driver"))
-		model_problem(p, "address_mode must be \"host\" or \"alloc\", not \"%.40s\"",
+		model_problem(p,
+		    "address_mode must be \"host\", \"alloc\" or \"driver\", not \"%.40s\"",
 		    c->address_mode);
 	/* Validated but ignored: it is Consul's; here a check is pending until its first try. */
 	if (*str(c->initial_status) && !str_eq(c->initial_status, "passing") &&

@@ -81,6 +81,8 @@ MODEL_DECLARE(check_result);
 
 /* Returns whether this is a check of a type that is known: one that connects to a port. */
 bool service_check_has_port(const struct service_check *c);
+/* Returns whether the service or a check of it has address_mode "driver". */
+bool service_needs_driver_network(const struct service *s);
 /* Returns the members of the check that only Consul gives an effect, or NULL. */
 const char *service_check_consul_only(const struct service_check *c);
 /* Returns whether name is an RFC 1123 label: 1 to 63 letters, digits and dashes, without a dash at

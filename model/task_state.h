@@ -34,6 +34,8 @@ struct task_state {
 	int64_t last_restart, started_at, finished_at; /* times */
 	MODEL_LIST(struct task_event) events;          /* oldest first, at most TASK_EVENTS_MAX */
 	char *paused;                                  /* stored only: this agent pauses no tasks */
+	/* In the network that the task has alone; servers do not have them. */
+	char *address, *address_ipv6;
 };
 
 MODEL_DECLARE(task_event);

@@ -17,10 +17,11 @@
 #include "supervisor/alloc/hook_network.h"
 #include "supervisor/alloc/network_args.h"
 #include "supervisor/alloc/network_result.h"
+#include "supervisor/alloc/task_events.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_queue.h"
 #include "supervisor/driver/container.h"
-#include "supervisor/service/ports.h"
+#include "supervisor/service/service_place.h"
 
 #define RESULT_MAX   (4 << 20)
 #define REMOVALS_MAX 3 /* failures after which the alloc no longer waits for its network */
@@ -29,27 +30,17 @@ struct network {
 	struct queued *asked; /* NULL: no request is unanswered */
 	size_t at; /* the network that is made or removed: 0 is the group's, then those of
 		      tasks in their order */
-	struct task_runner *of; /* the task whose network is made; NULL: it is the group's */
+	struct task_runner *of; /* the task whose network it is; NULL: it is the group's */
 	bool removed;
 	unsigned failures; /* rounds of removals in which one failed */
 	int failed;        /* the error of the last that failed in this round; 0: none has */
 	char *why;
 };
 
-struct task_network {
-	char *address; /* in the task's own network; NULL: it has none, or none is made */
-};
-
 static struct network *
 state_of(const struct alloc_runner *ar)
 {
 	return alloc_hook_state(ar, &alloc_hook_network);
-}
-
-static struct task_network *
-state_of_task(const struct task_runner *tr)
-{
-	return task_hook_state(tr, &alloc_hook_network);
 }
 
 /* Finds the first network from `at` on. Sets *ret_task; NULL: it is the group's. */
@@ -79,8 +70,16 @@ network_id(const struct alloc_runner *ar, const struct task *task)
 
 static void make_next(struct alloc_runner *ar);
 
-/* The addresses of a container's own network are known to itself alone: servers, services and other
- * tasks use the ports that it publishes. */
+/* Keeps the addresses of a container's own network (NULL: it is removed) in the task's state. */
+static void
+set_addresses(struct task_runner *tr, const struct alloc_network_status *status)
+{
+	struct task_state *s = task_runner_state(tr);
+
+	str_set(&s->address, status ? status->address : NULL);
+	str_set(&s->address_ipv6, status ? status->address_ipv6 : NULL);
+}
+
 static int
 take_result(struct alloc_runner *ar, int fd, struct err *e)
 {
@@ -97,7 +96,7 @@ take_result(struct alloc_runner *ar, int fd, struct err *e)
 	if (map)
 		(void)munmap((void *)(uintptr_t)map, len);
 	if (n->of) {
-		str_set(&state_of_task(n->of)->address, str(status->address));
+		set_addresses(n->of, status);
 		alloc_network_status_free(status);
 		return r;
 	}
@@ -157,7 +156,6 @@ static void
 add_port(void *arg, const char *task, const char *label, const struct port_at *at)
 {
 	struct filling *f = arg;
-	int64_t inside = f->task ? container_port_inside(f->task, label) : 0;
 	struct net_port *p;
 
 	if (f->task ? (task ? !str_eq(task, f->task->name) : !container_publishes(f->task, label))
@@ -169,7 +167,7 @@ add_port(void *arg, const char *task, const char *label, const struct port_at *a
 		return;
 	p = &f->req->ports[f->req->n_ports++];
 	p->host_port = (uint32_t)at->value;
-	p->inside_port = (uint32_t)(inside > 0 ? inside : at->to > 0 ? at->to : at->value);
+	p->inside_port = (uint32_t)port_inside(f->task, label, at);
 	if (!str_eq(at->ip, "0.0.0.0") && !str_eq(at->ip, "::"))
 		(void)IPC_TEXT_SET(p->host_ip, at->ip);
 }
@@ -342,6 +340,9 @@ on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 		journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
 		    "allocation %.8s: a network of it is not removed yet: %s", ar->sa->a.id,
 		    e->msg);
+	} else if (n->of) {
+		set_addresses(n->of, NULL);
+		alloc_changed(sup, ar->sa);
 	}
 	n->at++;
 	remove_next(ar);
@@ -358,6 +359,7 @@ remove_next(struct alloc_runner *ar)
 		end_round(ar);
 		return;
 	}
+	n->of = task ? alloc_find_task(ar->sa, task->name) : NULL;
 	req = (struct net_network_drop_req){ .alloc = network_id(ar, task) };
 	n->asked = queue_ask(ar->sup, QUEUE_NETWORK_DROP, &req, -1, on_removed, ar);
 }
@@ -380,20 +382,20 @@ forget_request(struct alloc_runner *ar)
 {
 	queue_forget(steal_ptr(&state_of(ar)->asked));
 	free_p(&state_of(ar)->why);
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		free_p(&state_of_task(&ar->tasks[i])->address);
 }
 
 const char *
 task_network_address(const struct task_runner *tr)
 {
 	const struct alloc_network_status *status = tr->ar->sa->a.network_status;
+	const struct task_state *own =
+	    map_get(task_state, &tr->ar->sa->a.task_states, tr->task->name);
 
 	if (container_has_network(tr->ar->sa->group, tr->task))
-		return str(state_of_task(tr)->address);
+		return own ? str(own->address) : "";
 	return status ? str(status->address) : "";
 }
 
 ALLOC_HOOK(network, "network", sizeof(struct network), .shutdown = forget_request,
     .prerun = make_networks, .stop = stop_making, .postrun = remove_networks,
-    .destroy = remove_networks, .task.state_size = sizeof(struct task_network));
+    .destroy = remove_networks);

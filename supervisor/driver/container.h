@@ -24,6 +24,10 @@ int container_caps(const struct task *task, bool evaluated, uint64_t *ret, struc
 bool container_has_network(const struct task_group *group, const struct task *task);
 /* Returns by which id network-helper knows that network. */
 struct id container_network_id(const struct id *alloc, const char *task);
+/* Returns the address that this network has in the task's state, and services of the task
+ * advertise: with address_mode "driver", and with "auto" if *ret_auto is set to true. "": it has
+ * none. */
+const char *container_address(const struct task *task, const struct alloc *a, bool *ret_auto);
 /* Returns the port inside that port_map gives the port with this label; 0: it gives none. */
 int64_t container_port_inside(const struct task *task, const char *label);
 /* Returns whether the keys ports or port_map name this port of the group. */

@@ -63,6 +63,7 @@ static const struct key {
 	{ "auth_soft_fail", KEY_BOOL, BOTH, NULL },
 	{ "ports", KEY_TEXTS, BOTH, NULL },
 	{ "port_map", KEY_MAP, BOTH, NULL },
+	{ "advertise_ipv6_address", KEY_BOOL, DOCKER, NULL },
 	{ "userns_mode", KEY_TEXT, DOCKER, NULL },
 	{ "userns", KEY_TEXT, PODMAN, NULL },
 	{ "pid_mode", KEY_TEXT, DOCKER, NULL },
@@ -87,7 +88,6 @@ static const struct key {
 	{ "ipv4_address", KEY_TEXT, DOCKER, "it belongs to a network of Docker's" },
 	{ "ipv6_address", KEY_TEXT, DOCKER, "it belongs to a network of Docker's" },
 	{ "mac_address", KEY_TEXT, DOCKER, "it belongs to a network of Docker's" },
-	{ "advertise_ipv6_address", KEY_BOOL, DOCKER, "it belongs to a network of Docker's" },
 	{ "selinux_opts", KEY_TEXTS, PODMAN, "drover does not set SELinux labels" },
 	{ "apparmor_profile", KEY_TEXT, PODMAN, "drover does not set AppArmor profiles" },
 	{ "socket", KEY_TEXT, PODMAN, "there is no podman that has sockets" },
@@ -186,15 +186,17 @@ check_key(const struct task *task, const char *name, json_t *value, bool evaluat
 		   : 0;
 }
 
-/* Keys of which only some values are supported. The network is made before anything is evaluated.
- */
-#define NETWORK_MODE 0
+/* Keys of which only some values are supported. The first ones cannot be references: the network is
+ * made, and services are registered, with the config block as it is in the job. */
+#define LITERAL 2
 static const struct choice {
 	const char *name, *values[4], *why;
 } choices[] = {
 	{ "network_mode", { "host", "none", "bridge", "default" },
 	    "a container has its group's network, one of its own (bridge), the machine's (host), "
 	    "or none; write it as it is, without a variable" },
+	{ "advertise_ipv6_address", { "true", "false" },
+	    "write true or false as it is, without a variable" },
 	{ "userns_mode", { "" }, "each container has a user namespace of its own" },
 	{ "userns", { "", "auto" }, "each container has a user namespace of its own" },
 	{ "pid_mode", { "", "private" }, "each container has a pid namespace of its own" },
@@ -212,7 +214,7 @@ check_choices(const struct task *task, bool evaluated, struct err *e)
 	for (size_t i = 0; i < ELEMENTSOF(choices); i++) {
 		json_t *value = driver_config_get(task, choices[i].name);
 		const char *text = json_string_value(value);
-		bool found = !text || (driver_value_is_open(value, evaluated) && i != NETWORK_MODE);
+		bool found = !text || (driver_value_is_open(value, evaluated) && i >= LITERAL);
 
 		for (size_t k = 0; k < ELEMENTSOF(choices[i].values) && !found; k++)
 			found = choices[i].values[k] && strcmp(choices[i].values[k], text) == 0;

@@ -34,6 +34,20 @@ container_network_id(const struct id *alloc, const char *task)
 	return id;
 }
 
+/* As Nomad's drivers: podman advertises the address, docker does so only if it is one of IPv6. */
+const char *
+container_address(const struct task *task, const struct alloc *a, bool *ret_auto)
+{
+	const struct task_state *s = map_get(task_state, &a->task_states, task->name);
+	const struct driver_ops *driver = driver_find(str(task->driver));
+	bool ipv6 = s && *str(s->address_ipv6) && container_flag(task, "advertise_ipv6_address");
+
+	if (!s || !*str(s->address))
+		return "";
+	*ret_auto = ipv6 || driver->id == DRIVER_PODMAN;
+	return ipv6 ? s->address_ipv6 : s->address;
+}
+
 static int64_t
 port_of(const json_t *map, const char *label)
 {

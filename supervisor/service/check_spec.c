@@ -10,7 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/mem.h"
-#include "supervisor/service/ports.h"
+#include "supervisor/service/service_place.h"
 
 static int
 add_header(
@@ -62,11 +62,12 @@ fill_http(const struct service_check *c, struct check_spec *spec, struct err *e)
 }
 
 int
-check_spec_make(struct sup *sup, const struct alloc *a, const struct service *s,
-    const struct service_check *c, struct check_spec *ret, struct err *e)
+check_spec_make(struct sup *sup, const struct alloc *a, const struct task *task,
+    const struct service *s, const struct service_check *c, struct check_spec *ret, struct err *e)
 {
 	bool own = *str(s->address);
 	const struct service_place place = {
+		.task = task,
 		.address = !*str(c->address_mode) ? s->address : NULL,
 		.mode = *str(c->address_mode) ? c->address_mode
 			: own                 ? "auto"

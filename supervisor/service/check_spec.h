@@ -8,10 +8,11 @@
 #include "supervisor/table/alloc_table.h"
 #include "supervisor/service/check_probe.h"
 
-/* ${…} is already replaced in s and c. Returns 0, or -errno with *e, which becomes the check's
- * result. The caller ends *ret with check_spec_done() in both cases. */
-int check_spec_make(struct sup *sup, const struct alloc *a, const struct service *s,
-    const struct service_check *c, struct check_spec *ret, struct err *e);
+/* task: whose service s is; NULL: the group's. ${…} is already replaced in s and c. Returns 0, or
+ * -errno with *e, which becomes the check's result. The caller ends *ret with check_spec_done() in
+ * both cases. */
+int check_spec_make(struct sup *sup, const struct alloc *a, const struct task *task,
+    const struct service *s, const struct service_check *c, struct check_spec *ret, struct err *e);
 void check_spec_done(struct check_spec *s);
 
 /* Writes the id of a check: 32 hex digits of a digest of its definition, so that it stays the same

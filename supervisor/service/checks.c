@@ -402,7 +402,7 @@ fill_check(struct check *c, const struct service *s, const struct service_check 
 		c->restart_grace_ms = b->check_restart->grace / NS_PER_MS;
 	}
 	begin_grace(c);
-	if (check_spec_make(c->all->sup, a, s, b, &c->spec, &e) < 0)
+	if (check_spec_make(c->all->sup, a, task, s, b, &c->spec, &e) < 0)
 		str_set(&c->broken, e.msg);
 	c->over_tls = c->spec.tls;
 	take_kept(c);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ports.c: the ports of an alloc, and the addresses of its services and checks. Runs in:
- * supervisor. */
+/* ports.c: the ports of an alloc. Runs in: supervisor. */
 #include "supervisor/service/ports.h"
-
-#include <errno.h>
-
-#include "supervisor/node/node_state.h"
 
 static void
 visit_network(const struct network_resource *n, const char *task, port_fn *fn, void *arg)
@@ -64,46 +59,4 @@ port_find(const struct alloc *a, const char *label, struct port_at *ret)
 	if (s.found)
 		*ret = s.at;
 	return s.found;
-}
-
-int
-service_place_resolve(struct sup *sup, const struct alloc *a, const struct service_place *place,
-    char **ret_address, int64_t *ret_port, struct err *e)
-{
-	bool own = place->address && *place->address;
-	const char *label = str(place->port_label), *mode = str(place->mode), *ip = node_ip(sup);
-	struct port_at at = { 0 };
-	bool found;
-
-	if (own && *mode && !str_eq(mode, "auto"))
-		return err_say(
-		    e, -EINVAL, "address \"%s\" requires address_mode \"auto\"", place->address);
-	if (str_eq(mode, "driver"))
-		return err_say(e, -EINVAL,
-		    "address_mode \"driver\" needs a network of the task's own, which its driver "
-		    "does not provide");
-	if (str_eq(mode, "alloc") && !(a->network_status && a->network_status->address))
-		return err_say(e, -EINVAL,
-		    "address_mode \"alloc\" needs a network of the allocation's own: set the mode "
-		    "of the group's network to \"bridge\" or \"cni/NAME\"");
-	found = port_find(a, label, &at);
-	if (found && str_eq(mode, "alloc")) {
-		if (at.to > 0)
-			at.value = at.to;
-	} else if (found) {
-		if (*at.ip && !str_eq(at.ip, "0.0.0.0") && !str_eq(at.ip, "::"))
-			ip = at.ip;
-	} else if (*label) {
-		at.value = port_number(label);
-		if (at.value == 0)
-			return err_say(e, -EINVAL,
-			    "port \"%s\" is neither a number nor a label of the allocation's "
-			    "network",
-			    label);
-	}
-	if (str_eq(mode, "alloc"))
-		ip = a->network_status->address;
-	str_set(ret_address, own ? place->address : ip);
-	*ret_port = at.value;
-	return 0;
 }

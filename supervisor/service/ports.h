@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ports.h: the ports of an alloc, and the addresses of its services and checks. Runs in:
- * supervisor. */
+/* ports.h: the ports of an alloc. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_SERVICE_PORTS_H
 #define DROVER_SUPERVISOR_SERVICE_PORTS_H
 
@@ -18,16 +17,5 @@ bool port_find(const struct alloc *a, const char *label, struct port_at *ret);
  * the port in a network of its own. */
 typedef void port_fn(void *arg, const char *task, const char *label, const struct port_at *at);
 void port_each(const struct alloc *a, port_fn *fn, void *arg);
-
-struct service_place {
-	const char *address; /* the service's own, or NULL */
-	const char *mode;
-	const char *port_label;
-};
-
-/* Finds the address and port of a service or check. The caller frees *ret_address. Returns 0, or
- * -EINVAL with *e. */
-int service_place_resolve(struct sup *sup, const struct alloc *a, const struct service_place *place,
-    char **ret_address, int64_t *ret_port, struct err *e);
 
 #endif

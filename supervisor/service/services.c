@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/service/ports.h"
+#include "supervisor/service/service_place.h"
 #include "supervisor/service/service_text.h"
 #include "supervisor/source/source.h"
 
@@ -36,10 +36,10 @@ fill_tags(const struct service *s, const struct alloc *a, struct service_registr
 }
 
 static int
-fill_reg(struct sup *sup, const struct sup_alloc *sa, const char *workload, const struct service *s,
-    struct service_registration *reg, struct err *e)
+fill_reg(struct sup *sup, const struct sup_alloc *sa, const struct task *task, const char *workload,
+    const struct service *s, struct service_registration *reg, struct err *e)
 {
-	const struct service_place place = { s->address, s->address_mode, s->port_label };
+	const struct service_place place = { task, s->address, s->address_mode, s->port_label };
 	const struct node *node = node_get(sup);
 	struct err why = { 0 };
 	int r = service_place_resolve(sup, &sa->a, &place, &reg->address, &reg->port, &why);
@@ -70,7 +70,7 @@ make_regs(struct sup *sup, const struct sup_alloc *sa, const struct task *task, 
 	for (size_t i = 0; i < list.services.n && r == 0; i++) {
 		struct service_registration *reg = list_add(service_registration, &ret->list);
 
-		r = fill_reg(sup, sa, workload, &list.services.v[i], reg, e);
+		r = fill_reg(sup, sa, task, workload, &list.services.v[i], reg, e);
 	}
 	return r;
 }

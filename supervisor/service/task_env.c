@@ -16,7 +16,7 @@
 #include "supervisor/driver/container.h"
 #include "supervisor/node/cores.h"
 #include "supervisor/node/node_state.h"
-#include "supervisor/service/ports.h"
+#include "supervisor/service/service_place.h"
 
 static void
 put_dirs(struct sup *sup, struct task_env *env, const struct sup_alloc *sa, const struct task *task,
@@ -194,7 +194,7 @@ static void
 put_port_of_group(struct port_vars *v, const char *label, const struct port_at *at)
 {
 	int64_t mapped = v->map ? container_port_inside(v->map, label) : 0;
-	int64_t inside = at->to > 0 ? at->to : at->value;
+	int64_t inside = port_inside(NULL, label, at);
 
 	put_port_of_own(v, label, at);
 	if (mapped <= 0)

@@ -4,15 +4,8 @@
 #include <string.h>
 
 #include "supervisor/core/sup.h"
-#include "supervisor/node/node_state.h"
 #include "supervisor/service/check_spec.h"
 #include "tests/unit/unit.h"
-
-const char *
-node_ip(struct sup *sup)
-{
-	return "192.0.2.1";
-}
 
 /* Makes the spec of a check of this type on port 80 of a service with an address of its own. */
 static int
@@ -27,7 +20,7 @@ make(const char *type, struct check_spec *ret, struct err *e)
 	str_set(&s.address, "127.0.0.1");
 	str_set(&s.port_label, "80");
 	str_set(&c.type, type);
-	r = check_spec_make(&sup, &a, &s, &c, ret, e);
+	r = check_spec_make(&sup, &a, NULL, &s, &c, ret, e);
 	service_check_done(&c);
 	service_done(&s);
 	return r;

@@ -9,7 +9,7 @@
 #include "common/duration.h"
 #include "model/engine/text.h"
 #include "model/job_submission.h"
-#include "supervisor/driver/driver.h"
+#include "supervisor/driver/container.h"
 #include "supervisor/acl/acl_rules.h"
 #include "supervisor/server/api/local_api.h"
 #include "supervisor/server/api/local_gate.h"
@@ -19,6 +19,7 @@
 #include "supervisor/server/job/job_validate.h"
 #include "supervisor/server/job/local_source.h"
 #include "supervisor/server/place/local_constraint.h"
+#include "supervisor/service/service_place.h"
 
 /* The limit on the size of a job's source and its variables: Nomad's default of
  * job_max_source_size. */
@@ -37,6 +38,17 @@ refuse_driver(const struct task_group *g, const struct task *t, struct problems 
 }
 
 static void
+check_services(const struct task_group *g, const struct task *t, struct problems *p)
+{
+	for (size_t i = 0; i < t->services.n; i++)
+		if (service_needs_driver_network(&t->services.v[i]) && !container_has_network(g, t))
+			model_problem(p,
+			    "group \"%s\", task \"%s\", service "
+			    "\"%.100s\": " SERVICE_NEEDS_DRIVER_NETWORK,
+			    str(g->name), str(t->name), str(t->services.v[i].name));
+}
+
+static void
 check_task(struct local *l, const struct task_group *g, const struct task *t, struct problems *p)
 {
 	const struct driver_ops *driver = driver_find(str(t->driver));
@@ -52,6 +64,8 @@ check_task(struct local *l, const struct task_group *g, const struct task *t, st
 		model_problem(p,
 		    "group \"%s\", task \"%s\": driver %s cannot mount volumes: use exec",
 		    str(g->name), str(t->name), driver->name);
+	if (driver)
+		check_services(g, t, p);
 }
 
 static void

@@ -86,6 +86,10 @@ check_services(struct service_check_pass *l, const struct service *v, size_t n)
 			    str_eq(v[k].port_label, v[i].port_label))
 				model_problem(
 				    l->p, "two services have this name and the same port");
+		if (!l->task && service_needs_driver_network(&v[i]))
+			model_problem(l->p,
+			    "only a service of a task, and its checks, can have address_mode "
+			    "\"driver\": use \"alloc\", or move the service into its task");
 		check_ports(l, &v[i]);
 	}
 	l->p->place = up;
@@ -116,11 +120,6 @@ services_validate_local(
 			    "allocation's own: set the mode of the group's network to \"bridge\" "
 			    "or "
 			    "\"cni/NAME\"",
-			    str(v[i].name));
-		if (str_eq(v[i].address_mode, "driver"))
-			model_problem(p,
-			    "service \"%.100s\": address_mode \"driver\" needs a network of the "
-			    "task's own, which its driver does not provide",
 			    str(v[i].name));
 	}
 }

@@ -8,11 +8,13 @@ import shutil
 import subprocess
 import uuid
 
-from lib import api, case, images, networks, web
+from lib import agent, api, case, images, networks, web
 from lib.websocket import Exec
 
 TOOLS = ("sh", "cat", "ls", "ip", "httpd", "sleep", "echo", "readlink", "hostname", "grep", "env")
 WHERE = "readlink /proc/self/ns/net; hostname; ls /sys/class/net; grep -o '[a-z0-9]*:' /proc/net/dev; env | grep NOMAD_; "
+
+IPV6 = 'client { bridge_network_subnet_ipv6 = "fd00:a110:c8::/120" }'
 
 
 def image():
@@ -180,6 +182,74 @@ def test_a_network_that_cannot_be_removed_keeps_no_other():
     case.equal((netns(), node.ask("/v1/agent/leaks")), (set(), []))
 
 
+def service(name, port, checks=(), **more):
+    return {"Name": name, "PortLabel": port, "Provider": "nomad", "Checks": list(checks), **more}
+
+
+def check(port="", **more):
+    return {"Name": "c", "Type": "http", "Path": "/", "PortLabel": port, "Interval": 10**9, "Timeout": 20 * 10**9, "AddressMode": "driver", **more}
+
+
+def registered(names):
+    found = {name: node.ask("/v1/service/" + name) for name in names}
+    return {name: [(one["Address"], one["Port"]) for one in found[name]] for name in names}
+
+
+def test_services_and_checks_at_the_address_of_a_container():
+    """address_mode "driver" is the address of the container's own network and the port inside; "auto" is the same where the driver advertises it."""
+    serve = "httpd -p $PORT -h /www; "
+    of_a = [service("label", "web", [check(), check("80", Name="number")], AddressMode="driver"), service("number", "80", AddressMode="driver"),
+            service("alone", "", AddressMode="driver"), service("host", "web", [check(AddressMode="")])]
+    tasks = [{**container("a", serve, ports=["web"]), "Services": of_a, "Env": {"PORT": "80"}},
+             {**container("b", serve, "podman", port_map=[{"map": 8080}]), "Services": [service("podman", "map", [check()])], "Env": {"PORT": "8080"}},
+             {**container("c", serve, advertise_ipv6_address=True), "Services": [service("six", "web", [check()])], "Env": {"PORT": "[::]:80"}}]
+    register("driver", tasks, [{"Label": "web", "Value": 18081, "To": 80}, {"Label": "map", "Value": 18082}], mode="host")
+    alloc = node.wait_running("driver", seconds=60)[0]
+    states = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]
+    a, b = states["a"]["Address"], states["b"]["Address"]
+    six = states["c"]["AddressIPv6"]
+    case.equal(sorted([a, b, states["c"]["Address"]]), networks.addresses(), "what CNI gave out")
+    case.equal(re.match(r"fd00:a110:c8::\w+$", six) is None, False, six)
+    wanted = {"label": [(a, 80)], "number": [(a, 80)], "alone": [(a, 0)], "host": [("198.18.0.1", 18081)], "podman": [(b, 8080)], "six": [(six, 80)]}
+
+    def passes():
+        checks = (node.ask("/v1/client/allocation/%s/checks" % alloc["ID"]) or {}).values()
+        return len(checks) == 5 and all(one["Status"] == "success" for one in checks)
+
+    def is_all_there(when):
+        case.until(lambda: registered(wanted) == wanted, 60, "the services %s; they are %r" % (when, registered(wanted)))
+        case.until(passes, 60, "the checks %s to pass" % when)
+    is_all_there("at first")
+    shown = node.drover("alloc", "status", alloc["ID"]).out
+    for address in (a, b, six):
+        case.contains(shown, address)
+    node.replace_supervisor()
+    node.wait_running("driver")
+    is_all_there("after a restart of the supervisor")
+    restart(alloc, "a")
+    case.until(lambda: node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["a"]["Restarts"] == 1, 60, "a restart")
+    is_all_there("after a restart of the task")
+    node.do("DELETE", "/v1/job/driver")
+    node.wait_allocs("driver", [(0, "stop", "complete")], seconds=60)
+    case.until(lambda: netns() == set(), 60, "the end of the networks")
+    case.equal({"Address" in s for s in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"].values()}, {False}, "an address after its network")
+    node.purge("driver")
+
+
+def test_address_mode_driver_without_a_network_of_the_driver():
+    needs = 'address_mode "driver" needs a container with a network of its own'
+    by_driver, by_check = service("s", "80", AddressMode="driver"), service("s", "80", [check()])
+    for task, mode, group, why in ((api.task("t", "/bin/sh", driver="exec"), "host", [], needs), (api.task("t", "/bin/sh", driver="raw_exec"), "host", [], needs),
+                                   (container("t", ""), "bridge", [], needs), (container("t", "", network_mode="host"), "host", [], needs),
+                                   (container("t", ""), "host", [by_driver], "only a service of a task"),
+                                   (container("t", ""), "host", [by_check], "only a service of a task"),
+                                   (container("t", "", advertise_ipv6_address="${attr.kernel.name}"), "host", [], "write true or false as it is")):
+        for of_task in ([by_driver], [by_check]):
+            made = networks.job("refused", mode, services=group)
+            made["Job"]["TaskGroups"][0]["Tasks"] = [{**task, "Services": [] if group else of_task}]
+            node.refused(400, why, "POST", "/v1/jobs", made)
+
+
 def test_ports_that_cannot_be_published():
     for tasks, why in (([container("t", "", ports=["nothing"])], 'task t: config.ports: the group\'s network has no port "nothing"'),
                        ([container("t", "", port_map=[{"web": 80}], network_mode="host")], "config.port_map needs a network of the task's own"),
@@ -203,5 +273,5 @@ if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
     case.skip("no skopeo, or no busybox-static")
 networks.need()
 networks.ask_resolved()
-with web.Server(images.registry({"a": {"1": image()}})) as server, api.Node() as node:
+with web.Server(images.registry({"a": {"1": image()}})) as server, api.Node(agent.config_args(IPV6)) as node:
     case.run(globals())

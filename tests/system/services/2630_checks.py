@@ -342,7 +342,7 @@ def test_invalid_checks_are_refused():
                         ({"Expose": True}, "expose is not supported"),
                         ({"OnUpdate": "ignore_warnings"}, 'provider "nomad" does not support on_update "ignore_warnings"'),
                         ({"OnUpdate": "sometimes"}, "on_update must be"), ({"AddressMode": "auto"}, "address_mode must be"),
-                        ({"AddressMode": "driver"}, 'address_mode "driver" is not supported'),
+                        ({"AddressMode": "driver"}, 'only a service of a task, and its checks, can have address_mode "driver"'),
                         ({"SuccessBeforePassing": 2}, 'provider "nomad" does not support'), ({"FailuresBeforeCritical": 2}, 'provider "nomad" does not support'),
                         ({"TaskName": "t"}, "command, args and task is not supported"), ({"Command": "/bin/true"}, "is not supported"),
                         ({"InitialStatus": "fine"}, 'initial_status must be "passing", "warning" or "critical", not "fine"'),
@@ -353,7 +353,7 @@ def test_invalid_checks_are_refused():
         made["Job"]["TaskGroups"][0]["Services"][0]["Checks"][0].update(wrong)
         node.refused(400, text, "POST", "/v1/jobs", made)
     for wrong, text in (({"AddressMode": "alloc", "Address": ""}, "needs a network of the allocation's own"),
-                        ({"AddressMode": "driver", "Address": ""}, "needs a network of the task's own"),
+                        ({"AddressMode": "driver", "Address": ""}, "only a service of a task"),
                         ({"AddressMode": "there", "Address": ""}, "address_mode must be"), ({"AddressMode": "host"}, 'address needs address_mode "auto"'),
                         ({"Name": "a" * 64}, "1 to 63 letters"), ({"Name": "-a"}, "no dash at an end"), ({"Name": "a.b"}, "letters, digits and dashes"),
                         ({"Provider": "eureka"}, 'provider must be "nomad" or "consul"'), ({"Connect": {"Native": True}}, "connect is not supported")):
