@@ -63,9 +63,8 @@ extern const struct config_attr config_tls_attrs[];
 int config_read_file(struct config_reader *c, const struct hcl_node *node, enum config_file which);
 void config_check_files(struct agent_config *config, struct config_sink *sink);
 
-/* In config_drivers.c: client { options } and plugin { … }; names a key of plugin "docker". */
+/* In config_drivers.c: client { options } and plugin { … }. */
 extern const struct config_attr config_options_attrs[], config_plugin_attrs[];
-int config_warn_container_key(struct config_reader *c, const struct hcl_node *node);
 /* In config_images.c: of plugin "docker" and "podman". */
 extern const struct config_attr config_image_auth_attrs[], config_image_gc_attrs[];
 int config_read_pull_idle(struct config_reader *c, const struct hcl_node *node);

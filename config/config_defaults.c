@@ -65,6 +65,11 @@ default_policy(struct agent_policy *policy, bool dev)
 		(void)policy_mask_add(policy, masks[i]);
 }
 
+#define CONTAINER_DEFAULTS                                                                         \
+	{                                                                                          \
+		.allow_caps = CONTAINER_DEFAULT_CAPS, .pull_ms = 300000                            \
+	}
+
 void
 config_defaults(struct agent_config *config, struct agent_policy *policy, bool dev)
 {
@@ -95,6 +100,7 @@ config_defaults(struct agent_config *config, struct agent_policy *policy, bool d
 		.min_dynamic_port = 20000,
 		.max_dynamic_port = 32000,
 		.images = { .idle_ms = 120000, .gc_delay_ms = 180000, .gc = true },
+		.containers = { CONTAINER_DEFAULTS, CONTAINER_DEFAULTS },
 		.artifact = { .http_ms = 1800000,
 		    .git_ms = 1800000,
 		    .s3_ms = 1800000,

@@ -188,6 +188,19 @@ read_driver_enabled(struct config_reader *c, const struct hcl_node *node)
 	return 0;
 }
 
+static struct config_container *
+container_of(struct config_reader *c)
+{
+	return &c->config->containers[c->driver == DRIVER_BIT(DRIVER_PODMAN)];
+}
+
+static uint64_t *
+allowed_caps(struct config_reader *c)
+{
+	return c->driver == DRIVER_BIT(DRIVER_EXEC) ? &c->policy->allow_caps
+						    : &container_of(c)->allow_caps;
+}
+
 static int
 add_cap(struct config_reader *c, const struct hcl_node *node)
 {
@@ -196,15 +209,14 @@ add_cap(struct config_reader *c, const struct hcl_node *node)
 	if (cap < 0)
 		return config_fail(c, node->at,
 		    "allow_caps: expected the name of a capability, found \"%.64s\"", node->text);
-	c->policy->allow_caps |=
-	    strcasecmp(node->text, "all") == 0 ? privs_all_caps() : 1ull << cap;
+	*allowed_caps(c) |= strcasecmp(node->text, "all") == 0 ? privs_all_caps() : 1ull << cap;
 	return 0;
 }
 
 static int
 read_allow_caps(struct config_reader *c, const struct hcl_node *node)
 {
-	c->policy->allow_caps = 0;
+	*allowed_caps(c) = 0;
 	return config_each_string(c, node, node->key, add_cap);
 }
 
@@ -254,12 +266,16 @@ read_no_pivot_root(struct config_reader *c, const struct hcl_node *node)
 	return r;
 }
 
-int
-config_warn_container_key(struct config_reader *c, const struct hcl_node *node)
+static int
+read_pids_limit(struct config_reader *c, const struct hcl_node *node)
 {
-	config_warn(c, node->key_at, node->key,
-	    "has no effect: containers are not made by a daemon (docs/containers.md)");
-	return 0;
+	return config_get_number(c, node, node->key, UINT32_MAX, &container_of(c)->pids_limit);
+}
+
+static int
+read_pull_timeout(struct config_reader *c, const struct hcl_node *node)
+{
+	return config_get_duration(c, node, 1000, &container_of(c)->pull_ms);
 }
 
 static const struct config_attr raw_exec_config_attrs[] = {
@@ -284,13 +300,43 @@ static const struct config_attr exec_config_attrs[] = {
 	{ 0 },
 };
 
+#define NO_DAEMON(key_) UNUSED_AS(key_, "has no effect: there is no daemon")
+
 static const struct config_attr container_config_attrs[] = {
 	CALL("enabled", read_driver_enabled),
 	CALL("allow_privileged", read_allow_privileged),
 	BLOCK("auth", config_image_auth_attrs),
 	BLOCK("gc", config_image_gc_attrs),
 	CALL("pull_activity_timeout", config_read_pull_idle),
-	{ .fn = config_warn_container_key },
+	CALL("allow_caps", read_allow_caps),
+	CALL("pids_limit", read_pids_limit),
+	CALL("image_pull_timeout", read_pull_timeout),
+	NO_DAEMON("endpoint"),
+	NO_DAEMON("tls"),
+	NO_DAEMON("socket_path"),
+	NO_DAEMON("socket"),
+	NO_DAEMON("client_http_timeout"),
+	UNUSED_AS("recover_stopped",
+	    "has no effect: a task that has ended starts again as its restart policy says"),
+	UNUSED_AS("infra_image", "has no effect: a group's network needs no container"),
+	UNUSED_AS(
+	    "infra_image_pull_timeout", "has no effect: a group's network needs no container"),
+	UNUSED_AS("container_exists_attempts",
+	    "has no effect: containers have no names that could exist"),
+	UNUSED_AS("extra_labels", "has no effect: there is no daemon to ask for labels"),
+	UNUSED_AS("logging",
+	    "has no effect: output goes to the task's logs (logs.destination, docs/logs.md)"),
+	UNUSED_AS("disable_log_collection",
+	    "has no effect: `logs { disabled = true }` of a task does it"),
+	UNUSED_AS("oom_score_adj", "has no effect: oom_score_adj of a task's config does it"),
+	UNUSED_AS("allowed_modes",
+	    "has no effect: containers cannot have namespaces of the machine, only its network"),
+	UNUSED_AS("allow_runtimes", "has no effect: there is only drover's own runtime"),
+	UNUSED_AS("nvidia_runtime", "has no effect: there is only drover's own runtime"),
+	UNUSED_AS("volumes",
+	    "has no effect: containers see only the host_volume blocks of the configuration"),
+	UNUSED_AS("windows_allow_insecure_container_admin", "has no effect: this is not Windows"),
+	{ 0 },
 };
 
 static const struct config_attr container_attrs[] = { BLOCK("config", container_config_attrs),

@@ -50,7 +50,9 @@ read_gc_delay(struct config_reader *c, const struct hcl_node *node)
 const struct config_attr config_image_gc_attrs[] = {
 	BOOL("image", images.gc),
 	CALL("image_delay", read_gc_delay),
-	{ .fn = config_warn_container_key },
+	UNUSED_AS("container", "has no effect: what a container wrote is removed with its task"),
+	UNUSED_AS("dangling_containers", "has no effect: there are none; see `drover leaks`"),
+	{ 0 },
 };
 
 const struct config_attr config_image_auth_attrs[] = {

@@ -141,9 +141,9 @@ config_take_number(const char **at, uint64_t most, uint64_t *ret)
 	return errno == 0 && *ret <= most;
 }
 
-static int
-get_number(struct config_reader *c, const struct hcl_node *node, const char *key, uint64_t most,
-    uint64_t *ret)
+int
+config_get_number(struct config_reader *c, const struct hcl_node *node, const char *key,
+    uint64_t most, uint64_t *ret)
 {
 	char what[64];
 	const char *at = node->text;
@@ -272,7 +272,7 @@ read_attr(struct config_reader *c, const struct hcl_node *node, const struct con
 	case ATTR_BOOL:
 		return config_get_bool(c, node, node->key, (bool *)at);
 	case ATTR_NUMBER:
-		return get_number(c, node, node->key, a->most, (uint64_t *)(void *)at);
+		return config_get_number(c, node, node->key, a->most, (uint64_t *)(void *)at);
 	case ATTR_BLOCK:
 		return config_read_blocks(c, node, a->inside);
 	case ATTR_UNUSED:

@@ -92,6 +92,9 @@ int config_get_bool(
     struct config_reader *c, const struct hcl_node *node, const char *key, bool *ret);
 int config_get_path(struct config_reader *c, const struct hcl_node *node, const char *key,
     char ret[CONFIG_PATH_SIZE]);
+/* Reads a whole number up to most. */
+int config_get_number(struct config_reader *c, const struct hcl_node *node, const char *key,
+    uint64_t most, uint64_t *ret);
 /* Reads a duration such as "30s". */
 int config_get_duration(
     struct config_reader *c, const struct hcl_node *node, uint64_t least_ms, uint64_t *ret_ms);

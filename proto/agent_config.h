@@ -135,6 +135,7 @@ struct agent_config {
 	struct config_telemetry telemetry;
 	struct config_audit audit;
 	struct config_images images;
+	struct config_container containers[2];   /* of the drivers docker and podman */
 	char reserved_cores[CONFIG_NAME_SIZE];   /* "0-3,8": cores that jobs cannot get */
 	char reservable_cores[CONFIG_NAME_SIZE]; /* empty: all cores that are not reserved */
 	uint32_t log_store; /* enum exec_log_store: of tasks whose job does not say it */

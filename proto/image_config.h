@@ -17,4 +17,18 @@ struct config_images {
 	uint8_t reserved[7];
 };
 
+/* What a job may say about containers of one driver. */
+struct config_container {
+	uint64_t allow_caps; /* bits of capabilities; default: those below */
+	uint64_t pids_limit; /* of each container; 0: that of every task */
+	uint64_t pull_ms;    /* of a task that does not say it; default 5 min */
+};
+
+/* Docker's default capabilities without NET_RAW, as Nomad's clients grant them. */
+#define CONTAINER_DEFAULT_CAPS                                                                     \
+	(CAP_BIT(AUDIT_WRITE) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |         \
+	    CAP_BIT(FSETID) | CAP_BIT(KILL) | CAP_BIT(MKNOD) | CAP_BIT(NET_BIND_SERVICE) |         \
+	    CAP_BIT(SETFCAP) | CAP_BIT(SETGID) | CAP_BIT(SETPCAP) | CAP_BIT(SETUID) |              \
+	    CAP_BIT(SYS_CHROOT))
+
 #endif

@@ -122,6 +122,8 @@ ask_image(struct task_image *i, const struct task *task, struct err *e)
 	struct image_request request = { .text = text,
 		.force = container_flag(task, "force_pull") };
 	cleanup_json json_t *auth = NULL;
+	const struct config_container *config =
+	    container_config(i->tr->ar->sup->config, driver_find(str(task->driver)));
 	struct image_ref ref;
 	int64_t ns = 0;
 	int r = image_ref_parse(text, &ref, e);
@@ -134,7 +136,7 @@ ask_image(struct task_image *i, const struct task *task, struct err *e)
 		    "task %s: config.image_pull_timeout: \"%.40s\" is not a duration such as "
 		    "\"5m\"",
 		    task->name, timeout);
-	request.timeout_ms = (unsigned)(ns / NS_PER_MS);
+	request.timeout_ms = timeout ? (unsigned)(ns / NS_PER_MS) : (unsigned)config->pull_ms;
 	request.auth = auth = read_auth(task, &ref);
 	if (!image_find(i->tr->ar->sup, i->name) || request.force)
 		task_runner_tell(i->tr, EVENT_DRIVER_MESSAGE, "Downloading image", false);

@@ -271,12 +271,12 @@ fill_config(const struct driver_ops *driver, struct task_runner *tr, struct star
 		net = (struct task_net){ 0 };
 	if (r == 0)
 		r = driver->fill(
-		    &evaluated, task_image_config(tr), &net, &s->req.start, &s->spec, e);
+		    config, &evaluated, task_image_config(tr), &net, &s->req.start, &s->spec, e);
 	if (r == 0 && driver->containers && container_flag(&evaluated, "cpu_hard_limit"))
 		s->req.start.cpu_quota_us = cpu_quota_us(tr->ar->sup, s->req.start.cpu_shares);
 	if (r == 0 && s->session && driver->fill_process)
 		driver->fill_process(
-		    &evaluated, task_image_config(tr), &net, &s->req.start, s->session);
+		    config, &evaluated, task_image_config(tr), &net, &s->req.start, s->session);
 	if (r == 0)
 		task_env_deny(&s->env, driver_config_get(&evaluated, "denied_envvars"));
 	task_net_done(&net);

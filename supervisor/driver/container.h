@@ -15,9 +15,12 @@ const char *container_text(const struct task *task, const char *key);
 int64_t container_number(const struct task *task, const char *key, int64_t none);
 bool container_flag(const struct task *task, const char *key);
 
-/* docker.c: what the keys cap_add and cap_drop make of the default capabilities. Returns 0, or
- * -EINVAL with *e. */
-int container_caps(const struct task *task, bool evaluated, uint64_t *ret, struct err *e);
+/* What the configuration says about the driver's containers. */
+static inline const struct config_container *
+container_config(const struct agent_config *config, const struct driver_ops *driver)
+{
+	return &config->containers[driver->id == DRIVER_PODMAN];
+}
 
 /* container_network.c: whether a task is a container that has a network of its own: its group has
  * none, or network_mode says so. */

@@ -21,14 +21,9 @@
 #define MIB           (1024 * 1024)
 #define CFS_PERIOD_US 100000
 
-/* Docker's default capabilities, without NET_RAW, which a job may add. They count in the
- * container's user namespace only. */
-#define DEFAULT_CAPS                                                                               \
-	(CAP_BIT(AUDIT_WRITE) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |         \
-	    CAP_BIT(FSETID) | CAP_BIT(KILL) | CAP_BIT(MKNOD) | CAP_BIT(NET_BIND_SERVICE) |         \
-	    CAP_BIT(SETFCAP) | CAP_BIT(SETGID) | CAP_BIT(SETPCAP) | CAP_BIT(SETUID) |              \
-	    CAP_BIT(SYS_CHROOT))
-#define ALLOWED_CAPS (DEFAULT_CAPS | CAP_BIT(NET_RAW))
+/* Those that a container may have at most, whatever the configuration allows: Docker's default
+ * ones. They count in the container's user namespace only. */
+#define MOST_CAPS (CONTAINER_DEFAULT_CAPS | CAP_BIT(NET_RAW))
 
 void
 container_option(struct spec_writer *spec, const char *name, const char *format, ...)
@@ -70,27 +65,43 @@ read_caps(const struct task *task, const char *key, bool evaluated, uint64_t all
 	return 0;
 }
 
-int
-container_caps(const struct task *task, bool evaluated, uint64_t *ret, struct err *e)
+static const struct config_container *
+config_of(const struct agent_config *config, const struct task *task)
 {
+	return container_config(config, driver_find(str(task->driver)));
+}
+
+/* What the keys cap_add and cap_drop make of the default capabilities. */
+static int
+find_caps(const struct agent_config *config, const struct task *task, bool evaluated, uint64_t *ret,
+    struct err *e)
+{
+	uint64_t allowed = config_of(config, task)->allow_caps & MOST_CAPS;
 	uint64_t add = 0, drop = 0;
 	char names[256];
 	int r;
 
-	if ((r = read_caps(task, "cap_add", evaluated, ALLOWED_CAPS, &add, e)) < 0 ||
+	if ((r = read_caps(task, "cap_add", evaluated, allowed, &add, e)) < 0 ||
 	    (r = read_caps(task, "cap_drop", evaluated, privs_all_caps(), &drop, e)) < 0)
 		return r;
-	*ret = (DEFAULT_CAPS & ~drop) | add;
+	*ret = (CONTAINER_DEFAULT_CAPS & allowed & ~drop) | add;
 	if (container_flag(task, "privileged")) { /* as with Docker, whatever the keys say */
 		*ret = privs_all_caps();
 		return 0;
 	}
-	if ((add & ~ALLOWED_CAPS) == 0)
+	if ((add & ~allowed) == 0)
 		return 0;
-	cap_names(add & ~ALLOWED_CAPS, names, sizeof names);
+	if (add & ~MOST_CAPS) {
+		cap_names(add & ~MOST_CAPS, names, sizeof names);
+		return err_say(e, -EINVAL,
+		    "task %s: config.cap_add: a container cannot have these capabilities: %s",
+		    task->name, names);
+	}
+	cap_names(add & ~allowed, names, sizeof names);
 	return err_say(e, -EINVAL,
-	    "task %s: config.cap_add: a container cannot have these capabilities: %s", task->name,
-	    names);
+	    "driver does not allow the following capabilities: %s (task %s); allow_caps in plugin "
+	    "\"%s\" { config { } } of the agent's configuration lists those that a job may add",
+	    names, task->name, str(task->driver));
 }
 
 /* --- options --- */
@@ -249,11 +260,9 @@ static int
 add_options(const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e)
 {
 	bool no_new_privs = false;
-	uint64_t caps;
 	int r;
 
 	if ((r = container_check_keys(task, evaluated, e)) < 0 ||
-	    (r = container_caps(task, evaluated, &caps, e)) < 0 ||
 	    (r = check_security(task, evaluated, &no_new_privs, e)) < 0 ||
 	    (r = add_map(task, "sysctl", evaluated, add_sysctl, spec, e)) < 0 ||
 	    (r = add_map(task, "ulimit", evaluated, add_limit, NULL, e)) < 0 ||
@@ -270,9 +279,11 @@ add_options(const struct task *task, bool evaluated, struct spec_writer *spec, s
 }
 
 static int
-check_numbers(const struct task *task, struct err *e)
+check_numbers(const struct agent_config *config, const struct task *task, struct err *e)
 {
+	uint64_t most = config_of(config, task)->pids_limit;
 	int64_t score = container_number(task, "oom_score_adj", 0);
+	int64_t pids = container_number(task, "pids_limit", 0);
 
 	if (container_number(task, "cpu_cfs_period", CFS_PERIOD_US) != CFS_PERIOD_US)
 		return err_say(e, -EINVAL,
@@ -284,6 +295,11 @@ check_numbers(const struct task *task, struct err *e)
 		return err_say(e, -EINVAL,
 		    "task %s: config.oom_score_adj must be a whole number from 0 to 1000",
 		    task->name);
+	if (most > 0 && pids > 0 && (uint64_t)pids > most)
+		return err_say(e, -EINVAL,
+		    "task %s: config.pids_limit must be at most %llu, the pids_limit of plugin "
+		    "\"%s\" in the agent's configuration",
+		    task->name, (unsigned long long)most, str(task->driver));
 	return 0;
 }
 
@@ -317,8 +333,10 @@ check_config(
     const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
 {
 	int r = add_options(task, evaluated, NULL, e);
+	uint64_t caps;
 
-	if (r < 0 || (r = check_numbers(task, e)) < 0)
+	if (r < 0 || (r = find_caps(config, task, evaluated, &caps, e)) < 0 ||
+	    (r = check_numbers(config, task, e)) < 0)
 		return r;
 	return check_privileged(config, task, evaluated, e);
 }
@@ -386,10 +404,11 @@ add_env(const json_t *image, struct spec_writer *spec)
 }
 
 static void
-fill_limits(const struct task *task, struct exec_start *req)
+fill_limits(const struct agent_config *config, const struct task *task, struct exec_start *req)
 {
 	int64_t hard = container_number(task, "memory_hard_limit", 0);
-	int64_t pids = container_number(task, "pids_limit", 0);
+	int64_t most = (int64_t)config_of(config, task)->pids_limit;
+	int64_t pids = container_number(task, "pids_limit", most) ?: most;
 
 	if (hard > 0 && (uint64_t)hard < UINT64_MAX / MIB) {
 		req->memory_soft_bytes = req->memory_bytes;
@@ -401,8 +420,8 @@ fill_limits(const struct task *task, struct exec_start *req)
 
 /* The configuration has been checked. */
 static void
-fill_process(const struct task *task, const json_t *image, const struct task_net *net,
-    const struct exec_start *req, struct spec_writer *spec)
+fill_process(const struct agent_config *config, const struct task *task, const json_t *image,
+    const struct task_net *net, const struct exec_start *req, struct spec_writer *spec)
 {
 	const char *dir = container_text(task, "work_dir") ?: container_text(task, "working_dir");
 	const char *user = task->user && *task->user
@@ -414,7 +433,7 @@ fill_process(const struct task *task, const json_t *image, const struct task_net
 	json_t *item;
 	size_t i;
 
-	(void)container_caps(task, true, &caps, &none);
+	(void)find_caps(config, task, true, &caps, &none);
 	(void)check_security(task, true, &no_new_privs, &none);
 	(void)add_map(task, "ulimit", true, add_limit, spec, &none);
 	container_option(spec, "caps", "%llx", (unsigned long long)caps);
@@ -432,15 +451,15 @@ fill_process(const struct task *task, const json_t *image, const struct task_net
 }
 
 static int
-fill_start(const struct task *task, const json_t *image, const struct task_net *net,
-    struct exec_start *req, struct spec_writer *spec, struct err *e)
+fill_start(const struct agent_config *config, const struct task *task, const json_t *image,
+    const struct task_net *net, struct exec_start *req, struct spec_writer *spec, struct err *e)
 {
 	const char *mode = container_text(task, "network_mode");
 	int r = add_command(task, image, spec, e);
 
 	if (r < 0 || (r = add_options(task, true, spec, e)) < 0)
 		return r;
-	fill_limits(task, req);
+	fill_limits(config, task, req);
 	req->net_mode = mode && strcmp(mode, "none") == 0 ? EXEC_NS_PRIVATE : EXEC_NS_HOST;
 	req->privileged = container_flag(task, "privileged");
 	if (mode && (strcmp(mode, "host") == 0 || strcmp(mode, "none") == 0))
@@ -452,7 +471,7 @@ fill_start(const struct task *task, const json_t *image, const struct task_net *
 		    "group's network, with `to`",
 		    task->name);
 	(void)memset(req->user, 0, sizeof req->user);
-	fill_process(task, image, net, req, spec);
+	fill_process(config, task, image, net, req, spec);
 	container_files(task, net, req, spec);
 	return 0;
 }

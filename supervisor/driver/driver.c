@@ -4,11 +4,14 @@
 #include "supervisor/driver/driver.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/utf8.h"
+#include "supervisor/driver/container.h"
 #include "supervisor/driver/env_expand.h"
+#include "supervisor/node/node_network.h"
 #include "supervisor/node/node_state.h"
 
 const struct driver_ops *const drivers[] = { &driver_raw_exec, &driver_exec, &driver_docker,
@@ -34,6 +37,25 @@ driver_usable(const struct agent_config *config, const struct driver_ops *driver
 	    driver->name, driver->name);
 }
 
+/* Jobs ask for these in constraints, and some use the bridge's address, at which containers reach
+ * the machine. There is no version: that of Docker would be a lie. */
+static void
+put_container_attrs(struct sup *sup, const struct driver_ops *driver)
+{
+	uint64_t pids = container_config(sup->config, driver)->pids_limit;
+	char text[32];
+
+	node_put_driver_attr(sup, driver->name, "os_type", "linux");
+	if (sup->config->allow_privileged & 1u << driver->id)
+		node_put_driver_attr(sup, driver->name, "privileged.enabled", "true");
+	if (node_network_bridge_ip(sup->config, text))
+		node_put_driver_attr(sup, driver->name, "bridge_ip", text);
+	if (pids > 0) {
+		(void)snprintf(text, sizeof text, "%llu", (unsigned long long)pids);
+		node_put_driver_attr(sup, driver->name, "pids.limit", text);
+	}
+}
+
 void
 drivers_fingerprint(struct sup *sup)
 {
@@ -41,8 +63,8 @@ drivers_fingerprint(struct sup *sup)
 		bool usable = driver_usable(sup->config, drivers[i], NULL) == 0;
 
 		node_put_driver(sup, drivers[i]->name, usable);
-		if (usable && (sup->config->allow_privileged & 1u << drivers[i]->id))
-			node_put_privileged(sup, drivers[i]->name);
+		if (usable && drivers[i]->containers)
+			put_container_attrs(sup, drivers[i]);
 	}
 }
 

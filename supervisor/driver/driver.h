@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.h: what differs between the drivers raw_exec and exec: a task's config block and its start
- * request. Runs in: supervisor. */
+/* driver.h: what differs between drivers: a task's config block and its start request. Runs in:
+ * supervisor. */
 #ifndef DROVER_SUPERVISOR_DRIVER_DRIVER_H
 #define DROVER_SUPERVISOR_DRIVER_DRIVER_H
 
@@ -26,12 +26,14 @@ struct driver_ops {
 	    struct err *e);
 	/* Writes command and arguments to the spec, and the rest to the request. image: of a
 	 * container, the configuration of its image; else NULL. */
-	int (*fill)(const struct task *task, const json_t *image, const struct task_net *net,
-	    struct exec_start *req, struct spec_writer *spec, struct err *e);
+	int (*fill)(const struct agent_config *config, const struct task *task, const json_t *image,
+	    const struct task_net *net, struct exec_start *req, struct spec_writer *spec,
+	    struct err *e);
 	/* Adds the entries that every process of a container needs, the first one and those of
 	 * sessions. NULL for drivers whose tasks are no containers. */
-	void (*fill_process)(const struct task *task, const json_t *image,
-	    const struct task_net *net, const struct exec_start *req, struct spec_writer *spec);
+	void (*fill_process)(const struct agent_config *config, const struct task *task,
+	    const json_t *image, const struct task_net *net, const struct exec_start *req,
+	    struct spec_writer *spec);
 };
 
 /* All drivers; ends with NULL. */

@@ -170,8 +170,8 @@ fill_resolv_conf(const struct task_net *net, struct exec_start *req, struct spec
 }
 
 static int
-fill_start(const struct task *task, const json_t *image, const struct task_net *net,
-    struct exec_start *req, struct spec_writer *spec, struct err *e)
+fill_start(const struct agent_config *config, const struct task *task, const json_t *image,
+    const struct task_net *net, struct exec_start *req, struct spec_writer *spec, struct err *e)
 {
 	driver_fill_command(task, spec);
 	fill_resolv_conf(net, req, spec);

@@ -46,8 +46,8 @@ check_config(
 }
 
 static int
-fill_start(const struct task *task, const json_t *image, const struct task_net *net,
-    struct exec_start *req, struct spec_writer *spec, struct err *e)
+fill_start(const struct agent_config *config, const struct task *task, const json_t *image,
+    const struct task_net *net, struct exec_start *req, struct spec_writer *spec, struct err *e)
 {
 	driver_fill_command(task, spec);
 	return read_oom_score_adj(task, true, &req->oom_score_adj, e);

@@ -377,7 +377,7 @@ fill_container(
 	str_set(&task.name, probe_task_name(d->task));
 	str_set(&task.driver, d->driver->name);
 	task.config = json_pack("{s:s, s:s}", "image", "none", "network_mode", "none");
-	return d->driver->fill(&task, image, &net, start, spec, e);
+	return d->driver->fill(d->sup->config, &task, image, &net, start, spec, e);
 }
 
 static int

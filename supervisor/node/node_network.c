@@ -231,6 +231,20 @@ node_network_add_cni(struct node *n, const char *name)
 	str_setf(&res->mode, "cni/%s", name);
 }
 
+bool
+node_network_bridge_ip(const struct agent_config *c, char ret[INET_ADDRSTRLEN])
+{
+	char text[CONFIG_CIDR_SIZE];
+	struct in_addr address;
+
+	(void)strcpy(text, c->cni.subnet);
+	text[strcspn(text, "/")] = '\0';
+	if (!node_network_has_plugins(c) || inet_pton(AF_INET, text, &address) != 1)
+		return false;
+	address.s_addr = htonl(ntohl(address.s_addr) + 1);
+	return inet_ntop(AF_INET, &address, ret, INET_ADDRSTRLEN) != NULL;
+}
+
 /* The network of allocations whose mode is "bridge". */
 static void
 take_bridge(struct node *n, const struct agent_config *c)

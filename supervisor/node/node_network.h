@@ -4,6 +4,8 @@
 #ifndef DROVER_SUPERVISOR_NODE_NODE_NETWORK_H
 #define DROVER_SUPERVISOR_NODE_NODE_NETWORK_H
 
+#include <netinet/in.h>
+
 #include "model/node.h"
 #include "proto/agent_config.h"
 
@@ -15,6 +17,9 @@
 void node_network_take(struct node *n, const struct agent_config *c);
 /* Returns whether the plugin that makes the bridge is in cni_path. */
 bool node_network_has_plugins(const struct agent_config *c);
+/* Finds the machine's address at the bridge, which the plugin gives it: the first of the subnet.
+ * Returns false if the plugin is missing. */
+bool node_network_bridge_ip(const struct agent_config *c, char ret[INET_ADDRSTRLEN]);
 /* Adds a network of CNI, which jobs name as "cni/NAME". */
 void node_network_add_cni(struct node *n, const char *name);
 

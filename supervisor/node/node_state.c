@@ -352,14 +352,14 @@ node_put_driver(struct sup *sup, const char *driver, bool enabled)
 }
 
 void
-node_put_privileged(struct sup *sup, const char *driver)
+node_put_driver_attr(struct sup *sup, const char *driver, const char *key, const char *value)
 {
 	struct node *n = &sup->node->n;
 	char name[64];
 
-	(void)snprintf(name, sizeof name, "driver.%s.privileged.enabled", driver);
-	node_attr(n, name, "1");
-	string_map_set(&map_put(driver_info, &n->drivers, driver)->attributes, name, "true");
+	(void)snprintf(name, sizeof name, "driver.%s.%s", driver, key);
+	node_attr(n, name, strcmp(value, "true") == 0 ? "1" : value);
+	string_map_set(&map_put(driver_info, &n->drivers, driver)->attributes, name, value);
 }
 
 /* Servers keep evaluations that they could not place by classes of nodes with the same attributes,

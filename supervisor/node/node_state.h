@@ -21,8 +21,8 @@ struct node *node_of(struct sup *sup);
 const char *node_ip(struct sup *sup);
 /* Adds a driver with the attributes of its fingerprint, or updates it. */
 void node_put_driver(struct sup *sup, const char *driver, bool enabled);
-/* Adds the attribute that the driver may run privileged containers, as Nomad's driver docker. */
-void node_put_privileged(struct sup *sup, const char *driver);
+/* Adds the attribute driver.DRIVER.KEY. value: "true", or a text. */
+void node_put_driver_attr(struct sup *sup, const char *driver, const char *key, const char *value);
 /* Sets whether the driver works: why is NULL, or says why not. The source is notified. */
 void node_put_driver_health(struct sup *sup, const char *driver, const char *why);
 /* To change the plugins, remove all, add each existing plugin (*info is copied), and call

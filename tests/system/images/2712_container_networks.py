@@ -15,6 +15,7 @@ TOOLS = ("sh", "cat", "ls", "ip", "httpd", "sleep", "echo", "readlink", "hostnam
 WHERE = "readlink /proc/self/ns/net; hostname; ls /sys/class/net; grep -o '[a-z0-9]*:' /proc/net/dev; env | grep NOMAD_; "
 
 IPV6 = 'client { bridge_network_subnet_ipv6 = "fd00:a110:c8::/120" }'
+CAPS = 'plugin "docker" { config { allow_caps = ["CHOWN", "NET_RAW"] } }\n'
 
 
 def image():
@@ -273,5 +274,5 @@ if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
     case.skip("no skopeo, or no busybox-static")
 networks.need()
 networks.ask_resolved()
-with web.Server(images.registry({"a": {"1": image()}})) as server, api.Node(agent.config_args(IPV6)) as node:
+with web.Server(images.registry({"a": {"1": image()}})) as server, api.Node(agent.config_args(IPV6 + CAPS)) as node:
     case.run(globals())

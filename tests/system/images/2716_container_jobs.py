@@ -6,10 +6,11 @@ import glob
 import os
 import shutil
 
-from lib import api, case, crash, helper, images, web
+from lib import agent, api, case, crash, helper, images, web
 from lib.websocket import Exec
 
 TOOLS = images.tar(images.busybox("sh", "cat", "echo", "sleep", "stat", "grep", "id"))
+LIMITED = 'plugin "podman" { config {\n allow_caps = ["CHOWN", "NET_RAW"]\n pids_limit = 50\n image_pull_timeout = "7m"\n} }'
 ETC = images.tar([images.directory("etc"), images.directory("etc/app"), images.file("etc/app/app.conf", b"of the image\n"),
                   images.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nweb:x:1000:1001:web:/home/web:/bin/sh\n"), images.file("etc/group", b"root:x:0:\nweb:x:1001:\n")])
 IMAGE = images.Image([TOOLS, ETC], {"Cmd": ["/bin/sh"], "Env": ["PATH=/bin"]})
@@ -97,6 +98,27 @@ def test_a_hard_limit_of_cpu_time():
         case.equal((answer.status, "config.cpu_cfs_period must be 100000" in answer.text), (400, True), answer.text)
 
 
+def test_the_configuration_limits_capabilities_and_processes():
+    """What it does not allow is taken from Docker's default capabilities, too. It limits the containers of its driver only."""
+    script = "grep CapBnd /proc/self/status; (i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done; echo all)"
+    text = said(container("many", script, driver="docker", cap_drop=["ALL"], cap_add=["SETUID"]))
+    case.equal(text, "CapBnd:\t%016x\nall\nend\n" % (1 << 7), "a container of docker")
+    case.equal(said(container("few", script, driver="podman")), "CapBnd:\t%016x\nend\n" % (1 << 0), "a container of podman")
+    made = container("more", "grep CapBnd /proc/self/status", driver="podman", cap_add=["NET_RAW"])
+    case.equal(said(made).split()[1], "%016x" % (1 << 0 | 1 << 13), "the same with cap_add")
+    for driver, config, why in (("podman", {"cap_add": ["SETUID", "net_raw"]}, "driver does not allow the following capabilities: setuid (task t); allow_caps in plugin"),
+                                ("docker", {"cap_add": ["net_raw"]}, "driver does not allow the following capabilities: net_raw (task t); allow_caps in plugin"),
+                                ("docker", {"cap_add": ["SYS_ADMIN"]}, "a container cannot have these capabilities: sys_admin"),
+                                ("podman", {"pids_limit": 51}, "config.pids_limit must be at most 50, the pids_limit of plugin")):
+        answer = node.request("PUT", "/v1/jobs", container("refused", driver=driver, **config))
+        case.equal((answer.status, why in answer.text), (400, True), answer.text)
+    attributes = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["Attributes"]
+    case.equal([attributes.get("driver.%s.%s" % name) for name in (("docker", "os_type"), ("docker", "pids.limit"), ("podman", "pids.limit"), ("docker", "version"))],
+               ["linux", None, "50", None], "attributes")
+    if os.path.exists("/usr/lib/cni/bridge"):
+        case.equal(attributes["driver.docker.bridge_ip"], "172.26.64.1", "the machine's address for containers")
+
+
 def test_what_is_refused_at_once():
     for driver, config, why in (("docker", {"mount": [{"type": "bind", "source": "/etc", "target": "/host"}]}, 'config.mount: "/etc" is not in the task\'s directories'),
                                 ("docker", {"mounts": {"type": "volume", "source": "name", "target": "/data"}}, 'config.mount: type "volume" is not supported'),
@@ -115,5 +137,5 @@ def test_what_is_refused_at_once():
 
 if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
     case.skip("no skopeo, or no busybox-static")
-with web.Server(images.registry({"a": {"1": IMAGE}})) as server, api.Node() as node:
+with web.Server(images.registry({"a": {"1": IMAGE}})) as server, api.Node(agent.config_args(LIMITED)) as node:
     case.run(globals())
