@@ -15,7 +15,7 @@ TOOLS = ("sh", "cat", "ls", "ip", "httpd", "sleep", "echo", "readlink", "hostnam
 WHERE = "readlink /proc/self/ns/net; hostname; ls /sys/class/net; grep -o '[a-z0-9]*:' /proc/net/dev; env | grep NOMAD_; "
 
 IPV6 = 'client { bridge_network_subnet_ipv6 = "fd00:a110:c8::/120" }'
-CAPS = 'plugin "docker" { config { allow_caps = ["CHOWN", "NET_RAW"] } }\n'
+CAPS = '\nplugin "docker" { config { allow_caps = ["CHOWN", "NET_RAW"] } }\n'
 
 
 def image():
