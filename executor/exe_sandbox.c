@@ -76,7 +76,8 @@ read_namespaces(ino_t ret[3])
 }
 
 /* The task's namespaces are not taken from a message: those before and after joining are compared.
- */
+ * Processes of a container see its session's child in /proc before that has joined their user
+ * namespace, so it must not have the machine's mounts and network then. */
 int
 exe_sandbox_join(struct exe *x)
 {
@@ -87,10 +88,10 @@ exe_sandbox_join(struct exe *x)
 	if ((r = read_namespaces(host)) < 0)
 		return r;
 	/* Its child joins the others, when it is in the container's user namespace. */
-	if (setns(EXE_FD_TASK, x->container ? CLONE_NEWPID : flags) < 0)
+	if (setns(EXE_FD_TASK, x->container ? CLONE_NEWPID | CLONE_NEWNET : flags) < 0)
 		return -errno;
 	if (x->container)
-		return 0;
+		return setns(EXE_FD_CONTAINERS, CLONE_NEWNS) < 0 ? -errno : 0;
 	if ((r = read_namespaces(task)) < 0)
 		return r;
 	x->in_host_ns = host[1] == task[1] || host[2] == task[2];

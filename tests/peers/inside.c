@@ -3,12 +3,14 @@
  * inside.c: prints, as one line of JSON, the attributes and privileges of a task. Static, so that
  * it runs in any root. `inside [read:PATH | later:PATH | write:PATH | new:PATH | exec:PATH
  * | kill:PID | node:PATH | connect:PATH]...` also tries these accesses and prints the errno of
- * each, 0 for a success. `inside euid` prints only its user, for a set-user-id copy.
+ * each, 0 for a success; `connect:@NAME` connects to an abstract socket. `inside euid` prints only
+ * its user, for a set-user-id copy.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +175,20 @@ try_node(const char *path)
 }
 
 static int
+try_connect_abstract(const char *name)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+	size_t len = strlen(name);
+
+	memcpy(sa.sun_path + 1, name, len);
+	len += offsetof(struct sockaddr_un, sun_path) + 1;
+	r = connect(fd, (struct sockaddr *)&sa, (socklen_t)len) < 0 ? errno : 0;
+	(void)close(fd);
+	return r;
+}
+
+static int
 try_connect(const char *path)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -240,7 +256,7 @@ attempt(const char *what)
 	case 'k':
 		return kill(atoi(arg), 0) < 0 ? errno : 0;
 	case 'c':
-		return try_connect(arg);
+		return arg[0] == '@' ? try_connect_abstract(arg + 1) : try_connect(arg);
 	}
 	return -1;
 }

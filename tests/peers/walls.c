@@ -564,7 +564,6 @@ try_mount_calls(void)
 	CALL(mount, NULL, "/", NULL, MS_REMOUNT | MS_BIND, NULL);
 	CALL(umount2, "/etc", MNT_DETACH);
 	CALL(pivot_root, ".", ".");
-	CALL(chroot, "/tmp");
 	CALL(fsopen, "tmpfs", 0);
 	CALL(fspick, AT_FDCWD, "/", 0);
 	CALL(open_tree, AT_FDCWD, "/", 1);
@@ -668,6 +667,7 @@ try_all(void)
 	try_machine_calls();
 	try_network();
 	try_devices();
+	CALL(chroot, "/tmp"); /* last: who has another root may make no user namespace */
 }
 
 /* Ids first, because most uses of a capability need them. */
