@@ -93,16 +93,26 @@ read_id(const char *text, uint32_t *ret)
 	return *end == '\0' && n < CONTAINER_IDS;
 }
 
+/* A number that cannot be an id. It is not taken as a name, by which an image could make it another
+ * user than the job's. */
+static bool
+is_wrong_number(const char *text)
+{
+	uint32_t id;
+
+	return *text && !text[strspn(text, "0123456789")] && !read_id(text, &id);
+}
+
 /* Docker's order: a name comes before a number that is the same text. A number needs no entry. */
 static int
 find_passwd(const char *name, char user[256])
 {
-	struct text t;
+	struct text t = { 0 };
 	char line[1024], *f[7];
 	uint32_t number = 0, uid, gid;
 	bool is_number = read_id(name, &number), found = false;
 	size_t at = 0;
-	int n, r = text_open("/etc/passwd", &t);
+	int n, r = is_wrong_number(name) ? -ENOENT : text_open("/etc/passwd", &t);
 
 	while (r == 0 && !found && (n = next_line(&t, &at, line, sizeof line, f, 7)) >= 0) {
 		if (n < 6 || !read_id(f[2], &uid) || !read_id(f[3], &gid))
@@ -153,12 +163,12 @@ add_gid(gid_t gid)
 static int
 read_groups(const char *user, const char *name, gid_t *ret)
 {
-	struct text t;
+	struct text t = { 0 };
 	char line[8192], *f[4];
 	uint32_t gid, number = 0;
 	bool found = false;
 	size_t at = 0;
-	int n, r = text_open("/etc/group", &t);
+	int n, r = name && is_wrong_number(name) ? -ENOENT : text_open("/etc/group", &t);
 
 	while (r == 0 && !found && (n = next_line(&t, &at, line, sizeof line, f, 4)) >= 0) {
 		if (n < 3 || !read_id(f[2], &gid))
