@@ -351,16 +351,44 @@ image_get(const json_t *image, const char *key)
 	return json_is_null(value) ? NULL : value;
 }
 
-/* Adds the words of a list; the first of all is the program. */
+/* What is added to the spec: the first word is the program. */
+struct words {
+	struct spec_writer *spec;
+	size_t n;
+	bool empty; /* the first one is "" */
+};
+
 static void
-add_words(struct spec_writer *spec, json_t *list, size_t *n)
+add_word(struct words *w, const char *text)
+{
+	w->empty |= w->n == 0 && !*text;
+	spec_add_str(w->spec, w->n++ == 0 ? SPEC_COMMAND : SPEC_ARG, text);
+}
+
+static void
+add_words(struct words *w, const json_t *list)
 {
 	json_t *item;
 	size_t i;
 
 	json_array_foreach (list, i, item)
-		spec_add_str(
-		    spec, (*n)++ == 0 ? SPEC_COMMAND : SPEC_ARG, str(json_string_value(item)));
+		add_word(w, str(json_string_value(item)));
+}
+
+/* Adds the entrypoint of the job, or else the image's. Returns whether the image's Cmd comes after
+ * it. As with Docker, [] and [""] both mean that there is no entrypoint, but only [] keeps the Cmd.
+ */
+static bool
+add_entrypoint(const json_t *own, const json_t *image, struct words *w)
+{
+	const char *only =
+	    json_string_value(json_array_size(own) == 1 ? json_array_get(own, 0) : own);
+
+	if (only && *only)
+		add_word(w, only);
+	else if (!only)
+		add_words(w, own ? own : image_get(image, "Entrypoint"));
+	return !own || (!only && json_array_size(own) == 0);
 }
 
 /* As Docker: an entrypoint of the job replaces the image's, and its Cmd with it; a command or
@@ -368,25 +396,25 @@ add_words(struct spec_writer *spec, json_t *list, size_t *n)
 static int
 add_command(const struct task *task, const json_t *image, struct spec_writer *spec, struct err *e)
 {
-	json_t *entrypoint = driver_config_get(task, "entrypoint");
+	struct words w = { .spec = spec };
 	const char *command = container_text(task, "command");
 	json_t *args = driver_config_get(task, "args");
-	size_t n = 0;
+	bool cmd = add_entrypoint(driver_config_get(task, "entrypoint"), image, &w);
 
-	if (json_is_string(entrypoint))
-		spec_add_str(spec, (n++, SPEC_COMMAND), json_string_value(entrypoint));
-	add_words(spec, entrypoint ? entrypoint : image_get(image, "Entrypoint"), &n);
 	if (command)
-		spec_add_str(spec, n++ == 0 ? SPEC_COMMAND : SPEC_ARG, command);
+		add_word(&w, command);
 	if (command || json_array_size(args) > 0)
-		add_words(spec, args, &n);
-	else if (!entrypoint)
-		add_words(spec, image_get(image, "Cmd"), &n);
-	return n > 0
-		   ? 0
-		   : err_say(e, -EINVAL,
-			 "task %s: neither config.command nor the image says which program to run",
-			 task->name);
+		add_words(&w, args);
+	else if (cmd)
+		add_words(&w, image_get(image, "Cmd"));
+	if (w.n > 0 && !w.empty)
+		return 0;
+	return err_say(e, -EINVAL,
+	    w.empty ? "task %s: the program to run is \"\": it is the first word of "
+		      "config.entrypoint, config.command or config.args; write a path there"
+		    : "task %s: neither config.command nor the image says which program to run: "
+		      "set config.command",
+	    task->name);
 }
 
 static void

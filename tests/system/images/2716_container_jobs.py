@@ -15,6 +15,8 @@ ETC = images.tar([images.directory("etc"), images.directory("etc/app"), images.f
                   images.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nweb:x:1000:1001:web:/home/web:/bin/sh\n"), images.file("etc/group", b"root:x:0:\nweb:x:1001:\n")])
 IMAGE = images.Image([TOOLS, ETC], {"Cmd": ["/bin/sh"], "Env": ["PATH=/bin"]})
 
+ENTRY = images.Image([TOOLS, ETC], {"Entrypoint": ["/bin/echo", "of the image"], "Cmd": ["/bin/cat", "/etc/group"], "Env": ["PATH=/bin"]})
+
 
 def container(name, script=None, task=None, driver="docker", **config):
     made = api.job(name, driver=driver)
@@ -32,6 +34,18 @@ def said(made):
     text = node.logs(alloc).decode()
     node.purge(name)
     return text
+
+
+def ended(made, status="complete"):
+    """Runs a job once. Returns what it printed, and its events."""
+    made["Job"]["Type"] = "batch"
+    made["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 0, "Mode": "fail"}
+    node.register(made)
+    alloc = node.wait_allocs(made["Job"]["ID"], [(0, "run", status)], seconds=60)[0]
+    text = node.logs(alloc).decode() if status == "complete" else ""
+    said = str([e["DisplayMessage"] for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]])
+    node.purge(made["Job"]["ID"])
+    return text, said
 
 
 def test_a_rendered_file_is_mounted_over_one_of_the_image():
@@ -73,6 +87,19 @@ def test_sizes_of_podman_have_units():
     script = "grep ' /dev/shm ' /proc/self/mounts"
     for size, there in (("8m", "size=8192k"), ("4194304", "size=4096k"), ("2MB", "size=2048k")):
         case.contains(said(container("shm", script, driver="podman", shm_size=size)), there)
+
+
+def test_an_entrypoint_that_is_switched_off():
+    """As under Docker, where "" alone also drops the image's Cmd. Earlier, it ended a start with "Bad message"."""
+    image = images.name(server, "e:1")
+    for driver, config, wanted in (("docker", {}, "of the image /bin/cat /etc/group\n"), ("docker", {"entrypoint": []}, "root:x:0:\nweb:x:1001:\n"),
+                                   ("docker", {"entrypoint": [""], "command": "/bin/echo", "args": ["", "own"]}, " own\n"), ("docker", {"args": ["own"]}, "of the image own\n"),
+                                   ("podman", {"entrypoint": "", "args": ["/bin/echo", "own"]}, "own\n"), ("docker", {"entrypoint": ["/bin/echo", "", "x"]}, " x\n")):
+        case.equal(ended(container("entry", driver=driver, image=image, **config))[0], wanted, config)
+    for config, why in (({"entrypoint": [""]}, "neither config.command nor the image says which program to run: set config.command"),
+                        ({"entrypoint": ["", "/bin/echo"]}, 'the program to run is "": it is the first word of config.entrypoint, config.command or config.args'),
+                        ({"entrypoint": [], "args": [""]}, 'the program to run is ""')):
+        case.contains(ended(container("entry", image=image, **config), "failed")[1], why)
 
 
 def test_options_that_ask_for_what_there_is():
@@ -137,5 +164,5 @@ def test_what_is_refused_at_once():
 
 if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
     case.skip("no skopeo, or no busybox-static")
-with web.Server(images.registry({"a": {"1": IMAGE}})) as server, api.Node(agent.config_args(LIMITED)) as node:
+with web.Server(images.registry({"a": {"1": IMAGE}, "e": {"1": ENTRY}})) as server, api.Node(agent.config_args(LIMITED)) as node:
     case.run(globals())
