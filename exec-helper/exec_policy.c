@@ -134,10 +134,11 @@ check_container(const struct exec_start *req, struct exe_setup *setup, struct er
 
 	if (req->id_range < CONTAINER_RANGE_FIRST || req->id_range >= CONTAINER_RANGES)
 		return err_say(e, -EINVAL, "start: a container has no range of ids");
-	if ((setup->csi_plugin && !req->privileged) || setup->pid_host || setup->ipc_host)
+	if ((setup->csi_plugin > PLUGIN_CONTROLLER && !req->privileged) || setup->pid_host ||
+	    setup->ipc_host)
 		return err_say(e, -EPERM,
 		    "start: a container cannot be in namespaces of the machine, and a CSI plugin "
-		    "only if it is privileged");
+		    "that mounts only if it is privileged");
 	u->uid = u->gid = req->privileged ? 0 : CONTAINER_ID_FIRST + req->id_range * CONTAINER_IDS;
 	setup->caps = req->privileged ? privs_all_caps() : 0;
 	setup->net_private = req->net_mode == EXEC_NS_PRIVATE;

@@ -157,17 +157,19 @@ clone_dirs(struct exe *x)
 	return 0;
 }
 
-/* Volumes keep their files' ids: user 999 of the container is user 999 there. */
+/* Volumes keep their files' ids: user 999 of the container is user 999 there. What a plugin makes
+ * in its own directories has the ids of what containers write. */
 static int
 clone_volumes(struct exe *x)
 {
-	cleanup_close int ids = -1;
+	cleanup_close int ids = -1, dir_ids = -1;
 
 	if (x->setup->n_mounts == 0 || x->setup->privileged)
-		return exe_volumes_clone(x, -1);
+		return exe_volumes_clone(x, -1, -1);
 	ids = make_ids(x, IDS_OWN);
-	return ids < 0 ? exe_failed(x, EXE_STEP_LAYERS, -ids, EXE_ROOT_IDS)
-		       : exe_volumes_clone(x, ids);
+	dir_ids = ids < 0 ? ids : make_ids(x, IDS_FILES);
+	return dir_ids < 0 ? exe_failed(x, EXE_STEP_LAYERS, -dir_ids, EXE_ROOT_IDS)
+			   : exe_volumes_clone(x, ids, dir_ids);
 }
 
 int

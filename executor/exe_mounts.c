@@ -18,6 +18,7 @@
 #include "common/path.h"
 #include "executor/exe_start.h"
 #include "executor/exe_tree.h"
+#include "proto/container_ids.h"
 
 enum { OWN_ROOT, OWN_ALLOC, OWN_LOCAL, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_CGROUP, OWN_TREES };
 
@@ -111,16 +112,18 @@ clone_csi(struct exe *x, uint32_t i, int ids)
 	return 0;
 }
 
-/* The plugin's directories stay in their peer group, so that its mounts appear on the host. */
+/* The plugin's directories stay in their peer group, so that its mounts appear on the host. Those
+ * of a container with a user namespace do not: nothing that it mounts may. */
 static int
-clone_shared(struct exe *x, uint32_t i)
+clone_shared(struct exe *x, uint32_t i, int ids)
 {
 	cleanup_close int fd =
 	    fd_open_beneath(EXE_FD_CSI, x->setup->mounts[i].path, O_PATH | O_DIRECTORY, 0);
 
 	if (fd < 0)
 		return exe_failed(x, EXE_STEP_MOUNT, -fd, i);
-	trees[OWN_TREES + i] = open_tree(fd, "", TREE_FLAGS | AT_RECURSIVE);
+	trees[OWN_TREES + i] = ids < 0 ? open_tree(fd, "", TREE_FLAGS | AT_RECURSIVE)
+				       : exe_tree_clone(fd, PLAIN | MOUNT_ATTR_NOEXEC, ids);
 	return trees[OWN_TREES + i] < 0 ? exe_failed(x, EXE_STEP_MOUNT, errno, i) : 0;
 }
 
@@ -147,7 +150,7 @@ exe_volume_tree(uint32_t i)
 }
 
 int
-exe_volumes_clone(struct exe *x, int ids)
+exe_volumes_clone(struct exe *x, int ids, int dir_ids)
 {
 	int r = 0, volume = EXE_FD_VOLUMES;
 
@@ -157,7 +160,7 @@ exe_volumes_clone(struct exe *x, int ids)
 			r = clone_csi(x, i, ids);
 			break;
 		case EXE_MOUNT_SHARED:
-			r = clone_shared(x, i);
+			r = clone_shared(x, i, dir_ids);
 			break;
 		default:
 			r = clone_host(x, i, volume++, x->setup->mounts[i].own_ids ? ids : -1);
@@ -465,7 +468,7 @@ exe_mounts_make(struct exe *x)
 
 	/* Programs such as a JVM read their limits there. A failure does not prevent the start. */
 	trees[OWN_CGROUP] = exe_tree_clone(EXE_FD_CGROUP, PLAIN | MOUNT_ATTR_RDONLY, -1);
-	if (r < 0 || (r = exe_volumes_clone(x, -1)) < 0)
+	if (r < 0 || (r = exe_volumes_clone(x, -1, -1)) < 0)
 		return r;
 	r = exe_sandbox_enter(x);
 	if (r < 0)
@@ -484,12 +487,16 @@ exe_mounts_make(struct exe *x)
 int
 exe_plugin_dirs_give(struct exe *x)
 {
+	const struct exe_user *u = &x->setup->user;
+	bool mapped = x->container && !x->setup->privileged;
+
 	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
 		const struct exe_setup_mount *m = &x->setup->mounts[i];
 		cleanup_close int dir =
 		    m->give ? fd_open_beneath(EXE_FD_CSI, m->path, O_RDONLY | O_DIRECTORY, 0) : -1;
 
-		if (m->give && (dir < 0 || fchown(dir, x->setup->user.uid, x->setup->user.gid) < 0))
+		if (m->give && (dir < 0 || fchown(dir, mapped ? CONTAINER_ID_FILES : u->uid,
+					       mapped ? CONTAINER_ID_FILES : u->gid) < 0))
 			return exe_failed(x, EXE_STEP_MOUNT, dir < 0 ? -dir : errno, i);
 	}
 	return 0;

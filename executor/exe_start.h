@@ -21,8 +21,9 @@ void exe_spec_words(struct exe *x);
 /* exe_mounts.c: the task's mount namespace, exec driver only. */
 int exe_mounts_make(struct exe *x);
 /* Opens and clones the volumes of the settings, of any driver with mounts. ids: as for
- * exe_tree_set(). Returns 0 or -errno (after exe_failed()). */
-int exe_volumes_clone(struct exe *x, int ids);
+ * exe_tree_set(); dir_ids: for the directories of a CSI plugin, which are private with them, else
+ * shared with the machine. Returns 0 or -errno (after exe_failed()). */
+int exe_volumes_clone(struct exe *x, int ids, int dir_ids);
 /* Returns the clone of the volume with this number; it stays the callee's. */
 int exe_volume_tree(uint32_t i);
 /* Gives a plugin's socket directory to its user; for both drivers. */

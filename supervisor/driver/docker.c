@@ -319,11 +319,13 @@ check_privileged(
 		    "gives "
 		    "root to anyone who may submit a job",
 		    task->name, driver->name);
-	if (task->csi_plugin && !open && !container_flag(task, "privileged"))
+	if (task->csi_plugin && task->csi_plugin->type != CSI_PLUGIN_CONTROLLER && !open &&
+	    !container_flag(task, "privileged"))
 		return err_say(e, -EINVAL,
-		    "task %s: a csi_plugin task in a container needs privileged = true in its "
-		    "config, which plugin \"%s\" { config { allow_privileged = true } } in the "
-		    "agent's configuration allows; or use exec or raw_exec",
+		    "task %s: a csi_plugin task of type node or monolith has to mount: in a "
+		    "container it needs privileged = true in its config, which plugin \"%s\" { "
+		    "config { allow_privileged = true } } in the agent's configuration allows; or "
+		    "use exec or raw_exec",
 		    task->name, driver->name);
 	return 0;
 }

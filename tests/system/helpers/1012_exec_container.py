@@ -270,7 +270,7 @@ def test_a_privileged_container_is_refused_without_the_setting():
         case.contains(why, "privileged containers are not allowed on this node")
         mount = {"kind": "EXEC_MOUNT_PLUGIN_SOCKET"}
         why = str(case.raises(ipc.RequestError, container, r, "true", alloc=alloc, csi_plugin="PLUGIN_NODE", plugin="p", mounts=[mount], dests=["/csi"]))
-        case.contains(why, "a CSI plugin only if it is privileged")
+        case.contains(why, "a CSI plugin that mounts only if it is privileged")
         case.equal(r.list(), [], "runs after refusals")
     with runs.Runs('plugin "podman" { config { enabled = true\n allow_privileged = true } }') as r:
         why = str(case.raises(ipc.RequestError, container, r, "true", privileged=True))

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # takes: 20
-"""A CSI plugin as a privileged container: it serves volumes to exec tasks and to containers. Without the permission of the node it is refused."""
+"""CSI plugins as containers: a privileged one serves volumes to exec tasks and to containers, and is refused without the permission of the node. A
+controller needs no privilege; hostile ones reach nothing."""
 import os
 import re
 import shutil
 
-from lib import agent, api, binary, case, images, volumes, web
+from lib import agent, api, binary, build_dir, case, images, volumes, web
 
-SHELL = images.busybox("sh", "sleep", "cat", "echo", "id", "ls", "grep", "readlink", "touch")
+SHELL = images.busybox("sh", "sleep", "cat", "echo", "id", "ls", "grep", "readlink", "touch", "ln", "mkdir", "mkfifo", "nc", "seq")
 
 
 PLUGIN = images.Image([images.tar(SHELL), images.tar(images.program(binary("csi-local"), "plugin/run"))],
@@ -22,15 +23,15 @@ class Node(volumes.Node):
         self.register(made)
 
 
-def plugin_job(privileged=True, driver="docker"):
-    made = api.job("csi-local", driver=driver)
+def plugin_job(privileged=True, driver="docker", job="csi-local", plugin="local", kind="monolith", store="csi-local"):
+    made = api.job(job, driver=driver)
     group = made["Job"]["TaskGroups"][0]
-    group["Volumes"] = {"store": {"Name": "store", "Type": "host", "Source": "csi-local"}}
+    group["Volumes"] = {"store": {"Name": "store", "Type": "host", "Source": store}}
     group["Tasks"][0].update(
         Config={"image": images.name(server, "plugin:1"), "privileged": privileged, "network_mode": "host",
-                "args": ["-root", "/store/volumes"]},
+                "args": ["-root", "/store/volumes", "-mode", kind]},
         VolumeMounts=[{"Volume": "store", "Destination": "/store"}], Resources={"CPU": 20, "MemoryMB": 200},
-        CSIPluginConfig={"ID": "local", "Type": "monolith", "MountDir": "/csi", "HealthTimeout": 300 * 10**9})
+        CSIPluginConfig={"ID": plugin, "Type": kind, "MountDir": "/csi", "HealthTimeout": 300 * 10**9})
     return made
 
 
@@ -77,6 +78,59 @@ def test_volumes_outlive_a_restart_of_their_plugin():
     case.until(lambda: not node.published("kept"), 20, "no mount of the volume")
 
 
+def counts(plugin):
+    """Returns the healthy controllers and nodes of a plugin."""
+    answer = node.request("GET", "/v1/plugin/csi/" + plugin)
+    return (answer.json["ControllersHealthy"], answer.json["NodesHealthy"]) if answer.status == 200 else (0, 0)
+
+
+def test_a_controller_needs_no_privilege():
+    """It creates volumes, which the privileged container of the node mounts. Its socket belongs to no user of the machine."""
+    for kind in ("controller", "node"):
+        node.register(plugin_job(job="split-" + kind, plugin="split", kind=kind, privileged=kind == "node", store="private"))
+    case.until(lambda: counts("split") == (1, 1), 60, "both halves of the plugin to be healthy")
+    alloc = node.allocs("split-controller")[0]["ID"]
+    at = "%s/csi/sock/%s" % (node.data, alloc)
+    case.equal([os.stat(p).st_uid for p in (at, at + "/csi.sock")], [images.ID_FILES] * 2, "owners of its directory and socket")
+    assert os.readlink("/proc/self/ns/user") not in node.drover("alloc", "exec", alloc, "/bin/readlink", "/proc/self/ns/user").out
+    node.do("PUT", "/v1/client/allocation/%s/restart" % alloc, {"TaskName": "t"})
+    case.until(lambda: node.ask("/v1/allocation/" + alloc)["TaskStates"]["t"]["Restarts"] == 1 and counts("split") == (1, 1), 60, "the new controller to be healthy")
+    node.create("halved", PluginID="split")
+    case.contains(said(volumes.job("task", "halved", "echo from a task >/data/f; cat /data/f; echo end; sleep 1000")), "from a task\n")
+    node.do("DELETE", "/v1/volume/csi/halved/delete")
+    case.until(lambda: not node.published("halved"), 20, "no mount of the volume")
+    for kind in ("controller", "node"):
+        node.purge("split-" + kind)
+
+
+# What a controller puts in its directory, and what the agent says of it.
+HOSTILE = {
+    "link": ("ln -s /run/../etc/passwd /csi/csi.sock", "csi.sock: Too many levels of symbolic links"),
+    "dir": ("mkdir /csi/csi.sock", "csi.sock is not a socket"),
+    "fifo": ("mkfifo /csi/csi.sock", "csi.sock is not a socket"),
+    "many": ("cd /csi; for i in $(seq 2000); do echo >$i; done; for i in $(seq 200); do mkdir d; cd d; done; echo >f", "the plugin does not listen at its CSI_ENDPOINT"),
+}
+
+
+def test_hostile_controllers_reach_nothing():
+    """Each is told what is wrong with its socket, and what it made is removed with it."""
+    for name, (script, _) in HOSTILE.items():
+        made = container(name, "umask 0; echo x >/csi/x && ls -ln /csi; ln /proc/1/exe /csi/exe; " + script)
+        made["Job"]["TaskGroups"][0]["Tasks"][0]["CSIPluginConfig"] = {"ID": "evil-" + name, "Type": "controller", "MountDir": "/csi", "HealthTimeout": 300 * 10**9}
+        node.register(made)
+    for name, (_, sentence) in HOSTILE.items():
+        alloc = node.wait_running(name, seconds=60)[0]
+        node.wait_said(alloc, b"end\n")
+        case.until(lambda a=alloc, s=sentence: s in node.events(a["ID"]), 60, "what is wrong with %s" % name)
+        at = "%s/csi/sock/%s" % (node.data, alloc["ID"])
+        case.equal(os.stat(at).st_mode & 0o7777, 0o700, "mode of its directory")
+        case.equal(os.listdir(at).count("exe"), 0, "links to files of other mounts")
+        case.equal(counts("evil-" + name), (0, 0), name)
+        node.purge(name)
+        case.until(lambda p=at: not os.path.exists(p), 60, "its directory to be removed")
+    case.until(lambda: os.listdir(node.data + "/csi/sock/.trash") == [], 60, "the trash to be removed: %s" % os.listdir(node.data + "/csi/sock"))
+
+
 def test_a_job_can_ask_for_such_a_node():
     attributes = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["Attributes"]
     case.equal([attributes.get("driver.%s.privileged.enabled" % name) for name in ("docker", "podman")], ["1", None], "attributes")
@@ -105,7 +159,7 @@ def test_what_a_privileged_container_is():
 
 def test_what_is_refused():
     answer = node.request("PUT", "/v1/jobs", plugin_job(privileged=False))
-    case.equal((answer.status, "a csi_plugin task in a container needs privileged = true in its config" in answer.text), (400, True), answer.text)
+    case.equal((answer.status, "of type node or monolith has to mount: in a container it needs privileged = true in its config" in answer.text), (400, True), answer.text)
     answer = node.request("PUT", "/v1/jobs", plugin_job(driver="podman"))
     case.equal((answer.status, 'plugin "podman" { config { allow_privileged = true } }' in answer.text), (400, True), answer.text)
     with api.Node() as other:
@@ -115,8 +169,11 @@ def test_what_is_refused():
 
 if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
     case.skip("no skopeo, or no busybox-static")
+private = case.directory()
+os.chmod(private, 0o700)
+os.mkdir(private + "/store")
 with web.Server(images.registry({"plugin": {"1": PLUGIN}, "base": {"1": BASE}})) as server, \
-        Node('plugin "docker" { config {\n enabled = true\n allow_privileged = true\n} }') as node:
+        Node('plugin "docker" { config {\n enabled = true\n allow_privileged = true\n} }', 'host_volume "private" { path = "%s/store" }' % private) as node:
     node.start_plugin()
     case.run(globals())
     node.purge("csi-local")
