@@ -68,6 +68,7 @@ struct exe {
 	uint64_t lease_ms, lease_ok; /* the last_ok of the last read */
 	uint64_t lease_deadline_ns;
 	bool lease_read;
+	uint32_t unmapped; /* bits of mounts whose file systems cannot map the ids of a container */
 	size_t n_syncs;
 	pid_t sync_pid;
 	bool record_lost;          /* the record could not be written: a peer must take EXITED */

@@ -46,6 +46,7 @@ start(struct exe *x)
 	CRASH_POINT(EXE_AFTER_EXEC);
 	exe_setup_done(x);
 	x->record.state = EXE_RUNNING;
+	x->record.detail = x->unmapped;
 	(void)exe_record_write(x);
 	CRASH_POINT(EXE_AFTER_START_RECORD);
 	return exe_sandbox_drop(x);

@@ -67,6 +67,19 @@ clone_own(struct exe *x)
 	return 0;
 }
 
+/* On a file system that cannot map ids, the users of a container are other users. */
+static int
+set_volume(struct exe *x, uint32_t i, int tree, bool recursive, int ids)
+{
+	uint64_t flags = PLAIN | (x->setup->mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0);
+	int r = exe_tree_set(tree, flags, recursive, ids);
+
+	if (r != -EINVAL || ids < 0)
+		return r;
+	x->unmapped |= 1u << i;
+	return exe_tree_set(tree, flags, recursive, -1);
+}
+
 static int
 proof_failed(struct exe *x, enum exe_proof proof, int error, uint32_t i)
 {
@@ -102,7 +115,7 @@ clone_csi(struct exe *x, uint32_t i, int ids)
 	promised.mnt_id = found.mnt_id;
 	if ((differs = mount_proof_compare(&promised, &found)) != EXE_PROOF_NONE)
 		return proof_failed(x, differs, ESTALE, i);
-	r = exe_tree_set(tree, PLAIN | (m->read_only ? MOUNT_ATTR_RDONLY : 0), false, ids);
+	r = set_volume(x, i, tree, false, ids);
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_MOUNT, -r, i);
 	/* If this open fails, the sync after a lease stop fails and reports it. */
@@ -131,10 +144,7 @@ static int
 clone_host(struct exe *x, uint32_t i, int fd, int ids)
 {
 	cleanup_close int tree = open_tree(fd, "", TREE_FLAGS | AT_RECURSIVE);
-	int r = tree < 0 ? -errno
-			 : exe_tree_set(tree,
-			       PLAIN | (x->setup->mounts[i].read_only ? MOUNT_ATTR_RDONLY : 0),
-			       true, ids);
+	int r = tree < 0 ? -errno : set_volume(x, i, tree, true, ids);
 
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_MOUNT, -r, i);

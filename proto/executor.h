@@ -54,10 +54,11 @@ struct exe_head {
 struct exe_hello {
 	struct exe_head head;
 	uint8_t run[16];
-	uint32_t state; /* enum exe_state */
-	uint32_t step;  /* EXE_FAILED: enum exe_step */
-	int32_t error;  /* EXE_FAILED: errno, positive */
-	uint32_t detail;
+	uint32_t state;        /* enum exe_state */
+	uint32_t step;         /* EXE_FAILED: enum exe_step */
+	int32_t error;         /* EXE_FAILED: errno, positive */
+	uint32_t detail;       /* EXE_FAILED: of the step; EXE_RUNNING: bits of the volumes of a
+				  container whose file systems cannot map ids */
 	uint32_t executor_pid; /* in the host's pid namespace */
 	uint32_t task_pid;
 	uint64_t task_start_ticks; /* field 22 of /proc/PID/stat: with boot id and pid it identifies

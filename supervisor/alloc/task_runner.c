@@ -200,10 +200,13 @@ static void
 on_started(void *arg, const struct exe_hello *hello)
 {
 	struct task_runner *tr = arg;
+	bool is_new = task_runner_state(tr)->state != TASK_STATE_RUNNING;
 
 	driver_start_worked(tr->ar->sup, str(tr->task->driver));
 	task_hooks_reported(tr, hello);
 	handle_event(tr, TASK_EV_STARTED);
+	if (is_new && hello->state == EXE_RUNNING && tr->run)
+		task_start_tell_unmapped(tr, hello->detail);
 }
 
 static void

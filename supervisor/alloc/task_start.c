@@ -5,6 +5,7 @@
 #include "supervisor/alloc/task_start.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +13,11 @@
 #include "common/duration.h"
 #include "common/fd.h"
 #include "common/mem.h"
+#include "proto/container_ids.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_network.h"
 #include "supervisor/alloc/task_config.h"
+#include "supervisor/alloc/task_events.h"
 #include "supervisor/alloc/task_hooks.h"
 #include "supervisor/alloc/task_image.h"
 #include "supervisor/alloc/task_payload.h"
@@ -162,6 +165,47 @@ fill_mount(const struct task_runner *tr, const struct volume_mount *vm, struct e
 	m->proof = state->proof;
 	m->read_only |= state->read_only;
 	return 0;
+}
+
+static const char *
+fs_name(uint64_t magic)
+{
+	static const struct {
+		uint64_t magic;
+		const char *name;
+	} known[] = { { FUSE_SUPER_MAGIC, "FUSE" }, { NFS_SUPER_MAGIC, "NFS" },
+		{ SMB2_SUPER_MAGIC, "SMB" }, { CIFS_SUPER_MAGIC, "SMB" },
+		{ CEPH_SUPER_MAGIC, "CephFS" }, { OVERLAYFS_SUPER_MAGIC, "overlay" } };
+
+	for (size_t i = 0; i < ELEMENTSOF(known); i++)
+		if (known[i].magic == magic)
+			return known[i].name;
+	return "its file system";
+}
+
+void
+task_start_tell_unmapped(struct task_runner *tr, uint32_t mounts)
+{
+	for (size_t i = 0; i < tr->task->volume_mounts.n && i < EXEC_MOUNTS_MAX; i++) {
+		struct exec_mount m = { 0 };
+		struct err e = { 0 };
+		const char *name = str(tr->task->volume_mounts.v[i].volume);
+		char text[ERR_MSG_SIZE];
+
+		if (!(mounts >> i & 1))
+			continue;
+		(void)fill_mount(tr, &tr->task->volume_mounts.v[i], &m, &e);
+		(void)snprintf(text, sizeof text,
+		    "volume \"%s\": %s cannot map ids, so all users of this container are other "
+		    "users of the volume, with uids from %u on that change with each start: they "
+		    "can "
+		    "do what its modes permit to others, or its server to everybody. A task of "
+		    "driver "
+		    "exec and a privileged container have the ids themselves",
+		    name, fs_name(m.proof.fs_type),
+		    CONTAINER_ID_FIRST + run_id_range(tr->run) * CONTAINER_IDS);
+		task_runner_tell(tr, EVENT_DRIVER_MESSAGE, text, false);
+	}
 }
 
 /* The executor refuses such a path too, but with a less helpful error. */

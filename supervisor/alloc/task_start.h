@@ -28,6 +28,10 @@ int task_start_again(struct task_runner *tr, struct spec_writer *spec, bool env,
  * with *e. */
 int task_start_spec(const struct task_runner *tr, struct spec_writer *spec, struct err *e);
 
+/* Appends an event for each of these volume mounts, bits by their number, whose file system cannot
+ * map the ids of the task's container. */
+void task_start_tell_unmapped(struct task_runner *tr, uint32_t mounts);
+
 /* The environment of a start of the task. Returns 0, with *ret for task_env_done(), or -errno with
  * *e. */
 int task_start_env(const struct task_runner *tr, const struct driver_ops *driver,

@@ -131,6 +131,35 @@ def test_hostile_controllers_reach_nothing():
     case.until(lambda: os.listdir(node.data + "/csi/sock/.trash") == [], 60, "the trash to be removed: %s" % os.listdir(node.data + "/csi/sock"))
 
 
+def test_a_volume_whose_file_system_cannot_map_ids():
+    """A container is just another user there. An event says so."""
+    if not os.path.exists("/dev/fuse"):
+        return
+    data = case.directory()
+    os.chmod(data, 0o777)
+    for name, mode in (("open", 0o644), ("closed", 0o600)):
+        os.chmod(case.write(data + "/" + name, name + "\n"), mode)
+    script = 'exec %s "$${CSI_ENDPOINT#unix://}" mounts=yes' % os.path.join(build_dir(), "tests", "csi_bad")
+    node.register(api.job("fuse", "/bin/sh", ["-c", script], Env={"CSI_BAD_MOUNTER": "bindfs " + data}, CSIPluginConfig={"ID": "fuse", "Type": "monolith", "MountDir": "/csi"}))
+    case.until(lambda: counts("fuse") == (1, 1), 60, "the plugin to be healthy")
+    node.create("remote", PluginID="fuse")
+    made = container("inside", "id -u; cat /data/open /data/closed; echo mine >/data/mine && cat /data/mine")
+    made["Job"]["TaskGroups"][0]["Volumes"] = volumes.job("inside", "remote", "")["Job"]["TaskGroups"][0]["Volumes"]
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["VolumeMounts"] = [{"Volume": "data", "Destination": "/data"}]
+    node.register(made)
+    alloc = node.wait_running("inside", seconds=60)[0]
+    node.wait_said(alloc, b"end\n")
+    case.equal(node.logs(alloc).decode(), "0\nopen\nmine\nend\n", "what it may do")
+    owner = os.stat(data + "/mine").st_uid
+    assert owner >= images.ID_OWN, owner
+    case.until(lambda: 'volume "data": FUSE cannot map ids, so all users of this container are other users of the volume, with uids from %d on' % owner in
+               node.events(alloc["ID"]), 20, "the event")
+    node.purge("inside")
+    case.contains(said(volumes.job("task", "remote", "cat /data/mine; echo end; sleep 1000")), "mine\n")
+    node.do("DELETE", "/v1/volume/csi/remote/delete")
+    node.purge("fuse")
+
+
 def test_a_job_can_ask_for_such_a_node():
     attributes = node.ask("/v1/node/" + node.ask("/v1/nodes")[0]["ID"])["Attributes"]
     case.equal([attributes.get("driver.%s.privileged.enabled" % name) for name in ("docker", "podman")], ["1", None], "attributes")
