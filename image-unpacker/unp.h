@@ -30,6 +30,7 @@ struct unp_tree {
 	int root_fd;
 	struct unp_times *times; /* of directories, which are set at the end */
 	size_t n_times;
+	uint64_t n_made; /* directories that have no entry of their own */
 	/* The directory of the last entry: most entries have the same as the one before. */
 	char dir[UNP_PATH_SIZE];
 	int dir_fd; /* -1: none */

@@ -226,7 +226,7 @@ make_entry(struct unpacking *u, struct archive_entry *entry)
 
 	if (!en.path || ((S_ISLNK(en.mode) || en.hardlink) && (!en.target || !*en.target)))
 		return err_say(u->e, -EBADMSG, "the layer is damaged: an entry has no name");
-	if (++u->files > u->job->max_files)
+	if (++u->files + u->tree.n_made > u->job->max_files)
 		return err_say(u->e, -EFBIG,
 		    "the layer has more than the %llu files that are allowed",
 		    (unsigned long long)u->job->max_files);

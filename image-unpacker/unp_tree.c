@@ -55,7 +55,7 @@ open_dir(int root_fd, const char *path)
 
 /* Makes the directory at the end of a path whose other directories exist. */
 static int
-make_dir(int root_fd, const char *path, size_t len)
+make_dir(struct unp_tree *t, const char *path, size_t len)
 {
 	char at[UNP_PATH_SIZE];
 	cleanup_close int parent = -1;
@@ -66,26 +66,29 @@ make_dir(int root_fd, const char *path, size_t len)
 	name = strrchr(at, '/');
 	if (name)
 		*name++ = '\0';
-	parent = open_dir(root_fd, name ? at : "");
+	parent = open_dir(t->root_fd, name ? at : "");
 	if (parent < 0)
 		return parent;
-	return mkdirat(parent, name ? name : at, 0755) < 0 && errno != EEXIST ? -errno : 0;
+	if (mkdirat(parent, name ? name : at, 0755) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	t->n_made++;
+	return 0;
 }
 
 /* Makes the directories of a path that are missing, as root's. Returns a descriptor, or -errno. */
 static int
-open_or_make_dir(int root_fd, const char *path)
+open_or_make_dir(struct unp_tree *t, const char *path)
 {
-	int fd = open_dir(root_fd, path), depth = 0, r = 0;
+	int fd = open_dir(t->root_fd, path), depth = 0, r = 0;
 
 	if (fd != -ENOENT)
 		return fd;
 	for (size_t i = 1; r == 0 && path[i - 1]; i++) {
 		if ((path[i] != '/' && path[i] != '\0') || path[i - 1] == '/')
 			continue;
-		r = ++depth > DEPTH_MAX ? -ELOOP : make_dir(root_fd, path, i);
+		r = ++depth > DEPTH_MAX ? -ELOOP : make_dir(t, path, i);
 	}
-	return r < 0 ? r : open_dir(root_fd, path);
+	return r < 0 ? r : open_dir(t->root_fd, path);
 }
 
 /* Opens the directory of an entry, and keeps it for the next one. */
@@ -101,7 +104,7 @@ enter_dir(struct unp_tree *t, const char *path, size_t len, struct err *e)
 	close_p(&t->dir_fd);
 	memcpy(t->dir, path, len);
 	t->dir[len] = '\0';
-	fd = open_or_make_dir(t->root_fd, t->dir);
+	fd = open_or_make_dir(t, t->dir);
 	if (fd < 0)
 		return err_set(e, fd, "open the directory of \"%.200s\"", path);
 	t->dir_fd = fd;
