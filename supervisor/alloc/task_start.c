@@ -26,6 +26,7 @@
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/node/cores.h"
+#include "supervisor/node/node_network.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/service/task_env.h"
 #include "supervisor/volume/plugin_task.h"
@@ -272,10 +273,13 @@ take_net(const struct driver_ops *driver, const struct task_runner *tr, struct t
 {
 	const struct task_group *group = tr->ar->sa->group;
 	const struct network_resource *n = group->networks.n > 0 ? group->networks.v : NULL;
+	const struct network_resource *own = group_own_network(group);
 	const struct alloc_network_status *status = tr->ar->sa->a.network_status;
 	int r = task_net_read(n, n && n->dns ? n->dns : status ? status->dns : NULL, env, ret, e);
 
 	ret->address = task_network_address(tr);
+	if (container_has_network(group, tr->task) || (own && str_eq(own->mode, "bridge")))
+		(void)node_network_bridge_ip(tr->ar->sup->config, ret->gateway);
 	if (r == 0 && *ret->hostname && !driver->containers)
 		return err_say(e, -EINVAL,
 		    "task %s: the group's network has a hostname: only containers can have it, "

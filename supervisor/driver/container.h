@@ -41,11 +41,14 @@ bool container_publishes(const struct task *task, const char *label);
 int container_mounts(
     const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e);
 
-/* container_files.c: add the container's name, and its files of /etc, to the spec. */
+/* container_files.c: checks the key extra_hosts. Returns 0, or -EINVAL with *e. */
+int container_check_hosts(const struct task *task, bool evaluated, struct err *e);
+/* Add the container's name, and its files of /etc, to the spec; the files: -EINVAL with *e if its
+ * network has no address for an entry of extra_hosts. */
 void container_name(const struct task *task, const struct task_net *net,
     const struct exec_start *req, struct spec_writer *spec);
-void container_files(const struct task *task, const struct task_net *net,
-    const struct exec_start *req, struct spec_writer *spec);
+int container_files(const struct task *task, const struct task_net *net,
+    const struct exec_start *req, struct spec_writer *spec, struct err *e);
 
 /* Adds an option of executor/exe_option.c. */
 void __attribute__((format(printf, 3, 4)))

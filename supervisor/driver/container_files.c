@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* container_files.c: a container's name, and its /etc/hosts, /etc/hostname and /etc/resolv.conf.
  * Runs in: supervisor. */
+#include <arpa/inet.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +12,8 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "supervisor/driver/container.h"
+
+#define HOST_GATEWAY "host-gateway" /* as an address of extra_hosts: that of the machine */
 
 static void __attribute__((format(printf, 2, 3))) append(char **text, const char *format, ...)
 {
@@ -37,25 +41,82 @@ list_of(const struct task *task, const char *key, const char *other)
 	return ret;
 }
 
-/* extra_hosts: "NAME:ADDRESS", where the address may have colons. */
-static void
-add_hosts(const struct task *task, const char *name, const char *address, struct spec_writer *spec)
+/* Reads "NAME:ADDRESS", where the address may have colons. Returns the address, or NULL. */
+static const char *
+read_host(const char *entry, int *ret_name)
 {
+	size_t len = strcspn(entry, ":=");
+	const char *address = entry[len] ? entry + len + 1 : "";
+	uint8_t ip[16];
+
+	*ret_name = (int)len;
+	return len > 0 && strcspn(entry, " \t\r\n#") >= len &&
+		       (strcmp(address, HOST_GATEWAY) == 0 ||
+			   inet_pton(AF_INET, address, ip) == 1 ||
+			   inet_pton(AF_INET6, address, ip) == 1)
+		   ? address
+		   : NULL;
+}
+
+int
+container_check_hosts(const struct task *task, bool evaluated, struct err *e)
+{
+	json_t *item;
+	size_t i;
+	int len;
+
+	json_array_foreach (driver_config_get(task, "extra_hosts"), i, item) {
+		const char *entry = str(json_string_value(item));
+
+		if (!driver_value_is_open(item, evaluated) && !read_host(entry, &len))
+			return err_say(e, -EINVAL,
+			    "task %s: config.extra_hosts: \"%.100s\" is not NAME:ADDRESS, with an "
+			    "IP address or " HOST_GATEWAY,
+			    task->name, entry);
+	}
+	return 0;
+}
+
+/* The address of the machine: in its own network, where Docker has that of its bridge, too. */
+static const char *
+find_gateway(const struct task_net *net, const struct exec_start *req)
+{
+	if (!id_is_zero(&req->network))
+		return net->gateway;
+	return req->net_mode == EXEC_NS_HOST ? "127.0.0.1" : "";
+}
+
+static int
+add_hosts(const struct task *task, const char *name, const struct task_net *net,
+    const struct exec_start *req, struct spec_writer *spec, struct err *e)
+{
+	const char *own = id_is_zero(&req->network) ? "" : net->address;
 	cleanup_free char *text =
 	    mem_printf("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 		       "fe00::0\tip6-localnet\nff00::0\tip6-mcastprefix\nff02::1\tip6-allnodes\n"
 		       "ff02::2\tip6-allrouters\n%s\t%s\n",
-		*address ? address : "127.0.1.1", name);
+		*own ? own : "127.0.1.1", name);
 	json_t *item;
 	size_t i;
+	int len;
 
 	json_array_foreach (driver_config_get(task, "extra_hosts"), i, item) {
 		const char *entry = str(json_string_value(item));
-		size_t len = strcspn(entry, ":=");
+		const char *address = str(read_host(entry, &len));
 
-		append(&text, "%s\t%.*s\n", entry[len] ? entry + len + 1 : "", (int)len, entry);
+		if (strcmp(address, HOST_GATEWAY) == 0)
+			address = find_gateway(net, req);
+		if (!*address)
+			return err_say(e, -EINVAL,
+			    "task %s: config.extra_hosts: \"%.100s\": the machine's address in "
+			    "this "
+			    "network is not known, only in networks of mode bridge and host: write "
+			    "the address",
+			    task->name, entry);
+		append(&text, "%s\t%.*s\n", address, len, entry);
 	}
 	container_option(spec, "etc", "hosts:%s", text);
+	return 0;
 }
 
 /* A dns block of the group's network comes before the container's own keys, as with clients. */
@@ -108,14 +169,14 @@ container_name(const struct task *task, const struct task_net *net, const struct
 	container_option(spec, "hostname", "%s", name);
 }
 
-void
+int
 container_files(const struct task *task, const struct task_net *net, const struct exec_start *req,
-    struct spec_writer *spec)
+    struct spec_writer *spec, struct err *e)
 {
 	char name[65];
 
 	find_name(task, net, req, name);
 	container_option(spec, "etc", "hostname:%s\n", name);
-	add_hosts(task, name, id_is_zero(&req->network) ? "" : net->address, spec);
 	add_resolv_conf(task, net, req, spec);
+	return add_hosts(task, name, net, req, spec, e);
 }

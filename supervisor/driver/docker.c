@@ -264,6 +264,7 @@ add_options(const struct task *task, bool evaluated, struct spec_writer *spec, s
 
 	if ((r = container_check_keys(task, evaluated, e)) < 0 ||
 	    (r = check_security(task, evaluated, &no_new_privs, e)) < 0 ||
+	    (r = container_check_hosts(task, evaluated, e)) < 0 ||
 	    (r = add_map(task, "sysctl", evaluated, add_sysctl, spec, e)) < 0 ||
 	    (r = add_map(task, "ulimit", evaluated, add_limit, NULL, e)) < 0 ||
 	    (r = add_shm(task, evaluated, spec, e)) < 0 ||
@@ -502,8 +503,7 @@ fill_start(const struct agent_config *config, const struct task *task, const jso
 		    task->name);
 	(void)memset(req->user, 0, sizeof req->user);
 	fill_process(config, task, image, net, req, spec);
-	container_files(task, net, req, spec);
-	return 0;
+	return container_files(task, net, req, spec, e);
 }
 
 const struct driver_ops driver_docker = {

@@ -4,22 +4,26 @@
 #ifndef DROVER_SUPERVISOR_DRIVER_TASK_NET_H
 #define DROVER_SUPERVISOR_DRIVER_TASK_NET_H
 
+#include <netinet/in.h>
+
 #include "model/network.h"
 #include "proto/ipc_records.h"
 
 struct task_env;
 
 struct task_net {
-	char *hostname;      /* of the group's network; "": none */
-	const char *address; /* in its network, if that is not the machine's; "": none */
-	bool has_dns;        /* the group's network has a dns block */
+	char *hostname;                /* of the group's network; "": none */
+	const char *address;           /* in its network, if that is not the machine's; "": none */
+	char gateway[INET_ADDRSTRLEN]; /* of the machine in that network; "": not known */
+	bool has_dns;                  /* the group's network has a dns block */
 	struct dns_config dns;
 };
 
 /*
  * Reads what a network says, and replaces the references in it. dns is that of the network, or what
- * CNI plugins said; NULL: none. address stays empty. Returns 0; or -EINVAL with *e, for a name that
- * is none, and what task_env_expand() returns. The caller calls task_net_done() in either case.
+ * CNI plugins said; NULL: none. address and gateway stay empty. Returns 0; or -EINVAL with *e, for
+ * a name that is none, and what task_env_expand() returns. The caller calls task_net_done() in
+ * either case.
  */
 int task_net_read(const struct network_resource *n, const struct dns_config *dns,
     struct task_env *env, struct task_net *ret, struct err *e);

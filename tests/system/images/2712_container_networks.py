@@ -104,13 +104,13 @@ def test_network_mode_comes_before_the_network_of_the_group():
 
 def test_names_and_addresses():
     """A container finds its own name at its address, and the name servers that its network, or else itself, says."""
-    script = "hostname; cat /etc/hosts /etc/resolv.conf; echo is $(ip -o -4 addr show dev eth0); "
+    script = "hostname; cat /etc/hosts /etc/resolv.conf; echo is $(ip -o -4 addr show dev eth0) $(ip route); "
     dns = {"Servers": ["192.0.2.1"], "Searches": ["${NOMAD_JOB_NAME}.example"]}
     for mode, network, config, wanted in (("bridge", {"Hostname": "${NOMAD_JOB_NAME}-box", "DNS": dns}, {"dns_servers": ["192.0.2.7"]}, ("names-box", "search names.example\nnameserver 192.0.2.1\n")),
                                           ("bridge", {"Hostname": "box"}, {"hostname": "mine", "dns_servers": ["192.0.2.7"]}, ("mine", "nameserver 192.0.2.7\n")),
                                           ("host", {}, {"hostname": "own"}, ("own", "nameserver 192.0.2.53\n"))):
         made = networks.job("names", mode, network=network)
-        made["Job"]["TaskGroups"][0]["Tasks"] = [container("t", script, **config)]
+        made["Job"]["TaskGroups"][0]["Tasks"] = [container("t", script, extra_hosts=["machine:host-gateway"], **config)]
         node.register(made)
         alloc = node.wait_running("names", seconds=60)[0]
         for text in (said(alloc, "t"), Exec(node, alloc["ID"], ["/bin/sh", "-c", script], task="t").end()[0].decode()):
@@ -118,6 +118,7 @@ def test_names_and_addresses():
             case.equal(text.splitlines()[0], wanted[0])
             case.contains(text, "\n%s\t%s\n" % (address, wanted[0]))
             case.contains(text, "\n" + wanted[1])
+            case.contains(text, "\n%s\tmachine\n" % re.search(r"default via (\S+)", text).group(1))
         node.replace_supervisor()  # which asks for the network again
         node.wait_running("names")
         restart(alloc, "t")

@@ -102,6 +102,16 @@ def test_an_entrypoint_that_is_switched_off():
         case.contains(ended(container("entry", image=image, **config), "failed")[1], why)
 
 
+def test_hosts():
+    """Earlier, host-gateway was written as it is, and what is no address, too."""
+    case.contains(said(container("hosts", "cat /etc/hosts", {"Env": {"NAME": "there"}}, extra_hosts=["box:host-gateway", "${NAME}:2001:db8::1"])), "\n127.0.0.1\tbox\n2001:db8::1\tthere\n")
+    for entry in ("nocolon", "name:", "name:1.2.3", ":1.2.3.4", "two names:1.2.3.4", "name:1.2.3.4\n5.6.7.8 other", "name:gateway"):
+        node.refused(400, 'task t: config.extra_hosts: "%s" is not NAME:ADDRESS, with an IP address or host-gateway' % entry.replace("\n", " "),
+                     "PUT", "/v1/jobs", container("refused", extra_hosts=[entry]))
+    case.contains(ended(container("hosts", network_mode="none", extra_hosts=["box:host-gateway"]), "failed")[1],
+                  'config.extra_hosts: "box:host-gateway": the machine\'s address in this network is not known, only in networks of mode bridge and host: write the address')
+
+
 def test_options_that_ask_for_what_there_is():
     text = said(container("options", "cat /data/f", {"Templates": [{"EmbeddedTmpl": "here\n", "DestPath": "local/d/f"}]}, volumes=["local/d:/data:ro,rprivate"],
                           security_opt=["apparmor=unconfined", "label:disable", "no-new-privileges=false"]))
