@@ -43,7 +43,7 @@ def ended(made, status="complete"):
     node.register(made)
     alloc = node.wait_allocs(made["Job"]["ID"], [(0, "run", status)], seconds=60)[0]
     text = node.logs(alloc).decode() if status == "complete" else ""
-    said = str([e["DisplayMessage"] for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]])
+    said = "\n".join(e["DisplayMessage"] for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"])
     node.purge(made["Job"]["ID"])
     return text, said
 
