@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "supervisor/driver/container.h"
 
 enum key_type { KEY_TEXT, KEY_NUMBER, KEY_BOOL, KEY_TEXTS, KEY_MAP, KEY_BLOCKS };
@@ -97,6 +98,40 @@ static const struct key {
 	{ "memory_swappiness", KEY_NUMBER, PODMAN, "tasks do not swap" },
 };
 
+/* What blocks have inside. A block that is not here has any names. */
+static const struct member {
+	const char *block;
+	struct key key;
+} members[] = {
+	{ "mount", { "type", KEY_TEXT, DOCKER, NULL } },
+	{ "mount", { "source", KEY_TEXT, DOCKER, NULL } },
+	{ "mount", { "target", KEY_TEXT, DOCKER, NULL } },
+	{ "mount", { "readonly", KEY_BOOL, DOCKER, NULL } },
+	{ "mount", { "bind_options", KEY_BLOCKS, DOCKER, NULL } },
+	{ "mount", { "tmpfs_options", KEY_BLOCKS, DOCKER, NULL } },
+	{ "mount", { "volume_options", KEY_BLOCKS, DOCKER, NULL } },
+	{ "bind_options", { "propagation", KEY_TEXT, DOCKER, NULL } },
+	{ "tmpfs_options", { "size", KEY_NUMBER, DOCKER, NULL } },
+	{ "tmpfs_options", { "mode", KEY_NUMBER, DOCKER, NULL } },
+	{ "volume_options", { "no_copy", KEY_BOOL, DOCKER, NULL } },
+	{ "volume_options", { "labels", KEY_MAP, DOCKER, NULL } },
+	{ "volume_options", { "driver_config", KEY_BLOCKS, DOCKER, NULL } },
+	{ "driver_config", { "name", KEY_TEXT, DOCKER, NULL } },
+	{ "driver_config", { "options", KEY_MAP, DOCKER, NULL } },
+	{ "auth", { "username", KEY_TEXT, BOTH, NULL } },
+	{ "auth", { "password", KEY_TEXT, BOTH, NULL } },
+	{ "auth", { "email", KEY_TEXT, DOCKER, NULL } },
+	{ "auth", { "server_address", KEY_TEXT, BOTH, NULL } },
+	{ "auth", { "tls_verify", KEY_BOOL, PODMAN,
+		      "a registry without TLS must have insecure = true in "
+		      "/etc/containers/registries.conf of the node" } },
+	{ "healthchecks", { "disable", KEY_BOOL, DOCKER, NULL } },
+	{ "logging", { "type", KEY_TEXT, DOCKER, NULL } },
+	{ "logging", { "driver", KEY_TEXT, BOTH, NULL } },
+	{ "logging", { "config", KEY_MAP, DOCKER, NULL } },
+	{ "logging", { "options", KEY_MAP, PODMAN, NULL } },
+};
+
 static bool
 is_plain(const json_t *value)
 {
@@ -161,29 +196,88 @@ asks_for_nothing(const json_t *value)
 	       (json_is_object(value) && json_object_size(value) == 0);
 }
 
-static int
-check_key(const struct task *task, const char *name, json_t *value, bool evaluated, struct err *e)
+/* Returns the key with this name of a block (NULL: of config), or NULL. *ret_known: the block has
+ * keys at all. */
+static const struct key *
+find_key(const struct task *task, const char *block, const char *name, bool *ret_known)
 {
-	const struct driver_ops *driver = driver_find(str(task->driver));
-	const struct key *key = NULL;
+	uint32_t driver = 1u << driver_find(str(task->driver))->id;
+	const struct key *found = NULL;
 
-	for (size_t i = 0; i < ELEMENTSOF(keys); i++)
-		if (strcmp(keys[i].name, name) == 0 && (keys[i].drivers & 1u << driver->id))
-			key = &keys[i];
-	if (!key)
-		return err_say(e, -EINVAL, "task %s: driver %s does not know config.%s", task->name,
-		    task->driver, name);
+	*ret_known = block == NULL;
+	for (size_t i = 0; i < ELEMENTSOF(keys) && !block; i++)
+		if (strcmp(keys[i].name, name) == 0 && (keys[i].drivers & driver))
+			found = &keys[i];
+	for (size_t i = 0; i < ELEMENTSOF(members) && block; i++) {
+		if (strcmp(members[i].block, block) != 0)
+			continue;
+		*ret_known = true;
+		if (strcmp(members[i].key.name, name) == 0 && (members[i].key.drivers & driver))
+			found = &members[i].key;
+	}
+	return found;
+}
+
+static int check_keys(const struct task *task, const char *block, const char *path, json_t *map,
+    bool evaluated, struct err *e);
+
+static int
+check_blocks(const struct task *task, const struct key *key, const char *path, json_t *value,
+    bool evaluated, struct err *e)
+{
+	const char *block = strcmp(key->name, "mounts") == 0 ? "mount" : key->name;
+	cleanup_free char *below = mem_printf("%s.", path);
+	json_t *item;
+	size_t i;
+	int r = check_keys(task, block, below, value, evaluated, e);
+
+	json_array_foreach (value, i, item)
+		if (r == 0)
+			r = check_keys(task, block, below, item, evaluated, e);
+	return r;
+}
+
+static int
+check_key(const struct task *task, const struct key *key, const char *path, json_t *value,
+    bool evaluated, struct err *e)
+{
 	if (json_is_null(value) || driver_value_is_open(value, evaluated))
 		return 0;
 	if (!is_of_type(key, value))
-		return err_say(e, -EINVAL, "task %s: config.%s must be %s", task->name, name,
+		return err_say(e, -EINVAL, "task %s: config.%s must be %s", task->name, path,
 		    type_names[key->type]);
-	if (key->refused && !asks_for_nothing(value))
+	if (key->refused &&
+	    !(strcmp(key->name, "tls_verify") == 0 ? json_is_true(value) : asks_for_nothing(value)))
 		return err_say(e, -EINVAL, "task %s: config.%s is not supported: %s", task->name,
-		    name, key->refused);
+		    path, key->refused);
+	if (key->type == KEY_BLOCKS)
+		return check_blocks(task, key, path, value, evaluated, e);
 	return key->type == KEY_TEXTS && json_is_array(value)
-		   ? driver_check_strings(task, name, evaluated, e)
+		   ? driver_check_strings(task, path, evaluated, e)
 		   : 0;
+}
+
+/* Checks what is in config, or in a block whose path ends with a dot. */
+static int
+check_keys(const struct task *task, const char *block, const char *path, json_t *map,
+    bool evaluated, struct err *e)
+{
+	const char *name;
+	json_t *value;
+	int r = 0;
+
+	json_object_foreach (map, name, value) {
+		cleanup_free char *at = mem_printf("%s%s", path, name);
+		bool known;
+		const struct key *key = find_key(task, block, name, &known);
+
+		if (r == 0 && key)
+			r = check_key(task, key, at, value, evaluated, e);
+		else if (r == 0 && known)
+			r = err_say(e, -EINVAL, "task %s: driver %s does not know config.%s",
+			    task->name, task->driver, at);
+	}
+	return r;
 }
 
 /* Keys of which only some values are supported. The first ones cannot be references: the network is
@@ -229,13 +323,11 @@ check_choices(const struct task *task, bool evaluated, struct err *e)
 int
 container_check_keys(const struct task *task, bool evaluated, struct err *e)
 {
-	json_t *value, *image = driver_config_get(task, "image");
-	const char *name, *text = json_string_value(image);
-	int r;
+	const char *text = json_string_value(driver_config_get(task, "image"));
+	int r = check_keys(task, NULL, "", task->config, evaluated, e);
 
-	json_object_foreach (task->config, name, value)
-		if ((r = check_key(task, name, value, evaluated, e)) < 0)
-			return r;
+	if (r < 0)
+		return r;
 	if (!text || !*text)
 		return err_say(e, -EINVAL, "task %s: config.image is missing", task->name);
 	return check_choices(task, evaluated, e);

@@ -112,6 +112,25 @@ def test_hosts():
                   'config.extra_hosts: "box:host-gateway": the machine\'s address in this network is not known, only in networks of mode bridge and host: write the address')
 
 
+def test_keys_inside_blocks():
+    """Earlier, what was misspelt in a block was passed over."""
+    tmpfs = {"type": "tmpfs", "target": "/x"}
+    for driver, config, what in (("docker", {"mount": [{**tmpfs, "readonyl": True}]}, "does not know config.mount.readonyl"),
+                                 ("docker", {"mounts": [tmpfs, {**tmpfs, "tmpfs_options": [{"sizee": 1}]}]}, "does not know config.mounts.tmpfs_options.sizee"),
+                                 ("docker", {"mount": {**tmpfs, "tmpfs_options": {"size": "1x"}}}, "config.mount.tmpfs_options.size must be a whole number"),
+                                 ("docker", {"mount": {**tmpfs, "volume_options": {"driver_config": {"nam": "x"}}}}, "does not know config.mount.volume_options.driver_config.nam"),
+                                 ("docker", {"auth": [{"username": "a", "passwrod": "b"}]}, "does not know config.auth.passwrod"),
+                                 ("podman", {"auth": {"email": "x"}}, "driver podman does not know config.auth.email"),
+                                 ("podman", {"auth": {"tls_verify": False}}, "config.auth.tls_verify is not supported: a registry without TLS must have insecure = true in"),
+                                 ("docker", {"healthchecks": {"disabel": True}}, "does not know config.healthchecks.disabel"),
+                                 ("docker", {"healthchecks": {"disable": "maybe"}}, "config.healthchecks.disable must be true or false"),
+                                 ("docker", {"logging": {"x": 1}}, "does not know config.logging.x")):
+        node.refused(400, what, "PUT", "/v1/jobs", container("refused", driver=driver, **config))
+    text = said(container("blocks", "grep ' /x ' /proc/self/mounts", mount=[{**tmpfs, "tmpfs_options": [{"size": 4096, "mode": 448}]}], healthchecks=[{"disable": True}],
+                          logging=[{"type": "json-file", "config": [{"max-size": "1m", "any name": "x"}]}], labels=[{"any": "name"}]))
+    case.contains(text, "size=4k,mode=700")
+
+
 def test_options_that_ask_for_what_there_is():
     text = said(container("options", "cat /data/f", {"Templates": [{"EmbeddedTmpl": "here\n", "DestPath": "local/d/f"}]}, volumes=["local/d:/data:ro,rprivate"],
                           security_opt=["apparmor=unconfined", "label:disable", "no-new-privileges=false"]))
