@@ -45,7 +45,11 @@ image_cells(const struct cli *cli, struct cli_table *t, const json_t *image)
 	bool ready = strcmp(status, "ready") == 0;
 
 	cli_cell(t, "%s", cli_json_str(image, "Name"));
-	cli_cell(t, "%s", status);
+	if (strcmp(status, "pulling") == 0 && cli_json_int(image, "Total") > 0)
+		cli_cell(t, "pulling, %d %%",
+		    (int)(100 * cli_json_int(image, "Bytes") / cli_json_int(image, "Total")));
+	else
+		cli_cell(t, "%s", status);
 	cli_cell(t, "%.19s", cli_json_str(image, "Digest"));
 	cli_cell(t, "%s", cli_bytes(cli_json_int(image, ready ? "Size" : "Total"), size));
 	cli_cell(t, "%s", cli_time(cli, cli_json_int(image, "Pulled"), pulled));

@@ -32,8 +32,6 @@
 
 #define AT_ONCE  3 /* artifacts of one task */
 #define LOST_MAX 3 /* steps of one artifact that a helper did not survive */
-#define PROGRESS_USEC                                                                              \
-	10000000 /* until the first event about progress; then twice as long each time */
 
 enum fetch_state { FETCH_WAITING, FETCH_FETCHING, FETCH_FETCHED, FETCH_PLACING, FETCH_DONE };
 
@@ -357,16 +355,9 @@ static void
 tell_progress(struct artifact *one, const struct fet_artifact_progress_rep *p)
 {
 	cleanup_free char *shown = artifact_shown(artifact_of(one));
-	struct task_event ev;
 
-	task_event_make(&ev, EVENT_DOWNLOADING_ARTIFACTS, clock_real_ns(), NULL);
-	if (p->total > 0)
-		str_setf(&ev.display_message, "Downloading \"%s\": %.1f of %.1f MiB", shown,
-		    (double)p->bytes / (1 << 20), (double)p->total / (1 << 20));
-	else
-		str_setf(&ev.display_message, "Downloading \"%s\": %.1f MiB so far", shown,
-		    (double)p->bytes / (1 << 20));
-	task_runner_event(one->of->tr, &ev);
+	task_runner_tell_progress(
+	    one->of->tr, EVENT_DOWNLOADING_ARTIFACTS, shown, p->bytes, p->total);
 }
 
 static void
@@ -422,7 +413,7 @@ task_artifacts_prepare(
 	const size_t max = tr->task->artifacts.n;
 	struct task_artifacts *all = mem_zeroed(1, sizeof *all + max * sizeof all->v[0]);
 
-	*all = (struct task_artifacts){ .tr = tr, .done = done, .wait_usec = PROGRESS_USEC };
+	*all = (struct task_artifacts){ .tr = tr, .done = done, .wait_usec = EVENT_PROGRESS_USEC };
 	for (size_t i = 0; i < max; i++)
 		add_artifact(all, i);
 	free_fetches(tr);

@@ -79,6 +79,22 @@ task_runner_tell(struct task_runner *tr, enum task_event_type type, const char *
 }
 
 void
+task_runner_tell_progress(struct task_runner *tr, enum task_event_type type, const char *shown,
+    uint64_t bytes, uint64_t total)
+{
+	struct task_event ev;
+
+	task_event_make(&ev, type, clock_real_ns(), NULL);
+	if (total > 0)
+		str_setf(&ev.display_message, "Downloading \"%s\": %.1f of %.1f MiB", shown,
+		    (double)bytes / (1 << 20), (double)total / (1 << 20));
+	else
+		str_setf(&ev.display_message, "Downloading \"%s\": %.1f MiB so far", shown,
+		    (double)bytes / (1 << 20));
+	task_runner_event(tr, &ev);
+}
+
+void
 alloc_tell_tasks(struct alloc_runner *ar, enum task_event_type type, const char *text)
 {
 	for (unsigned i = 0; i < ar->n_tasks; i++)

@@ -44,7 +44,13 @@ void task_runner_event(struct task_runner *tr, struct task_event *ev);
 /* Appends an event with this sentence (NULL: the default of its type). */
 void task_runner_tell(
     struct task_runner *tr, enum task_event_type type, const char *text, bool fails);
-/* Appends such an event to all tasks of the alloc. */
+/* Appends an event of this type that tells how much of what is shown has been fetched; total 0: it
+ * is not known. */
+void task_runner_tell_progress(struct task_runner *tr, enum task_event_type type, const char *shown,
+    uint64_t bytes, uint64_t total);
+/* Until the first such event; then twice as long each time. */
+#define EVENT_PROGRESS_USEC 10000000
+/* As task_runner_tell() for all tasks of the alloc. */
 void alloc_tell_tasks(struct alloc_runner *ar, enum task_event_type type, const char *text);
 /* Append the events that the lease ended the run, and how the run ended. */
 void task_runner_tell_lease(struct task_runner *tr, const struct run_end *end);

@@ -29,7 +29,10 @@ struct task_image {
 	struct image_want *want; /* NULL: it is not waited for */
 	struct image_use use;
 	char name[IMAGE_REF_SIZE];
-	json_t *config; /* "config" of the image; NULL: there is none, or it is not known */
+	json_t *config;  /* "config" of the image; NULL: there is none, or it is not known */
+	bool may_be_old; /* the image that is here serves, if the registry does not */
+	struct sup_timer progress;
+	uint64_t wait_usec; /* until the next event about progress */
 };
 
 static bool
@@ -48,29 +51,30 @@ task_image_free(struct task_runner *tr)
 	if (!i)
 		return;
 	image_forget(i->want);
+	sup_timer_cancel(&i->progress);
 	image_use_end(tr->ar->sup, &i->use);
 	json_decref(i->config);
 	free(i);
 }
 
-/* The credentials of the job, as the file that skopeo reads; NULL: none. */
+/* The credentials of the job, as the file that skopeo reads; NULL: none. As with Docker, the
+ * image's registry gets them, whatever server_address says. */
 static json_t *
 read_auth(const struct task *task, const struct image_ref *ref)
 {
 	json_t *block = driver_config_get(task, "auth"), *auths;
-	const char *server, *user, *password;
+	const char *user, *password;
 	cleanup_free char *plain = NULL, *coded = NULL;
 
 	block = json_is_array(block) ? json_array_get(block, 0) : block;
 	user = json_string_value(json_object_get(block, "username"));
 	password = json_string_value(json_object_get(block, "password"));
-	server = json_string_value(json_object_get(block, "server_address"));
-	if (!user || !password)
+	if (!user && !password)
 		return NULL;
-	plain = mem_printf("%s:%s", user, password);
+	plain = mem_printf("%s:%s", str(user), str(password));
 	coded = mem_alloc(BASE64_SIZE(strlen(plain)));
 	(void)base64_encode(plain, strlen(plain), coded);
-	auths = json_pack("{s:{s:s}}", server && *server ? server : ref->registry, "auth", coded);
+	auths = json_pack("{s:{s:s}}", ref->registry, "auth", coded);
 	explicit_bzero(plain, strlen(plain));
 	explicit_bzero(coded, strlen(coded));
 	return json_pack("{s:o}", "auths", auths);
@@ -90,6 +94,15 @@ on_image(struct sup *sup, void *arg, const struct image *image, const struct err
 	struct err e = { 0 };
 
 	i->want = NULL;
+	sup_timer_cancel(&i->progress);
+	if (!image && i->may_be_old && (image = image_find(sup, i->name))) {
+		cleanup_free char *text =
+		    mem_printf("The image that is here is used, because it could not be fetched "
+			       "again: %s",
+			why->msg);
+
+		task_runner_tell(i->tr, EVENT_DRIVER_MESSAGE, text, false);
+	}
 	if (image)
 		take_image(i, image);
 	else
@@ -114,6 +127,19 @@ evaluate(const struct task_runner *tr, struct task *ret, struct err *e)
 	return r;
 }
 
+static void
+tell_progress(void *arg)
+{
+	struct task_image *i = arg;
+	uint64_t bytes, total;
+
+	if (image_progress(i->want, &bytes, &total))
+		task_runner_tell_progress(i->tr, EVENT_DRIVER_MESSAGE, i->name, bytes, total);
+	i->wait_usec *= 2;
+	sup_timer_set(
+	    i->tr->ar->sup, &i->progress, CLOCK_MONOTONIC, i->wait_usec, tell_progress, i);
+}
+
 static int
 ask_image(struct task_image *i, const struct task *task, struct err *e)
 {
@@ -131,6 +157,9 @@ ask_image(struct task_image *i, const struct task *task, struct err *e)
 	if (r < 0)
 		return r;
 	image_ref_format(&ref, i->name);
+	/* As Nomad's clients: what "latest" names changes. */
+	if (!request.force && strcmp(ref.tag, "latest") == 0 && !ref.digest[0])
+		request.force = i->may_be_old = true;
 	if (timeout && (duration_parse(timeout, &ns, e) < 0 || ns <= 0))
 		return err_say(e, -EINVAL,
 		    "task %s: config.image_pull_timeout: \"%.40s\" is not a duration such as "
@@ -138,11 +167,16 @@ ask_image(struct task_image *i, const struct task *task, struct err *e)
 		    task->name, timeout);
 	request.timeout_ms = timeout ? (unsigned)(ns / NS_PER_MS) : (unsigned)config->pull_ms;
 	request.auth = auth = read_auth(task, &ref);
-	if (!image_find(i->tr->ar->sup, i->name) || request.force)
+	if (!image_find(i->tr->ar->sup, i->name) || container_flag(task, "force_pull"))
 		task_runner_tell(i->tr, EVENT_DRIVER_MESSAGE, "Downloading image", false);
 	image_use_begin(i->tr->ar->sup, &i->use, i->name);
 	i->want = image_want(i->tr->ar->sup, &request, on_image, i, e);
-	return i->want ? 0 : e->code;
+	if (!i->want)
+		return e->code;
+	i->wait_usec = EVENT_PROGRESS_USEC;
+	sup_timer_set(
+	    i->tr->ar->sup, &i->progress, CLOCK_MONOTONIC, i->wait_usec, tell_progress, i);
+	return 0;
 }
 
 void

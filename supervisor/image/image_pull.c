@@ -514,6 +514,14 @@ image_want(
 	return w;
 }
 
+bool
+image_progress(const struct image_want *want, uint64_t *ret_bytes, uint64_t *ret_total)
+{
+	*ret_bytes = want->pull->bytes;
+	*ret_total = want->pull->total;
+	return want->pull->state == PULL_FETCHING;
+}
+
 void
 image_forget(struct image_want *w)
 {

@@ -69,6 +69,9 @@ struct image_want;
 typedef void image_cb(struct sup *sup, void *arg, const struct image *image, const struct err *why);
 struct image_want *image_want(
     struct sup *sup, const struct image_request *request, image_cb *cb, void *arg, struct err *e);
+/* Finds how many bytes of it have been fetched, and of how many (0: it is not known yet). Returns
+ * false while nothing is being fetched: it waits, or its layers are being unpacked. */
+bool image_progress(const struct image_want *want, uint64_t *ret_bytes, uint64_t *ret_total);
 /* The callback does not come any more; the pull ends if nobody else wants it. Ignores NULL. */
 void image_forget(struct image_want *want);
 

@@ -12,6 +12,7 @@ USER, PASSWORD = "somebody", "Zq81-secret-of-a-registry"
 HOST = "server.global.nomad"  # a name in make_certificates(); the registries of 127.0.0.1 itself need no certificate
 HELPER = "/usr/local/bin/docker-credential-drover-test"
 IMAGE = images.Image([images.tar([images.file("a", b"x")])])
+SHELL = images.Image([images.tar(images.busybox("sh", "sleep"))])
 where = case.directory()
 
 
@@ -69,6 +70,23 @@ def test_the_file_of_credentials():
             case.equal(PASSWORD in node.log(), False, "the password in the log")
         with configured(auths="no JSON") as node:
             fails(node, r.name("team/app:1"), "the file that auth.config names is not a JSON object")
+
+
+def test_the_password_of_a_job():
+    """The image's registry gets it, whatever server_address says."""
+    def start(**config):
+        made = api.job("user", driver="docker")
+        made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"] = {"image": r.name("team/shell:1"), "network_mode": "host", "command": "/bin/sleep", "args": ["1000"], **config}
+        node.register(made)
+    with registry.Registry(USER, PASSWORD) as r, api.Node() as node:
+        r.push("team/shell", "1", SHELL)
+        start(auth=[{"username": USER, "password": "wrong"}])
+        case.until(lambda: any("authentication required" in json.dumps(a["TaskStates"]) for a in node.allocs("user")), 60, "a refusal")
+        node.purge("user")
+        start(auth=[{"username": USER, "password": PASSWORD, "server_address": "https://hub.example.com/v1/"}])
+        node.wait_running("user", seconds=60)
+        case.equal(PASSWORD in node.log(), False, "the password in the log")
+        node.purge("user")
 
 
 def test_a_helper():

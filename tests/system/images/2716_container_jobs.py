@@ -4,7 +4,9 @@
 standard input that stays open, sizes with a unit."""
 import glob
 import os
+import re
 import shutil
+import threading
 
 from lib import agent, api, case, crash, helper, images, web
 from lib.websocket import Exec
@@ -63,6 +65,54 @@ def test_a_mounted_file_brings_the_user():
     made["Job"]["TaskGroups"][0]["Tasks"].append(
         api.task("before", "/bin/sh", ["-c", "echo new:x:77:78::/:/bin/sh >$NOMAD_ALLOC_DIR/data/passwd"], Lifecycle={"Hook": "prestart"}))
     case.equal(said(made), "uid=77(new) gid=78 groups=78\n77:78\nend\n")
+
+
+def texts(name):
+    return [e["DisplayMessage"] for a in node.allocs(name) for e in (a["TaskStates"] or {}).get("t", {}).get("Events", [])]
+
+
+def test_what_latest_names_is_fetched_again():
+    """With each start; if the registry is gone, the image that is here serves, and an event says so. Progress of a pull is told by events."""
+    versions = [images.Image([TOOLS, images.tar([images.file("version", b"%d\n" % i), images.file("noise", os.urandom(1 << 20))])], {"Env": ["PATH=/bin"]}) for i in (1, 2)]
+    go = threading.Event()
+
+    def late(h):
+        blob = versions[0].blobs[1]
+        h.send_response(200)
+        h.send_header("Content-Length", str(len(blob)))
+        h.end_headers()
+        h.wfile.write(blob[:1 << 19])
+        h.wfile.flush()
+        go.wait(120)
+        h.wfile.write(blob[1 << 19:])
+    with web.Server({**images.registry({"v": {"latest": versions[0]}}), "/v2/v/blobs/" + images.digest(versions[0].blobs[1]): late}) as other:
+        where = images.name(other, "v")
+        node.register(container("one", "cat /version", image=where))
+        told = re.compile(r'Downloading "%s:latest": \d\.\d of \d\.\d MiB' % re.escape(where))
+        case.until(lambda: node.request("GET", "/v1/job/one").status == 200 and any(map(told.match, texts("one"))), 60, "an event about the progress")
+        case.contains(node.drover("image", "list").out, "pulling, ")
+        go.set()
+        alloc = node.wait_running("one", seconds=60)[0]
+        node.wait_said(alloc, b"1\nend\n")
+        other.files.update(images.registry({"v": {"latest": versions[1]}}))
+        case.equal(said(container("two", "cat /version", image=where)), "2\nend\n", "the new image, beside a container of the old one")
+    made = container("three", "cat /version", image=where)
+    node.register(made)
+    alloc = node.wait_running("three", seconds=60)[0]
+    node.wait_said(alloc, b"2\nend\n")
+    case.contains(" ".join(texts("three")), "The image that is here is used, because it could not be fetched again: ")
+    made["Job"]["ID"] = made["Job"]["Name"] = "four"
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"]["force_pull"] = True
+    node.register(made)
+    case.until(lambda: any("Failed to pull" in text for text in texts("four")), 60, "force_pull to fail")
+    for name in ("one", "three", "four"):
+        node.purge(name)
+
+
+def test_an_image_of_a_hundred_layers():
+    layers = [images.tar([images.file("f%d" % i, b"%d\n" % i), images.file("last", b"%d\n" % i)]) for i in range(99)]
+    with web.Server(images.registry({"many": {"1": images.Image([TOOLS, *layers], {"Env": ["PATH=/bin"]})}})) as other:
+        case.equal(said(container("many", "cat /f0 /f50 /f98 /last", image=images.name(other, "many:1"))), "0\n50\n98\n98\nend\n")
 
 
 def test_a_template_names_the_image():
