@@ -57,6 +57,9 @@ struct img_layers {
 	uint64_t bytes; /* the sum of their sizes */
 };
 
+/* Checks the digest by which the configuration is fetched: skopeo before 1.15.1 (CVE-2024-3727)
+ * puts it into a url as it stands. Returns 0, or -EBADMSG with *e. */
+int img_manifest_check_config(const json_t *manifest, struct err *e);
 /* Reads an OCI manifest and the configuration that it names, and checks that they belong together.
  * Returns 0, or -EBADMSG with *e. */
 int img_manifest_read(

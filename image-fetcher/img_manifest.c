@@ -37,6 +37,18 @@ read_layer(const json_t *json, const json_t *diff_id, struct img_layer *ret, str
 }
 
 int
+img_manifest_check_config(const json_t *manifest, struct err *e)
+{
+	const json_t *config = json_object_get(manifest, "config");
+	const char *digest = json_string_value(json_object_get(config, "digest"));
+
+	if (config && (!digest || !img_is_digest(digest)))
+		return err_say(
+		    e, -EBADMSG, "its manifest names a configuration without a SHA-256 digest");
+	return 0;
+}
+
+int
 img_manifest_read(
     const json_t *manifest, const json_t *config, struct img_layers *ret, struct err *e)
 {

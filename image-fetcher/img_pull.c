@@ -359,6 +359,8 @@ pull(struct pull *p)
 	if (r == 0 && (!name || !img_is_digest(name)))
 		r = err_say(p->e, -EBADMSG, "its manifest has no SHA-256 digest");
 	if (r == 0)
+		r = img_manifest_check_config(manifest, p->e);
+	if (r == 0)
 		r = get_document(p, "GetFullConfig", IMG_CONFIG_MAX, NULL, &config);
 	if (r == 0)
 		r = img_manifest_read(manifest, config, &p->layers, p->e);

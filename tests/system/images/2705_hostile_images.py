@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# takes: 60
+# takes: 70
 """Registries that lie, break and hang, and layers that try to get out: a sentence each, and nothing stays in the store."""
 import hashlib
 import json
@@ -20,9 +20,14 @@ def end_of(name):
     return case.until(ended, 30, "the end of the pull of " + name)
 
 
+asked = []  # the requests of the last pull
+
+
 def pull(files, reference="a:1"):
     """Returns the error of the pull, or "" if it succeeded."""
+    asked.clear()
     with web.Server(files) as server:
+        server.requests = server.http.requests = asked
         name = images.name(server, reference)
         node.do("PUT", "/v1/agent/images", {"Name": name})
         image = end_of(name)
@@ -91,6 +96,45 @@ def test_manifests_that_do_not_fit_their_images():
     fails("it has 129 layers, more than the 128 that are allowed", images.registry({"a": {"1": images.Image(tars)}}))
     case.equal(pull(images.registry({"a": {"1": images.Image(tars[:128])}})), "", "128 layers")
     store_is_empty()
+
+
+def test_digests_that_are_none():
+    """CVE-2024-3727: a digest is part of urls and of names of files."""
+    for digest in ("sha256:../../../../../etc/shadow", "sha256:" + "A" * 64, "", "sha512:" + "a" * 128):
+        def layer(m, digest=digest):
+            m["layers"][0]["digest"] = digest
+
+        def config(m, digest=digest):
+            m["config"]["digest"] = digest
+        for change in (layer, config):
+            fails("without a SHA-256 digest" if change is config else "no SHA-256 digest", changed(change))
+            case.equal({path for path, _ in asked} - {"/v2/", "/v2/a/manifests/1", "/v2/a/blobs/" + images.digest(good.config)}, set(), "requests")
+    other = images.Image(good.tars, config={})
+    files = images.registry({"a": {"1": good}})
+    files["/v2/a/blobs/" + images.digest(good.config)] = other.config.replace(b"linux", b"Linux")
+    fails("", files)
+
+
+def test_manifests_that_are_two_things():
+    """CVE-2021-41190: a list of manifests that is a manifest, too, is neither."""
+    other = images.Image([images.tar([images.file("other")])])
+    index = images.Index([other])
+    both = json.dumps({**json.loads(index.manifest), **json.loads(good.manifest), "mediaType": None}).encode()
+    for kind in (index.kind, good.kind, "application/json"):
+        files = images.registry({"a": {"1": good, "2": other}})
+        files["/v2/a/manifests/1"] = images.document(both, kind)
+        fails("", files)
+
+
+def test_layers_that_are_said_to_be_elsewhere():
+    """CVE-2020-15157: the urls of a layer could get the password of its registry."""
+    with web.Server({"/layer": good.blobs[0]}) as elsewhere:
+        def away(m):
+            m["layers"][0].update(urls=["http://127.0.0.1:%d/layer" % elsewhere.port], mediaType=kind)
+        for kind in (images.OCI + "layer.v1.tar+gzip", images.OCI + "layer.nondistributable.v1.tar+gzip"):
+            print("        " + pull(changed(away)))
+            store_is_empty()
+        case.equal(elsewhere.requests, [], "requests")
 
 
 def blob_files(answer):

@@ -21,6 +21,14 @@ BASE = images.Image([TOOLS, images.tar(ETC)], {"Cmd": ["/bin/sh", "-c", "echo fr
 USER = images.Image([TOOLS, images.tar(ETC)], {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["id"], "User": "web", "Env": ["PATH=/bin"]})
 
 
+OUTSIDE, RAN = case.directory() + "/outside", "/var/tmp/drover-2710-ran"
+HOSTILE = images.Image([TOOLS, images.tar(ETC + [images.link("way", "/../../.." + OUTSIDE)])], {
+    "Volumes": {x: {} for x in ("/../../../../../etc", "/proc", "/way/volume", "../way", "")}, "WorkingDir": "/../../../..%s/made" % OUTSIDE,
+    "Env": ["PATH=/bin", "HOME=/etc\nmore:x:0:0::/:/bin/sh", "NOMAD_ALLOC_DIR=/etc", "LD_PRELOAD=/bin/busybox", "no value", "=x"],
+    "Labels": {"containerd.io/restart.loguri": "binary:///bin/touch?" + RAN, "io.kubernetes.cri-o.x": "$(touch %s)" % RAN}, "StopSignal": "9; touch " + RAN,
+    "Healthcheck": {"Test": ["CMD-SHELL", "touch /alloc/ran"], "Interval": 1000000}, "OnBuild": ["RUN touch /alloc/ran"], "Shell": ["/bin/touch", "/alloc/ran"]})
+
+
 def container(name, image="a:1", script=None, driver="docker", task=None, **config):
     """A job with one container, whose shell runs the script. It has the machine's network, because those of its own are tested in 2712."""
     config.setdefault("network_mode", "host")
@@ -122,6 +130,16 @@ def test_no_network():
     case.contains(said, "lo\n", "/sys/class/net")
 
 
+def test_the_configuration_of_an_image_concerns_its_container_only():
+    """CVE-2022-23648: paths of VOLUME; CVE-2026-53488: labels; CVE-2022-4318: lines in the value of HOME; WORKDIR, health checks, and the agent's own variables."""
+    said = run("hostile", "pwd; cat /etc/passwd; echo is $NOMAD_ALLOC_DIR; ls /alloc /way; cat $HOME", image="h:1")
+    lines = said.splitlines()
+    case.equal(lines[0], OUTSIDE + "/made", "the working directory")
+    case.equal((lines.count("root:x:0:0:root:/root:/bin/sh"), lines.count("more:x:0:0::/:/bin/sh"), "is /alloc" in lines), (1, 0, True), said)
+    case.equal([x for x in ("ran", "shadow") if x in lines], [], said)
+    case.equal((os.path.lexists(OUTSIDE), os.path.lexists(RAN)), (False, False), "what is on the machine")
+
+
 def test_signals_and_sessions():
     node.register(container("signals", script="trap 'echo got USR1; exit 7' USR1; echo ready; while :; do sleep 1; done"))
     alloc = node.wait_running("signals", seconds=60)[0]
@@ -183,5 +201,5 @@ def test_nothing_is_left():
 
 if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
     case.skip("no skopeo, or no busybox-static")
-with web.Server(images.registry({"a": {"1": BASE}, "u": {"1": USER}})) as server, api.Node() as node:
+with web.Server(images.registry({"a": {"1": BASE}, "u": {"1": USER}, "h": {"1": HOSTILE}})) as server, api.Node() as node:
     case.run(globals())
