@@ -225,6 +225,38 @@ def test_the_configuration_limits_capabilities_and_processes():
         case.equal(attributes["driver.docker.bridge_ip"], "172.26.64.1", "the machine's address for containers")
 
 
+REFUSED = (
+    ("docker", "volume_driver", "local", "use a volume block of the group"), ("docker", "cpuset_cpus", "0", "use `cores` in the task's resources"),
+    ("docker", "network_aliases", ["a"], "it belongs to a network of Docker's"), ("docker", "ipv4_address", "10.0.0.1", "it belongs to a network of Docker's"),
+    ("docker", "ipv6_address", "fd00::1", "it belongs to a network of Docker's"), ("docker", "mac_address", "02:00:00:00:00:01", "it belongs to a network of Docker's"),
+    ("podman", "selinux_opts", ["disable"], "drover does not set SELinux labels"), ("podman", "apparmor_profile", "a", "drover does not set AppArmor profiles"),
+    ("podman", "socket", "a", "there is no podman that has sockets"), ("podman", "memory_reservation", "1m", "use memory and memory_max in the task's resources"),
+    ("podman", "memory_swap", "1m", "tasks do not swap"), ("podman", "memory_swappiness", 1, "tasks do not swap"))
+CHOICES = (("docker", "pid_mode", "host"), ("docker", "ipc_mode", "host"), ("docker", "uts_mode", "host"), ("docker", "userns_mode", "host"), ("podman", "userns", "host"),
+           ("docker", "cgroupns", "host"), ("docker", "runtime", "nvidia"), ("docker", "isolation", "hyperv"))
+
+
+def test_keys_without_effect():
+    """Values that ask for what there is, and what other engines do for a daemon."""
+    text = said(container("docker", "pwd", pid_mode="private", ipc_mode="shareable", uts_mode="", userns_mode="", cgroupns="private", runtime="runc", isolation="default",
+                          labels={"a": "b"}, logging=[{"type": "journald", "config": [{"tag": "x"}]}], healthchecks=[{"disable": True}], container_exists_attempts=3,
+                          auth_soft_fail=True, image_pull_timeout="7m"))
+    case.equal(text, "/\nend\n")
+    script = "pwd; echo x >/scratch/a && stat -f -c %T /scratch"
+    text = said(container("podman", script, driver="podman", working_dir="/etc/app", tmpfs=["/scratch"], userns="auto", labels={"a": "b"}, logging=[{"driver": "nomad"}]))
+    case.equal(text, "/etc/app\ntmpfs\nend\n")
+
+
+def test_a_limit_of_memory_above_the_reserved():
+    node.register(container("hard", "echo here", {"Resources": {"CPU": 100, "MemoryMB": 64}}, memory_hard_limit=96))
+    node.wait_running("hard", seconds=60)
+    trees, parent = helper.cgroup_trees(), "/drover-" + crash.instance(node)
+    found = [f.read().strip() for f in map(open, glob.glob("%s%s/runs/*/memory.limit_in_bytes" % (trees["memory"], parent)) if "memory" in trees else
+                                           glob.glob("%s%s/tasks/*/memory.max" % (trees["v2"], parent)))]
+    case.equal(found, [str(96 << 20)], "the limit of the only container")
+    node.purge("hard")
+
+
 def test_what_is_refused_at_once():
     for driver, config, why in (("docker", {"mount": [{"type": "bind", "source": "/etc", "target": "/host"}]}, 'config.mount: "/etc" is not in the task\'s directories'),
                                 ("docker", {"mounts": {"type": "volume", "source": "name", "target": "/data"}}, 'config.mount: type "volume" is not supported'),
@@ -233,6 +265,8 @@ def test_what_is_refused_at_once():
                                 ("docker", {"devices": [{"host_path": "/dev/kvm"}]}, "config.devices is not supported: containers have no devices of the machine"),
                                 ("docker", {"tty": True}, "config.tty is not supported: its logs are pipes; use `alloc exec -t` for a terminal"),
                                 ("docker", {"load": "image.tar"}, "config.load is not supported: images come from registries"),
+                                *((driver, {key: value}, "config.%s is not supported: %s" % (key, why)) for driver, key, value, why in REFUSED),
+                                *((driver, {key: value}, 'config.%s = "%s" is not supported: ' % (key, value)) for driver, key, value in CHOICES),
                                 ("docker", {"storage_opt": {"size": "1G"}}, "config.storage_opt is not supported: what the container writes counts to the group's ephemeral_disk"),
                                 ("podman", {"shm_size": "1x"}, 'config.shm_size: "1x" is not a size as in "512m"'),
                                 ("podman", {"shm_size": "9999999t"}, "config.shm_size is out of range"),

@@ -114,4 +114,23 @@ def test_every_key_of_a_container_is_documented():
     case.equal(sorted(known ^ documented), [], "keys that only the code or only the table has")
 
 
+
+def test_every_key_of_a_container_has_a_test():
+    """A cell has "NUMBER" or "NUMBER part of the name of a test", and without a number it is a test of 2710."""
+    tests = {}
+    for path in glob.glob(ROOT + "/tests/system/*/[0-9]*.py"):
+        with open(path, encoding="utf-8") as text:
+            tests[os.path.basename(path)[:4]] = re.findall(r"^def test_(\w+)", text.read(), re.M)
+    with open(os.path.join(ROOT, "docs/containers.md"), encoding="utf-8") as f:
+        rows = [line.split("|")[1:5] for line in f if line.startswith("| `")]
+    case.equal(len(rows) > 30, True, "rows")
+    missing = []
+    for key, _, _, cell in rows:
+        for part in cell.split(";"):
+            number, words = re.match(r"\s*(\d{4})?\s*(.*?)\s*$", part).groups()
+            if not (number or words) or not any(words.replace(" ", "_") in name for name in tests.get(number or "2710", [])):
+                missing.append((key.strip(), part.strip()))
+    case.equal(missing, [], "keys whose tests do not exist")
+
+
 case.run(globals())
