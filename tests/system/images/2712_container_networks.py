@@ -8,10 +8,10 @@ import shutil
 import subprocess
 import uuid
 
-from lib import agent, api, case, images, networks, web
+from lib import agent, api, build_dir, case, images, networks, web
 from lib.websocket import Exec
 
-TOOLS = ("sh", "cat", "ls", "ip", "httpd", "sleep", "echo", "readlink", "hostname", "grep", "env")
+TOOLS = ("sh", "cat", "ls", "ip", "sed", "httpd", "sleep", "echo", "readlink", "hostname", "grep", "env")
 WHERE = "readlink /proc/self/ns/net; hostname; ls /sys/class/net; grep -o '[a-z0-9]*:' /proc/net/dev; env | grep NOMAD_; "
 
 IPV6 = 'client { bridge_network_subnet_ipv6 = "fd00:a110:c8::/120" }'
@@ -21,6 +21,8 @@ CAPS = '\nplugin "docker" { config { allow_caps = ["CHOWN", "NET_RAW"] } }\n'
 def image():
     entries = [images.directory("etc"), images.directory("www"), images.file("www/index.html", b"served by a container"),
                images.file("etc/passwd", b"root:x:0:0:root:/:/bin/sh\nweb:x:1000:1000:web:/:/bin/sh\n"), images.file("etc/group", b"root:x:0:\nweb:x:1000:\n")]
+    with open(build_dir() + "/tests/walls", "rb") as f:
+        entries.append(images.file("bin/walls", f.read(), mode=0o755))
     return images.Image([images.tar(images.busybox(*TOOLS) + entries)], {"Env": ["PATH=/bin"]})
 
 
@@ -83,7 +85,7 @@ def test_containers_and_other_tasks_share_the_network_of_their_group():
 
 def test_root_of_a_container_cannot_change_the_network():
     script = ("for c in 'link set eth0 down' 'link add dummy0 type dummy' 'addr add 10.9.9.9/8 dev eth0' 'route del default'; do ip $c && echo did: $c; done; "
-              "echo 1 >/proc/sys/net/ipv4/ip_forward && echo did: forward; ls -d /sys/class/net/eth0; ")
+              "echo 1 >/proc/sys/net/ipv4/ip_forward && echo did: forward; ls -d /sys/class/net/eth0; walls | grep socket | sed s/gain/did/; ")
     register("change", [container("t", script, cap_add=["net_raw"])])
     text = said(node.wait_running("change", seconds=60)[0], "t")
     case.equal(("did:" in text, "/sys/class/net/eth0" in text), (False, True), text)
