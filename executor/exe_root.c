@@ -151,10 +151,33 @@ open_root(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Makes the component that ends at path + len, unless it is there. A link that leads nowhere is an
- * error. */
+/* Links of an image that may follow one another. */
+#define LINKS_MAX 10
+
+static int make_parts(int root, const char *path, bool is_dir, unsigned links);
+
+/* As Docker, makes what a link that leads nowhere names, inside of the root. */
 static int
-make_part(int root, const char *path, size_t len, bool is_dir)
+make_target(int root, const char *link, bool is_dir, unsigned links)
+{
+	char target[PATH_MAX], path[PATH_MAX];
+	const char *slash = strrchr(link, '/');
+	ssize_t n = readlink(link, target, sizeof target - 1);
+	int len;
+
+	if (n < 0)
+		return -errno;
+	if (links == LINKS_MAX)
+		return -ELOOP;
+	target[n] = '\0';
+	len = snprintf(
+	    path, sizeof path, "%.*s/%s", target[0] == '/' ? 0 : (int)(slash - link), link, target);
+	return len < (int)sizeof path ? make_parts(root, path, is_dir, links + 1) : -ENAMETOOLONG;
+}
+
+/* Makes the component that ends at path + len, unless it is there. */
+static int
+make_part(int root, const char *path, size_t len, bool is_dir, unsigned links)
 {
 	char part[PATH_MAX];
 	cleanup_close int fd = -1;
@@ -164,24 +187,34 @@ make_part(int root, const char *path, size_t len, bool is_dir)
 	fd = fd_open_in_root(root, part, O_PATH);
 	if (fd >= 0 || fd != -ENOENT)
 		return fd < 0 ? fd : 0;
-	return (is_dir ? mkdir(part, 0755) : mknod(part, S_IFREG | 0644, 0)) < 0 ? -errno : 0;
+	if ((is_dir ? mkdir(part, 0755) : mknod(part, S_IFREG | 0644, 0)) == 0)
+		return 0;
+	return errno == EEXIST ? make_target(root, part, is_dir, links) : -errno;
+}
+
+static int
+make_parts(int root, const char *path, bool is_dir, unsigned links)
+{
+	size_t len = strlen(path);
+	int r = 0;
+
+	for (size_t at = 1; at < len && r >= 0;) {
+		at += strcspn(path + at, "/");
+		r = make_part(root, path, at, at < len || is_dir, links);
+		at += strspn(path + at, "/");
+	}
+	return r;
 }
 
 int
 exe_root_place(const char *path, bool is_dir)
 {
 	cleanup_close int root = open_root();
-	size_t len = strlen(path);
 	int r = root;
 
-	if (path[0] != '/' || len >= PATH_MAX)
+	if (path[0] != '/' || strlen(path) >= PATH_MAX)
 		return -EINVAL;
-	for (size_t at = 1; at < len && r >= 0;) {
-		size_t part = strcspn(path + at, "/");
-
-		at += part;
-		r = make_part(root, path, at, at < len || is_dir);
-		at += strspn(path + at, "/");
-	}
-	return r < 0 ? r : fd_open_in_root(root, path, O_PATH);
+	if (r < 0 || (r = make_parts(root, path, is_dir, 0)) < 0)
+		return r;
+	return fd_open_in_root(root, path, O_PATH);
 }

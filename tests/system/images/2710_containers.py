@@ -29,6 +29,11 @@ HOSTILE = images.Image([TOOLS, images.tar(ETC + [images.link("way", "/../../.." 
     "Healthcheck": {"Test": ["CMD-SHELL", "touch /alloc/ran"], "Interval": 1000000}, "OnBuild": ["RUN touch /alloc/ran"], "Shell": ["/bin/touch", "/alloc/ran"]})
 
 
+NOWHERE = images.Image([TOOLS, images.tar(ETC + [
+    images.link("etc/resolv.conf", "../run/resolve/stub.conf"), images.link("data", "/mnt/here/deep"), images.link("mnt", "srv/./mnt"), images.link("loop", "ring"),
+    images.link("ring", "loop"), images.link("out", "/../../.." + OUTSIDE)])], {"Env": ["PATH=/bin"]})
+
+
 def container(name, image="a:1", script=None, driver="docker", task=None, **config):
     """A job with one container, whose shell runs the script. It has the machine's network, because those of its own are tested in 2712."""
     config.setdefault("network_mode", "host")
@@ -107,6 +112,15 @@ def test_files():
                dns_search_domains=["a.example", "b.example"], volumes=["local/data:/data:ro"])
     for part in ("/local/l 5:6 644\n", "/alloc/data/a 0:0 644\n", "\nbox\nbox\n", "10.0.0.9\tthere\n", "search a.example b.example\nnameserver 10.1.1.1\n", "writable"):
         case.contains(said, part, "files")
+
+
+def test_links_that_lead_nowhere():
+    """As with Docker, what they name is made, inside of the container's root."""
+    said = run("links", "cat /run/resolve/stub.conf; readlink /etc/resolv.conf; touch /data/f; ls /srv/mnt/here/deep /local/d; ls -d %s" % OUTSIDE, image="l:1",
+               dns_servers=["10.1.1.1"], volumes=["local/d:/data", "local/d:/out"])
+    case.contains(said, "nameserver 10.1.1.1\n../run/resolve/stub.conf\n/local/d:\nf\n\n/srv/mnt/here/deep:\nf\n%s\n" % OUTSIDE, "what is there")
+    case.equal(os.path.exists(OUTSIDE), False, "the directory of the machine")
+    case.contains(failed(container("ring", image="l:1", script="true", volumes=["local/d:/loop"])), "Too many levels of symbolic links")
 
 
 def test_mounts():
@@ -201,5 +215,5 @@ def test_nothing_is_left():
 
 if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
     case.skip("no skopeo, or no busybox-static")
-with web.Server(images.registry({"a": {"1": BASE}, "u": {"1": USER}, "h": {"1": HOSTILE}})) as server, api.Node() as node:
+with web.Server(images.registry({"a": {"1": BASE}, "u": {"1": USER}, "h": {"1": HOSTILE}, "l": {"1": NOWHERE}})) as server, api.Node() as node:
     case.run(globals())
