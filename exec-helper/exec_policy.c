@@ -372,6 +372,7 @@ exec_policy_check(struct exec_state *s, const struct exec_start *req,
 		return err_say(e, -EPERM, "start: only a container has a network of its own");
 	id_to_hex(&req->run, run->name);
 	setup->logs_disabled = req->logs_disabled;
+	setup->tty = req->tty;
 	setup->own_artifacts = req->own_artifacts;
 	setup->own_shared = req->own_shared;
 	setup->own_resolv_conf = req->own_resolv_conf;

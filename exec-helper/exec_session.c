@@ -139,7 +139,6 @@ exec_on_session_start(struct exec_state *s, const struct exec_session_start_req 
 	if (r < 0)
 		return r;
 	s->setup.session = (uint32_t)req->kind;
-	s->setup.tty = req->tty;
 	run.spec = s->spec;
 	r = start_session(s, &run, ret_fd, e);
 	exec_run_done(&run);

@@ -25,7 +25,7 @@ struct exe_spec {
 };
 
 struct exe_log {
-	int pipe, file, times; /* -1 */
+	int pipe, file, times; /* -1; pipe: of stdout, it may be the master end of a terminal */
 	uint32_t index, oldest;
 	uint64_t size, line; /* bytes of the file; those of an incomplete line at its end */
 	uint64_t stamped_us, n_times; /* of the last record in times; records there */
@@ -50,7 +50,8 @@ struct exe {
 	int ends[3];  /* the task's ends of stdin, stdout and stderr until the task has them; stdin
 			 only for sessions */
 	int above[3]; /* session: the other ends until the peer has them; with a terminal, [0] is a
-			 socket to the child until exe_terminal_take() */
+			 socket to the child until exe_terminal_take(), and [1] of a run is the
+			 slave end, which keeps the terminal open */
 	bool session, tty;
 	bool container;
 	int alive;       /* container: the child's end of a pipe that its execve closes; -1 */

@@ -99,6 +99,19 @@ make_dev(void)
 	return r < 0 ? r : attach_shm();
 }
 
+/* As Docker: the terminal is /dev/console too. That of a privileged container is the machine's. */
+static int
+make_terminal(struct exe *x)
+{
+	cleanup_close int tree = -1;
+	int r = x->tty ? exe_terminal_make(x) : 0;
+
+	if (r < 0 || !x->tty || exe_inside.clones[CLONE_DEV] >= 0)
+		return r;
+	tree = open_tree(x->ends[0], "", TREE_FLAGS);
+	return tree < 0 ? -errno : attach_at(tree, "/dev/console", false);
+}
+
 /* --- masks --- */
 
 static int
@@ -217,13 +230,14 @@ set_name(void)
 	return sethostname(exe_inside.hostname, strlen(exe_inside.hostname)) < 0 ? -errno : 0;
 }
 
-/* The pipes are root's of the container until now. */
+/* The pipes, or the terminal, are root's of the container until now. As with Docker, a terminal
+ * stays that of group tty. The terminal of a session is not made yet. */
 static int
 give_pipes(struct exe *x)
 {
-	for (size_t i = 0; i < ELEMENTSOF(x->ends); i++)
-		if (x->ends[i] >= 0 && !x->tty &&
-		    fchown(x->ends[i], exe_inside.uid, exe_inside.gid) < 0)
+	for (size_t i = 0; i < ELEMENTSOF(x->ends) && !(x->session && x->tty); i++)
+		if (x->ends[i] >= 0 &&
+		    fchown(x->ends[i], exe_inside.uid, x->tty ? (gid_t)-1 : exe_inside.gid) < 0)
 			return -errno;
 	return 0;
 }
@@ -319,6 +333,8 @@ fill_root(struct exe *x)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_SYS, r);
 	if ((r = make_dev()) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_DEV, r);
+	if ((r = make_terminal(x)) < 0)
+		return exe_inside_failed(x, EXE_STEP_TERMINAL, 0, r);
 	attach_cgroup();
 	CRASH_POINT(EXE_CONTAINER_AFTER_DEV);
 	if ((r = exe_options_apply(x, OPTIONS_KERNEL)) < 0)

@@ -99,10 +99,13 @@ send_entry(struct exe *x, size_t stream, int priority, const char *text, size_t 
 	return 0;
 }
 
-/* A line may begin with its priority as in sd-daemon(3), "<3>". */
+/* A line may begin with its priority as in sd-daemon(3), "<3>". Lines of a terminal end with
+ * "\r\n", and journalctl shows no line that has a control character. */
 static int
 send_line(struct exe *x, size_t stream, const char *line, size_t len, bool has_more)
 {
+	if (x->tty && len > 0 && line[len - 1] == '\r')
+		len--;
 	if (len >= 3 && line[0] == '<' && line[1] >= '0' && line[1] <= '7' && line[2] == '>')
 		return send_entry(x, stream, line[1] - '0', line + 3, len - 3, has_more);
 	return send_entry(x, stream, streams[stream].priority, line, len, has_more);

@@ -238,6 +238,8 @@ exe_log_pump(struct exe *x, size_t i)
 	if (exe_journal_waits(x))
 		return 0;
 	n = read(l->pipe, buffer, sizeof buffer);
+	if (n > 0 && x->keep.log_max_files == 0)
+		return 1; /* no logs are wanted, but a terminal has to be read */
 	if (n > 0) {
 		if (x->keep.log_store != LOG_STORE_JOURNALD)
 			exe_log_write(x, i, buffer, (size_t)n);

@@ -185,6 +185,7 @@ exe_serve(struct exe *x)
 	trim_stack();
 	if (exe_terminal_take(x) < 0) {
 		exe_cgroup_kill(x);
+		(void)exe_record_write(x);
 		exe_peers_tell_state(x);
 		return 1;
 	}

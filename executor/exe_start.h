@@ -53,17 +53,24 @@ void exe_files_listen(struct exe *x);
 /* exe_session.c: joins the task and makes stdin, stdout and stderr of the session's child. */
 int exe_session_join(struct exe *x);
 
-/* exe_terminal.c: in the child, as the task's user: opens a terminal. Returns 0 or -errno. */
+/* exe_terminal.c: in the child of a container: makes the terminal, of which x->ends become the
+ * slave end. Returns 0 or -errno. */
+int exe_terminal_make(struct exe *x);
+/* In the child, as the task's user: opens the terminal of a session; becomes its controlling
+ * process. Returns 0 or -errno. */
 int exe_terminal_open(struct exe *x);
-/* In the executor, after its drop: receives the terminal's other end from the child. Returns 0 or
- * -errno (after exe_failed()). */
+/* In the executor, after its drop: receives the terminal's other end from the child: for the peer
+ * of a session, or to copy it to the logs. Returns 0 or -errno (after exe_failed()). */
 int exe_terminal_take(struct exe *x);
 
 /* exe_task.c: pipes, and the task's child. */
 /* Makes a pipe: the task's end becomes x->ends[fd], the other end is non-blocking. Returns 0 or
  * -errno. */
 int exe_pipe_make(struct exe *x, int fd, int *ret_above);
-/* Makes the pipes of the logs, and the socket of the API. */
+/* The task's end of stdin becomes a socket, over which its child sends the other end of a terminal.
+ * Returns 0 or -errno. */
+int exe_terminal_connect(struct exe *x);
+/* Makes the pipes of the logs, or such a socket, and the socket of the API. */
 int exe_pipes_make(struct exe *x);
 int exe_task_start(struct exe *x);
 /* Sets oom_score_adj of a process, a pid of the machine or "self", to that of the task. */

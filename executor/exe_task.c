@@ -48,6 +48,19 @@ exe_pipe_make(struct exe *x, int fd, int *ret_above)
 	return 0;
 }
 
+int
+exe_terminal_connect(struct exe *x)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	x->ends[0] = pair[0];
+	x->above[0] = pair[1];
+	x->tty = true;
+	return 0;
+}
+
 /* The executor cannot reach the journal's socket from its chroot. Systemd keeps that socket while
  * journald restarts, so the connection stays valid. Without a journal the output goes into files.
  */
@@ -67,11 +80,12 @@ connect_journal(struct exe *x)
 int
 exe_pipes_make(struct exe *x)
 {
-	int r = 0;
+	int r = x->setup->tty ? exe_terminal_connect(x) : 0;
 
 	/* The child binds it, as the task's user. If it fails, the task starts without it. */
 	x->api = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	for (int i = 0; r == 0 && i < (int)ELEMENTSOF(x->logs) && !x->setup->logs_disabled; i++)
+	for (int i = 0;
+	     r == 0 && i < (int)ELEMENTSOF(x->logs) && !x->tty && !x->setup->logs_disabled; i++)
 		r = exe_pipe_make(x, STDOUT_FILENO + i, &x->logs[i].pipe);
 	if (r == 0 && exe_journal_wanted(x) && !x->setup->logs_disabled)
 		connect_journal(x);

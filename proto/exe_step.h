@@ -21,7 +21,7 @@ enum exe_step {
 	EXE_STEP_DROP = 11,    /* the executor's drop of privileges */
 	EXE_STEP_CWD = 12,
 	EXE_STEP_DIRS = 13,      /* the task's own directories; detail: enum exe_dirs */
-	EXE_STEP_TERMINAL = 14,  /* of a session */
+	EXE_STEP_TERMINAL = 14,  /* of a session, or of a container's first process */
 	EXE_STEP_LAYERS = 15,    /* the container's root; detail: enum exe_root */
 	EXE_STEP_CONTAINER = 16, /* what is in it; detail: enum exe_part */
 	EXE_STEP_RESOLV_CONF = 17,

@@ -36,7 +36,7 @@ begin_session(struct task_runner *tr, enum exec_session_kind kind, bool tty,
 	if (r < 0)
 		return NULL;
 	req.kind = kind;
-	req.tty = tty;
+	req.start.tty = tty;
 	return session_new(tr->ar->sup, &req, steal_fd(&fd), wake, arg, e);
 }
 

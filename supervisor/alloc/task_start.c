@@ -101,10 +101,12 @@ fill_resources(const struct sup_alloc *sa, const struct task *task, struct exec_
 	req->secrets_mb = res->secrets_mb > UINT32_MAX ? UINT32_MAX
 			  : res->secrets_mb > 0        ? (uint32_t)res->secrets_mb
 						       : 0;
-	req->log_max_files = logs && logs->max_files > 0 ? (uint32_t)logs->max_files : 10;
 	req->log_max_bytes =
 	    (logs && logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb : 10) * MIB;
 	req->logs_disabled = logs && logs->disabled == OPT_TRUE;
+	req->log_max_files = req->logs_disabled            ? 0
+			     : logs && logs->max_files > 0 ? (uint32_t)logs->max_files
+							   : 10;
 	req->lease_ms = group_stop_after_ms(sa->group);
 }
 

@@ -51,6 +51,7 @@ static const struct key {
 	{ "init", KEY_BOOL, BOTH, NULL },
 	{ "privileged", KEY_BOOL, BOTH, NULL },
 	{ "interactive", KEY_BOOL, DOCKER, NULL },
+	{ "tty", KEY_BOOL, BOTH, NULL },
 	{ "group_add", KEY_TEXTS, DOCKER, NULL },
 	{ "network_mode", KEY_TEXT, BOTH, NULL },
 	{ "volumes", KEY_TEXTS, BOTH, NULL },
@@ -79,7 +80,6 @@ static const struct key {
 
 	{ "devices", KEY_BLOCKS, DOCKER, "containers have no devices of the machine" },
 	{ "devices", KEY_TEXTS, PODMAN, "containers have no devices of the machine" },
-	{ "tty", KEY_BOOL, BOTH, "its logs are pipes; use `alloc exec -t` for a terminal" },
 	{ "load", KEY_TEXT, DOCKER, "images come from registries" },
 	{ "storage_opt", KEY_MAP, DOCKER,
 	    "what the container writes counts to the group's ephemeral_disk" },

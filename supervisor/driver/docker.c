@@ -493,6 +493,7 @@ fill_start(const struct agent_config *config, const struct task *task, const jso
 	fill_limits(config, task, req);
 	req->net_mode = mode && strcmp(mode, "none") == 0 ? EXEC_NS_PRIVATE : EXEC_NS_HOST;
 	req->privileged = container_flag(task, "privileged");
+	req->tty = container_flag(task, "tty");
 	if (mode && (strcmp(mode, "host") == 0 || strcmp(mode, "none") == 0))
 		req->network = (struct id){ 0 }; /* as with Docker, before the group's network */
 	if (driver_config_get(task, "port_map") &&
@@ -502,6 +503,9 @@ fill_start(const struct agent_config *config, const struct task *task, const jso
 		    "group's network, with `to`",
 		    task->name);
 	(void)memset(req->user, 0, sizeof req->user);
+	if (req->tty)
+		spec_add_str(
+		    spec, SPEC_ENV, "TERM=xterm"); /* as Docker; the image's comes after it */
 	fill_process(config, task, image, net, req, spec);
 	return container_files(task, net, req, spec, e);
 }

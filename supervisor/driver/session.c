@@ -391,7 +391,7 @@ session_new(struct sup *sup, const struct exec_session_start_req *req, int spec_
 	*s = (struct session){ .sup = sup,
 		.wake = wake,
 		.arg = arg,
-		.tty = req->tty,
+		.tty = req->start.tty,
 		.spec = fcntl(spec_fd, F_DUPFD_CLOEXEC, 0),
 		.sock = -1,
 		.fds = { -1, -1, -1 } };

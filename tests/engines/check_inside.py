@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what a container sees under dockerd, podman and drover: the same image, the same program inside, a network of its own each. Each
-difference between dockerd and drover must be a row of the table "Inside a container" in docs/differences.md, and each row a difference.
+"""Compares what a container sees under dockerd, podman and drover: the same image, the same program inside, a network of its own each, without a
+terminal and with one. Each difference between dockerd and drover must be a row of the table "Inside a container" in docs/differences.md, and each row a difference.
 
     tests/nomad/isolated.py tests/engines/check_inside.py [-v]
 """
@@ -81,21 +81,21 @@ def parse(text):
     return found
 
 
-def under_engine(make, name):
+def under_engine(make, name, tty):
     with make() as engine:
-        engine.command = ["/bin/sh", "/program"]
+        engine.command, engine.tty = ["/bin/sh", "/program"], tty
         engine.prepare(name)
         engine.run("bridge", 1)
         return parse(case.until(lambda: "\nend" in engine.output() and engine.output(), 60, "the program under " + engine.name))
 
 
-def under_drover(name):
+def under_drover(name, tty):
     with api.Node(agent.config_args('plugin "docker" { config { } }\n')) as node:
         made = api.job("inside", driver="docker")
-        made["Job"]["TaskGroups"][0]["Tasks"][0].update(Config={"image": name}, Resources={"CPU": 10, "MemoryMB": 64})
+        made["Job"]["TaskGroups"][0]["Tasks"][0].update(Config={"image": name, "tty": tty}, Resources={"CPU": 10, "MemoryMB": 64})
         node.register(made)
         alloc = node.wait_running("inside", seconds=60)[0]
-        node.wait_said(alloc, b"\nend\n")
+        node.wait_said(alloc, b"\nend")
         return parse(node.logs(alloc).decode())
 
 
@@ -114,17 +114,21 @@ def main():
     if not shutil.which("dockerd") or not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
         sys.exit("check-containers needs docker.io, skopeo and busybox-static")
     networks.need()
+    known, found, new = rows(), set(), []
     with web.Server(images.registry({"a": {"1": image()}})) as server:
-        name = images.name(server, "a:1")
-        docker, ours = under_engine(engines.dockerd, name), under_drover(name)
-        podman = under_engine(engines.podman, name) if shutil.which("podman") else {}
-    differ = sorted(k for k in set(docker) | set(ours) if docker.get(k) != ours.get(k))
-    known = rows()
-    print("%d facts, %d the same, %d differ" % (len(set(docker) | set(ours)), len(set(docker) | set(ours)) - len(differ), len(differ)))
-    new = [k for k in differ if not any(fits(k, p) for p in known)]
-    gone = [p for p in known if not any(fits(k, p) for k in differ)]
-    for key in differ if "-v" in sys.argv else new:
-        print("%s%s\n    dockerd %s\n    drover  %s\n    podman  %s" % ("new: " if key in new else "", key, docker.get(key), ours.get(key), podman.get(key)))
+        for tty in (False, True):
+            name = images.name(server, "a:1")
+            docker, ours = under_engine(engines.dockerd, name, tty), under_drover(name, tty)
+            podman = under_engine(engines.podman, name, tty) if shutil.which("podman") else {}
+            differ = sorted(k for k in set(docker) | set(ours) if docker.get(k) != ours.get(k))
+            print("%s: %d facts, %d differ" % ("with a terminal" if tty else "without a terminal", len(set(docker) | set(ours)), len(differ)))
+            for key in differ:
+                is_new = not any(fits(key, p) for p in known)
+                if is_new or "-v" in sys.argv:
+                    print("%s%s\n    dockerd %s\n    drover  %s\n    podman  %s" % ("new: " if is_new else "", key, docker.get(key), ours.get(key), podman.get(key)))
+                new += [key] * is_new
+            found.update(differ)
+    gone = [p for p in known if not any(fits(k, p) for k in found)]
     for pattern in gone:
         print("no difference any more: " + pattern)
     sys.exit(1 if new or gone else 0)

@@ -2,6 +2,7 @@
 """exec-helper and executor alone: containers, as their root sees them, and what that root cannot do."""
 import errno
 import os
+import time
 import uuid
 
 from lib import case, exe, images, ipc, runs
@@ -247,6 +248,22 @@ def test_an_init_process():
         with r.connect(run) as c:
             c.send(exe.EXE_STOP, signal=15, timeout_ms=5000)
         case.equal((r.ended(run)["exit_code"], r.log(run)), (3, "ready\ncaught\n"), "the signal")
+
+
+def test_the_lease_of_a_container_that_floods_its_terminal():
+    with runs.Runs() as r:
+        r.places.make_lease(last_ok=time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+        run = container(r, "trap '' INT TERM HUP; while :; do echo flood; done", tty=True, lease_ms=300, kill_timeout_ms=100, log_max_files=2, log_max_bytes=65536)
+        record = r.ended(run, seconds=60)
+        case.equal((record["flags"] & (exe.EXE_END_LEASE | exe.EXE_END_KILLED), record["exit_signal"]), (exe.EXE_END_LEASE | exe.EXE_END_KILLED, 9))
+        case.contains(r.log(run)[-4096:], "flood\r\nflood\r\n")
+
+
+def test_a_terminal_is_only_for_containers():
+    with runs.Runs() as r:
+        for driver in ("RAW_EXEC", "EXEC"):
+            record = r.ended(r.start("/bin/true", driver=driver, tty=True))
+            case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_TERMINAL), "a run of " + driver)
 
 
 def test_the_policy():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# takes: 30
+# takes: 45
 """What published jobs for Docker use together: files of templates that are mounted over files of the image, an image that a template names,
-standard input that stays open, sizes with a unit."""
+standard input that stays open, terminals, sizes with a unit."""
 import glob
 import os
 import re
@@ -11,12 +11,14 @@ import threading
 from lib import agent, api, case, crash, helper, images, web
 from lib.websocket import Exec
 
-TOOLS = images.tar(images.busybox("sh", "cat", "echo", "sleep", "stat", "grep", "id"))
+TOOLS = images.tar(images.busybox("sh", "cat", "echo", "sleep", "stat", "grep", "id", "tty", "head", "yes", "readlink", "touch"))
 LIMITED = 'plugin "podman" { config {\n allow_caps = ["CHOWN", "NET_RAW"]\n pids_limit = 50\n image_pull_timeout = "7m"\n} }'
 ETC = images.tar([images.directory("etc"), images.directory("etc/app"), images.file("etc/app/app.conf", b"of the image\n"),
                   images.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nweb:x:1000:1001:web:/home/web:/bin/sh\n"), images.file("etc/group", b"root:x:0:\nweb:x:1001:\n")])
 IMAGE = images.Image([TOOLS, ETC], {"Cmd": ["/bin/sh"], "Env": ["PATH=/bin"]})
 
+# Perl can make each system call: 0x5412 is TIOCSTI, 0x5420 TIOCPKT, 0x5423 TIOCSETD, 0x540e TIOCSCTTY, 0x5422 TIOCNOTTY, 112 setsid.
+PERL = images.Image([TOOLS, ETC, images.tar(images.program("/usr/bin/perl", "usr/bin/perl"))], {"Env": ["PATH=/bin:/usr/bin", "LD_LIBRARY_PATH=/lib"]})
 ENTRY = images.Image([TOOLS, ETC], {"Entrypoint": ["/bin/echo", "of the image"], "Cmd": ["/bin/cat", "/etc/group"], "Env": ["PATH=/bin"]})
 
 
@@ -131,6 +133,79 @@ def test_standard_input_stays_open():
     node.wait_said(alloc, b"typed\nend\n")
     case.equal(node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"], "running")
     node.purge("open")
+
+
+def test_a_terminal():
+    """As under Docker: standard input, output and error are a terminal, which is /dev/console too; what it prints is stdout in the logs."""
+    script = ("tty; for i in 0 1 2; do test -t $i && echo $i; done; stat -c '%F %u:%g %a' /dev/pts/0 /dev/console; echo console >/dev/console; "
+              "echo controlling >/dev/tty; echo error >&2; echo $TERM; readlink /proc/self/fd/1")
+    for driver, config, user, owner in (("docker", {"interactive": True}, "web", 1000), ("podman", {}, "", 0), ("docker", {"init": True}, "1000", 1000)):
+        node.register(container("terminal", script, {"User": user}, driver=driver, tty=True, **config))
+        alloc = node.wait_running("terminal", seconds=60)[0]
+        node.wait_said(alloc, b"end\r\n")
+        of = "character special file %d:5 620" % owner
+        case.equal(node.logs(alloc).decode(), "".join(line + "\r\n" for line in ("/dev/pts/0", "0", "1", "2", of, of, "console", "controlling", "error", "xterm", "/dev/pts/0", "end")))
+        case.equal(node.logs(alloc, kind="stderr"), b"")
+        beside = Exec(node, alloc["ID"], ["/bin/sh", "-c", "tty; echo from a session >/dev/pts/0"], tty=True).end()[0].decode()
+        case.equal(beside, "/dev/pts/1\r\n", "a session beside it")
+        node.wait_said(alloc, b"end\r\nfrom a session\r\n")
+        node.purge("terminal")
+
+
+def test_a_shell_at_a_terminal_waits():
+    node.register(container("open", tty=True))
+    alloc = node.wait_running("open", seconds=60)[0]
+    node.wait_said(alloc, b"# ")  # its prompt
+    case.equal(node.ask("/v1/allocation/" + alloc["ID"])["ClientStatus"], "running")
+    node.purge("open")
+
+
+def test_a_terminal_is_read_to_its_end():
+    for config in ({}, {"init": True}):
+        text = ended(container("much", tty=True, command="/bin/sh", args=["-c", "yes 0123456789 | head -n 20000; echo end"], **config))[0]
+        case.equal(text == "0123456789\r\n" * 20000 + "end\r\n", True, "%d bytes, which end with %r" % (len(text), text[-30:]))
+    # Without logs, the terminal is read all the same, so that the program does not wait.
+    made = container("much", tty=True, command="/bin/sh", args=["-c", "yes 0123456789 | head -n 20000; exit 7"], task={"LogConfig": {"Disabled": True}})
+    made["Job"]["Type"] = "batch"
+    made["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 0, "Mode": "fail"}
+    node.register(made)
+    alloc = node.wait_allocs("much", [(0, "run", "failed")], seconds=60)[0]
+    case.contains(str(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]), "Exit Code: 7")
+    case.equal([name for name in os.listdir("%s/alloc/%s/alloc/logs" % (node.data, alloc["ID"])) if ".std" in name], [], "log files")
+    node.purge("much")
+
+
+def test_a_program_that_misuses_its_terminal():
+    """It gets no more than another one, its executor goes on reading what it prints, and ends it."""
+    script = r"""
+$| = 1;
+for ([0x5412, "TIOCSTI"], [0x5420, "TIOCPKT"], [0x541d, "TIOCCONS"]) { my $v = pack("i", 1); print ioctl(STDIN, $_->[0], $v) ? "did" : "cannot", " $_->[1]\n"; }
+for my $n (1..30) { my $v = pack("i", $n); ioctl(STDIN, 0x5423, $v); my $back = pack("i", 0); ioctl(STDIN, 0x5423, $back); }
+for (1..200) { close STDIN; close STDOUT; close STDERR; open STDIN, "+</dev/console"; open STDOUT, ">&STDIN"; open STDERR, ">&STDIN"; }
+print "opened again\n";
+ioctl(STDIN, 0x5422, 0);
+if (!fork) { syscall(112); ioctl(STDIN, 0x540e, 0); exit 0; }
+wait;
+open STDOUT, ">/dev/console"; open STDERR, ">/dev/console";
+print STDOUT "hung up\n";
+$SIG{TERM} = "IGNORE";
+sleep 1 while ! -e "/alloc/data/go";
+if (!fork) { syswrite STDERR, "flood\n" while 1; }
+sleep 1000;
+"""
+    made = container("misuse", image=images.name(server, "p:1"), tty=True, command="/usr/bin/perl", args=["-e", script])
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["KillTimeout"] = 10**9
+    made["Job"]["TaskGroups"][0]["Tasks"][0]["LogConfig"] = {"MaxFiles": 2, "MaxFileSizeMB": 1}
+    node.register(made)
+    alloc = node.wait_running("misuse", seconds=60)[0]
+    node.wait_said(alloc, b"hung up\r\n")
+    case.equal(node.logs(alloc).decode(), "".join("cannot %s\r\n" % name for name in ("TIOCSTI", "TIOCPKT", "TIOCCONS")) + "opened again\r\nhung up\r\n")
+    Exec(node, alloc["ID"], ["/bin/touch", "/alloc/data/go"]).end()
+    node.wait_said(alloc, b"flood\r\n")
+    node.do("DELETE", "/v1/job/misuse")
+    node.wait_allocs("misuse", [(0, "stop", "complete")], seconds=60)
+    case.contains(str(node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]), "Exit Code: 137, Signal: 9")
+    node.purge("misuse")
 
 
 def test_sizes_of_podman_have_units():
@@ -263,7 +338,6 @@ def test_what_is_refused_at_once():
                                 ("docker", {"mount": [{"type": "tmpfs", "target": "data"}]}, 'target "data" is not an absolute path'),
                                 ("podman", {"devices": ["/dev/kvm"]}, "config.devices is not supported: containers have no devices of the machine"),
                                 ("docker", {"devices": [{"host_path": "/dev/kvm"}]}, "config.devices is not supported: containers have no devices of the machine"),
-                                ("docker", {"tty": True}, "config.tty is not supported: its logs are pipes; use `alloc exec -t` for a terminal"),
                                 ("docker", {"load": "image.tar"}, "config.load is not supported: images come from registries"),
                                 *((driver, {key: value}, "config.%s is not supported: %s" % (key, why)) for driver, key, value, why in REFUSED),
                                 *((driver, {key: value}, 'config.%s = "%s" is not supported: ' % (key, value)) for driver, key, value in CHOICES),
@@ -277,5 +351,5 @@ def test_what_is_refused_at_once():
 
 if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
     case.skip("no skopeo, or no busybox-static")
-with web.Server(images.registry({"a": {"1": IMAGE}, "e": {"1": ENTRY}})) as server, api.Node(agent.config_args(LIMITED)) as node:
+with web.Server(images.registry({"a": {"1": IMAGE}, "e": {"1": ENTRY}, "p": {"1": PERL}})) as server, api.Node(agent.config_args(LIMITED)) as node:
     case.run(globals())

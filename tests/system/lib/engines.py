@@ -37,7 +37,7 @@ class Engine:
     def __init__(self, name, argv, path, left, env=None):
         self.name, self.argv, self.path, self.left, self.env = name, argv, path, left, dict(os.environ, **(env or {}))
         self.log = open(case.directory() + "/log", "wb")
-        self.ids, self.command = [], []
+        self.ids, self.command, self.tty = [], [], False
 
     def call(self, method, path, body=None, ok=(200, 201, 204, 304)):
         with contextlib.closing(Unix(self.path)) as c:
@@ -78,7 +78,7 @@ class Engine:
         case.contains(self.call("POST", "/images/create?fromImage=" + name).decode(), "", "the pull")
 
     def one(self, network):
-        text = self.call("POST", "/containers/create", {"Image": self.image, "Entrypoint": self.command[:1], "Cmd": self.command[1:], "HostConfig": {
+        text = self.call("POST", "/containers/create", {"Image": self.image, "Entrypoint": self.command[:1], "Cmd": self.command[1:], "Tty": self.tty, "HostConfig": {
             "NetworkMode": network, "Memory": 64 << 20}})
         self.ids.append(json.loads(text)["Id"])
         self.call("POST", "/containers/%s/start" % self.ids[-1])
@@ -94,6 +94,8 @@ class Engine:
     def output(self):
         """Returns what the last container has printed."""
         data, text = self.call("GET", "/containers/%s/logs?stdout=true&stderr=true" % self.ids[-1]), b""
+        if self.tty:
+            return data.decode()
         while data:  # frames: stream, three zeros, length
             size = int.from_bytes(data[4:8], "big")
             text, data = text + data[8:8 + size], data[8 + size:]

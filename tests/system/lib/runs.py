@@ -116,8 +116,8 @@ class Runs:
 
     def session(self, run, command, args=(), env=(), secrets=(), kind="COMMAND", tty=False, user_inside=None, options=(), **fields):
         """Starts a session inside a run that start() returned; fields are those of the run."""
-        req = {"start": {**self.request(alloc=run.alloc_id, task=run.task)[1], "run": run.id, **fields},
-               "kind": "EXEC_SESSION_" + kind, "tty": tty}
+        req = {"start": {**self.request(alloc=run.alloc_id, task=run.task)[1], "run": run.id, "tty": tty, **fields},
+               "kind": "EXEC_SESSION_" + kind}
         fd = helper.memfd_sealed(exe.spec(command, args, env, secrets=secrets, user=user_inside, options=options))
         try:
             return exe.Session(self.ipc.call("EXEC_SESSION_START_REQ", req, [fd]).take_fd())
