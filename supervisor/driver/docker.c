@@ -285,6 +285,7 @@ check_numbers(const struct agent_config *config, const struct task *task, struct
 	uint64_t most = config_of(config, task)->pids_limit;
 	int64_t score = container_number(task, "oom_score_adj", 0);
 	int64_t pids = container_number(task, "pids_limit", 0);
+	int64_t hard = container_number(task, "memory_hard_limit", 0);
 
 	if (container_number(task, "cpu_cfs_period", CFS_PERIOD_US) != CFS_PERIOD_US)
 		return err_say(e, -EINVAL,
@@ -301,6 +302,11 @@ check_numbers(const struct agent_config *config, const struct task *task, struct
 		    "task %s: config.pids_limit must be at most %llu, the pids_limit of plugin "
 		    "\"%s\" in the agent's configuration",
 		    task->name, (unsigned long long)most, str(task->driver));
+	if (hard > 0 && hard < task->resources->memory_mb && task->resources->memory_max_mb == 0)
+		return err_say(e, -EINVAL,
+		    "task %s: config.memory_hard_limit must be at least %lld, the memory of the "
+		    "task's resources",
+		    task->name, (long long)task->resources->memory_mb);
 	return 0;
 }
 
@@ -441,8 +447,9 @@ fill_limits(const struct agent_config *config, const struct task *task, struct e
 	int64_t most = (int64_t)config_of(config, task)->pids_limit;
 	int64_t pids = container_number(task, "pids_limit", most) ?: most;
 
-	if (hard > 0 && (uint64_t)hard < UINT64_MAX / MIB) {
-		req->memory_soft_bytes = req->memory_bytes;
+	if (hard > 0 && (uint64_t)hard < UINT64_MAX / MIB &&
+	    (uint64_t)hard * MIB > req->memory_bytes && req->memory_bytes > 0) {
+		req->memory_soft_bytes = req->memory_soft_bytes ?: req->memory_bytes;
 		req->memory_bytes = (uint64_t)hard * MIB;
 	}
 	req->pids_max = pids > 0 && pids < UINT32_MAX ? (uint32_t)pids : 0;

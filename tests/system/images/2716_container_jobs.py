@@ -330,6 +330,8 @@ def test_a_limit_of_memory_above_the_reserved():
                                            glob.glob("%s%s/tasks/*/memory.max" % (trees["v2"], parent)))]
     case.equal(found, [str(96 << 20)], "the limit of the only container")
     node.purge("hard")
+    node.refused(400, "config.memory_hard_limit must be at least 64, the memory of the task's resources",
+                 "PUT", "/v1/jobs", container("low", task={"Resources": {"CPU": 100, "MemoryMB": 64}}, memory_hard_limit=32))
 
 
 def test_what_is_refused_at_once():
