@@ -154,13 +154,18 @@ open_part(int dir, const char *name)
 }
 
 /* Opens a path in one of the task's directories. Tasks of the allocation can change what is there,
- * also now, and the mounts that cover parts of /proc and /sys do not cover a clone of these. */
+ * also now, and the mounts that cover parts of /proc and /sys do not cover a clone of these. The
+ * logs are a mount of their own, which is read-only, and so are clones of it. */
 static int
 open_source(const char *path)
 {
 	static const char *const tops[] = { "/alloc", "/local", "/secrets" };
-	size_t len = path[0] == '/' ? 1 + strcspn(path + 1, "/") : 0;
+	static const char logs[] = "/alloc/logs";
+	size_t len = path[0] == '/' ? 1 + strcspn(path + 1, "/") : 0, n = strlen(logs);
 
+	if (strncmp(path, logs, n) == 0 && (path[n] == '/' || path[n] == '\0'))
+		return path_walk(
+		    fcntl(exe_inside.clones[CLONE_LOGS], F_DUPFD_CLOEXEC, 0), path + n, open_part);
 	for (size_t i = 0; i < ELEMENTSOF(tops); i++)
 		if (strlen(tops[i]) == len && memcmp(tops[i], path, len) == 0)
 			return path_walk(exe_root_place(tops[i], true), path + len, open_part);
