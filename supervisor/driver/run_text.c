@@ -105,6 +105,33 @@ describe_root(char *buf, size_t size, int error, uint32_t detail)
 	    why ? why : "unknown error", hint);
 }
 
+/* What an option of a container does, by its name: its value follows, up to one of `end`. */
+static const struct {
+	const char *name, *what, *end;
+} options[] = {
+	{ "bind", "config.volumes or config.mount:", "" },
+	{ "etc", "make /etc/", ":" },
+	{ "group", "config.group_add:", "" },
+	{ "limit", "config.ulimit:", "" },
+	{ "stdin", "config.interactive:", "" },
+	{ "sysctl", "config.sysctl:", "" },
+	{ "tmpfs", "config.mount or config.tmpfs:", "" },
+};
+
+/* Says what an option of the spec does, as a job has it. The caller frees it. */
+static char *
+describe_option(const char *text)
+{
+	size_t len = strcspn(text, "=");
+	const char *value = text[len] ? text + len + 1 : "";
+
+	for (size_t i = 0; i < ELEMENTSOF(options); i++)
+		if (strlen(options[i].name) == len && memcmp(options[i].name, text, len) == 0)
+			return mem_printf("%s%s%.*s", options[i].what, *options[i].end ? "" : " ",
+			    (int)strcspn(value, options[i].end), value);
+	return mem_printf("apply \"%s\"", text);
+}
+
 static void
 describe_part(char *buf, size_t size, int error, uint32_t detail, int spec)
 {
@@ -112,13 +139,45 @@ describe_part(char *buf, size_t size, int error, uint32_t detail, int spec)
 	bool user = part == EXE_INSIDE_USER;
 	cleanup_free char *text =
 	    user ? find_entry(spec, SPEC_USER, 1) : find_entry(spec, SPEC_OPTION, detail >> 8);
+	cleanup_free char *option = !user && text ? describe_option(text) : NULL;
 	const char *why = strerrordesc_np(error);
 
 	if (user && error == ENOENT)
 		why = "the image has no such user or group in /etc/passwd and /etc/group";
-	(void)snprintf(buf, size, "%s: %s%s%.200s%s: %s", steps[EXE_STEP_CONTAINER],
-	    part < ELEMENTSOF(parts) && parts[part] ? parts[part] : "start", text ? " \"" : "",
-	    text ? text : "", text ? "\"" : "", why ? why : "unknown error");
+	if (option && strncmp(text, "group=", 6) == 0 && error == ENOENT)
+		why = "the image has no such group in /etc/group";
+	if (option && strncmp(text, "sysctl=", 7) == 0 && (error == ENOENT || error == EACCES))
+		why = "the kernel has no such value for the namespaces of this container";
+	if (option)
+		(void)snprintf(buf, size, "%s: %.300s: %s", steps[EXE_STEP_CONTAINER], option,
+		    why ? why : "unknown error");
+	else
+		(void)snprintf(buf, size, "%s: %s%s%.200s%s: %s", steps[EXE_STEP_CONTAINER],
+		    part < ELEMENTSOF(parts) && parts[part] ? parts[part] : "start",
+		    text ? " \"" : "", text ? text : "", text ? "\"" : "",
+		    why ? why : "unknown error");
+}
+
+/* Only the spec of a container has a user. */
+static void
+describe_command(char *buf, size_t size, int error, int spec)
+{
+	cleanup_free char *command = find_entry(spec, SPEC_COMMAND, 1);
+	cleanup_free char *user = find_entry(spec, SPEC_USER, 1);
+	const char *why = strerrordesc_np(error), *hint = "";
+
+	if (error == ENOENT)
+		why = user ? "the image has no such program, or not the interpreter of it"
+			   : "there is no such program, or not the interpreter of it";
+	else if (error == EACCES)
+		why = "it is not a program that the task's user may execute";
+	else if (error == ENOEXEC)
+		why = "it is no program for this machine, or a script without #!";
+	if (command && strchr(command, ' '))
+		hint = "; arguments belong in args";
+	(void)snprintf(buf, size, "%s%s%.300s%s: %s%s", steps[EXE_STEP_COMMAND],
+	    command ? " \"" : "", command ? command : "", command ? "\"" : "",
+	    why ? why : "unknown error", hint);
 }
 
 /* Returns the path of file `number` of a spec, for free(), or NULL. */
@@ -187,6 +246,8 @@ run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t deta
 		describe_file(buf, size, path, error);
 	} else if (step == EXE_STEP_LAYERS) {
 		describe_root(buf, size, error, detail);
+	} else if (step == EXE_STEP_COMMAND && spec >= 0 && error != ECHILD) {
+		describe_command(buf, size, error, spec);
 	} else if (step == EXE_STEP_CONTAINER) {
 		describe_part(buf, size, error, detail, spec);
 	} else if (step == EXE_STEP_MOUNT) {

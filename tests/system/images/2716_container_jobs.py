@@ -227,6 +227,16 @@ def test_an_entrypoint_that_is_switched_off():
         case.contains(ended(container("entry", image=image, **config), "failed")[1], why)
 
 
+def test_what_a_failed_start_names():
+    """Earlier, it named neither the command nor the key, but what the executor was given."""
+    for config, why in (({"command": "sh -c id"}, 'run the command "sh -c id": the image has no such program, or not the interpreter of it; arguments belong in args'),
+                        ({"command": "/etc/passwd"}, 'run the command "/etc/passwd": it is not a program that the task\'s user may execute'),
+                        ({"group_add": ["nogroup7"]}, "prepare the container: config.group_add: nogroup7: the image has no such group in /etc/group"),
+                        ({"sysctl": {"kernel.none": "1"}}, "config.sysctl: kernel.none=1: the kernel has no such value for the namespaces of this container"),
+                        ({"volumes": ["alloc/data:/etc/passwd/x"]}, "config.volumes or config.mount: rw:/alloc/data:/etc/passwd/x: Not a directory")):
+        case.contains(ended(container("named", **{"command": "/bin/sh", **config}), "failed")[1], why)
+
+
 def test_hosts():
     """Earlier, host-gateway was written as it is, and what is no address, too."""
     case.contains(said(container("hosts", "cat /etc/hosts", {"Env": {"NAME": "there"}}, extra_hosts=["box:host-gateway", "${NAME}:2001:db8::1"])), "\n127.0.0.1\tbox\n2001:db8::1\tthere\n")
