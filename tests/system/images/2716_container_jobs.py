@@ -181,7 +181,7 @@ def test_a_program_that_misuses_its_terminal():
 $| = 1;
 for ([0x5412, "TIOCSTI"], [0x5420, "TIOCPKT"], [0x541d, "TIOCCONS"]) { my $v = pack("i", 1); print ioctl(STDIN, $_->[0], $v) ? "did" : "cannot", " $_->[1]\n"; }
 for my $n (1..30) { my $v = pack("i", $n); ioctl(STDIN, 0x5423, $v); my $back = pack("i", 0); ioctl(STDIN, 0x5423, $back); }
-for (1..200) { close STDIN; close STDOUT; close STDERR; open STDIN, "+</dev/console"; open STDOUT, ">&STDIN"; open STDERR, ">&STDIN"; }
+for (1..200) { close STDIN; close STDOUT; close STDERR; sleep 1 if $_ == 1; open STDIN, "+</dev/console"; open STDOUT, ">&STDIN"; open STDERR, ">&STDIN"; }
 print "opened again\n";
 ioctl(STDIN, 0x5422, 0);
 if (!fork) { syscall(112); ioctl(STDIN, 0x540e, 0); exit 0; }
