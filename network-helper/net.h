@@ -55,7 +55,7 @@ extern const char *net_runtime_dir;
 
 /* net_namespace.c: makes the namespace, unless it exists, with its loopback interface up. Returns 0
  * or -errno. */
-int net_namespace_make(const char *alloc, struct err *e);
+int net_namespace_make(const struct net_job *job, struct err *e);
 /* Returns whether the name is a network namespace. */
 bool net_namespace_exists(const char *alloc);
 /* Removes its name, if there is one; the kernel removes it after the last process has left it. */

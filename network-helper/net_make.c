@@ -2,8 +2,10 @@
 /* net_make.c: makes and removes the networks of allocations. Runs in: a worker of
  * network-helper, as root. Asked by: supervisor. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/crash.h"
@@ -12,6 +14,8 @@
 
 #define TRIES  3
 #define DEL_MS 60000
+
+#define LOCALNET "localnet" /* a file: a port is or was published at a loopback address */
 
 /* Each port is mapped for tcp and for udp. */
 static json_t *
@@ -135,6 +139,38 @@ make_ledger(const struct net_job *job, struct err *e)
 		      : NULL;
 }
 
+/* Where a port is published at a loopback address of the host, the plugin portmap has made its
+ * interface accept packets for these, and needs that. */
+static bool
+needs_localnet(const struct net_job *job)
+{
+	for (uint32_t i = 0; i < job->n_ports; i++)
+		if (!job->ports[i].host_ip[0] || strncmp(job->ports[i].host_ip, "127.", 4) == 0)
+			return close(openat(NET_FD_DIR, LOCALNET, O_CREAT | O_RDONLY, 0600)) == 0;
+	return faccessat(NET_FD_DIR, LOCALNET, F_OK, 0) == 0;
+}
+
+/* portmap does so with each port. Then everybody in an allocation could send to what listens only
+ * at the host's loopback address (CVE-2020-8558). */
+static void
+close_localnet(const struct net_job *job, const json_t *result)
+{
+	const json_t *interface;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "interfaces"), i, interface) {
+		const char *name = json_string_value(json_object_get(interface, "name"));
+		const char *sandbox = json_string_value(json_object_get(interface, "sandbox"));
+		char path[64];
+
+		if (!name || strchr(name, '/') || (sandbox && *sandbox) || needs_localnet(job))
+			continue;
+		(void)snprintf(
+		    path, sizeof path, "/proc/sys/net/ipv4/conf/%s/route_localnet", name);
+		(void)fd_write_file(AT_FDCWD, path, "0");
+	}
+}
+
 int
 net_make(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
@@ -143,20 +179,23 @@ net_make(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	struct err why = { 0 };
 	int r;
 
-	if (is_made(job->alloc, &result))
+	if (is_made(job->alloc, &result)) {
+		close_localnet(job, result); /* its maker may have been killed before */
 		return net_answer(result, ret, e);
+	}
 	if ((r = remove_all(job->alloc, e)) < 0)
 		return r;
 	ledger = make_ledger(job, e);
 	if (!ledger)
 		return e->code ? e->code : err_set(e, -ENOMEM, "make a network");
-	if ((r = net_namespace_make(job->alloc, e)) == 0 &&
+	if ((r = net_namespace_make(job, e)) == 0 &&
 	    (r = net_ledger_write(job->alloc, ledger, e)) == 0 && job->kind != NET_KIND_LOOPBACK)
 		r = add_network(job->alloc, ledger, e);
 	if (r < 0) {
 		(void)remove_all(job->alloc, &why); /* or by the supervisor's next request */
 		return r;
 	}
+	close_localnet(job, json_object_get(ledger, "result"));
 	CRASH_POINT(NET_AFTER_MAKE);
 	return net_answer(json_object_get(ledger, "result"), ret, e);
 }

@@ -46,9 +46,18 @@ set_open(void)
 		   : fd_write_file(AT_FDCWD, "/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
 }
 
+/* A bridge without IPv6 addresses would still have those of the link, and obey router
+ * advertisements (CVE-2024-32473). The plugins of other networks decide that themselves. */
+static void
+set_ipv6(const struct net_job *job)
+{
+	if (job->kind == NET_KIND_BRIDGE && !net_cni->subnet6[0])
+		(void)fd_write_file(AT_FDCWD, "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+}
+
 /* Between the two changes of namespace, so it does not return early. */
 static int
-mount_new(int at)
+mount_new(const struct net_job *job, int at)
 {
 	char path[32];
 	int r;
@@ -56,6 +65,7 @@ mount_new(int at)
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", at);
 	if (unshare(CLONE_NEWNET) < 0)
 		return -errno;
+	set_ipv6(job);
 	if ((r = set_loopback_up()) == 0 && (r = set_open()) == 0 &&
 	    mount("/proc/self/ns/net", path, NULL, MS_BIND, NULL) < 0)
 		r = -errno;
@@ -63,19 +73,19 @@ mount_new(int at)
 }
 
 int
-net_namespace_make(const char *alloc, struct err *e)
+net_namespace_make(const struct net_job *job, struct err *e)
 {
 	cleanup_close int fd = -1;
 	int r;
 
-	if (net_namespace_exists(alloc))
+	if (net_namespace_exists(job->alloc))
 		return 0;
 	/* A file without a namespace is what a killed helper left. */
-	fd = openat(NET_FD_DIR, alloc, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400);
+	fd = openat(NET_FD_DIR, job->alloc, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400);
 	if (fd < 0)
 		return err_set(e, -errno, "make the name of a network namespace");
 	CRASH_POINT(NET_AFTER_NAME);
-	r = mount_new(fd);
+	r = mount_new(job, fd);
 	CRASH_POINT(NET_AFTER_NAMESPACE);
 	return r < 0 ? err_set(e, r, "make a network namespace") : 0;
 }

@@ -4,7 +4,10 @@
 import contextlib
 import json
 import os
+import re
 import shutil
+import socket
+import sys
 import uuid
 
 from lib import case, helper, ipc, networks
@@ -73,11 +76,49 @@ def test_a_bridge_is_made_once_and_removed():
         address = first["ips"][0]["address"].partition("/")[0]
         case.equal((networks.addresses(), len(networks.links("veth"))), ([address], 3))
         case.contains(" ".join(networks.rules("--dport")), "-d 198.18.0.1/32 -p tcp -m tcp --dport 18080")
+        inside = networks.run("nsenter", "--net=%s/netns/%s" % (places.runtime, uuid.UUID(bytes=alloc)), "ip", "-6", "-o", "addr")
+        case.equal(re.findall(r"inet6 (\S+)", inside), ["::1/128"], "CVE-2024-32473: IPv6, which is not configured")
         case.equal(make(h, alloc, ports=[port]), first, "a repeated request")
         case.equal(names(places), [str(uuid.UUID(bytes=alloc)), str(uuid.UUID(bytes=alloc)) + ".json"])
         drop(h, alloc)
         drop(h, alloc)
         case.equal((networks.addresses(), networks.links("veth"), names(places), networks.rules(address)), ([], ["uplink", "uplink2"], [], []))
+
+
+def send_to_loopback(places, alloc):
+    """Whether a user without privileges in the network reaches what listens at 127.0.0.1 of the host only."""
+    send = ("import os, socket, sys; os.setuid(12345); s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+            "s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'eth0'); s.sendto(b'x', ('127.0.0.1', int(sys.argv[1])));"
+            "s.sendto(b'y', (sys.argv[2], int(sys.argv[3])))")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as closed, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        closed.bind(("127.0.0.1", 0))
+        opened.bind(("198.18.0.1", 0))
+        opened.settimeout(20)
+        networks.run("nsenter", "--net=%s/netns/%s" % (places.runtime, uuid.UUID(bytes=alloc)), sys.executable, "-c", send,
+                     str(closed.getsockname()[1]), *map(str, opened.getsockname()))
+        case.equal(opened.recv(1), b"y", "what a service of the host gets after that")
+        try:
+            return closed.recv(1, socket.MSG_DONTWAIT) == b"x"
+        except BlockingIOError:
+            return False
+
+
+def test_services_at_the_loopback_address_of_the_host_are_not_reached():
+    """CVE-2020-8558. Earlier, they could be sent packets, once a port was published."""
+    with helper.Places() as places, helper.Helper("network-helper", places) as h:
+        port = {"host_ip": "198.18.0.1", "host_port": 18080, "inside_port": 80}
+        allocs = [uuid.uuid4().bytes for _ in range(2)]
+        for alloc in allocs:
+            make(h, alloc, ports=[port])
+            case.equal(send_to_loopback(places, alloc), False, "whether it is reached")
+            port = dict(port, host_port=18081)
+        # A port of the host's loopback address needs what portmap does.
+        local = uuid.uuid4().bytes
+        make(h, local, ports=[dict(port, host_ip="127.0.0.1", host_port=18082)])
+        make(h, allocs[0], ports=[port])
+        case.equal(networks.run("cat", "/proc/sys/net/ipv4/conf/nomad/route_localnet"), "1\n", "with a port at 127.0.0.1")
+        for alloc in (local, *allocs):
+            drop(h, alloc)
 
 
 def test_the_plugins_of_debian_are_listed():
