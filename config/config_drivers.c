@@ -254,6 +254,18 @@ read_allow_privileged(struct config_reader *c, const struct hcl_node *node)
 	return r;
 }
 
+/* volumes { enabled }: as for allow_privileged. */
+static int
+read_host_paths(struct config_reader *c, const struct hcl_node *node)
+{
+	bool on = false;
+	int r = config_get_bool(c, node, node->key, &on);
+
+	c->config->host_paths &= ~c->driver;
+	c->config->host_paths |= on ? c->driver : 0;
+	return r;
+}
+
 static int
 read_no_pivot_root(struct config_reader *c, const struct hcl_node *node)
 {
@@ -302,9 +314,16 @@ static const struct config_attr exec_config_attrs[] = {
 
 #define NO_DAEMON(key_) UNUSED_AS(key_, "has no effect: there is no daemon")
 
+static const struct config_attr container_volumes_attrs[] = {
+	CALL("enabled", read_host_paths),
+	UNUSED_AS("selinuxlabel", "has no effect: drover does not set SELinux labels"),
+	{ 0 },
+};
+
 static const struct config_attr container_config_attrs[] = {
 	CALL("enabled", read_driver_enabled),
 	CALL("allow_privileged", read_allow_privileged),
+	BLOCK("volumes", container_volumes_attrs),
 	BLOCK("auth", config_image_auth_attrs),
 	BLOCK("gc", config_image_gc_attrs),
 	CALL("pull_activity_timeout", config_read_pull_idle),
@@ -333,8 +352,6 @@ static const struct config_attr container_config_attrs[] = {
 	    "has no effect: containers cannot have namespaces of the machine, only its network"),
 	UNUSED_AS("allow_runtimes", "has no effect: there is only drover's own runtime"),
 	UNUSED_AS("nvidia_runtime", "has no effect: there is only drover's own runtime"),
-	UNUSED_AS("volumes",
-	    "has no effect: containers see only the host_volume blocks of the configuration"),
 	UNUSED_AS("windows_allow_insecure_container_admin", "has no effect: this is not Windows"),
 	{ 0 },
 };

@@ -275,6 +275,7 @@ set_host_volume(struct exec_state *s, const struct exec_mount *m, const struct e
 			return err_say(e, -EROFS, "host volume \"%s\" is read-only", v->name);
 		run->volumes[run->n_volumes++] = s->volumes[i];
 		ret->kind = EXE_MOUNT_HOST;
+		memcpy(ret->path, m->path, sizeof m->path);
 		return check_volume_ids(s, i, setup, ret, e);
 	}
 	return err_say(e, -EPERM, "host volume \"%.64s\" is not configured on this node", m->name);

@@ -118,21 +118,11 @@ static int
 clone_layer(const uint64_t digest[4], int ids)
 {
 	const uint8_t *bytes = (const uint8_t *)digest;
-	cleanup_close int fd = -1;
 	char name[65];
 
 	for (size_t i = 0; i < 32; i++)
 		(void)snprintf(name + 2 * i, 3, "%02x", bytes[i]);
-	fd = fd_open_beneath(EXE_FD_LAYERS, name, O_PATH | O_DIRECTORY, 0);
-	return fd < 0 ? fd : exe_tree_clone(fd, PLAIN | MOUNT_ATTR_RDONLY, ids);
-}
-
-static int
-clone_below(int root, const char *path, int ids)
-{
-	cleanup_close int fd = fd_open_beneath(root, path, O_PATH | O_DIRECTORY, 0);
-
-	return fd < 0 ? fd : exe_tree_clone(fd, PLAIN, ids);
+	return exe_tree_clone_below(EXE_FD_LAYERS, name, PLAIN | MOUNT_ATTR_RDONLY, ids);
 }
 
 static int
@@ -145,9 +135,9 @@ clone_dirs(struct exe *x)
 	if (ids < 0)
 		return exe_failed(x, EXE_STEP_LAYERS, -ids, EXE_ROOT_IDS);
 	(void)snprintf(alloc, sizeof alloc, "%s/alloc", x->setup->alloc_name);
-	to[CLONE_PRIVATE] = clone_below(x->task_dir, "private", ids);
-	to[CLONE_ALLOC] = clone_below(EXE_FD_ALLOC, alloc, ids);
-	to[CLONE_LOCAL] = clone_below(x->task_dir, "local", ids);
+	to[CLONE_PRIVATE] = exe_tree_clone_below(x->task_dir, "private", PLAIN, ids);
+	to[CLONE_ALLOC] = exe_tree_clone_below(EXE_FD_ALLOC, alloc, PLAIN, ids);
+	to[CLONE_LOCAL] = exe_tree_clone_below(x->task_dir, "local", PLAIN, ids);
 	to[CLONE_LOGS] = exe_tree_clone(EXE_FD_LOGS, PLAIN | MOUNT_ATTR_RDONLY, -1);
 	to[CLONE_DEV] = x->setup->privileged ? exe_dev_clone() : -1;
 	to[CLONE_CGROUP] = exe_tree_clone(EXE_FD_CGROUP, PLAIN | MOUNT_ATTR_RDONLY, -1);

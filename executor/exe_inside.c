@@ -210,11 +210,24 @@ attach_cgroup(void)
 		(void)exe_tree_attach(exe_inside.clones[CLONE_CGROUP], AT_FDCWD, "/sys/fs/cgroup");
 }
 
+/* A part of a host volume may be a file. A socket would lead to a process of the machine. */
+static int
+attach_volume(int tree, const char *dest)
+{
+	struct stat st;
+
+	if (fstat(tree, &st) < 0)
+		return -errno;
+	return S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)
+		   ? attach_at(tree, dest, S_ISDIR(st.st_mode))
+		   : -EMEDIUMTYPE;
+}
+
 static int
 attach_volumes(struct exe *x)
 {
 	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
-		int r = attach_at(exe_volume_tree(i), x->setup->mounts[i].dest, true);
+		int r = attach_volume(exe_volume_tree(i), x->setup->mounts[i].dest);
 
 		if (r < 0)
 			return exe_inside_failed(x, EXE_STEP_MOUNT, i, r);

@@ -24,14 +24,6 @@ enum { OWN_ROOT, OWN_ALLOC, OWN_LOCAL, OWN_TMP, OWN_LOGS, OWN_DEV, OWN_CGROUP, O
 
 static int trees[OWN_TREES + EXE_MOUNTS_MAX];
 
-static int
-clone_below(int root, const char *path)
-{
-	cleanup_close int fd = fd_open_beneath(root, path, O_PATH | O_DIRECTORY, 0);
-
-	return fd < 0 ? fd : exe_tree_clone(fd, PLAIN, -1);
-}
-
 /* A plugin that mounts block devices needs the host's /dev, where nodes come and go. Returns a
  * descriptor or -errno. */
 int
@@ -54,9 +46,9 @@ clone_own(struct exe *x)
 
 	(void)snprintf(path, sizeof path, "%s/alloc", s->alloc_name);
 	trees[OWN_ROOT] = exe_tree_clone(x->task_dir, PLAIN, -1);
-	trees[OWN_ALLOC] = clone_below(EXE_FD_ALLOC, path);
-	trees[OWN_LOCAL] = clone_below(x->task_dir, "local");
-	trees[OWN_TMP] = clone_below(x->task_dir, "tmp");
+	trees[OWN_ALLOC] = exe_tree_clone_below(EXE_FD_ALLOC, path, PLAIN, -1);
+	trees[OWN_LOCAL] = exe_tree_clone_below(x->task_dir, "local", PLAIN, -1);
+	trees[OWN_TMP] = exe_tree_clone_below(x->task_dir, "tmp", PLAIN, -1);
 	trees[OWN_LOGS] = exe_tree_clone(EXE_FD_LOGS, PLAIN | MOUNT_ATTR_RDONLY, -1);
 	trees[OWN_DEV] = host_dev ? exe_dev_clone() : -1;
 	if (host_dev && trees[OWN_DEV] < 0)
@@ -141,10 +133,41 @@ clone_shared(struct exe *x, uint32_t i, int ids)
 }
 
 static int
+open_or_make_dir(int dir, const char *name)
+{
+	int fd = fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
+
+	if (fd == -ENOENT && mkdirat(dir, name, 0755) < 0)
+		return -errno;
+	return fd == -ENOENT ? fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0) : fd;
+}
+
+/* Opens path below root and makes missing directories. Each component is opened separately and must
+ * not be a link, because a task may own the parent directories. */
+static int
+open_dest(int root, const char *path)
+{
+	int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
+
+	return dir < 0 ? -errno : path_walk(dir, path, open_or_make_dir);
+}
+
+/* Opens a part of a host volume. Tasks may write there, so nothing on the way may be a link. What
+ * is missing is made if the task may write it, as Docker does. */
+static int
+open_host(int volume, const struct exe_setup_mount *m)
+{
+	int fd = fd_open_beneath(volume, m->path[0] ? m->path : ".", O_PATH, 0);
+
+	return fd == -ENOENT && !m->read_only ? open_dest(volume, m->path) : fd;
+}
+
+static int
 clone_host(struct exe *x, uint32_t i, int fd, int ids)
 {
-	cleanup_close int tree = open_tree(fd, "", TREE_FLAGS | AT_RECURSIVE);
-	int r = tree < 0 ? -errno : set_volume(x, i, tree, true, ids);
+	cleanup_close int at = open_host(fd, &x->setup->mounts[i]);
+	cleanup_close int tree = at < 0 ? -1 : open_tree(at, "", TREE_FLAGS | AT_RECURSIVE);
+	int r = at < 0 ? at : tree < 0 ? -errno : set_volume(x, i, tree, true, ids);
 
 	if (r < 0)
 		return exe_failed(x, EXE_STEP_MOUNT, -r, i);
@@ -177,27 +200,6 @@ exe_volumes_clone(struct exe *x, int ids, int dir_ids)
 		}
 	}
 	return r;
-}
-
-static int
-open_or_make_dir(int dir, const char *name)
-{
-	int fd = fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
-
-	if (fd != -ENOENT)
-		return fd;
-	return mkdirat(dir, name, 0755) < 0 ? -errno
-					    : fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
-}
-
-/* Opens path below root and makes missing directories. Each component is opened separately and must
- * not be a link, because a task may own the parent directories. */
-static int
-open_dest(int root, const char *path)
-{
-	int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
-
-	return dir < 0 ? -errno : path_walk(dir, path, open_or_make_dir);
 }
 
 /* Masks the parts of /proc that concern more than the task. Entries that this kernel does not have

@@ -153,9 +153,10 @@ open_part(int dir, const char *name)
 	return mkdirat(dir, name, 0755) < 0 ? -errno : fd_open_same_mount(dir, name, O_PATH);
 }
 
-/* Opens a path in one of the task's directories. Tasks of the allocation can change what is there,
- * also now, and the mounts that cover parts of /proc and /sys do not cover a clone of these. The
- * logs are a mount of their own, which is read-only, and so are clones of it. */
+/* Opens a path in one of the task's directories, or in the container's root itself. Tasks of the
+ * allocation can change what is there, also now, and the mounts that cover parts of /proc and /sys
+ * do not cover a clone of these. The logs are a mount of their own, which is read-only, and so are
+ * clones of it. */
 static int
 open_source(const char *path)
 {
@@ -169,11 +170,11 @@ open_source(const char *path)
 	for (size_t i = 0; i < ELEMENTSOF(tops); i++)
 		if (strlen(tops[i]) == len && memcmp(tops[i], path, len) == 0)
 			return path_walk(exe_root_place(tops[i], true), path + len, open_part);
-	return -EINVAL;
+	return len > 1 ? path_walk(exe_root_place("/", true), path, open_part) : -EINVAL;
 }
 
-/* "rw:SOURCE:DESTINATION": both in the container, the source in one of the task's directories. It
- * is made if it is missing. */
+/* "rw:SOURCE:DESTINATION": both in the container, the source in one of the task's directories or in
+ * its root. It is made if it is missing. */
 static int
 mount_bind(const char *value)
 {

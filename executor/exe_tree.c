@@ -8,6 +8,7 @@
 #include <sys/mount.h>
 
 #include "common/cleanup.h"
+#include "common/fd.h"
 #include "executor/exe_start.h"
 
 int
@@ -28,6 +29,14 @@ exe_tree_clone(int fd, uint64_t flags, int ids)
 	int r = tree < 0 ? -errno : exe_tree_set(tree, flags, false, ids);
 
 	return r < 0 ? r : steal_fd(&tree);
+}
+
+int
+exe_tree_clone_below(int root, const char *path, uint64_t flags, int ids)
+{
+	cleanup_close int fd = fd_open_beneath(root, path, O_PATH | O_DIRECTORY, 0);
+
+	return fd < 0 ? fd : exe_tree_clone(fd, flags, ids);
 }
 
 int

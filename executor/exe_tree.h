@@ -17,6 +17,8 @@ int exe_tree_set(int tree, uint64_t flags, bool recursive, int ids);
 /* Clones the single mount that fd is in, rooted at fd. Returns a descriptor that the caller closes,
  * or -errno. */
 int exe_tree_clone(int fd, uint64_t flags, int ids);
+/* Clones the mount of a directory below root, to which no link may lead. */
+int exe_tree_clone_below(int root, const char *path, uint64_t flags, int ids);
 /* Attaches a detached mount at a path below `at`; with an empty path at `at` itself. Returns 0 or
  * -errno. */
 int exe_tree_attach(int tree, int at, const char *path);

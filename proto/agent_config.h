@@ -113,6 +113,8 @@ struct agent_config {
 	uint64_t allow_caps;
 	bool allow_host_pid, allow_host_ipc;
 	uint32_t allow_privileged;
+	uint32_t host_paths; /* bits of enum driver: `volumes` of its containers may be paths of the
+				machine, which are in host volumes */
 	uint32_t n_host_volumes;
 	struct config_host_volume host_volumes[CONFIG_VOLUMES_MAX];
 	uint32_t n_csi_plugins; /* as in the policy */

@@ -50,7 +50,8 @@ enum exe_fd {
 };
 
 enum exe_mount_kind {
-	EXE_MOUNT_HOST = 1,   /* the next descriptor from EXE_FD_VOLUMES on */
+	EXE_MOUNT_HOST = 1,   /* path below the next descriptor from EXE_FD_VOLUMES on; empty: all
+				 of it */
 	EXE_MOUNT_CSI = 2,    /* path below EXE_FD_CSI, mounted only if the proof matches */
 	EXE_MOUNT_SHARED = 3, /* of the plugin that the task is; below EXE_FD_CSI, stays in its
 						peer group */

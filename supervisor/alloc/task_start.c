@@ -322,6 +322,8 @@ fill_config(const struct driver_ops *driver, struct task_runner *tr, struct star
 	if (r == 0)
 		r = driver->fill(
 		    config, &evaluated, task_image_config(tr), &net, &s->req.start, &s->spec, e);
+	if (r == 0 && driver->containers)
+		r = container_host_mounts(config, &evaluated, &s->req, e);
 	if (r == 0 && driver->containers && container_flag(&evaluated, "cpu_hard_limit"))
 		s->req.start.cpu_quota_us = cpu_quota_us(tr->ar->sup, s->req.start.cpu_shares);
 	if (r == 0 && s->session && driver->fill_process)

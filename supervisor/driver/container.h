@@ -37,9 +37,19 @@ int64_t container_port_inside(const struct task *task, const char *label);
 bool container_publishes(const struct task *task, const char *label);
 
 /* container_mounts.c: adds the mounts of the keys volumes, mount and mounts to the spec (NULL: only
- * checks). Returns 0, or -EINVAL with *e. */
-int container_mounts(
-    const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e);
+ * checks), but those of host volumes, which are checked by the node's configuration (NULL: not).
+ * Returns 0, or -EINVAL with *e. */
+int container_mounts(const struct agent_config *config, const struct task *task, bool evaluated,
+    struct spec_writer *spec, struct err *e);
+/* Checks whether a caller may have all that the task's mounts are, or may become, of host volumes:
+ * permits() is asked for each. Returns 0, or -EPERM with *e. */
+typedef bool container_permits(void *arg, const char *host_volume, bool writes);
+int container_check_permitted(const struct agent_config *config, const struct task *task,
+    container_permits *permits, void *arg, struct err *e);
+/* Adds those of host volumes to the request, behind its other mounts. task: with the evaluated
+ * configuration. Returns 0, or -EINVAL with *e. */
+int container_host_mounts(const struct agent_config *config, const struct task *task,
+    struct exec_task_start_req *req, struct err *e);
 
 /* container_files.c: checks the key extra_hosts. Returns 0, or -EINVAL with *e. */
 int container_check_hosts(const struct task *task, bool evaluated, struct err *e);

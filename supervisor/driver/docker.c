@@ -257,7 +257,8 @@ add_shm(const struct task *task, bool evaluated, struct spec_writer *spec, struc
 
 /* Checks everything that fill_options() uses, and with a spec adds it there. */
 static int
-add_options(const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e)
+add_options(const struct agent_config *config, const struct task *task, bool evaluated,
+    struct spec_writer *spec, struct err *e)
 {
 	bool no_new_privs = false;
 	int r;
@@ -268,7 +269,7 @@ add_options(const struct task *task, bool evaluated, struct spec_writer *spec, s
 	    (r = add_map(task, "sysctl", evaluated, add_sysctl, spec, e)) < 0 ||
 	    (r = add_map(task, "ulimit", evaluated, add_limit, NULL, e)) < 0 ||
 	    (r = add_shm(task, evaluated, spec, e)) < 0 ||
-	    (r = container_mounts(task, evaluated, spec, e)) < 0 || !spec)
+	    (r = container_mounts(config, task, evaluated, spec, e)) < 0 || !spec)
 		return r;
 	if (container_flag(task, "readonly_rootfs"))
 		container_option(spec, "flag", "read_only");
@@ -341,7 +342,7 @@ static int
 check_config(
     const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
 {
-	int r = add_options(task, evaluated, NULL, e);
+	int r = add_options(config, task, evaluated, NULL, e);
 	uint64_t caps;
 
 	if (r < 0 || (r = find_caps(config, task, evaluated, &caps, e)) < 0 ||
@@ -495,7 +496,7 @@ fill_start(const struct agent_config *config, const struct task *task, const jso
 	const char *mode = container_text(task, "network_mode");
 	int r = add_command(task, image, spec, e);
 
-	if (r < 0 || (r = add_options(task, true, spec, e)) < 0)
+	if (r < 0 || (r = add_options(NULL, task, true, spec, e)) < 0)
 		return r;
 	fill_limits(config, task, req);
 	req->net_mode = mode && strcmp(mode, "none") == 0 ? EXEC_NS_PRIVATE : EXEC_NS_HOST;

@@ -251,6 +251,11 @@ run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t deta
 	} else if (step == EXE_STEP_CONTAINER) {
 		describe_part(buf, size, error, detail, spec);
 	} else if (step == EXE_STEP_MOUNT) {
+		if (error == EMEDIUMTYPE)
+			why = "it is neither a directory nor a file, and a container gets no "
+			      "sockets and devices of the machine";
+		else if (error == ELOOP)
+			why = "a link is on the way to it, which a task could have put there";
 		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1,
 		    why ? why : "unknown error");
 	} else {

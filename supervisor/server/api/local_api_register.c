@@ -313,10 +313,18 @@ read_options(struct local *l, struct api_req *req, struct job *job, struct probl
 	return local_api_check_job(l, job, e);
 }
 
+static bool
+permits_host_volume(void *arg, const char *name, bool writes)
+{
+	return local_gate_permits_host_volume(arg, name, writes);
+}
+
 /* Checks the token's permission for what the job uses beside its namespace: volumes and plugins. */
 static int
-check_permissions(struct api_req *req, const struct job *job, struct err *e)
+check_permissions(struct sup *sup, struct api_req *req, const struct job *job, struct err *e)
 {
+	int r;
+
 	for (size_t i = 0; i < job->task_groups.n; i++) {
 		const struct task_group *g = &job->task_groups.v[i];
 		bool permitted = true;
@@ -329,9 +337,15 @@ check_permissions(struct api_req *req, const struct job *job, struct err *e)
 					 : local_gate_permits_host_volume(
 					       req, str(vr->source), !vr->read_only);
 		}
-		for (size_t k = 0; k < g->tasks.n; k++)
-			permitted &= !g->tasks.v[k].csi_plugin ||
+		for (size_t k = 0; k < g->tasks.n; k++) {
+			const struct task *task = &g->tasks.v[k];
+
+			permitted &= !task->csi_plugin ||
 				     api_permits(req, ACL_REGISTER_PLUGIN, job->namespace);
+			if ((r = container_check_permitted(
+				 sup->config, task, permits_host_volume, req, e)) < 0)
+				return r;
+		}
 		if (!permitted)
 			return err_say(e, -EPERM,
 			    "Permission denied: the token permits neither the volumes nor the "
@@ -357,7 +371,7 @@ local_api_register_job(struct sup *sup, struct api_req *req)
 	job_submission_init(&submission);
 	r = local_api_read_job(sup, req, &job, &warn, &faults);
 	if (r == 0)
-		r = check_permissions(req, &job, &e);
+		r = check_permissions(sup, req, &job, &e);
 	if (r == 0)
 		r = read_options(l, req, &job, &warn, &priority, &e);
 	if (r == 0)

@@ -13,6 +13,7 @@ from lib import agent, api, case, screen
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 HOUR = 3600
 ACL = 'acl { enabled = true }\n'
+PATHS = 'plugin "docker" { config { volumes { enabled = true } } }\nclient { host_volume "data" { path = "/srv/data" }\nhost_volume "other" { path = "/srv/other" } }\n'
 
 
 def read(path):
@@ -45,7 +46,7 @@ class Node(api.Node):
 
 
 def start(**more):
-    return Node(args=agent.config_args(ACL), **more)
+    return Node(args=agent.config_args(ACL + PATHS), **more)
 
 
 def bootstrap():
@@ -413,6 +414,23 @@ def test_jobs_with_volumes_and_plugins_need_more():
         answer = node.request("POST", "/v1/jobs", made, token=writes)
         case.equal((answer.status, "Permission denied" in answer.text or answer.status == 400), (answer.status, True), answer.text)
         case.equal(node.request("GET", "/v1/job/x").status, 404)
+
+
+def test_containers_with_paths_of_the_machine_need_more():
+    """Which host volume a path becomes is known at once, unless it has a variable: then all of them have to be permitted."""
+    rules = {"none": "", "reads": 'host_volume "data" { policy = "read" }', "writes": 'host_volume "data" { policy = "write" }', "all": 'host_volume "*" { policy = "write" }'}
+    secrets = {name: secret_with('namespace "default" { policy = "write" }\n' + more, "of-" + name) for name, more in rules.items()}
+    for config, permitted in (({"volumes": ["/srv/data/x:/x:ro"]}, ("reads", "writes", "all")), ({"volumes": ["local/a:/a", "/srv/data:/x"]}, ("writes", "all")),
+                              ({"mount": [{"type": "bind", "source": "/srv/data", "target": "/x"}]}, ("writes", "all")), ({"volumes": ["local/a:/a"]}, tuple(rules)),
+                              ({"mounts": {"type": "volume", "source": "other", "target": "/x"}}, ("all",)), ({"volumes": ["${NOMAD_META_x}:/x:ro"]}, ("all",)),
+                              ({"mounts": [{"type": "bind", "source": "/srv/${NOMAD_META_x}", "target": "/x", "readonly": True}]}, ("all",))):
+        made = api.job("x", driver="docker", count=0)
+        made["Job"]["TaskGroups"][0]["Tasks"][0]["Config"] = {"image": "a", **config}
+        for name in rules:
+            answer = node.request("POST", "/v1/jobs", made, token=secrets[name])
+            case.equal((answer.status, "does not permit host volume" in answer.text or "needs a token that permits all host volumes" in answer.text),
+                       (200, False) if name in permitted else (403, True), "%s by %s: %s" % (config, name, answer.text))
+    node.purge("x")
 
 
 def test_purge_needs_more_than_stop():

@@ -200,6 +200,20 @@ def test_a_container_is_root_on_a_volume_only_where_nobody_else_can_be():
         case.contains(said(r, look, **volume("closed")), "contents of all\ncontents of own\ncontents of others\n7\nwritten\n", "root on a volume")
         at = os.stat(top + "/closed/v/mine")
         case.equal((at.st_uid, at.st_gid, at.st_mode & 0o7777), (5, 6, 0o4755), "a file on disk")
+        # Parts of a volume: none is outside of it, whoever writes there, and nothing is made where nothing may be written.
+        os.symlink("..", top + "/closed/v/up")
+        os.symlink("/", top + "/v/root")
+
+        def part(path, name="closed", read_only=False):
+            return {"mounts": [{"kind": "EXEC_MOUNT_HOST_VOLUME", "name": name, "read_only": read_only, "path": path}], "dests": ["/v"]}
+        case.contains(said(r, "touch /v/there; cat /v/../one", **{**part("new/a"), "mounts": part("new/a")["mounts"] + part("all", "open", True)["mounts"], "dests": ["/v", "/one"]}),
+                      "contents of all\n", "a directory that was missing, and a file")
+        case.equal(sorted(os.listdir(top + "/closed/v/new/a")), ["there"])
+        for path, name, read_only in [(x, "closed", r_o) for x in ("..", "../v", "up", "up/v", "new/../..", "/etc", "all/x", "new/" + "x" * 256) for r_o in (False, True)] + \
+                [("root", "open", True), ("root/etc", "open", True), ("missing", "open", True), ("missing", "closed", True)]:
+            record = r.ended(container(r, "ls /v", **part(path, name, read_only)))
+            case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_MOUNT), "%s of %s: %d" % (path, name, record["error"]))
+        case.equal([os.path.exists(x) for x in (top + "/v/missing", top + "/closed/v/missing", top + "/closed/new")], [False, False, False])
 
 
 def test_options():
@@ -226,11 +240,12 @@ def test_sources_of_mounts_stay_in_the_tasks_directories():
                     options=["bind=rw:/alloc/logs:/logs", "bind=rw:/alloc/logs/web.stdout.0:/one"])
         case.contains(text, "web.stdout.0\n", "logs")
         case.equal(text.count("protected"), 3, text)
+        case.contains(said(r, "cat /x/passwd; ls /made", options=["bind=rw:/etc:/x", "bind=rw:/custom/new:/made"], alloc=alloc), "root:x:0:0:", "of its root")
         for n, target in enumerate(("/proc", "/", "..", "../../proc", "a", "/local/a")):
             for at in (top + "web/local", top + "alloc/data"):
                 os.symlink(target, "%s/l%d" % (at, n))
         sources = ["/%s/l%d%s" % (at, n, more) for at in ("local", "alloc/data") for n in range(6) for more in ("", "/sys")]
-        for source in sources + ["/local/../proc", "/local/..", "/proc", "/", "/localx", "local", "", "/alloc/logsx/../../proc", "/alloc/logs/absent", "/alloc//logs", "/local/" + "x" * 256]:
+        for source in sources + ["/local/../proc", "/local/..", "/proc", "/proc/sys", "/sys/kernel", "/dev", "/etc/../proc", "/bin/echo/..", "/", "//", "local", "", "/alloc/logsx/../../proc", "/alloc/logs/absent", "/alloc//logs", "/local/" + "x" * 256]:
             record = r.ended(container(r, "ls /x; cat /x/kcore", options=["bind=rw:%s:/x" % source], alloc=alloc))
             case.equal((record["state"], record["step"], record["detail"] & 0xff), (exe.EXE_FAILED, exe.EXE_STEP_CONTAINER, 8), "source " + source)
 

@@ -345,8 +345,8 @@ def test_a_limit_of_memory_above_the_reserved():
 
 
 def test_what_is_refused_at_once():
-    for driver, config, why in (("docker", {"mount": [{"type": "bind", "source": "/etc", "target": "/host"}]}, 'config.mount: "/etc" is not in the task\'s directories'),
-                                ("docker", {"mounts": {"type": "volume", "source": "name", "target": "/data"}}, 'config.mount: type "volume" is not supported'),
+    for driver, config, why in (("docker", {"mount": [{"type": "bind", "source": "/etc", "target": "/host"}]}, 'config.mount: "/etc" is of the machine'),
+                                ("docker", {"mounts": {"type": "volume", "source": "name", "target": "/data"}}, 'config.mount: "name" is of the machine'),
                                 ("docker", {"mount": [{"type": "tmpfs", "target": "data"}]}, 'target "data" is not an absolute path'),
                                 ("podman", {"devices": ["/dev/kvm"]}, "config.devices is not supported: containers have no devices of the machine"),
                                 ("docker", {"devices": [{"host_path": "/dev/kvm"}]}, "config.devices is not supported: containers have no devices of the machine"),
