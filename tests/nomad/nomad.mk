@@ -19,6 +19,7 @@ check-nomad: all ## test with a real server, NOMAD=path/to/nomad (needs root); N
 	python3 -B tests/nomad/isolated.py tests/nomad/check_templates.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_template_rights.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_artifacts.py "$(NOMAD)" || failed=1; \
+	python3 -B tests/nomad/isolated.py tests/nomad/check_containers.py "$(NOMAD)" || failed=1; \
 	exit $$failed
 check-csi: all ## test CSI_HOSTPATH=path/to/hostpathplugin alone and with NOMAD=path; CSI_HOSTPATH_OLD=path is upgraded in use
 	@failed=0; export DROVER_BUILD=$(BUILD) CSI_HOSTPATH='$(CSI_HOSTPATH)' CSI_HOSTPATH_OLD='$(CSI_HOSTPATH_OLD)'; \
