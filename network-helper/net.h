@@ -22,6 +22,7 @@
 
 #define NET_PLUGIN_MS 20000 /* of one call of a plugin */
 #define NET_MAKE_MS   60000 /* of a network, with all tries */
+#define NET_CHECK_MS  20000 /* of a network */
 #define NET_JSON_MAX  (1 << 20)
 #define NET_MSG_SIZE  300    /* of what a plugin says */
 #define NET_INTERFACE "eth0" /* the name of the interface inside */
@@ -68,8 +69,8 @@ json_t *net_config_load(const struct net_job *job, struct err *e);
 /* Returns the names of all usable configurations in cni_config_dir. */
 json_t *net_config_names(void);
 
-/* net_ledger.c: reads and writes ALLOC.json: {"config": …, "ports": […], "args": …, "result": …}.
- * Returns 0; -ENOENT if there is none. */
+/* net_ledger.c: reads and writes ALLOC.json: {"config": …, "ports": […], "args": …, "result": …};
+ * with "removing" while it is being removed. Returns 0; -ENOENT if there is none. */
 int net_ledger_read(const char *alloc, json_t **ret, struct err *e);
 int net_ledger_write(const char *alloc, const json_t *ledger, struct err *e);
 int net_ledger_remove(const char *alloc, struct err *e);
@@ -86,16 +87,18 @@ int net_plugin_find(const json_t *config, char ret_dirs[CONFIG_PATH_SIZE], struc
 int net_plugin_run(const char *alloc, const char *command, const char *type, const char *args,
     const json_t *input, uint64_t until_ms, json_t **ret, struct err *e);
 /* Writes what the plugin prints without a command, as one line. Returns 0 or -errno. */
-int net_plugin_describe(const char *type, char ret[NET_MSG_SIZE], struct err *e);
+int net_plugin_describe(const char *alloc, const char *type, char ret[NET_MSG_SIZE], struct err *e);
 /* Kills what a plugin that was called for this alloc left. Returns 0 or -errno. */
 int net_plugin_kill(int cgroup, const char *alloc, struct err *e);
 
 /* net_chain.c: calls all plugins of the ledger. net_chain_add() sets its "result". */
 int net_chain_add(const char *alloc, json_t *ledger, uint64_t until_ms, struct err *e);
 int net_chain_del(const char *alloc, const json_t *ledger, uint64_t until_ms, struct err *e);
+/* Returns 0 also if the configuration does not want CHECK. */
+int net_chain_check(const char *alloc, const json_t *ledger, uint64_t until_ms, struct err *e);
 
 /* net_make.c, net_list.c: what workers do. */
-worker_fn net_make, net_drop, net_list;
+worker_fn net_make, net_drop, net_check, net_list;
 /* Makes the memfd of an answer. Returns 0 or -errno. */
 int net_answer(const json_t *json, struct worker_result *ret, struct err *e);
 

@@ -23,7 +23,8 @@ add_plugins(const char *path, json_t *plugins, uint64_t until_ms)
 		char text[NET_MSG_SIZE];
 
 		if (entry->d_name[0] != '.' && !json_object_get(plugins, entry->d_name) &&
-		    clock_ms() < until_ms && net_plugin_describe(entry->d_name, text, &why) == 0)
+		    clock_ms() < until_ms &&
+		    net_plugin_describe("list", entry->d_name, text, &why) == 0)
 			(void)json_object_set_new(plugins, entry->d_name, json_string(text));
 	}
 }

@@ -104,16 +104,16 @@ make_network(const struct ipc_packet *p, struct err *e)
 	    &workers, p, WORK_MS, fds, NET_FDS, net_make, &job, NULL, "make the network", e);
 }
 
+/* For requests that have only the allocation. */
 static int
-drop_network(const struct ipc_packet *p, struct err *e)
+start_for(const struct ipc_packet *p, const struct id *alloc, worker_fn *fn, const char *what,
+    struct err *e)
 {
-	const struct net_network_drop_req *req = p->msg;
 	struct net_job job;
-	int r = read_alloc(&req->alloc, &job, e);
+	int r = read_alloc(alloc, &job, e);
 
 	return r < 0 ? r
-		     : worker_start(&workers, p, WORK_MS, fds, NET_FDS, net_drop, &job, NULL,
-			   "remove the network", e);
+		     : worker_start(&workers, p, WORK_MS, fds, NET_FDS, fn, &job, NULL, what, e);
 }
 
 static int
@@ -123,7 +123,11 @@ handle_request(void *unused, const struct ipc_packet *p, void *rep, int *ret_fd,
 	case NET_NETWORK_MAKE_REQ:
 		return make_network(p, e);
 	case NET_NETWORK_DROP_REQ:
-		return drop_network(p, e);
+		return start_for(p, &((const struct net_network_drop_req *)p->msg)->alloc, net_drop,
+		    "remove the network", e);
+	case NET_NETWORK_CHECK_REQ:
+		return start_for(p, &((const struct net_network_check_req *)p->msg)->alloc,
+		    net_check, "check the network", e);
 	case NET_PLUGIN_LIST_REQ:
 		return worker_start(&workers, p, WORK_MS, fds, NET_FDS, net_list, NULL, NULL,
 		    "list the CNI plugins", e);

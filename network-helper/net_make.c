@@ -51,6 +51,9 @@ remove_all(const char *alloc, struct err *e)
 	r = net_ledger_read(alloc, &ledger, &why);
 	if (r < 0 && r != -ENOENT)
 		return err_say(e, r, "%s", why.msg);
+	/* A removal that a kill ends leaves less than a network. */
+	if (ledger && json_object_set_new(ledger, "removing", json_true()) == 0)
+		(void)net_ledger_write(alloc, ledger, &why);
 	if (ledger && (r = net_chain_del(alloc, ledger, clock_ms() + DEL_MS, e)) < 0 &&
 	    /* After an ADD that was killed, plugins fail because a rule that they want to remove
 	     * was not made yet: the bridge releases the address before that. */
@@ -110,16 +113,17 @@ net_answer(const json_t *json, struct worker_result *ret, struct err *e)
 	return ret->fd < 0 ? err_set(e, ret->fd, "make the answer about a network") : 0;
 }
 
-/* Returns whether the network has been made completely. */
-static bool
-is_made(const char *alloc, json_t **ret)
+/* Returns the ledger of a network that has been made completely; NULL: it has not. */
+static json_t *
+find_made(const char *alloc)
 {
-	cleanup_json json_t *ledger = NULL;
+	json_t *ledger = NULL;
 
-	if (!net_namespace_exists(alloc) || net_ledger_read(alloc, &ledger, NULL) < 0)
-		return false;
-	*ret = json_incref(json_object_get(ledger, "result"));
-	return *ret != NULL;
+	if (net_namespace_exists(alloc) && net_ledger_read(alloc, &ledger, NULL) == 0 &&
+	    json_object_get(ledger, "result") && !json_object_get(ledger, "removing"))
+		return ledger;
+	json_decref(ledger);
+	return NULL;
 }
 
 static json_t *
@@ -175,13 +179,14 @@ int
 net_make(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct net_job *job = arg;
-	cleanup_json json_t *ledger = NULL, *result = NULL;
+	cleanup_json json_t *ledger = NULL, *made = find_made(job->alloc);
 	struct err why = { 0 };
 	int r;
 
-	if (is_made(job->alloc, &result)) {
-		close_localnet(job, result); /* its maker may have been killed before */
-		return net_answer(result, ret, e);
+	if (made) {
+		close_localnet(job,
+		    json_object_get(made, "result")); /* its maker may have been killed before */
+		return net_answer(json_object_get(made, "result"), ret, e);
 	}
 	if ((r = remove_all(job->alloc, e)) < 0)
 		return r;
@@ -198,6 +203,17 @@ net_make(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	close_localnet(job, json_object_get(ledger, "result"));
 	CRASH_POINT(NET_AFTER_MAKE);
 	return net_answer(json_object_get(ledger, "result"), ret, e);
+}
+
+int
+net_check(int fd, const void *arg, struct worker_result *ret, struct err *e)
+{
+	const struct net_job *job = arg;
+	cleanup_json json_t *made = find_made(job->alloc);
+	int r = net_plugin_kill(NET_FD_CGROUP, job->alloc, e); /* of a helper that was killed */
+
+	/* One that is not made is made by the supervisor's next request. */
+	return r == 0 && made ? net_chain_check(job->alloc, made, clock_ms() + NET_CHECK_MS, e) : r;
 }
 
 int

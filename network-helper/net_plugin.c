@@ -223,7 +223,7 @@ take_answer(const struct run *run, int status, const char *command, const char *
 
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return explain_failure(run, answer, status, command, type, e);
-	if (run->len > 0 && !json_is_object(answer))
+	if (ret && run->len > 0 && !json_is_object(answer))
 		return err_say(e, -EBADMSG,
 		    "CNI plugin %s printed something that is no JSON object in %s", type, command);
 	if (ret)
@@ -270,7 +270,7 @@ net_plugin_run(const char *alloc, const char *command, const char *type, const c
 }
 
 int
-net_plugin_describe(const char *type, char ret[NET_MSG_SIZE], struct err *e)
+net_plugin_describe(const char *alloc, const char *type, char ret[NET_MSG_SIZE], struct err *e)
 {
 	struct run run = { .pid = -1, .pidfd = -1, .out = -1, .err = -1 };
 	cleanup_json json_t *config = json_pack("{s:s}", "type", type);
@@ -279,10 +279,10 @@ net_plugin_describe(const char *type, char ret[NET_MSG_SIZE], struct err *e)
 	int status = -1, r;
 
 	run.text = output;
-	r = start(&run, "list", NULL, "", config, in, e);
+	r = start(&run, alloc, NULL, "", config, in, e);
 	if (r == 0)
-		r = wait_end(&run, "list", type, clock_ms() + DESCRIBE_MS, e);
-	if ((r = end_run(&run, "list", type, r, &status, e)) < 0)
+		r = wait_end(&run, alloc, type, clock_ms() + DESCRIBE_MS, e);
+	if ((r = end_run(&run, alloc, type, r, &status, e)) < 0)
 		return r;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return -EREMOTEIO;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook_network.c: has network-helper make the networks of an alloc before its tasks, and remove
- * them after these: that of its group, and those of containers which have one of their own. Runs
- * in: supervisor.
+ * hook_network.c: has network-helper make the networks of an alloc before its tasks, check them
+ * after a restart of the agent, and remove them after the tasks: that of its group, and those of
+ * containers which have one of their own. Runs in: supervisor.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,9 +29,11 @@
 
 struct network {
 	struct queued *asked; /* NULL: no request is unanswered */
-	size_t at; /* the network that is made or removed: 0 is the group's, then those of
+	size_t at; /* the network that is made, checked or removed: 0 is the group's, then those of
 		      tasks in their order */
 	struct task_runner *of; /* the task whose network it is; NULL: it is the group's */
+	bool checks_first;      /* its networks are checked before its tasks start */
+	bool removal_waits;     /* for the answer of a check */
 	bool removed;
 	unsigned failures; /* rounds of removals in which one failed */
 	int failed;        /* the error of the last that failed in this round; 0: none has */
@@ -69,6 +72,8 @@ network_id(const struct alloc_runner *ar, const struct task *task)
 /* --- before the tasks --- */
 
 static void make_next(struct alloc_runner *ar);
+static void check_next(struct alloc_runner *ar);
+static void remove_networks(struct alloc_runner *ar);
 
 /* Keeps the addresses of a container's own network (NULL: it is removed) in the task's state. */
 static void
@@ -261,6 +266,9 @@ make_next(struct alloc_runner *ar)
 		n->at++;
 	if (!found) {
 		alloc_hook_done(ar, 0, NULL);
+		n->at = 0;
+		if (ar->restored && !n->checks_first)
+			check_next(ar);
 		return;
 	}
 	req = mem_new(struct net_network_make_req);
@@ -271,11 +279,98 @@ make_next(struct alloc_runner *ar)
 		n->asked = queue_ask(ar->sup, QUEUE_NETWORK, req, -1, on_made, ar);
 }
 
+/* --- checks after a restart of the agent --- */
+
+/*
+ * Others may have broken networks, which outlive the agent. Before a task starts, a network that
+ * fails its check is made again. If a task runs already, it keeps the network as it is, because a
+ * new one would cut it off: then checks delay nothing, and a failure is only reported.
+ */
+static void
+tell_broken(struct alloc_runner *ar, const char *why)
+{
+	char text[ERR_MSG_SIZE + 256];
+
+	(void)snprintf(text, sizeof text,
+	    "network: it failed its check after a restart of the agent: %s; %s", why,
+	    state_of(ar)->checks_first ? "it is made again"
+				       : "running tasks keep it as it is; a new allocation has a "
+					 "new one (`drover alloc stop`)");
+	journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa), "allocation %.8s: %s", ar->sa->a.id, text);
+	alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, text);
+}
+
+/* A removal that failed is repeated, and reported, by the request to make the network. */
+static void
+on_dropped(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	struct alloc_runner *ar = arg;
+
+	state_of(ar)->asked = NULL;
+	state_of(ar)->at++;
+	check_next(ar);
+}
+
+static void
+on_checked(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
+{
+	struct alloc_runner *ar = arg;
+	struct network *n = state_of(ar);
+	const struct task *task;
+
+	n->asked = NULL;
+	if (n->removal_waits) {
+		remove_networks(ar);
+		return;
+	}
+	if (r < 0)
+		tell_broken(ar, e->msg);
+	if (r < 0 && n->checks_first && find_network(ar, &n->at, &task)) {
+		struct net_network_drop_req req = { .alloc = network_id(ar, task) };
+
+		n->asked = queue_ask(sup, QUEUE_NETWORK_DROP, &req, -1, on_dropped, ar);
+		return;
+	}
+	n->at++;
+	check_next(ar);
+}
+
+static void
+check_next(struct alloc_runner *ar)
+{
+	struct network *n = state_of(ar);
+	const struct task *task;
+
+	if (!ar->stopping && find_network(ar, &n->at, &task)) {
+		struct net_network_check_req req = { .alloc = network_id(ar, task) };
+
+		n->asked = queue_ask(ar->sup, QUEUE_NET_CHECK, &req, -1, on_checked, ar);
+	} else if (n->checks_first) {
+		n->at = 0;
+		make_next(ar);
+	}
+}
+
+static bool
+has_run(const struct alloc_runner *ar)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (ar->tasks[i].run)
+			return true;
+	return false;
+}
+
 static void
 make_networks(struct alloc_runner *ar)
 {
-	state_of(ar)->at = 0;
-	make_next(ar);
+	struct network *n = state_of(ar);
+
+	n->at = 0;
+	n->checks_first = ar->restored && !has_run(ar);
+	if (n->checks_first)
+		check_next(ar);
+	else
+		make_next(ar);
 }
 
 /* A request that was sent is answered in some minutes, and its network is removed only after that.
@@ -368,13 +463,19 @@ remove_next(struct alloc_runner *ar)
 static void
 remove_networks(struct alloc_runner *ar)
 {
-	if (state_of(ar)->removed) {
+	struct network *n = state_of(ar);
+
+	if (n->removed) {
 		alloc_hook_done(ar, 0, NULL);
 		return;
 	}
-	state_of(ar)->at = 0;
-	state_of(ar)->failed = 0;
-	remove_next(ar);
+	n->at = 0;
+	n->failed = 0;
+	if (n->asked && !queue_has_begun(n->asked))
+		queue_forget(steal_ptr(&n->asked));
+	n->removal_waits = n->asked != NULL;
+	if (!n->removal_waits)
+		remove_next(ar);
 }
 
 static void

@@ -101,6 +101,12 @@ send_network_drop(struct sup *sup, const void *req, int fd, call_cb *cb, void *a
 }
 
 static uint64_t
+send_network_check(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return net_call_network_check(sup, req, cb, arg);
+}
+
+static uint64_t
 send_plugin_list(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
 {
 	return net_call_plugin_list(sup, req, cb, arg);
@@ -138,6 +144,8 @@ static const struct kind {
 	    sizeof(struct net_network_make_req), NULL },
 	[QUEUE_NETWORK_DROP] = { IPC_NETWORK_HELPER, 4, true, send_network_drop,
 	    sizeof(struct net_network_drop_req), NULL },
+	[QUEUE_NET_CHECK] = { IPC_NETWORK_HELPER, 2, true, send_network_check,
+	    sizeof(struct net_network_check_req), NULL },
 	[QUEUE_PLUGIN_LIST] = { IPC_NETWORK_HELPER, 1, true, send_plugin_list,
 	    sizeof(struct net_plugin_list_req), NULL },
 };

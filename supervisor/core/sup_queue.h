@@ -26,6 +26,7 @@ enum queue {
 	QUEUE_LAYERS,       /* unp_layer_list_req */
 	QUEUE_NETWORK,      /* net_network_make_req */
 	QUEUE_NETWORK_DROP, /* net_network_drop_req */
+	QUEUE_NET_CHECK,    /* net_network_check_req */
 	QUEUE_PLUGIN_LIST,  /* net_plugin_list_req */
 	QUEUES
 };

@@ -22,6 +22,7 @@ stop before
 output=$(printf '%%s' "$input" | %(plugins)s/%(name)s)
 code=$?
 stop after
+[ "$CNI_COMMAND" = CHECK ] && echo "$CNI_CONTAINERID %(name)s $code" >>%(dir)s/checked
 printf '%%s' "$output"
 exit $code
 """
@@ -38,7 +39,7 @@ def make_plugins():
 
 
 def state():
-    return networks.addresses(), len(networks.links("veth")), networks.rules("--dport"), sorted(os.listdir(node.data + "/rt/netns"))
+    return networks.addresses(), len(networks.links("veth")), networks.rules("--dport"), networks.rules("172.26."), sorted(os.listdir(node.data + "/rt/netns"))
 
 
 def reach(command, name, when, act):
@@ -117,6 +118,54 @@ def test_network_helper_is_killed_at_each_step_of_del():
     # And at any moment between the end of the last plugin and that of the namespace.
     for _ in range(3):
         try_step("network-helper", "DEL", "loopback", "after", at_once=True)
+
+
+def checked(alloc):
+    with open(plugins + "/checked", encoding="ascii") as f:
+        return "".join(line for line in f if line.startswith(alloc["ID"]))
+
+
+def replace():
+    node.replace_supervisor()
+
+
+def test_a_process_is_killed_during_a_check():
+    """The network stays as it is, and no fault is reported."""
+    node.register(networks.job("victim", "bridge", ports=PORT))
+    alloc = node.wait_running("victim", seconds=60)[0]
+    made = node.ask("/v1/allocation/" + alloc["ID"])["NetworkStatus"]
+    for process, name, when in (("network-helper", "bridge", "before"), ("network-helper", "host-local", "after"), ("supervisor", "firewall", "before")):
+        reach("CHECK", name, when, replace)
+        open(plugins + "/checked", "w", encoding="ascii").close()
+        kill(process, False)
+        case.until(lambda: checked(alloc).endswith("firewall 0\n"), 60, "the end of its check after a kill of %s %s %s" % (process, when, name))
+        case.equal(node.wait_running("victim")[0]["ID"], alloc["ID"])
+    now = node.ask("/v1/allocation/" + alloc["ID"])
+    case.equal((now["NetworkStatus"], "failed its check" in str(now["TaskStates"])), (made, False))
+    node.purge("victim", 90)
+    check_nothing_left("kills in CHECK")
+
+
+def test_a_process_is_killed_while_a_broken_network_is_made_again():
+    for process, command, name, when in (("network-helper", "DEL", "portmap", "after"), ("supervisor", "DEL", "bridge", "before"), ("network-helper", "ADD", "bridge", "before"),
+                                         ("supervisor", "ADD", "portmap", "after")):
+        node.register(networks.waiting_job("victim", "bridge", plugins + "/go", ports=PORT))
+        alloc = networks.wait_waiting(node, "victim")
+        case.write(plugins + "/go", "")
+        inside = "%s/rt/netns/%s" % (node.data, alloc["ID"])
+        networks.run("iptables", "-w", "-D", "CNI-FORWARD", "1")  # to the administrator's chain: the plugin firewall misses it
+        reach(command, name, when, replace)
+        kill(process, False)
+
+        def whole(alloc=alloc, inside=inside):
+            status = node.ask("/v1/allocation/" + alloc["ID"])["NetworkStatus"]
+            return os.path.exists(inside) and networks.addresses() == sorted([status["Address"], bystander[1]]) and \
+                status["Address"] in networks.run("nsenter", "--net=" + inside, "ip", "-o", "-4", "addr") and networks.rules("--dport 18080")
+        case.until(whole, 60, "a new network after a kill of %s %s %s of %s" % (process, when, command, name))
+        node.wait_running("victim")
+        node.purge("victim", 90)
+        os.unlink(plugins + "/go")
+        check_nothing_left("a kill while a network is made again")
 
 
 def test_the_supervisor_is_killed_during_add_and_del():

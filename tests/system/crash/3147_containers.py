@@ -119,15 +119,20 @@ def cycle(point, mode, kill=None, skip=0):
             case.until(lambda: [a["ClientStatus"] for a in node.allocs("victim")] in (["failed"], ["running"]), 60, "the victim to run or to fail")
         else:
             node.wait_running("victim", seconds=60)
+        if point == "NET_AFTER_CHECK":
+            page.arm(point, skip, hold=bool(kill))
+            node.replace_supervisor()
+            wait_reached()
+            node.wait_running("victim", seconds=60)
         said = failures()
         if [a["ClientStatus"] for a in node.allocs("victim")] == ["failed"]:
             case.contains("\n".join(said), "failed to configure networking for alloc: make the network: worker process")
         case.equal([s for s in said if len(s) < 10], [], "failures without a sentence")
         sentences.update(said)
-        if not making:
+        if not making and point != "NET_AFTER_CHECK":
             page.arm(point, skip, hold=bool(kill))
         node.request("DELETE", "/v1/job/victim?purge=true")
-        if not making:
+        if not making and point != "NET_AFTER_CHECK":
             wait_reached()
         node.purge("victim", 60)
         check_nothing_left()

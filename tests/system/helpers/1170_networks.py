@@ -30,6 +30,15 @@ def drop(h, alloc):
     request(h, "NET_NETWORK_DROP_REQ", {"alloc": alloc})
 
 
+def check(h, alloc):
+    """Returns the sentence about a fault; "": there is none."""
+    try:
+        request(h, "NET_NETWORK_CHECK_REQ", {"alloc": alloc})
+    except ipc.RequestError as e:
+        return str(e)
+    return ""
+
+
 def names(places):
     return sorted(os.listdir(places.runtime + "/netns"))
 
@@ -129,6 +138,25 @@ def test_the_plugins_of_debian_are_listed():
             case.contains(plugins[name], "1.0.0")
 
 
+def test_the_plugins_of_debian_find_faults():
+    """portmap's CHECK takes each port for a fault before 1.3.0, so it is not called then."""
+    with helper.Places() as places, helper.Helper("network-helper", places) as h:
+        alloc = uuid.uuid4().bytes
+        case.equal(check(h, alloc), "", "a network that is not made")
+        made = make(h, alloc, ports=[{"host_ip": "198.18.0.1", "host_port": 18080, "inside_port": 80}])
+        case.equal(check(h, alloc), "")
+        rule = ["CNI-FORWARD", "-m", "comment", "--comment", "CNI firewall plugin admin overrides", "-j", "NOMAD-ADMIN"]
+        networks.run("iptables", "-w", "-D", *rule)
+        case.contains(check(h, alloc), "CNI plugin firewall failed in CHECK with exit code 1: expected CNI-FORWARD rule")
+        networks.run("iptables", "-w", "-I", *rule)
+        case.equal(check(h, alloc), "")
+        networks.run("nsenter", "--net=%s/netns/%s" % (places.runtime, uuid.UUID(bytes=alloc)), "ip", "link", "del", "eth0")
+        case.contains(check(h, alloc), "CNI plugin bridge failed in CHECK")
+        case.equal(make(h, alloc), made, "a check changes nothing")
+        drop(h, alloc)
+        case.equal(names(places), [])
+
+
 def test_a_namespace_without_plugins():
     with helper.Places() as places, helper.Helper("network-helper", places) as h:
         alloc = uuid.uuid4().bytes
@@ -177,9 +205,15 @@ def test_plugins_that_misbehave():
 
 def test_a_plugin_that_hangs_is_killed_with_all_that_it_started():
     mark = "1009.%d" % os.getpid()  # of no other test's processes
-    with plugin("[ $CNI_COMMAND = DEL ] && exit 0\n(setsid sleep %s &) ; sleep %s" % (mark, mark)) as (h, places):
+    hang = "(setsid sleep %s &) ; sleep %s" % (mark, mark)
+    with plugin("[ $CNI_COMMAND = DEL ] && exit 0\n" + hang) as (h, places), plugin("[ $CNI_COMMAND = CHECK ] || { echo '%s'; exit; }\n%s" % (GOOD, hang)) as (other, _):
+        alloc = uuid.uuid4().bytes
+        make(other, alloc, "NET_KIND_CNI", "lan")
+        check = other.ipc.send("NET_NETWORK_CHECK_REQ", {"alloc": alloc})
         fails(h, places, "did not end in time, and was killed")
+        case.contains(str(case.raises(ipc.RequestError, other.ipc.answer, check)), "did not end in time, and was killed")
         case.equal((case.pids_with(mark), names(places)), ([], []))
+        drop(other, alloc)
     # What it leaves running is killed when it ends.
     with plugin("(setsid sleep %s &)\n%s\necho '%s'" % (mark, FIND % mark, GOOD)) as (h, places):
         alloc = uuid.uuid4().bytes
@@ -220,13 +254,64 @@ def test_a_plugin_that_closes_its_output_early_is_waited_for():
 
 
 def test_the_arguments_of_plugins_are_the_same_for_each_call():
-    with plugin("echo $CNI_COMMAND $CNI_ARGS >>$DIR/args; echo '%s'" % GOOD) as (h, places):
+    config = '{"cniVersion":"1.0.0","name":"%s","type":"bad","capabilities":{"portMappings":true}}'
+    with plugin("echo $CNI_COMMAND $CNI_ARGS >>$DIR/args; cat >$DIR/$CNI_COMMAND; echo '%s'" % GOOD, config) as (h, places):
         alloc = uuid.uuid4().bytes
-        make(h, alloc, "NET_KIND_CNI", "lan", args="IgnoreUnknown=true;a=b c")
+        made = make(h, alloc, "NET_KIND_CNI", "lan", args="IgnoreUnknown=true;a=b c", ports=[{"host_ip": "", "host_port": 18080, "inside_port": 80}])
         with helper.Helper("network-helper", places, h.settings) as later:
+            case.equal(check(later, alloc), "")
             drop(later, alloc)
         with open(h.base + "/args", encoding="ascii") as f:
-            case.equal(f.read().splitlines(), [command + " IgnoreUnknown=true;a=b c" for command in ("ADD", "DEL")], "arguments, also of a later helper")
+            case.equal(f.read().splitlines(), [command + " IgnoreUnknown=true;a=b c" for command in ("ADD", "CHECK", "DEL")], "arguments, also of a later helper")
+        said = {}
+        for command in ("ADD", "CHECK", "DEL"):
+            with open(h.base + "/" + command, encoding="ascii") as f:
+                said[command] = json.load(f)
+        case.equal([said[command].pop("prevResult", None) for command in said], [None, made, made], "the result of ADD")
+        case.equal((said["CHECK"], said["DEL"], len(said["ADD"]["runtimeConfig"]["portMappings"])), (said["ADD"], said["ADD"], 2), "configuration and capabilities")
+
+
+def test_a_check_that_fails_has_the_sentence_of_its_plugin():
+    three = '{"cniVersion":"0.4.0","name":"%s","plugins":[{"type":"bad"},{"type":"other"},{"type":"bad"}]}'
+    good = "CHECK=$CNI_COMMAND; [ $CNI_COMMAND = CHECK ] || { echo '%s'; exit; }\n" % GOOD
+    for script, part in (("exit 3", "CNI plugin bad failed in CHECK with exit code 3: it gave no reason"), ("kill -SEGV $$", "was ended by signal 11 in CHECK"),
+                         ("yes x", "printed more than 1 MiB"), ("printf '{\"code\":100,\"msg\":\"no route\"}'; exit 1", "exit code 1: no route"),
+                         ("echo not json", ""), ("echo '[1]'", "")):  # only the exit code counts, as in DEL
+        with plugin(good + script, three, others={"other": 0o755}) as (h, places):
+            program(h.base + "/bin/other", "[ $CNI_COMMAND = CHECK ] && echo other >>%s/calls\necho '%s'" % (h.base, GOOD))
+            alloc = uuid.uuid4().bytes
+            make(h, alloc, "NET_KIND_CNI", "lan")
+            found = check(h, alloc)
+            case.contains(found, part)
+            case.equal((found == "", h.calls()[2:]), (part == "", ["CHECK"] if part else ["CHECK", "other", "CHECK"]), script)
+            if part:
+                continue
+            # A plugin that is removed later is a fault, too.
+            os.unlink(h.base + "/bin/other")
+            case.contains(check(h, alloc), 'CNI plugin "other" is not in ')
+
+
+def test_a_network_is_checked_only_if_its_configuration_can_be():
+    for version, more, wanted in (("0.3.1", "", ["ADD"]), ("0.4.0", "", ["ADD", "CHECK"]), ("1.1.0", "", ["ADD", "CHECK"]), ("1.0.0", '"disableCheck":true,', ["ADD"]),
+                                  ("1.0.0", '"disableCheck":"true",', ["ADD"]), ("1.0.0", '"disableCheck":false,', ["ADD", "CHECK"])):
+        with plugin("echo '%s'" % GOOD, '{"cniVersion":"' + version + '",' + more + '"name":"%s","plugins":[{"type":"bad"}]}') as (h, places):
+            alloc = uuid.uuid4().bytes
+            make(h, alloc, "NET_KIND_CNI", "lan")
+            case.equal((check(h, alloc), h.calls()), ("", wanted), (version, more))
+            drop(h, alloc)
+
+
+def test_a_removal_that_failed_leaves_no_network_that_counts_as_made():
+    with plugin("[ $CNI_COMMAND = DEL ] && [ ! -e $DIR/may ] && exit 5\necho '%s'" % GOOD) as (h, places):
+        alloc = uuid.uuid4().bytes
+        make(h, alloc, "NET_KIND_CNI", "lan")
+        case.contains(str(case.raises(ipc.RequestError, drop, h, alloc)), "failed in DEL")
+        case.equal(check(h, alloc), "", "it is not checked")
+        case.contains(str(case.raises(ipc.RequestError, make, h, alloc, "NET_KIND_CNI", "lan")), "failed in DEL")
+        open(h.base + "/may", "w", encoding="ascii").close()
+        make(h, alloc, "NET_KIND_CNI", "lan")
+        case.equal(h.calls(), ["ADD", "DEL", "DEL", "DEL", "ADD"])
+        drop(h, alloc)
 
 
 def test_reserved_ports_of_the_host_are_refused():

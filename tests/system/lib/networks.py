@@ -66,6 +66,19 @@ def job(name, mode, command="/bin/sleep", args=("1000",), ports=(), dynamic=(), 
         {"Mode": mode, "ReservedPorts": list(ports), "DynamicPorts": list(dynamic), **(network or {})}]}, **more)
 
 
+def waiting_job(name, mode, path, **more):
+    """A job whose task fails and then waits for its restart. After a restart of the agent it runs at once, and goes on if the path exists."""
+    made = job(name, mode, "/bin/sh", ["-c", "[ -e %s ] && exec sleep 1000; exit 1" % path], **more)
+    made["Job"]["TaskGroups"][0]["RestartPolicy"] = {"Attempts": 1, "Interval": 7200 * 10**9, "Delay": 3000 * 10**9, "Mode": "fail"}
+    return made
+
+
+def wait_waiting(node, name):
+    """Returns its allocation."""
+    return case.until(lambda: [a for a in node.ask("/v1/allocations") if a["JobID"] == name and "Restarting" in json.dumps(a["TaskStates"])],
+                      60, "a task that waits for its restart")[0]
+
+
 def links(kind):
     """Returns the names of this namespace's links of a kind: "bridge" or "veth"."""
     text = subprocess.run(["ip", "-j", "-d", "link"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout

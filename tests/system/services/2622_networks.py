@@ -131,8 +131,64 @@ def test_a_restart_of_the_agent_keeps_the_network():
     case.equal([a["ID"] for a in node.wait_running("kept")], [alloc["ID"]])
     case.equal(node.ask("/v1/allocation/" + alloc["ID"])["NetworkStatus"], whole["NetworkStatus"])
     case.contains(get("198.18.0.1", port), "served ")
+    # Debian's plugins have checked it, and find a fault when there is one.
+    case.equal(check_events(alloc), [])
+    networks.run("nsenter", "--net=%s/rt/netns/%s" % (node.data, alloc["ID"]), "ip", "link", "del", "eth0")
+    node.replace_supervisor()
+    case.until(lambda: check_events(alloc), 30, "an event about the check")
+    case.contains(check_events(alloc)[0], "CNI plugin bridge failed in CHECK")
     node.purge("kept")
     case.equal((networks.addresses(), networks.names(node)), ([], []))
+
+
+def check_events(alloc):
+    """Returns the sentences about checks of its network."""
+    events = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
+    return [e["DisplayMessage"] for e in events if "failed its check" in e["DisplayMessage"]]
+
+
+def calls(alloc):
+    with open(CALLS, encoding="ascii") as f:
+        return [line.split(" ", 2)[1:] for line in f.read().splitlines() if line.startswith(alloc["ID"])]
+
+
+def commands(alloc):
+    return [command for command, _ in calls(alloc)]
+
+
+def test_a_network_that_fails_its_check_is_made_again_if_no_task_runs():
+    node.register(networks.job("runs", "cni/lan"))
+    runs = node.wait_running("runs")[0]
+    node.replace_supervisor()
+    case.until(lambda: commands(runs) == ["ADD", "CHECK"], 30, "a check")
+    case.equal(check_events(runs), [])
+    node.register(networks.waiting_job("waits", "cni/lan", LAN + ".go"))
+    waits = networks.wait_waiting(node, "waits")
+    before = node.ask("/v1/allocation/" + runs["ID"])
+    for name in (".broken", ".go"):
+        case.write(LAN + name, "")
+    node.replace_supervisor()
+    case.until(lambda: commands(runs)[2:] == ["CHECK"] and commands(waits) == ["ADD", "CHECK", "DEL", "ADD"], 30, "the checks")
+    node.wait_running("waits")
+    why = "network: it failed its check after a restart of the agent: CNI plugin lan failed in CHECK with exit code 4: the cable is cut; "
+    case.until(lambda: check_events(runs) and check_events(waits), 20, "events")
+    case.equal(check_events(runs), [why + "running tasks keep it as it is; a new allocation has a new one (`drover alloc stop`)"])
+    case.equal(check_events(waits), [why + "it is made again"])
+    after = node.ask("/v1/allocation/" + runs["ID"])
+    case.equal((after["NetworkStatus"], after["ClientStatus"], after["TaskStates"]["t"]["Restarts"]), (before["NetworkStatus"], "running", 0))
+    # An allocation ends while its network is being checked: its removal waits for the check.
+    os.unlink(LAN + ".broken")
+    case.write(LAN + ".slow", "")
+    node.replace_supervisor()
+    case.until(lambda: commands(runs)[-1] == "CHECK" and os.path.exists(LAN + ".reached"), 30, "a check")
+    node.do("DELETE", "/v1/job/runs")
+    node.wait_allocs("runs", [(0, "stop", "complete")])
+    case.equal((commands(runs)[-1], runs["ID"] in networks.names(node)), ("CHECK", True))
+    os.unlink(LAN + ".slow")
+    for name in ("runs", "waits"):
+        node.purge(name)
+    case.until(lambda: networks.names(node) == [], 30, "the removal of the networks")
+    case.equal((commands(runs)[-2:], commands(waits)[-1]), (["CHECK", "DEL"], "DEL"))
 
 
 def test_an_unknown_cni_network_fails_with_a_sentence():
@@ -152,12 +208,11 @@ def test_plugins_get_the_arguments_of_the_job_and_what_it_is():
     alloc = node.wait_running("a;IP=1")[0]
     node.replace_supervisor()  # the later call has the same arguments
     node.wait_running("a;IP=1")
+    case.until(lambda: len(calls(alloc)) == 2, 30, "the check")
     node.purge("a%3BIP=1")
     case.until(lambda: networks.names(node) == [], 30, "the removal of the network")
-    with open(CALLS, encoding="ascii") as f:
-        calls = [line.split(" ", 2) for line in f.read().splitlines() if line.startswith(alloc["ID"])]
     wanted = sorted(["IgnoreUnknown=true", "vlan=7 of g", "NOMAD_REGION=global", "NOMAD_NAMESPACE=default", "NOMAD_GROUP_NAME=g", "NOMAD_ALLOC_ID=" + alloc["ID"]])
-    case.equal([(command, sorted(text.split(";"))) for _, command, text in calls], [("ADD", wanted), ("DEL", wanted)], "calls")
+    case.equal([(command, sorted(text.split(";"))) for command, text in calls(alloc)], [(command, wanted) for command in ("ADD", "CHECK", "DEL")], "calls")
     for bad in ({"a": "b;IP=c"}, {"a=b": "c"}, {"": "c"}):
         node.refused(400, "cannot be passed to CNI plugins", "POST", "/v1/jobs", networks.job("bad", "cni/lan", network={"CNI": {"Args": bad}}))
     # The value of a variable is known only on the node, so the job is accepted and its allocation fails.
@@ -206,6 +261,8 @@ def test_a_network_that_cannot_be_removed_does_not_keep_its_allocation_for_ever(
 
 LAN_SCRIPT = """#!/bin/sh
 echo "$CNI_CONTAINERID $CNI_COMMAND $CNI_ARGS" >>CALLS
+while [ $CNI_COMMAND = CHECK ] && [ -e $0.slow ]; do : >$0.reached; sleep 0.05; done
+[ $CNI_COMMAND = CHECK ] && [ -e $0.broken ] && { echo '{"code":100,"msg":"the cable is cut"}'; exit 4; }
 [ $CNI_COMMAND = DEL ] || echo '{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","sandbox":"x"}],"ips":[{"address":"192.0.2.7/24","interface":0}]}'
 """
 networks.need()
@@ -216,7 +273,7 @@ networks.ask_resolved()
 CNI = case.directory()
 LAN = CNI + "/lan"
 CALLS = CNI + "/calls"
-case.write(LAN, LAN_SCRIPT.replace("CALLS", CALLS))
+case.write(LAN, LAN_SCRIPT.replace("CALLS", CALLS).replace("$0", LAN))
 os.chmod(LAN, 0o755)
 case.write(CNI + "/lan.conf", '{"cniVersion":"1.0.0","name":"lan","type":"lan"}')
 SETTINGS = 'client {\n cni_path = "%s:%s"\n cni_config_dir = "%s"\n}\n' % (networks.PLUGINS, CNI, CNI)
