@@ -88,8 +88,9 @@ int net_plugin_run(const char *alloc, const char *command, const char *type, con
     const json_t *input, uint64_t until_ms, json_t **ret, struct err *e);
 /* Writes what the plugin prints without a command, as one line. Returns 0 or -errno. */
 int net_plugin_describe(const char *alloc, const char *type, char ret[NET_MSG_SIZE], struct err *e);
-/* Kills what a plugin that was called for this alloc left. Returns 0 or -errno. */
-int net_plugin_kill(int cgroup, const char *alloc, struct err *e);
+/* Waits for a plugin of this alloc that a worker which was killed has left, and then kills what is
+ * left. Returns 0 or -errno. */
+int net_plugin_kill(const char *alloc, int wait_ms, struct err *e);
 
 /* net_chain.c: calls all plugins of the ledger. net_chain_add() sets its "result". */
 int net_chain_add(const char *alloc, json_t *ledger, uint64_t until_ms, struct err *e);

@@ -46,7 +46,7 @@ remove_all(const char *alloc, struct err *e)
 	struct err why = { 0 };
 	int r;
 
-	if ((r = net_plugin_kill(NET_FD_CGROUP, alloc, e)) < 0)
+	if ((r = net_plugin_kill(alloc, NET_PLUGIN_MS, e)) < 0)
 		return r;
 	r = net_ledger_read(alloc, &ledger, &why);
 	if (r < 0 && r != -ENOENT)
@@ -210,7 +210,7 @@ net_check(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
 	const struct net_job *job = arg;
 	cleanup_json json_t *made = find_made(job->alloc);
-	int r = net_plugin_kill(NET_FD_CGROUP, job->alloc, e); /* of a helper that was killed */
+	int r = net_plugin_kill(job->alloc, NET_PLUGIN_MS, e);
 
 	/* One that is not made is made by the supervisor's next request. */
 	return r == 0 && made ? net_chain_check(job->alloc, made, clock_ms() + NET_CHECK_MS, e) : r;

@@ -19,7 +19,6 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/mem.h"
-#include "common/privs.h"
 #include "network-helper/net.h"
 
 #define KILL_MS     2000
@@ -43,28 +42,30 @@ name_cgroup(const char *alloc, char ret[CGROUP_SIZE])
 }
 
 int
-net_plugin_kill(int cgroup, const char *alloc, struct err *e)
+net_plugin_kill(const char *alloc, int wait_ms, struct err *e)
 {
 	cleanup_close int dir = -1;
 	char name[CGROUP_SIZE];
 	int r;
 
 	name_cgroup(alloc, name);
-	dir = openat(cgroup, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = openat(NET_FD_CGROUP, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return errno == ENOENT ? 0 : err_set(e, -errno, "open cgroup %s", name);
+	(void)cgroup_wait_empty(dir, wait_ms);
 	if ((r = cgroup_kill(dir)) < 0 || (r = cgroup_wait_empty(dir, KILL_MS)) < 0 ||
-	    (r = cgroup_rmdir(cgroup, name)) < 0)
+	    (r = cgroup_rmdir(NET_FD_CGROUP, name)) < 0)
 		return err_set(e, r, "kill the CNI plugin of alloc %s", alloc);
 	return 0;
 }
 
+/* It outlives its worker, because one that is killed in the middle may leave what no later call of
+ * it finds. */
 static _Noreturn void
-become(pid_t parent, int cgroup, const int *fds, char *const *argv, char *const *envp)
+become(int cgroup, const int *fds, char *const *argv, char *const *envp)
 {
 	sigset_t none;
 
-	privs_die_with_parent(parent);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int signo = 1; signo <= SIGRTMAX; signo++)
@@ -93,7 +94,6 @@ start(struct run *run, const char *alloc, const char *command, const char *args,
 		ns, path, cni_args, (char[]){ "CNI_IFNAME=" NET_INTERFACE }, NULL };
 	char *argv[] = { (char *)(uintptr_t)type, NULL }, name[CGROUP_SIZE];
 	int pair[2];
-	pid_t parent = getpid();
 
 	if (binary < 0)
 		return binary;
@@ -113,7 +113,7 @@ start(struct run *run, const char *alloc, const char *command, const char *args,
 	(void)fd_set_nonblock(err, false);
 	run->pid = fork();
 	if (run->pid == 0)
-		become(parent, cgroup, (int[]){ input, out, err, binary }, argv, envp);
+		become(cgroup, (int[]){ input, out, err, binary }, argv, envp);
 	if (run->pid < 0 || (run->pidfd = pidfd_open(run->pid, 0)) < 0)
 		return err_set(e, -errno, "start CNI plugin %s", type);
 	return 0;
@@ -173,7 +173,7 @@ wait_end(struct run *run, const char *alloc, const char *type, uint64_t until_ms
 			(void)read_output(run, &run->err, true);
 		if (fds[2].revents && !ended) {
 			ended = true;
-			if (net_plugin_kill(NET_FD_CGROUP, alloc, e) < 0)
+			if (net_plugin_kill(alloc, 0, e) < 0)
 				return e->code;
 		}
 	}
@@ -237,7 +237,7 @@ end_run(struct run *run, const char *alloc, const char *type, int r, int *ret_st
 {
 	struct err killed = { 0 };
 
-	if (net_plugin_kill(NET_FD_CGROUP, alloc, &killed) < 0 && r == 0)
+	if (net_plugin_kill(alloc, 0, &killed) < 0 && r == 0)
 		r = err_say(e, killed.code, "%s", killed.msg);
 	close_p(&run->out);
 	close_p(&run->err);
