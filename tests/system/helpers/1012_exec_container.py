@@ -5,7 +5,7 @@ import os
 import time
 import uuid
 
-from lib import case, exe, images, ipc, runs
+from lib import case, exe, images, ipc, journal, runs
 from lib.containers import CAPS, container, read, said
 
 
@@ -278,6 +278,14 @@ def test_the_lease_of_a_container_that_floods_its_terminal():
         record = r.ended(run, seconds=60)
         case.equal((record["flags"] & (exe.EXE_END_LEASE | exe.EXE_END_KILLED), record["exit_signal"]), (exe.EXE_END_LEASE | exe.EXE_END_KILLED, 9))
         case.contains(r.log(run)[-4096:], "flood\r\nflood\r\n")
+
+
+def test_lines_of_a_terminal_in_the_journal():
+    with journal.Journal() as j, runs.Runs() as r:
+        run = container(r, "echo one; echo; echo '<3>bad' >&2; printf end", tty=True, log_store="LOG_STORE_BOTH", log_job="shop")
+        case.equal(r.ended(run)["exit_code"], 0)
+        case.equal((j.messages(), j.messages("stderr")), ([b"one", b"", b"bad", b"end"], []))
+        case.equal(r.log(run), "one\r\n\r\n<3>bad\r\nend")
 
 
 def test_a_terminal_is_only_for_containers():
