@@ -153,6 +153,26 @@ protect_path(const char *path)
 	return r < 0 ? r : exe_tree_attach(tree, at, "");
 }
 
+/* As Docker does since GHSA-6fw5-f8r9-fgfm, for each processor: how often it was too hot shows what
+ * others do. */
+static int
+mask_throttles(int empty)
+{
+	int r = 0;
+
+	for (unsigned cpu = 0; r == 0; cpu++) {
+		char path[64];
+		size_t len = (size_t)snprintf(
+		    path, sizeof path, "/sys/devices/system/cpu/cpu%u/thermal_throttle", cpu);
+
+		r = mask_path(path, empty);
+		path[len - strlen("/thermal_throttle")] = '\0';
+		if (access(path, F_OK) < 0)
+			break;
+	}
+	return r;
+}
+
 /* Kernels before 6.15 clone only from a mount that is attached, so the empty directory is on
  * /dev/shm for a moment. */
 static int
@@ -167,6 +187,8 @@ mask_kernel(void)
 		r = protect_path(protected[i]);
 	for (size_t i = 0; i < ELEMENTSOF(masked) && r == 0; i++)
 		r = mask_path(masked[i], empty);
+	if (r == 0)
+		r = mask_throttles(empty);
 	if (empty >= 0 && umount2("/dev/shm", MNT_DETACH) < 0 && r == 0)
 		r = -errno;
 	return r;

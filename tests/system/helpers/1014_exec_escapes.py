@@ -15,6 +15,7 @@ ESCAPES = [
     "mount -o remount,rw /sys", "mount -o remount,rw /proc/sys", "umount /proc/keys", "umount /proc/sys", "mount -t proc proc /mnt", "mount --bind / /tmp", "unshare -U true",
     "unshare -m true", "mknod /disk b 254 0 && cat /disk", "mknod /kmem c 1 2 && cat /kmem", "cat /proc/kcore | grep -q .", "echo x > /proc/1/exe", "cat /proc/keys | grep .",
     "ls /proc/1/root/etc/shadow", "ip link set lo down", "echo -1000 > /proc/self/oom_score_adj", "hostname other",
+    "cat /sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/* | grep -q .", "cat /proc/interrupts /proc/timer_list | grep -q .", "find /sys/devices/virtual/powercap/ -name '*uj' | grep -q .",
     "echo x > /dev/full", "touch /sys/x", "echo 0 > /proc/sys/kernel/yama/ptrace_scope", "echo x > /proc/irq/default_smp_affinity",
 ]
 
