@@ -6,14 +6,13 @@ terminal and with one. Each difference between dockerd and drover must be a row 
     tests/nomad/isolated.py tests/engines/check_inside.py [-v]
 """
 import os
-import re
 import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 from lib import agent, api, case, engines, images, networks, web  # noqa: E402
+import table  # noqa: E402
 
-DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "differences.md")
 COMMANDS = ("awk", "cat", "echo", "env", "grep", "hostname", "id", "ip", "ls", "mknod", "ping", "pwd", "readlink", "sed", "sh", "sleep", "sort", "stat", "su", "tr", "tty",
             "umask", "unshare", "mount", "chown", "touch", "wc", "dd", "chroot", "nc")
 # Prints lines "SUBJECT|WHAT|VALUE".
@@ -99,39 +98,18 @@ def under_drover(name, tty):
         return parse(node.logs(alloc).decode())
 
 
-def rows():
-    """Returns the first column of the document's table: patterns of what differs."""
-    with open(DOCUMENT, encoding="utf-8") as f:
-        part = f.read().split("## Inside a container", 1)[1].split("\n## ", 1)[0]
-    return re.findall(r"^\| `([^`]+)` \|", part, re.M)
-
-
-def fits(key, pattern):
-    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), key)
-
-
 def main():
     if not shutil.which("dockerd") or not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
         sys.exit("check-containers needs docker.io, skopeo and busybox-static")
     networks.need()
-    known, found, new = rows(), set(), []
+    cases = {}
     with web.Server(images.registry({"a": {"1": image()}})) as server:
         for tty in (False, True):
             name = images.name(server, "a:1")
-            docker, ours = under_engine(engines.dockerd, name, tty), under_drover(name, tty)
-            podman = under_engine(engines.podman, name, tty) if shutil.which("podman") else {}
-            differ = sorted(k for k in set(docker) | set(ours) if docker.get(k) != ours.get(k))
-            print("%s: %d facts, %d differ" % ("with a terminal" if tty else "without a terminal", len(set(docker) | set(ours)), len(differ)))
-            for key in differ:
-                is_new = not any(fits(key, p) for p in known)
-                if is_new or "-v" in sys.argv:
-                    print("%s%s\n    dockerd %s\n    drover  %s\n    podman  %s" % ("new: " if is_new else "", key, docker.get(key), ours.get(key), podman.get(key)))
-                new += [key] * is_new
-            found.update(differ)
-    gone = [p for p in known if not any(fits(k, p) for k in found)]
-    for pattern in gone:
-        print("no difference any more: " + pattern)
-    sys.exit(1 if new or gone else 0)
+            cases["with a terminal" if tty else "without a terminal"] = {
+                "dockerd": under_engine(engines.dockerd, name, tty), "drover": under_drover(name, tty),
+                "podman": under_engine(engines.podman, name, tty) if shutil.which("podman") else {}}
+    sys.exit(table.report("Inside a container", cases))
 
 
 main()

@@ -77,9 +77,10 @@ class Engine:
         self.image = name
         case.contains(self.call("POST", "/images/create?fromImage=" + name).decode(), "", "the pull")
 
-    def one(self, network):
+    def one(self, network, host=None, **more):
+        """host, more: further members of HostConfig, and beside it."""
         text = self.call("POST", "/containers/create", {"Image": self.image, "Entrypoint": self.command[:1], "Cmd": self.command[1:], "Tty": self.tty, "HostConfig": {
-            "NetworkMode": network, "Memory": 64 << 20}})
+            "NetworkMode": network, "Memory": 64 << 20, **(host or {})}, **more})
         self.ids.append(json.loads(text)["Id"])
         self.call("POST", "/containers/%s/start" % self.ids[-1])
 
@@ -113,10 +114,12 @@ class Engine:
         case.equal(len(json.loads(self.call("GET", "/containers/json"))), len(self.ids), "containers after a restart of %s" % self.name)
 
 
-def dockerd():
+def dockerd(**more):
+    """more: further settings of its configuration file, without their dashes."""
     top = case.directory()
     path = "/run/docker.sock"
-    config = {"data-root": top, "exec-root": "/run/docker", "pidfile": "/run/docker.pid", "hosts": ["unix://" + path], "live-restore": True}
+    config = {"data-root": top, "exec-root": "/run/docker", "pidfile": "/run/docker.pid", "hosts": ["unix://" + path], "live-restore": True,
+              **{name.replace("_", "-"): value for name, value in more.items()}}
     return Engine("dockerd", ["dockerd", "--config-file", case.write(top + ".json", json.dumps(config))], path, ("docker", top))
 
 
