@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 # Variables of the environment.
-PROGRAMS = ("NOMAD_NEXT", "CSI_DRIVER", "CSI_HOSTPATH", "CSI_HOSTPATH_OLD", "CSI_NFS", "CSI_NFS_OLD", "NFS_MOUNT", "CSI_S3", "GEESEFS", "S3_SERVER")
+PROGRAMS = ("NOMAD_NEXT", "CNI_PLUGINS", "CSI_DRIVER", "CSI_HOSTPATH", "CSI_HOSTPATH_OLD", "CSI_NFS", "CSI_NFS_OLD", "NFS_MOUNT", "CSI_S3", "GEESEFS", "S3_SERVER")
 HERE = os.path.dirname(os.path.abspath(__file__))
 loader = importlib.machinery.SourceFileLoader("runner", os.path.join(HERE, "..", "run"))
 runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("runner", loader))

@@ -11,6 +11,7 @@ check-nomad: all ## test with a real server, NOMAD=path/to/nomad (needs root); N
 	python3 -B tests/nomad/isolated.py tests/nomad/check_events.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_deployments.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_environment.py "$(NOMAD)" || failed=1; \
+	python3 -B tests/nomad/isolated.py tests/nomad/check_networks.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_metrics.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_placement.py "$(NOMAD)" || failed=1; \
 	python3 -B tests/nomad/isolated.py tests/nomad/check_variables.py "$(NOMAD)" || failed=1; \
