@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# takes: 30
 """exec-helper and executor alone: what advisories of container engines were about, tried as uid 0 of a container (docs/advisories.md)."""
 import errno
 import os
