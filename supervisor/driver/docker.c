@@ -17,6 +17,7 @@
 #include "common/mem.h"
 #include "common/privs.h"
 #include "supervisor/driver/container.h"
+#include "supervisor/driver/run_text.h"
 
 #define MIB           (1024 * 1024)
 #define CFS_PERIOD_US 100000
@@ -151,6 +152,15 @@ static const struct {
 	{ "nproc", RLIMIT_NPROC }, { "rss", RLIMIT_RSS }, { "rtprio", RLIMIT_RTPRIO },
 	{ "rttime", RLIMIT_RTTIME }, { "sigpending", RLIMIT_SIGPENDING },
 	{ "stack", RLIMIT_STACK } };
+
+const char *
+container_limit_name(int resource)
+{
+	for (size_t i = 0; i < ELEMENTSOF(limits); i++)
+		if (limits[i].resource == resource)
+			return limits[i].name;
+	return NULL;
+}
 
 /* "SOFT:HARD" or one number for both; -1: unlimited. */
 static int

@@ -2,9 +2,11 @@
 /* run_text.c: the sentence for a step of an executor that failed. Runs in: supervisor. */
 #include "supervisor/driver/run_text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -112,19 +114,35 @@ static const struct {
 	{ "bind", "config.volumes or config.mount:", "" },
 	{ "etc", "make /etc/", ":" },
 	{ "group", "config.group_add:", "" },
-	{ "limit", "config.ulimit:", "" },
 	{ "stdin", "config.interactive:", "" },
 	{ "sysctl", "config.sysctl:", "" },
 	{ "tmpfs", "config.mount or config.tmpfs:", "" },
 };
 
+/* value: "RESOURCE:SOFT:HARD", numbers of the kernel. */
+static char *
+describe_limit(const char *value, int error)
+{
+	const char *name = container_limit_name(atoi(value)) ?: "", *hard = strrchr(value, ':');
+	char setting[16] = "";
+
+	for (size_t i = 0; name[i] && i < sizeof setting - 1; i++)
+		setting[i] = (char)toupper((unsigned char)name[i]);
+	return mem_printf("config.ulimit: %s = %lld%s%s%s", name,
+	    hard ? (long long)strtoull(hard + 1, NULL, 10) : 0,
+	    error == EPERM ? " is above the agent's own limit, which Limit" : "",
+	    error == EPERM ? setting : "", error == EPERM ? "= of drover.service sets" : "");
+}
+
 /* Says what an option of the spec does, as a job has it. The caller frees it. */
 static char *
-describe_option(const char *text)
+describe_option(const char *text, int error)
 {
 	size_t len = strcspn(text, "=");
 	const char *value = text[len] ? text + len + 1 : "";
 
+	if (strncmp(text, "limit=", 6) == 0)
+		return describe_limit(value, error);
 	for (size_t i = 0; i < ELEMENTSOF(options); i++)
 		if (strlen(options[i].name) == len && memcmp(options[i].name, text, len) == 0)
 			return mem_printf("%s%s%.*s", options[i].what, *options[i].end ? "" : " ",
@@ -139,7 +157,7 @@ describe_part(char *buf, size_t size, int error, uint32_t detail, int spec)
 	bool user = part == EXE_INSIDE_USER;
 	cleanup_free char *text =
 	    user ? find_entry(spec, SPEC_USER, 1) : find_entry(spec, SPEC_OPTION, detail >> 8);
-	cleanup_free char *option = !user && text ? describe_option(text) : NULL;
+	cleanup_free char *option = !user && text ? describe_option(text, error) : NULL;
 	const char *why = strerrordesc_np(error);
 
 	if (user && error == ENOENT)

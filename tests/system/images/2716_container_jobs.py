@@ -232,6 +232,7 @@ def test_what_a_failed_start_names():
     for config, why in (({"command": "sh -c id"}, 'run the command "sh -c id": the image has no such program, or not the interpreter of it; arguments belong in args'),
                         ({"command": "/etc/passwd"}, 'run the command "/etc/passwd": it is not a program that the task\'s user may execute'),
                         ({"group_add": ["nogroup7"]}, "prepare the container: config.group_add: nogroup7: the image has no such group in /etc/group"),
+                        ({"ulimit": {"nofile": "2147483647"}}, "config.ulimit: nofile = 2147483647 is above the agent's own limit, which LimitNOFILE= of drover.service sets: "),
                         ({"sysctl": {"kernel.none": "1"}}, "config.sysctl: kernel.none=1: the kernel has no such value for the namespaces of this container"),
                         ({"volumes": ["alloc/data:/etc/passwd/x"]}, "config.volumes or config.mount: rw:/alloc/data:/etc/passwd/x: Not a directory")):
         case.contains(ended(container("named", **{"command": "/bin/sh", **config}), "failed")[1], why)

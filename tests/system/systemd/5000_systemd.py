@@ -73,6 +73,7 @@ def start_by_connecting(bed):
     # The agent answers before ExecStartPost= has ended.
     case.until(lambda: bed.show("drover.service", "ActiveState") == "active", 20, "the service to be active after the first connection")
     case.equal(bed.show("drover-tasks.service", "ActiveState"), "active", "the tasks' unit")
+    case.equal([bed.show("drover.service", x) for x in ("LimitMEMLOCKSoft", "LimitMEMLOCK")], ["8388608", "infinity"], "limits of locked memory, which tasks inherit")
     case.contains(bed.run("stat", "-c", "%U:%G %a", "/run/drover/drover.sock").stdout, "root:drover 660")
 
 
