@@ -3,6 +3,7 @@
  * Runs in: supervisor. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,12 @@
 #include <sys/utsname.h>
 
 #include "common/cleanup.h"
+#include "common/fd.h"
 #include "common/mem.h"
 #include "supervisor/driver/container.h"
 
-#define HOST_GATEWAY "host-gateway" /* as an address of extra_hosts: that of the machine */
+#define HOSTS_MAX    ((size_t)1 << 20) /* larger files of the machine are not used */
+#define HOST_GATEWAY "host-gateway"    /* as an address of extra_hosts: that of the machine */
 
 static void __attribute__((format(printf, 2, 3))) append(char **text, const char *format, ...)
 {
@@ -86,16 +89,35 @@ find_gateway(const struct task_net *net, const struct exec_start *req)
 	return req->net_mode == EXEC_NS_HOST ? "127.0.0.1" : "";
 }
 
+/* As with Docker, a container in the machine's network begins with the machine's file, which has
+ * the machine's name. The caller frees it. */
+static char *
+begin_hosts(const struct task *task, const char *name, const struct task_net *net,
+    const struct exec_start *req)
+{
+	bool own_network = !id_is_zero(&req->network);
+	const char *own = own_network ? net->address : "";
+	cleanup_free char *machine = NULL;
+	char *text;
+
+	if (!own_network && req->net_mode == EXEC_NS_HOST &&
+	    fd_read_file(AT_FDCWD, "/etc/hosts", HOSTS_MAX, &machine) >= 0) {
+		text = mem_printf("%s\n", machine);
+		if (container_text(task, "hostname"))
+			append(&text, "127.0.1.1\t%s\n", name);
+		return text;
+	}
+	return mem_printf("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
+			  "fe00::0\tip6-localnet\nff00::0\tip6-mcastprefix\n"
+			  "ff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n%s\t%s\n",
+	    *own ? own : "127.0.1.1", name);
+}
+
 static int
 add_hosts(const struct task *task, const char *name, const struct task_net *net,
     const struct exec_start *req, struct spec_writer *spec, struct err *e)
 {
-	const char *own = id_is_zero(&req->network) ? "" : net->address;
-	cleanup_free char *text =
-	    mem_printf("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
-		       "fe00::0\tip6-localnet\nff00::0\tip6-mcastprefix\nff02::1\tip6-allnodes\n"
-		       "ff02::2\tip6-allrouters\n%s\t%s\n",
-		*own ? own : "127.0.1.1", name);
+	cleanup_free char *text = begin_hosts(task, name, net, req);
 	json_t *item;
 	size_t i;
 	int len;

@@ -239,8 +239,10 @@ def test_what_a_failed_start_names():
 
 
 def test_hosts():
-    """Earlier, host-gateway was written as it is, and what is no address, too."""
-    case.contains(said(container("hosts", "cat /etc/hosts", {"Env": {"NAME": "there"}}, extra_hosts=["box:host-gateway", "${NAME}:2001:db8::1"])), "\n127.0.0.1\tbox\n2001:db8::1\tthere\n")
+    """Earlier, host-gateway was written as it is, and what is no address, too; and names of the machine's file were missing in its network."""
+    text = said(container("hosts", "cat /etc/hosts", {"Env": {"NAME": "there"}}, extra_hosts=["box:host-gateway", "${NAME}:2001:db8::1"], hostname="own"))
+    with open("/etc/hosts", encoding="utf-8") as f:
+        case.equal(text, f.read() + "\n127.0.1.1\town\n127.0.0.1\tbox\n2001:db8::1\tthere\nend\n")
     for entry in ("nocolon", "name:", "name:1.2.3", ":1.2.3.4", "two names:1.2.3.4", "name:1.2.3.4\n5.6.7.8 other", "name:gateway"):
         node.refused(400, 'task t: config.extra_hosts: "%s" is not NAME:ADDRESS, with an IP address or host-gateway' % entry.replace("\n", " "),
                      "PUT", "/v1/jobs", container("refused", extra_hosts=[entry]))
