@@ -23,6 +23,12 @@ const struct cli_flag cli_image_pull_flags[] = {
 	{ 0 },
 };
 
+const struct cli_flag cli_image_remove_flags[] = {
+	{ "force", CLI_FLAG_BOOL, &options.force, NULL,
+	    "remove it also if tasks use it, whose next start asks the registry" },
+	{ 0 },
+};
+
 static void
 last_use_cell(const struct cli *cli, struct cli_table *t, const json_t *image, bool ready)
 {
@@ -158,7 +164,10 @@ cli_image_remove(struct cli *cli, int argc, char **argv)
 	struct err e = { 0 };
 
 	for (int i = 0; i < argc; i++) {
-		cleanup_free char *target = cli_target("/v1/agent/images?name=%s", argv[i]);
+		cleanup_free char *target =
+		    cli_target(options.force ? "/v1/agent/images?force=true&name=%s"
+					     : "/v1/agent/images?name=%s",
+			argv[i]);
 
 		if (cli_api_send(cli, "DELETE", target, NULL, NULL, &e) < 0)
 			return cli_fail(cli, &e);

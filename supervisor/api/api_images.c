@@ -7,6 +7,7 @@
 #include "model/engine/field.h"
 #include "supervisor/api/api_routes.h"
 #include "supervisor/http/api.h"
+#include "supervisor/image/image_gc.h"
 #include "supervisor/image/images.h"
 
 void
@@ -55,7 +56,9 @@ void
 api_remove_image(struct sup *sup, struct api_req *req)
 {
 	const char *text = api_query(req, "name");
+	const char *force = api_query(req, "force");
 	char name[IMAGE_REF_SIZE];
+	const struct image *image;
 	struct image_ref ref;
 	struct err e = { 0 };
 
@@ -65,7 +68,13 @@ api_remove_image(struct sup *sup, struct api_req *req)
 		return;
 	}
 	image_ref_format(&ref, name);
-	if (image_remove(sup, name) < 0)
+	image = image_find(sup, name);
+	if (image && image_has_user(sup, image) && strcmp(str(force), "true") != 0)
+		api_reply_error(req, 409,
+		    "a task on this node uses image %s, and would need the registry for its next "
+		    "start: stop the task first, or remove the image with force (-force)",
+		    name);
+	else if (image_remove(sup, name) < 0)
 		api_reply_error(req, 404, "image %s is not on this node", name);
 	else
 		api_reply_json(req, json_object());

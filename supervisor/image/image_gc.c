@@ -58,8 +58,8 @@ list_layers(const struct image *image)
 	return text;
 }
 
-static bool
-has_user(struct sup *sup, const struct image *image)
+bool
+image_has_user(struct sup *sup, const struct image *image)
 {
 	cleanup_free char *layers = NULL;
 	const struct image_use *use;
@@ -74,7 +74,7 @@ has_user(struct sup *sup, const struct image *image)
 static void
 note_use(struct sup *sup, struct image *image)
 {
-	bool in_use = has_user(sup, image);
+	bool in_use = image_has_user(sup, image);
 
 	if (in_use == image->in_use)
 		return;

@@ -12,6 +12,8 @@
 
 #include "supervisor/core/sup.h"
 
+struct image;
+
 /* The use of the image of this name by a task, also before the task's start and between its runs.
  * Zeroed: none. */
 struct image_use {
@@ -22,6 +24,8 @@ struct image_use {
 void image_use_begin(struct sup *sup, struct image_use *use, const char *name);
 /* Does nothing if there is none. */
 void image_use_end(struct sup *sup, struct image_use *use);
+/* Returns whether a task uses the image. */
+bool image_has_user(struct sup *sup, const struct image *image);
 /* Has the uses of images examined soon: an image was pulled, or a run has ended, whose layers are a
  * use too. */
 void images_check_soon(struct sup *sup);

@@ -85,6 +85,9 @@ def test_an_image_is_removed_after_its_last_use():
         # It is pulled again for the next task. An operator who pulls an image that is here keeps it.
         run(node, "gone", "exec sleep 1000", ends=False)
         pull(node, "gone")
+        node.refused(409, "a task on this node uses image %s" % name("gone"), "DELETE", "/v1/agent/images?name=" + name("gone"))
+        node.drover("image", "remove", "-force", name("gone"))
+        pull(node, "gone")
         node.purge("job-gone")
         case.until(lambda: shown(node, "gone")["LastUsed"] > 0, 60, "the end of its last use")
         node.purge("job-used")
