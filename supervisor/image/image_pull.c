@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 
 #include "common/clock.h"
+#include "common/duration.h"
 #include "common/fd.h"
 #include "common/image_ref.h"
 #include "common/mem.h"
@@ -54,6 +55,7 @@ struct pull {
 	struct queued *fetch;
 	struct sup_timer progress, again;
 	uint64_t bytes, total, ask; /* ask: the call for its progress */
+	uint64_t began_ms;          /* the last try */
 	char digest[80];
 	json_t *config;
 	struct image_layer *layers;
@@ -251,6 +253,22 @@ try_again(struct pull *p, int r)
 	return true;
 }
 
+/* The image-fetcher ends a try after timeout_ms, or earlier if the registry sends nothing. */
+static void
+explain_timeout(const struct pull *p, struct err *e)
+{
+	char timeout[DURATION_SIZE], part[64] = "";
+
+	if (clock_ms() - p->began_ms < p->timeout_ms)
+		return;
+	duration_format((int64_t)p->timeout_ms * NS_PER_MS, timeout);
+	if (p->total > 0)
+		(void)snprintf(part, sizeof part, ": %.1f of %.1f MiB have arrived",
+		    (double)p->bytes / (1 << 20), (double)p->total / (1 << 20));
+	(void)err_say(
+	    e, -ETIMEDOUT, "it was not fetched within image_pull_timeout (%s)%s", timeout, part);
+}
+
 static void
 on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
@@ -264,6 +282,8 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 		why = *e;
 	else
 		r = take_answer(p, answer, &why);
+	if (r == -ETIMEDOUT)
+		explain_timeout(p, &why);
 	if (r < 0) {
 		if (!try_again(p, r))
 			fail_pull(p, &why);
@@ -389,6 +409,7 @@ fetch(void *arg)
 	images_note_use(p->sup);
 	keep_blobs(p->sup);
 	p->state = PULL_FETCHING;
+	p->began_ms = clock_ms();
 	p->fetch = queue_ask(p->sup, QUEUE_IMAGE, &req, fd, on_fetched, p);
 	sup_timer_set(p->sup, &p->progress, CLOCK_MONOTONIC, PROGRESS_USEC, ask_progress, p);
 }

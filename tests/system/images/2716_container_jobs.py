@@ -73,13 +73,10 @@ def texts(name):
     return [e["DisplayMessage"] for a in node.allocs(name) for e in (a["TaskStates"] or {}).get("t", {}).get("Events", [])]
 
 
-def test_what_latest_names_is_fetched_again():
-    """With each start; if the registry is gone, the image that is here serves, and an event says so. Progress of a pull is told by events."""
-    versions = [images.Image([TOOLS, images.tar([images.file("version", b"%d\n" % i), images.file("noise", os.urandom(1 << 20))])], {"Env": ["PATH=/bin"]}) for i in (1, 2)]
-    go = threading.Event()
-
-    def late(h):
-        blob = versions[0].blobs[1]
+def late(image, go):
+    """Sends half of the image's second layer, and the rest when the event is set."""
+    def answer(h):
+        blob = image.blobs[1]
         h.send_response(200)
         h.send_header("Content-Length", str(len(blob)))
         h.end_headers()
@@ -87,7 +84,24 @@ def test_what_latest_names_is_fetched_again():
         h.wfile.flush()
         go.wait(120)
         h.wfile.write(blob[1 << 19:])
-    with web.Server({**images.registry({"v": {"latest": versions[0]}}), "/v2/v/blobs/" + images.digest(versions[0].blobs[1]): late}) as other:
+    return answer
+
+
+def test_a_pull_that_takes_too_long():
+    """Earlier, its event named neither the setting nor the time."""
+    image, go = images.Image([TOOLS, images.tar([images.file("noise", os.urandom(1 << 20))])]), threading.Event()
+    with web.Server({**images.registry({"v": {"1": image}}), "/v2/v/blobs/" + images.digest(image.blobs[1]): late(image, go)}) as other:
+        text = ended(container("slow", image=images.name(other, "v:1"), image_pull_timeout="2s"), "failed")[1]
+        go.set()
+    case.contains(text, "it was not fetched within image_pull_timeout (2s): ")
+    case.contains(text, " MiB have arrived")
+
+
+def test_what_latest_names_is_fetched_again():
+    """With each start; if the registry is gone, the image that is here serves, and an event says so. Progress of a pull is told by events."""
+    versions = [images.Image([TOOLS, images.tar([images.file("version", b"%d\n" % i), images.file("noise", os.urandom(1 << 20))])], {"Env": ["PATH=/bin"]}) for i in (1, 2)]
+    go = threading.Event()
+    with web.Server({**images.registry({"v": {"latest": versions[0]}}), "/v2/v/blobs/" + images.digest(versions[0].blobs[1]): late(versions[0], go)}) as other:
         where = images.name(other, "v")
         node.register(container("one", "cat /version", image=where))
         told = re.compile(r'Downloading "%s:latest": \d\.\d of \d\.\d MiB' % re.escape(where))
