@@ -59,12 +59,10 @@ struct image_request {
 	unsigned timeout_ms, idle_ms; /* 0: the defaults */
 };
 
-/*
- * Asks for an image. Requests for the same image share a pull. The callback, which never comes from
+/* Asks for an image. Requests for the same image share a pull. The callback, which never comes from
  * within this call, has the image, valid until the next turn, or NULL and the reason. Returns NULL
  * with *e if the request is not valid; else a handle for image_forget(), invalid after the
- * callback.
- */
+ * callback. */
 struct image_want;
 typedef void image_cb(struct sup *sup, void *arg, const struct image *image, const struct err *why);
 struct image_want *image_want(
@@ -75,11 +73,9 @@ bool image_progress(const struct image_want *want, uint64_t *ret_bytes, uint64_t
 /* The callback does not come any more; the pull ends if nobody else wants it. Ignores NULL. */
 void image_forget(struct image_want *want);
 
-/*
- * Reads an answer to unp_layer_list_req and calls back with the digits of each layer that neither
+/* Reads an answer to unp_layer_list_req and calls back with the digits of each layer that neither
  * an image nor a container has. While a pull runs or layers are removed, theirs are left out.
- * Returns 0, or -errno with *e.
- */
+ * Returns 0, or -errno with *e. */
 int layers_each_unknown(struct sup *sup, int list_fd, void (*fn)(void *arg, const char *digits),
     void *arg, struct err *e);
 /* Returns whether there was a pull on this node, ever. */
