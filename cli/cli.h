@@ -89,6 +89,9 @@ int cli_number(const char *what, const char *word, int64_t *ret, struct err *e);
 int cli_fail_text(const char *text);
 /* Prints the error: the agent's whole refusal, or the sentence. Returns CLI_FAILED. */
 int cli_fail(struct cli *cli, const struct err *e);
+/* Finds a program of drover: beside this command (a build tree), else where it is installed:
+ * PREFIX/bin and PREFIX/libexec. Returns 0, or -errno with *e. */
+int cli_find_program(const char *name, char *path, size_t size, struct err *e);
 /* Protects commands that cannot be undone: if wanted is only a prefix of found, the operator must
  * confirm at the terminal or pass yes. Returns 0, or -EINVAL with a sentence. */
 int cli_confirm_prefix(

@@ -11,10 +11,8 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 
-/* The launcher beside this command (a build tree), else where it is installed: PREFIX/bin and
- * PREFIX/libexec. */
-static int
-find_launcher(char *path, size_t size, struct err *e)
+int
+cli_find_program(const char *name, char *path, size_t size, struct err *e)
 {
 	static const char *const places[] = { "", "/../libexec/drover" };
 	char self[PATH_MAX];
@@ -29,12 +27,12 @@ find_launcher(char *path, size_t size, struct err *e)
 	if (slash)
 		*slash = '\0';
 	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-		n = snprintf(path, size, "%s%s/drover-launcher", self, places[i]);
+		n = snprintf(path, size, "%s%s/%s", self, places[i], name);
 		if (n > 0 && (size_t)n < size && access(path, X_OK) == 0)
 			return 0;
 	}
 	return err_say(
-	    e, -ENOENT, "there is no drover-launcher in %s or %s/../libexec/drover", self, self);
+	    e, -ENOENT, "there is no %s in %s or %s/../libexec/drover", name, self, self);
 }
 
 static struct {
@@ -79,7 +77,7 @@ cli_agent(struct cli *cli, int argc, char **argv)
 
 	r = check_words(argc, argv, &e);
 	if (r == 0)
-		r = find_launcher(path, sizeof path, &e);
+		r = cli_find_program("drover-launcher", path, sizeof path, &e);
 	if (r < 0)
 		return cli_fail(cli, &e);
 	words = mem_zeroed((size_t)argc + 2, sizeof *words);

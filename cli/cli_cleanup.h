@@ -49,6 +49,11 @@ struct cleanup_group *cleanup_group_of(struct cleanup *c, const char *id); /* or
 void cleanup_groups_remove(struct cleanup *c);
 void cleanup_groups_done(struct cleanup *c);
 
+/* cli_cleanup_networks.c: removes the networks that an agent with this runtime directory left, by
+ * their plugins. Returns false if some are left: then the directory, which has what the plugins
+ * need, must stay. */
+bool cleanup_networks(struct cleanup *c, const char *runtime_dir);
+
 /* cli_cleanup_dirs.c: mounts and runtime directories of agents that do not run. An installed agent
  * may only be stopped, so what belongs to it is kept without -all. */
 int cleanup_data_dirs(struct cleanup *c, struct err *e);

@@ -108,6 +108,8 @@ clean_data(struct cleanup *c, int dir, const char *data, bool dev)
 {
 	cleanup_free char *rt = mem_printf("%s/rt", data);
 
+	if (dev && !cleanup_networks(c, rt))
+		return;
 	unmount_below(c, data);
 	if (dev && faccessat(dir, "rt", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		remove_dir(c, "runtime directory", dir, rt);
@@ -231,7 +233,7 @@ cleanup_runtime_dirs(struct cleanup *c)
 		if (r < 0 || c->runs)
 			cleanup_say(c, "runtime directory", path, "kept",
 			    r < 0 ? "its agent runs" : "agents or tasks run");
-		else
+		else if (cleanup_networks(c, path))
 			remove_dir(c, "runtime directory", -1, path);
 	}
 	globfree(&found);

@@ -34,7 +34,7 @@ default_policy(struct agent_policy *policy, bool dev)
 	*policy = (struct agent_policy){ .magic = POLICY_MAGIC,
 		.size = sizeof *policy,
 		/* Where the plugins of other agents are, then where Debian has them. */
-		.cni = { .path = "/opt/cni/bin:/usr/lib/cni",
+		.cni = { .path = CNI_PATH_DEFAULT,
 		    .config_dir = "/opt/cni/config",
 		    .bridge = "nomad",
 		    .subnet = "172.26.64.0/20" } };

@@ -100,6 +100,9 @@ int net_chain_check(const char *alloc, const json_t *ledger, uint64_t until_ms, 
 
 /* net_make.c, net_list.c: what workers do. */
 worker_fn net_make, net_drop, net_check, net_list;
+/* net_cleanup.c: for `drover cleanup`. Removes a network that has its ledger in runtime_dir, by
+ * plugins in cni_path. Returns the exit code: 0, or 1 after printing the reason. */
+int net_cleanup(const char *runtime_dir, const char *cni_path, const char *alloc);
 /* Makes the memfd of an answer. Returns 0 or -errno. */
 int net_answer(const json_t *json, struct worker_result *ret, struct err *e);
 

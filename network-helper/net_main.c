@@ -165,5 +165,7 @@ static const struct proc_spec network_helper = {
 int
 main(int argc, char **argv)
 {
+	if (argc == 5 && strcmp(argv[1], NET_CLEANUP_WORD) == 0) /* drover cleanup */
+		return net_cleanup(argv[2], argv[3], argv[4]);
 	return proc_main(&network_helper, argc, argv);
 }

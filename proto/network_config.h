@@ -20,6 +20,14 @@ struct config_host_network {
 						  there */
 };
 
+/* Where plugins are looked for by default. */
+#define CNI_PATH_DEFAULT "/opt/cni/bin:/usr/lib/cni"
+/* `drover cleanup` runs drover-network-helper with this word, the runtime directory, cni_path and
+ * the id of an allocation as arguments, and the descriptors of a worker (net.h). */
+#define NET_CLEANUP_WORD     "cleanup"
+#define NET_CLEANUP_FIRST_FD 3
+#define NET_CLEANUP_FDS      3
+
 /* Networks of allocations: client { cni_path, bridge_network_name … }. */
 struct config_cni {
 	char path[CONFIG_PATH_SIZE]; /* directories, with ':' between them */

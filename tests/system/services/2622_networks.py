@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-from lib import agent, api, case, networks
+from lib import agent, api, build_dir, case, networks
 
 SHOW = "ip -o -4 addr show; env | grep ^NOMAD_ | sort; echo end; sleep 1000"
 SERVE = '''import http.server, os
@@ -257,6 +257,36 @@ def test_a_network_that_cannot_be_removed_does_not_keep_its_allocation_for_ever(
     node.replace_supervisor()
     case.until(lambda: network_leaks() == [], 30, "the removal at the start")
     case.equal(networks.names(node), [])
+
+
+def test_cleanup_removes_networks_of_an_agent_that_is_dead():
+    """With their rules and addresses, which only the plugins know; what cannot be removed keeps its record."""
+    before = networks.run("iptables-save").splitlines(), networks.addresses()
+    other = api.Node()
+    other.__enter__()
+    other.register(networks.job("left", "bridge", ports=[{"Label": "static", "Value": 18090}]))
+    alloc = other.wait_running("left")[0]["ID"]
+    case.contains("\n".join(networks.run("iptables-save").splitlines()), "18090")
+    other.kill_launcher()
+    command = [build_dir() + "/drover", "cleanup", "-kill", "-json", "-data-dir", other.data]
+    record = "%s/rt/netns/%s.json" % (other.data, alloc)
+
+    def cleanup(*more):
+        r = subprocess.run(command + list(more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        return r.returncode, {(row["Kind"], row["Name"]): (row["Result"], row["Detail"]) for row in json.loads(r.stdout)}
+    code, rows = cleanup("-dry-run")
+    case.equal((code, rows[("network", alloc)]), (0, ("would be removed", "")), rows)
+    os.rename(record, record + ".away")
+    case.write(record, "{")
+    code, rows = cleanup()
+    case.equal((code, rows[("network", alloc)][0], rows[("runtime directory", other.data + "/rt")][0]), (1, "failed", "kept"), rows)
+    case.contains(rows[("network", alloc)][1], "is damaged, so no CNI plugin can be called")
+    os.rename(record + ".away", record)
+    code, rows = cleanup()
+    case.equal((code, rows[("network", alloc)][0], rows[("runtime directory", other.data + "/rt")][0]), (0, "removed", "removed"), rows)
+    after = networks.run("iptables-save").splitlines(), networks.addresses()
+    case.equal([line for line in after[0] if alloc in line or "18090" in line], [], "rules of the network")
+    case.equal(after[1], before[1], "addresses that are in use")
 
 
 LAN_SCRIPT = """#!/bin/sh
