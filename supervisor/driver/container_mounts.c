@@ -207,6 +207,12 @@ add_host(const struct binds *b, const struct bind *m, struct err *e)
 		    "task %s: config.%s: \"%s\" is Docker's socket: drover's containers have no "
 		    "daemon that could answer there",
 		    b->task->name, m->key, m->source);
+	if (strncmp(m->source, "/dev/", 5) == 0)
+		return err_say(e, -EINVAL,
+		    "task %s: config.%s: \"%.100s\" is in the machine's /dev, which only a "
+		    "container "
+		    "with privileged = true has",
+		    b->task->name, m->key, m->source);
 	v = find_volume(b->config, m->source, &rest);
 	return v && permits_paths(b) ? add_mount_of(b, m, v, rest, e)
 				     : say_missing(b, m, m->source, permits_paths(b), v, e);

@@ -49,6 +49,7 @@ struct run {
 	char *layers;      /* of a container: 64 digits of each; NULL: none */
 	bool other_boot;
 	bool leftover;         /* has no row: a leak until it is reaped */
+	struct strings dests;  /* of its mounts, while RUN_STARTING */
 	uint16_t failed_mount; /* 1 + its number; 0: the start did not fail at one */
 	bool following;        /* run_follow() was called, and the run has not been found yet */
 	struct dirty row;
@@ -93,6 +94,7 @@ run_free(struct run *r)
 	disconnect(r);
 	sup_timer_cancel(&r->overdue);
 	close_p(&r->spec);
+	strings_done(&r->dests);
 	run_link_free(&r->link);
 	turn_forget_write(r->sup, &r->row);
 	child_call_cancel(r->sup, r->call);
@@ -132,8 +134,10 @@ static void
 set_state(struct run *r, enum run_state state)
 {
 	r->state = state;
-	if (state != RUN_STARTING)
+	if (state != RUN_STARTING) {
 		close_p(&r->spec);
+		strings_done(&r->dests);
+	}
 	turn_write(r->sup, &r->row);
 }
 
@@ -218,11 +222,12 @@ fault_of(int error)
 static void
 report_failed_step(struct run *r, uint32_t step, int error, uint32_t detail)
 {
+	const char *dest = step == EXE_STEP_MOUNT && detail < r->dests.n ? r->dests.v[detail] : "";
 	char sentence[512];
 
 	if (step == EXE_STEP_MOUNT && detail < EXEC_MOUNTS_MAX)
 		r->failed_mount = (uint16_t)(detail + 1);
-	run_text_failure(sentence, sizeof sentence, step, error, detail, r->spec);
+	run_text_failure(sentence, sizeof sentence, step, error, detail, r->spec, dest);
 	report_failure(r, sentence, fault_of(error));
 }
 
@@ -429,6 +434,8 @@ run_start(struct sup *sup, const struct id *alloc, const char *task,
 	set_state(r, RUN_STARTING);
 	r->step_ns = clock_boot_ns();
 	req->start.run = r->id;
+	for (uint32_t i = 0; i < req->n_mounts; i++)
+		strings_add(&r->dests, req->mounts[i].dest);
 	r->spec = fcntl(spec_fd, F_DUPFD_CLOEXEC, 0);
 	r->call = exec_call_task_start(sup, req, spec_fd, on_start_reply, r);
 	return r;

@@ -238,7 +238,8 @@ describe_file(char *buf, size_t size, const char *path, int error)
 }
 
 void
-run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t detail, int spec)
+run_text_failure(
+    char *buf, size_t size, uint32_t step, int error, uint32_t detail, int spec, const char *dest)
 {
 	const char *what = step < ELEMENTSOF(steps) ? steps[step] : "start the task";
 	const char *why = error == ECHILD ? "it was killed before it could run the command, as the "
@@ -274,8 +275,8 @@ run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t deta
 			      "sockets and devices of the machine";
 		else if (error == ELOOP)
 			why = "a link is on the way to it, which a task could have put there";
-		(void)snprintf(buf, size, "%s (volume mount %u): %s", what, detail + 1,
-		    why ? why : "unknown error");
+		(void)snprintf(buf, size, "%s (volume mount %u%s%.200s): %s", what, detail + 1,
+		    *dest ? ", at " : "", dest, why ? why : "unknown error");
 	} else {
 		(void)snprintf(buf, size, "%s: %s", what, why ? why : "unknown error");
 	}

@@ -8,8 +8,10 @@
 #include <stdint.h>
 
 /* step and detail are those of struct exe_hello; error is a positive errno. spec: the memfd of the
- * start, which has the names of files; -1: it is not there any more. */
-void run_text_failure(char *buf, size_t size, uint32_t step, int error, uint32_t detail, int spec);
+ * start, which has the names of files; -1: it is not there any more. dest: of the mount that
+ * failed, or empty. */
+void run_text_failure(
+    char *buf, size_t size, uint32_t step, int error, uint32_t detail, int spec, const char *dest);
 /* docker.c: returns the name that the key ulimit has for an RLIMIT, or NULL. */
 const char *container_limit_name(int resource);
 

@@ -314,7 +314,7 @@ on_state(struct session *s, const struct exe_hello *h)
 		return;
 	/* Clients name the command. */
 	run_text_failure(sentence, sizeof sentence, h->step, h->error, h->detail,
-	    h->step == EXE_STEP_COMMAND ? -1 : s->spec);
+	    h->step == EXE_STEP_COMMAND ? -1 : s->spec, "");
 	/* The exit codes of a shell: 127 for no such command, 126 for one that cannot be run. */
 	if (h->step == EXE_STEP_COMMAND)
 		s->exit_code = h->error == ENOENT ? 127 : 126;

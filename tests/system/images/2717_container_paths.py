@@ -73,7 +73,7 @@ def test_what_is_not_mounted_of_the_machine():
                                  ("socket", "ro", "it is neither a directory nor a file"), ("there/x", "rw", "Not a directory"),
                                  ("absent", "ro", "No such file or directory")):
         made = container("not", "echo started", volumes=["%s/v/%s:/x:%s" % (CLOSED, source, options)])
-        case.contains(failed(made), why, source)
+        case.contains(failed(made), "mount into the task (volume mount 1, at /x): " + why, source)
     case.contains(failed(container("open", "echo started", volumes=["%s/w:/x" % OPEN])), 'host volume "wide" must be read-only in a container', "a directory that others reach")
 
 
@@ -93,6 +93,7 @@ def test_what_is_refused_at_once():
                                 ("docker", {"volumes": [CLOSED + "/v:/"]}, 'cannot be mounted at "/"'),
                                 ("docker", {"volumes": [OPEN + "/v:/x"]}, 'is in host_volume "open", which is read_only: mount it read-only'),
                                 ("docker", {"volumes": ["/var/run/docker.sock:/x"]}, "is Docker's socket: drover's containers have no daemon"),
+                                ("docker", {"volumes": ["/dev/net/tun:/x"]}, '"/dev/net/tun" is in the machine\'s /dev, which only a container with privileged = true has'),
                                 ("docker", {"volumes": ["local/x:/x:nocopy"]}, 'option "nocopy" of'),
                                 ("docker", {"mounts": {"type": "volume", "source": "name", "target": "/data"}}, 'must have client { host_volume "name" { path = "/srv/…" } }'),
                                 ("docker", {"mounts": {"type": "volume", "target": "/data"}}, "config.mount: a volume without a source is not supported"),
