@@ -39,6 +39,7 @@ struct net_job {
 	char alloc[ID_UUID_SIZE];
 	char name[IPC_NAME_SIZE]; /* of a CNI network */
 	char args[NET_ARGS_SIZE];
+	char sysctls[NET_SYSCTL_SIZE]; /* lines NAME=VALUE */
 	enum net_kind kind;
 	uint32_t n_ports;
 	struct net_port ports[NET_PORTS_MAX];
@@ -54,8 +55,8 @@ json_decref_p(json_t **json)
 extern const struct config_cni *net_cni;
 extern const char *net_runtime_dir;
 
-/* net_namespace.c: makes the namespace, unless it exists, with its loopback interface up. Returns 0
- * or -errno. */
+/* net_namespace.c: makes the namespace, unless it exists, with its loopback interface up and the
+ * settings of the job. Returns 0 or -errno. */
 int net_namespace_make(const struct net_job *job, struct err *e);
 /* Returns whether the name is a network namespace. */
 bool net_namespace_exists(const char *alloc);

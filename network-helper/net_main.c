@@ -99,6 +99,7 @@ make_network(const struct ipc_packet *p, struct err *e)
 		job.ports[i] = *port;
 	}
 	(void)strcpy(job.args, req->args);
+	(void)strcpy(job.sysctls, req->sysctls);
 	(void)strcpy(job.name, req->kind == NET_KIND_BRIDGE ? "nomad" : req->name);
 	return worker_start(
 	    &workers, p, WORK_MS, fds, NET_FDS, net_make, &job, NULL, "make the network", e);

@@ -15,6 +15,7 @@
 
 #include "common/crash.h"
 #include "common/fd.h"
+#include "common/net_sysctl.h"
 #include "network-helper/net.h"
 
 bool
@@ -55,9 +56,36 @@ set_ipv6(const struct net_job *job)
 		(void)fd_write_file(AT_FDCWD, "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
 }
 
-/* Between the two changes of namespace, so it does not return early. */
+/* Sets what the job wants, in the namespace that this process is in: root of a container has no
+ * privilege over it. Returns 0 or -errno with *e. */
 static int
-mount_new(const struct net_job *job, int at)
+set_wanted(const char *lines, struct err *e)
+{
+	char text[NET_SYSCTL_SIZE], path[NET_SYSCTL_SIZE + 16], *rest = text, *name;
+	int r = 0;
+
+	(void)strcpy(text, lines);
+	while (r == 0 && (name = strsep(&rest, "\n")) && *name) {
+		char *value = strchrnul(name, '=');
+
+		value += *value ? (*value = '\0', 1) : 0;
+		r = net_sysctl_is_allowed(name) ? 0 : -EPERM;
+		(void)snprintf(path, sizeof path, "/proc/sys/%s", name);
+		for (char *c = path; (c = strchr(c, '.'));)
+			*c = '/';
+		if (r < 0 || (r = fd_write_file(AT_FDCWD, path, value)) < 0)
+			(void)err_set(e, r,
+			    "config.sysctl of a task: set %s = \"%s\" in its network, where not "
+			    "every setting of the machine exists",
+			    name, value);
+	}
+	return r;
+}
+
+/* Between the two changes of namespace, so it does not return early. The namespace gets its name
+ * when it is complete. */
+static int
+mount_new(const struct net_job *job, int at, struct err *e)
 {
 	char path[32];
 	int r;
@@ -67,6 +95,7 @@ mount_new(const struct net_job *job, int at)
 		return -errno;
 	set_ipv6(job);
 	if ((r = set_loopback_up()) == 0 && (r = set_open()) == 0 &&
+	    (r = set_wanted(job->sysctls, e)) == 0 &&
 	    mount("/proc/self/ns/net", path, NULL, MS_BIND, NULL) < 0)
 		r = -errno;
 	return setns(NET_FD_HOST, CLONE_NEWNET) < 0 ? -errno : r;
@@ -85,9 +114,9 @@ net_namespace_make(const struct net_job *job, struct err *e)
 	if (fd < 0)
 		return err_set(e, -errno, "make the name of a network namespace");
 	CRASH_POINT(NET_AFTER_NAME);
-	r = mount_new(job, fd);
+	r = mount_new(job, fd, e);
 	CRASH_POINT(NET_AFTER_NAMESPACE);
-	return r < 0 ? err_set(e, r, "make a network namespace") : 0;
+	return r < 0 && !e->code ? err_set(e, r, "make a network namespace") : r;
 }
 
 int

@@ -209,6 +209,24 @@ check_ports(const struct alloc *a, const struct task *task, struct err *e)
 	return 0;
 }
 
+/* The settings of a network are those of all containers in it. */
+static int
+add_sysctls(const struct task_group *group, const struct task *of, struct net_network_make_req *req,
+    struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < group->tasks.n && r == 0; i++) {
+		const struct task *task = &group->tasks.v[i];
+		const struct driver_ops *driver = driver_find(str(task->driver));
+
+		if (of ? of == task
+		       : driver && driver->containers && !container_text(task, "network_mode"))
+			r = container_network_sysctls(task, req->sysctls, sizeof req->sysctls, e);
+	}
+	return r;
+}
+
 static int
 fill_request(const struct alloc_runner *ar, const struct task *task,
     struct net_network_make_req *req, struct err *e)
@@ -224,7 +242,8 @@ fill_request(const struct alloc_runner *ar, const struct task *task,
 		return err_say(e, -EINVAL, "the name of network %.64s is too long", net->mode);
 	if (req->kind != NET_KIND_LOOPBACK && network_args_make(ar->sup, ar->sa, req->args, e) < 0)
 		return e->code;
-	if (task && check_ports(&ar->sa->a, task, e) < 0)
+	if ((task && check_ports(&ar->sa->a, task, e) < 0) ||
+	    add_sysctls(ar->sa->group, task, req, e) < 0)
 		return e->code;
 	port_each(&ar->sa->a, add_port, &f);
 	if (f.twice)

@@ -14,6 +14,12 @@ int container_check_keys(const struct task *task, bool evaluated, struct err *e)
 const char *container_text(const struct task *task, const char *key);
 int64_t container_number(const struct task *task, const char *key, int64_t none);
 bool container_flag(const struct task *task, const char *key);
+/* Calls fn for each member of a map, until one does not return 0, and returns that. value is a
+ * text, also of a whole number; NULL: it is still to be evaluated. */
+typedef int container_member(
+    const struct task *task, const char *name, const char *value, void *arg, struct err *e);
+int container_each(const struct task *task, const char *key, bool evaluated, container_member *fn,
+    void *arg, struct err *e);
 
 /* What the configuration says about the driver's containers. */
 static inline const struct config_container *
@@ -35,6 +41,14 @@ const char *container_address(const struct task *task, const struct alloc *a, bo
 int64_t container_port_inside(const struct task *task, const char *label);
 /* Returns whether the keys ports or port_map name this port of the group. */
 bool container_publishes(const struct task *task, const char *label);
+
+/* container_sysctl.c: checks the key sysctl, and adds what the container itself can set to the spec
+ * (NULL: only checks). Returns 0, or -EINVAL with *e. */
+int container_sysctls(
+    const struct task *task, bool evaluated, struct spec_writer *spec, struct err *e);
+/* Appends the settings of the network that the task is in to lines "NAME=VALUE". Returns 0; -EINVAL
+ * with *e if they have another value for one; -E2BIG with *e. */
+int container_network_sysctls(const struct task *task, char *lines, size_t size, struct err *e);
 
 /* container_mounts.c: adds the mounts of the keys volumes, mount and mounts to the spec (NULL: only
  * checks), but those of host volumes, which are checked by the node's configuration (NULL: not).

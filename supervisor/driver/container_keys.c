@@ -360,3 +360,40 @@ container_flag(const struct task *task, const char *key)
 
 	return json_is_true(value) || (text && strcmp(text, "true") == 0);
 }
+
+static int
+each_member(const struct task *task, json_t *map, bool evaluated, container_member *fn, void *arg,
+    struct err *e)
+{
+	const char *name;
+	json_t *value;
+	int r = 0;
+
+	json_object_foreach (map, name, value) {
+		cleanup_free char *number =
+		    json_is_integer(value)
+			? mem_printf("%lld", (long long)json_integer_value(value))
+			: NULL;
+		const char *text = number ? number : str(json_string_value(value));
+
+		if (r == 0)
+			r = fn(task, name, driver_value_is_open(value, evaluated) ? NULL : text,
+			    arg, e);
+	}
+	return r;
+}
+
+/* A map is an object, or a list of objects. */
+int
+container_each(const struct task *task, const char *key, bool evaluated, container_member *fn,
+    void *arg, struct err *e)
+{
+	json_t *map = driver_config_get(task, key), *item;
+	size_t i;
+	int r = each_member(task, map, evaluated, fn, arg, e);
+
+	json_array_foreach (map, i, item)
+		if (r == 0)
+			r = each_member(task, item, evaluated, fn, arg, e);
+	return r;
+}

@@ -164,14 +164,17 @@ container_limit_name(int resource)
 
 /* "SOFT:HARD" or one number for both; -1: unlimited. */
 static int
-add_limit(const struct task *task, const char *name, const char *value, struct spec_writer *spec,
-    struct err *e)
+add_limit(const struct task *task, const char *name, const char *value, void *arg, struct err *e)
 {
+	struct spec_writer *spec = arg;
 	size_t i = 0;
+	long long soft, hard;
 	char *end;
-	long long soft = strtoll(value, &end, 10),
-		  hard = *end == ':' ? strtoll(end + 1, &end, 10) : soft;
 
+	if (!value)
+		return 0;
+	soft = strtoll(value, &end, 10);
+	hard = *end == ':' ? strtoll(end + 1, &end, 10) : soft;
 	while (i < ELEMENTSOF(limits) && strcmp(limits[i].name, name) != 0)
 		i++;
 	if (i == ELEMENTSOF(limits) || !*value || *end || soft < -1 || hard < -1)
@@ -183,58 +186,6 @@ add_limit(const struct task *task, const char *name, const char *value, struct s
 		container_option(spec, "limit", "%d:%llu:%llu", limits[i].resource,
 		    (unsigned long long)soft, (unsigned long long)hard);
 	return 0;
-}
-
-static int
-add_sysctl(const struct task *task, const char *name, const char *value, struct spec_writer *spec,
-    struct err *e)
-{
-	if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-./") != strlen(name) ||
-	    strstr(name, ".."))
-		return err_say(
-		    e, -EINVAL, "task %s: config.sysctl: there is no \"%.60s\"", task->name, name);
-	if (spec)
-		container_option(spec, "sysctl", "%s=%s", name, value);
-	return 0;
-}
-
-typedef int add_fn(const struct task *task, const char *name, const char *value,
-    struct spec_writer *spec, struct err *e);
-
-static int
-add_members(const struct task *task, json_t *map, bool evaluated, add_fn *add,
-    struct spec_writer *spec, struct err *e)
-{
-	const char *name;
-	json_t *value;
-	int r = 0;
-
-	json_object_foreach (map, name, value) {
-		cleanup_free char *number =
-		    json_is_integer(value)
-			? mem_printf("%lld", (long long)json_integer_value(value))
-			: NULL;
-
-		if (r == 0 && !driver_value_is_open(value, evaluated))
-			r = add(
-			    task, name, number ? number : str(json_string_value(value)), spec, e);
-	}
-	return r;
-}
-
-/* A map is an object, or a list of objects. */
-static int
-add_map(const struct task *task, const char *key, bool evaluated, add_fn *add,
-    struct spec_writer *spec, struct err *e)
-{
-	json_t *map = driver_config_get(task, key), *item;
-	size_t i;
-	int r = add_members(task, map, evaluated, add, spec, e);
-
-	json_array_foreach (map, i, item)
-		if (r == 0)
-			r = add_members(task, item, evaluated, add, spec, e);
-	return r;
 }
 
 /* The size of /dev/shm in bytes; podman's may have a unit, as in "512m". */
@@ -276,8 +227,8 @@ add_options(const struct agent_config *config, const struct task *task, bool eva
 	if ((r = container_check_keys(task, evaluated, e)) < 0 ||
 	    (r = check_security(task, evaluated, &no_new_privs, e)) < 0 ||
 	    (r = container_check_hosts(task, evaluated, e)) < 0 ||
-	    (r = add_map(task, "sysctl", evaluated, add_sysctl, spec, e)) < 0 ||
-	    (r = add_map(task, "ulimit", evaluated, add_limit, NULL, e)) < 0 ||
+	    (r = container_sysctls(task, evaluated, spec, e)) < 0 ||
+	    (r = container_each(task, "ulimit", evaluated, add_limit, NULL, e)) < 0 ||
 	    (r = add_shm(task, evaluated, spec, e)) < 0 ||
 	    (r = container_mounts(config, task, evaluated, spec, e)) < 0 || !spec)
 		return r;
@@ -484,7 +435,7 @@ fill_process(const struct agent_config *config, const struct task *task, const j
 
 	(void)find_caps(config, task, true, &caps, &none);
 	(void)check_security(task, true, &no_new_privs, &none);
-	(void)add_map(task, "ulimit", true, add_limit, spec, &none);
+	(void)container_each(task, "ulimit", true, add_limit, spec, &none);
 	container_option(spec, "caps", "%llx", (unsigned long long)caps);
 	if (no_new_privs)
 		container_option(spec, "flag", "no_new_privs");

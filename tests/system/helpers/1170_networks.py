@@ -22,8 +22,8 @@ def request(h, name, fields):
     return b"".join(helper.memfd_read(fd) for fd in answer.fds)
 
 
-def make(h, alloc, kind="NET_KIND_BRIDGE", name="", ports=(), args=""):
-    return json.loads(request(h, "NET_NETWORK_MAKE_REQ", {"alloc": alloc, "name": name, "args": args, "kind": kind, "ports": list(ports)}))
+def make(h, alloc, kind="NET_KIND_BRIDGE", name="", ports=(), args="", sysctls=""):
+    return json.loads(request(h, "NET_NETWORK_MAKE_REQ", {"alloc": alloc, "name": name, "args": args, "sysctls": sysctls, "kind": kind, "ports": list(ports)}))
 
 
 def drop(h, alloc):
@@ -171,12 +171,36 @@ def test_a_namespace_without_plugins():
         case.equal(names(places), [])
 
 
+def test_settings_of_a_namespace():
+    with helper.Places() as places, helper.Helper("network-helper", places) as h:
+        def read(name):
+            return networks.run("nsenter", "--net=%s/netns/%s" % (places.runtime, uuid.UUID(bytes=alloc)), "cat", "/proc/sys/" + name).split()
+
+        alloc, before = uuid.uuid4().bytes, networks.run("cat", "/proc/sys/net/core/somaxconn")
+        wanted = "net.core.somaxconn=77\nnet.ipv4.ip_local_port_range=2000 3000\nnet.ipv4.ip_unprivileged_port_start=80\nnet.ipv6.conf.default.disable_ipv6=1\n"
+        make(h, alloc, "NET_KIND_LOOPBACK", sysctls=wanted)
+        for name, value in (("net/core/somaxconn", ["77"]), ("net/ipv4/ip_local_port_range", ["2000", "3000"]), ("net/ipv4/ip_unprivileged_port_start", ["80"]),
+                            ("net/ipv6/conf/default/disable_ipv6", ["1"])):
+            case.equal(read(name), value, name)
+        case.equal(networks.run("cat", "/proc/sys/net/core/somaxconn"), before, "the machine's")
+        make(h, alloc, "NET_KIND_LOOPBACK", sysctls=wanted)
+        drop(h, alloc)
+        for line in ("kernel.domainname=x", "net.ipv4.conf.eth0.rp_filter=1", "net.ipv4.conf.all.proxy_arp=1", "net.ipv6.conf.default.proxy_ndp=1", "net.ipv4.ip_nonlocal_bind=1",
+                     "net.ipv4.tcp_congestion_control=x", "net.core..somaxconn=1", "net.core.\\x=1", "net.core.a/../x=1", "net.core.somaxconn=1\n=", "=1"):
+            why = str(case.raises(ipc.RequestError, make, h, alloc, "NET_KIND_LOOPBACK", sysctls=line))
+            case.contains(why, "in its network, where not every setting of the machine exists: ")
+            case.contains(why, "Operation not permitted", line)
+        for line, why in (("net.core.absent=1", 'net.core.absent = "1" in its network, where not every setting of the machine exists: No such file'), ("net.core.somaxconn=x", "Invalid argument")):
+            case.contains(str(case.raises(ipc.RequestError, make, h, alloc, "NET_KIND_LOOPBACK", sysctls="net.core.somaxconn=78\n%s\n" % line)), why)
+        case.equal(names(places), [], "what is left")
+
+
 def test_a_killed_helper_loses_nothing():
     with helper.Places() as places:
         allocs = [uuid.uuid4().bytes for _ in range(4)]
         for alloc in allocs:
             with helper.Helper("network-helper", places) as h:
-                h.ipc.send("NET_NETWORK_MAKE_REQ", {"alloc": alloc, "name": "", "args": "", "kind": "NET_KIND_BRIDGE", "ports": []})
+                h.ipc.send("NET_NETWORK_MAKE_REQ", {"alloc": alloc, "name": "", "args": "", "sysctls": "", "kind": "NET_KIND_BRIDGE", "ports": []})
                 case.until(lambda: len(networks.links("veth")) > 2, 20, "a link")
                 h.kill()
                 h.wait()

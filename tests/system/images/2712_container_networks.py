@@ -129,6 +129,38 @@ def test_names_and_addresses():
         node.purge("names")
 
 
+def test_settings_of_networks():
+    """The network's settings, over which a container's root has no privilege. Earlier, such a container did not start."""
+    script = "cd /proc/sys/net; cat core/somaxconn ipv4/tcp_fin_timeout ../kernel/shm_rmid_forced; "
+    machine = networks.run("cat", "/proc/sys/net/core/somaxconn")
+    config = {"sysctl": [{"net.core.somaxconn": "16384", "net.ipv4.tcp_fin_timeout": 33, "kernel.shm_rmid_forced": "1"}]}
+    for mode, more in (("host", []), ("bridge", [container("other", "", driver="podman", sysctl={"net.core.somaxconn": "16384", "net.ipv4.tcp_fin_timeout": "33"})])):
+        register("set", [container("t", script, **config)] + more, mode=mode)
+        alloc = node.wait_running("set", seconds=60)[0]
+        case.equal(said(alloc, "t"), "16384\n33\n1\nend\n")
+        node.replace_supervisor()
+        node.wait_running("set")
+        restart(alloc, "t")
+        case.until(lambda: node.logs(alloc, "t").decode() == "16384\n33\n1\nend\n" * 2, 60, "its second start")  # pylint: disable=cell-var-from-loop
+        node.purge("set")
+    case.equal(networks.run("cat", "/proc/sys/net/core/somaxconn"), machine)
+    for tasks, why in (([container("t", "", sysctl={"net.core.absent": "1"})], 'config.sysctl of a task: set net.core.absent = "1" in its network, where not every setting of the machine'),
+                       ([container(t, "", sysctl={"net.core.somaxconn": value}) for t, value in (("t", "1"), ("u", "12"))],
+                        'task u: config.sysctl: "net.core.somaxconn" has another value in another task of the group')):
+        register("set", tasks, mode="bridge")
+        node.wait_allocs("set", [(0, "run", "failed")], seconds=60)
+        alloc = node.allocs("set")[0]
+        case.contains("\n".join(e["DisplayMessage"] for e in node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]), why)
+        node.purge("set")
+    for more, why in (({"sysctl": {"net.ipv4.conf.eth0.rp_filter": "1"}}, '"net.ipv4.conf.eth0.rp_filter" cannot be set: jobs can set net.core.*, net.unix.*'),
+                      ({"sysctl": {"net.core.somaxconn": "${attr.x}"}}, 'the value of "net.core.somaxconn" cannot have a variable'),
+                      ({"sysctl": {"net.core.somaxconn": "1\n2"}}, 'the value of "net.core.somaxconn" is not one line'),
+                      ({"sysctl": {"net.core.somaxconn": "1"}, "network_mode": "host"}, '"net.core.somaxconn" would be for the whole machine with network_mode = "host"')):
+        made = networks.job("refused", "host")
+        made["Job"]["TaskGroups"][0]["Tasks"] = [container("t", "", **more)]
+        node.refused(400, "config.sysctl: " + why, "POST", "/v1/jobs", made)
+
+
 def netns():
     """Returns the names of the namespaces that are there."""
     return {name for name in networks.names(node) if not name.endswith(".json")}
