@@ -27,6 +27,13 @@ client {
   }
 }
 
+# Jobs with driver = "docker"; docs/containers.md says what they need.
+# plugin "docker" {
+#   config {
+#     enabled = true
+#   }
+# }
+
 # Health and metrics over TCP, for load balancers and Prometheus; nothing else is answered there.
 # health {
 #   address    = "127.0.0.1:4648"

@@ -51,6 +51,7 @@ def test_an_operator_runs_and_changes_a_first_job():
         case.contains(r.out, "ready, eligible")
         case.equal("Problem" in r.out, False, r.out)
         case.equal(node.drover("leaks").out, "no leaks\n")
+        case.contains(node.drover("job", "validate", EXAMPLES + "container.nomad.hcl").out, "is valid")
         r = node.drover("job", "run", EXAMPLES + "hello.nomad.hcl")
         case.contains(r.out, "Started: Task started by client")
         case.contains(r.out, "1 of 1 allocation(s) run")
