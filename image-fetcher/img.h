@@ -28,6 +28,7 @@ struct img_spec {
 	bool insecure;      /* neither encryption nor certificates are demanded */
 	uint64_t max_bytes; /* of all layers, compressed */
 	unsigned idle_ms;   /* the longest time without a byte from the registry */
+	int dir_fd;         /* of img_archive_copy(), to which skopeo gets access; -1: none */
 };
 
 /* How much has arrived, in memory that the workers share with the process that answers. */
@@ -37,6 +38,8 @@ struct img_progress {
 
 /* img_spec.c: reads the JSON, which must outlive *ret. Returns 0, or -EINVAL with *e. */
 int img_spec_read(const json_t *json, struct img_spec *ret, struct err *e);
+/* Whether a text is neither an option of skopeo nor anything but a name; it may be empty. */
+bool img_is_word(const char *text);
 
 /* img_auth.c: makes a file of credentials for skopeo. file_fd: the file that the agent's
  * configuration names, or -1. Returns a memfd; -ENOENT if there are none for this registry; another
@@ -115,7 +118,7 @@ ssize_t img_blob_read(struct img_blob *b, struct err *e);
 int img_blob_commit(struct img_blob *b, int blobs_fd, struct err *e);
 /* Frees it; a blob without commit is removed. */
 void img_blob_done(struct img_blob *b, int blobs_fd);
-/* Removes the files whose names begin with prefix: "": all blobs; ".": what workers that died have
+/* Removes what has a name that begins with prefix: "": all blobs; ".": what workers that died have
  * left. */
 void img_blobs_remove(int blobs_fd, const char *prefix);
 

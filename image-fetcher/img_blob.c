@@ -138,5 +138,5 @@ img_blobs_remove(int blobs_fd, const char *prefix)
 		return;
 	while ((name = dir_next(d)))
 		if (strncmp(name, prefix, strlen(prefix)) == 0)
-			(void)unlinkat(blobs_fd, name, 0);
+			(void)tree_remove_at(blobs_fd, name);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* img_main.c: the image-fetcher, from its constant. It fetches container images, each in a worker,
- * into the store's directory of blobs, and keeps no state between two requests. The supervisor
- * starts it on demand. Runs in: image-fetcher. */
+ * from registries and archives into the store's directory of blobs, and keeps no state between two
+ * requests. The supervisor starts it on demand. Runs in: image-fetcher. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/worker_table.h"
 #include "image-fetcher/img.h"
+#include "image-fetcher/img_archive.h"
 #include "image-fetcher/img_filter.h"
 #include "proto/listen_config.h"
 
@@ -88,6 +89,48 @@ pull(const struct ipc_packet *p, struct err *e)
 	    img_pull, &job, answer_pulled, "fetch the image", e);
 }
 
+static void
+answer_loaded(void *unused, const struct worker *w, struct worker_result *res)
+{
+	struct img_archive_load_rep rep = { .bytes = res->bytes };
+	struct err none = { 0 }, e = { 0 };
+
+	(void)proc_answer(&image_fetcher, w->type, w->serial, 0, &rep, res->fd, &none, &e);
+}
+
+static bool
+is_valid(const struct img_archive_load_req *req)
+{
+	return req->timeout_ms > 0 && req->timeout_ms <= INT32_MAX && strlen(req->digest) == 64 &&
+	       img_is_word(req->architecture) && img_is_word(req->variant) &&
+	       img_is_word(req->reference);
+}
+
+static int
+load(const struct ipc_packet *p, struct err *e)
+{
+	const struct img_archive_load_req *req = p->msg;
+	const int i = is_valid(req) ? worker_table_add(&images, &req->pull, p->serial) : -1;
+	struct img_load_job job = { .req = req };
+
+	if (i < 0)
+		return err_say(e, -EINVAL, "the request for an image is not valid");
+	job.told = worker_table_told(&images, i);
+	return worker_start(&workers, p, req->timeout_ms, (int[]){ FD_DATA, p->fds[0] }, 2,
+	    img_load, &job, answer_loaded, "load the image", e);
+}
+
+static int
+digest(const struct ipc_packet *p, struct err *e)
+{
+	const struct img_archive_digest_req *req = p->msg;
+
+	if (req->timeout_ms == 0 || worker_table_add(&images, &req->pull, p->serial) < 0)
+		return err_say(e, -EINVAL, "the request for an archive is not valid");
+	return worker_start(&workers, p, req->timeout_ms, (int[]){ p->fds[0] }, 1,
+	    img_archive_digest, &req->max_bytes, NULL, "read the archive", e);
+}
+
 static int
 tell_progress(
     const struct img_image_progress_req *req, struct img_image_progress_rep *rep, struct err *e)
@@ -109,6 +152,10 @@ handle_request(void *unused, const struct ipc_packet *p, void *rep, int *ret_fd,
 	switch (p->type) {
 	case IMG_IMAGE_PULL_REQ:
 		return pull(p, e);
+	case IMG_ARCHIVE_DIGEST_REQ:
+		return digest(p, e);
+	case IMG_ARCHIVE_LOAD_REQ:
+		return load(p, e);
 	case IMG_IMAGE_PROGRESS_REQ:
 		return tell_progress(p->msg, rep, e);
 	case IMG_BLOBS_DROP_REQ:
@@ -125,7 +172,7 @@ static void
 collect(void *unused)
 {
 	workers_collect(&workers);
-	if (!workers_run(&workers, img_pull))
+	if (!workers_run(&workers, img_pull) && !workers_run(&workers, img_load))
 		img_blobs_remove(FD_DATA, ".");
 }
 

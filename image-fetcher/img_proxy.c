@@ -26,7 +26,7 @@
 #define SKOPEO      "/usr/bin/skopeo"
 #define MESSAGE_MAX 32768 /* bytes of a request or answer of the protocol */
 #define FD_SOCKET   3
-#define FD_AUTH     4
+#define FD_MORE     4 /* the file of credentials, or the directory of an archive (IMG_DIR) */
 #define AUTH_PATH   "/proc/self/fd/4"
 
 /* Cuts the queries off the urls in a text: those of registries may have signatures. */
@@ -108,7 +108,8 @@ become_skopeo(const struct img_spec *spec, pid_t parent, int sock, int auth_fd)
 	static const char *const inherited[] = { "HTTP_PROXY", "http_proxy", "HTTPS_PROXY",
 		"https_proxy", "NO_PROXY", "no_proxy" };
 	char *args[24], *env[16];
-	int fds[] = { sock, auth_fd }, n = 0, n_env = 0;
+	const int more_fd = auth_fd >= 0 ? auth_fd : spec->dir_fd;
+	int fds[] = { sock, more_fd }, n = 0, n_env = 0;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	privs_die_with_parent(parent);
@@ -131,7 +132,7 @@ become_skopeo(const struct img_spec *spec, pid_t parent, int sock, int auth_fd)
 	env[n_env] = NULL;
 	/* Its output is not needed: its answers have all errors. */
 	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
-	    fd_pack(fds, auth_fd >= 0 ? 2 : 1, FD_SOCKET) < 0)
+	    fd_pack(fds, more_fd >= 0 ? 2 : 1, FD_SOCKET) < 0)
 		_exit(126);
 	(void)execve(SKOPEO, args, env);
 	_exit(127);

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-/* img_pull.c: fetches the parts of one image: manifest, configuration, and the layers that are
- * missing, three at a time. Runs in: a worker of the image-fetcher. Asked by: supervisor. */
+/* img_pull.c: fetches the parts of one image, of a registry or of an archive: manifest,
+ * configuration, and the layers that are missing, three at a time. Runs in: a worker of the
+ * image-fetcher. Asked by: supervisor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/fd.h"
+#include "common/id.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "common/utf8.h"
 #include "image-fetcher/img.h"
+#include "image-fetcher/img_archive.h"
 #include "proto/ipc_records.h"
 
 #define AT_ONCE      3
@@ -24,6 +29,7 @@
 /* A request, in its worker. */
 struct pull {
 	struct img_spec spec;
+	const char *archive; /* how skopeo calls images of this archive; NULL: of a registry */
 	struct img_progress *told;
 	int blobs_fd;
 	struct img_proxy proxy;
@@ -122,15 +128,56 @@ get_document(struct pull *p, const char *method, size_t max, json_t **ret_value,
 }
 
 static int
-open_image(struct pull *p)
+open_image(struct pull *p, const char *name)
 {
-	cleanup_free char *name = mem_printf("docker://%s", p->spec.reference);
 	cleanup_with(json_decref) json_t *value = NULL;
 	int r = img_proxy_call(
 	    &p->proxy, "OpenImage", mem_need(json_pack("[s]", name)), &value, NULL, NULL, p->e);
 
 	p->image = json_integer_value(value);
 	return r;
+}
+
+/* Opens an image and gets its manifest. */
+static int
+get_manifest(struct pull *p, const char *name, json_t **ret_digest, json_t **ret)
+{
+	int r = open_image(p, name);
+
+	return r < 0 ? r : get_document(p, "GetManifest", IMG_MANIFEST_MAX, ret_digest, ret);
+}
+
+/* skopeo completes the names in an archive of Docker; those in an OCI layout may be short. */
+static int
+find_in_archive(struct pull *p, json_t **ret_digest, json_t **ret)
+{
+	static const char *const parts[] = { "", "docker.io/", "docker.io/library/" };
+	const char *reference = p->spec.reference;
+	int r = -ENOENT;
+
+	if (!*reference)
+		return get_manifest(p, p->archive, ret_digest, ret);
+	for (size_t i = 0; r < 0 && i < ELEMENTSOF(parts); i++) {
+		size_t n = strlen(parts[i]);
+		cleanup_free char *name = NULL;
+
+		if (strncmp(reference, parts[i], n) != 0)
+			continue;
+		name = mem_printf("%s:%s", p->archive, reference + n);
+		r = get_manifest(p, name, ret_digest, ret);
+		if (r < 0 && !strstr(p->e->msg, "no descriptor found") &&
+		    !(strstr(p->e->msg, "Tag ") && strstr(p->e->msg, "not found")))
+			return r;
+	}
+	return r < 0 ? err_say(p->e, -ENOENT, "the archive has no image %s", reference) : 0;
+}
+
+static int
+find_in_registry(struct pull *p, json_t **ret_digest, json_t **ret)
+{
+	cleanup_free char *name = mem_printf("docker://%s", p->spec.reference);
+
+	return get_manifest(p, name, ret_digest, ret);
 }
 
 /* --- layers --- */
@@ -351,10 +398,9 @@ pull(struct pull *p)
 {
 	cleanup_with(json_decref) json_t *digest = NULL, *manifest = NULL, *config = NULL;
 	const char *name;
-	int r = open_image(p);
+	int r = p->archive ? find_in_archive(p, &digest, &manifest)
+			   : find_in_registry(p, &digest, &manifest);
 
-	if (r == 0)
-		r = get_document(p, "GetManifest", IMG_MANIFEST_MAX, &digest, &manifest);
 	name = json_string_value(digest);
 	if (r == 0 && (!name || !img_is_digest(name)))
 		r = err_say(p->e, -EBADMSG, "its manifest has no SHA-256 digest");
@@ -387,6 +433,36 @@ read_spec(int fd, struct pull *p, json_t **ret)
 	return img_spec_read(*ret, &p->spec, p->e);
 }
 
+/* Fetches from the proxy, which has been started (r = 0) or not. */
+static int
+end(struct pull *p, int r, struct worker_result *ret)
+{
+	char text[ERR_MSG_SIZE];
+
+	if (r == 0)
+		r = pull(p);
+	for (size_t i = 0; i < AT_ONCE; i++)
+		img_blob_done(&p->at_once[i], p->blobs_fd);
+	img_proxy_done(&p->proxy);
+	if (r < 0) { /* the registry or the archive chose a part of it */
+		(void)utf8_sanitize(text, sizeof text, p->e->msg, strlen(p->e->msg));
+		(void)strcpy(p->e->msg, text);
+		return r;
+	}
+	ret->fd = r;
+	ret->bytes = p->bytes;
+	return 0;
+}
+
+/* worker_table_cancel() kills the worker's group. */
+static int
+begin(struct err *e)
+{
+	(void)setsid();
+	json_set_alloc_funcs(mem_alloc, free);
+	return set_limits(e);
+}
+
 int
 img_pull(int fd, const void *arg, struct worker_result *ret, struct err *e)
 {
@@ -394,12 +470,8 @@ img_pull(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	struct pull p = { .told = job->told, .blobs_fd = fd, .proxy = { .sock = -1 }, .e = e };
 	cleanup_with(json_decref) json_t *json = NULL;
 	cleanup_close int auth = -1;
-	char text[ERR_MSG_SIZE];
-	int r;
+	int r = begin(e);
 
-	(void)setsid(); /* img_main.c kills the group */
-	json_set_alloc_funcs(mem_alloc, free);
-	r = set_limits(e);
 	if (r == 0)
 		r = read_spec(fd + 1, &p, &json);
 	p.spec.idle_ms = job->idle_ms;
@@ -409,17 +481,54 @@ img_pull(int fd, const void *arg, struct worker_result *ret, struct err *e)
 		r = auth;
 	if (r == 0)
 		r = img_proxy_start(&p.proxy, &p.spec, auth, e);
+	return end(&p, r, ret);
+}
+
+/* An earlier worker of this request may have died. */
+static int
+make_dir(int blobs_fd, const char *name, struct err *e)
+{
+	int r = tree_remove_at(blobs_fd, name), fd;
+
+	if (r < 0 || mkdirat(blobs_fd, name, 0700) < 0)
+		return err_set(e, r < 0 ? r : -errno, "make a directory for the archive");
+	fd = fd_open_beneath(blobs_fd, name, O_RDONLY | O_DIRECTORY, 0);
+	return fd < 0 ? err_set(e, fd, "open the directory of the archive") : fd;
+}
+
+int
+img_load(int fd, const void *arg, struct worker_result *ret, struct err *e)
+{
+	const struct img_load_job *job = arg;
+	const struct img_archive_load_req *req = job->req;
+	struct pull p = { .told = job->told,
+		.blobs_fd = fd,
+		.spec = { .reference = req->reference,
+		    .os = "linux",
+		    .architecture = req->architecture,
+		    .variant = req->variant,
+		    .max_bytes = req->max_bytes,
+		    .idle_ms = req->timeout_ms,
+		    .dir_fd = -1 },
+		.proxy = { .sock = -1 },
+		.e = e };
+	char dir[ID_HEX_SIZE + sizeof ".load-"] = ".load-";
+	cleanup_close int dir_fd = -1;
+	int r = begin(e);
+
+	id_to_hex(&req->pull, dir + strlen(dir));
 	if (r == 0)
-		r = pull(&p);
-	for (size_t i = 0; i < AT_ONCE; i++)
-		img_blob_done(&p.at_once[i], p.blobs_fd);
-	img_proxy_done(&p.proxy);
-	if (r < 0) { /* the registry chose a part of it */
-		(void)utf8_sanitize(text, sizeof text, e->msg, strlen(e->msg));
-		(void)strcpy(e->msg, text);
-		return r;
+		r = dir_fd = p.spec.dir_fd = make_dir(fd, dir, e);
+	if (r >= 0) {
+		p.archive = img_archive_copy(fd + 1, dir_fd, req->digest, req->max_bytes, e);
+		r = p.archive ? img_proxy_start(&p.proxy, &p.spec, -1, e) : e->code;
 	}
-	ret->fd = r;
-	ret->bytes = p.bytes;
-	return 0;
+	r = end(&p, r, ret);
+	(void)tree_remove_at(fd, dir);
+	if (r == -EREMOTEIO || r == -EAGAIN) { /* another try would find the same copy */
+		struct err why = *e;
+
+		return err_say(e, -EREMOTEIO, "skopeo cannot read the archive: %.400s", why.msg);
+	}
+	return r;
 }

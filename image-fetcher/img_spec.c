@@ -6,9 +6,8 @@
 
 #include "image-fetcher/img.h"
 
-/* Neither an option of skopeo nor anything but a name. */
-static bool
-is_word(const char *text)
+bool
+img_is_word(const char *text)
 {
 	if (*text == '-')
 		return false;
@@ -31,14 +30,15 @@ img_spec_read(const json_t *json, struct img_spec *ret, struct err *e)
 		&s.variant, "insecure", &insecure, "max_bytes", &max_bytes, "have", &have, "auth",
 		&auth, "helper", &s.helper) < 0)
 		return err_say(e, -EINVAL, "the description of the image is incomplete");
-	if (!*s.reference || !is_word(s.reference) || !is_word(s.os) || !is_word(s.architecture) ||
-	    !is_word(s.variant) || !is_word(s.helper) || strchr(s.helper, '/') ||
-	    !json_is_array(have))
+	if (!*s.reference || !img_is_word(s.reference) || !img_is_word(s.os) ||
+	    !img_is_word(s.architecture) || !img_is_word(s.variant) || !img_is_word(s.helper) ||
+	    strchr(s.helper, '/') || !json_is_array(have))
 		return err_say(e, -EINVAL, "the description of the image is not valid");
 	s.insecure = insecure;
 	s.max_bytes = (uint64_t)max_bytes;
 	s.have = have;
 	s.auth = auth;
+	s.dir_fd = -1;
 	*ret = s;
 	return 0;
 }

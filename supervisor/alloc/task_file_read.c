@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* task_file_read.c: reads a file that a task's template names. Runs in: supervisor. */
+/* task_file_read.c: opens and reads files that a job names. Runs in: supervisor. */
 #include "supervisor/alloc/task_file_read.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@ struct task_file_read {
 	struct alloc_fs_ask *ask;
 	task_file_read_cb *cb;
 	void *arg;
+	bool opens;            /* only */
 	struct sup_timer soon; /* the answer is an error */
 	struct err error;
 };
@@ -68,7 +69,7 @@ on_opened(struct sup *sup, void *arg, int r, int fd, const struct rpc_fs_list_re
 	else if (r < 0)
 		(void)err_say(
 		    &why, r == -ENOENT || alloc_fs_is_refusal(r) ? r : -EAGAIN, "%s", e->msg);
-	else
+	else if (!f->opens)
 		r = read_all(file, &text, &len, &why);
 	arg = f->arg;
 	free(f);
@@ -100,14 +101,14 @@ is_readable(const struct task_runner *tr, const char *path, const char *clean)
 	       !task_path_begins(rest, "private", &below);
 }
 
-struct task_file_read *
-task_file_read(struct task_runner *tr, const char *path, task_file_read_cb *cb, void *arg)
+static struct task_file_read *
+begin(struct task_runner *tr, const char *path, bool opens, task_file_read_cb *cb, void *arg)
 {
 	struct task_file_read *f = mem_new(struct task_file_read);
 	char clean[TASK_PATH_SIZE];
 	int r;
 
-	*f = (struct task_file_read){ .sup = tr->ar->sup, .cb = cb, .arg = arg };
+	*f = (struct task_file_read){ .sup = tr->ar->sup, .opens = opens, .cb = cb, .arg = arg };
 	r = task_path_make(tr, path, clean, &f->error);
 	if (r == -EXDEV || r == -EPERM || (r >= 0 && !is_readable(tr, path, clean)))
 		(void)err_say(&f->error, -EXDEV,
@@ -120,4 +121,16 @@ task_file_read(struct task_runner *tr, const char *path, task_file_read_cb *cb, 
 	if (f->error.code < 0)
 		sup_timer_set(f->sup, &f->soon, CLOCK_MONOTONIC, 0, fail, f);
 	return f;
+}
+
+struct task_file_read *
+task_file_read(struct task_runner *tr, const char *path, task_file_read_cb *cb, void *arg)
+{
+	return begin(tr, path, false, cb, arg);
+}
+
+struct task_file_read *
+task_file_open(struct task_runner *tr, const char *path, task_file_read_cb *cb, void *arg)
+{
+	return begin(tr, path, true, cb, arg);
 }

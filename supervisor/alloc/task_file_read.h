@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task_file_read.h: reads a file that a task's template names. Runs in: supervisor. */
+/* task_file_read.h: opens and reads files that a job names. Runs in: supervisor. */
 #ifndef DROVER_SUPERVISOR_ALLOC_TASK_FILE_READ_H
 #define DROVER_SUPERVISOR_ALLOC_TASK_FILE_READ_H
 
@@ -26,6 +26,9 @@ typedef void task_file_read_cb(
  * Never NULL.
  */
 struct task_file_read *task_file_read(
+    struct task_runner *tr, const char *path, task_file_read_cb *cb, void *arg);
+/* The same without reading it: the callback has the open file, a regular one, and no contents. */
+struct task_file_read *task_file_open(
     struct task_runner *tr, const char *path, task_file_read_cb *cb, void *arg);
 /* Cancels: the callback will not be called. NULL is ignored. */
 void task_file_read_forget(struct task_file_read *f);

@@ -16,19 +16,26 @@
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/task_config.h"
 #include "supervisor/alloc/task_events.h"
+#include "supervisor/alloc/task_file_read.h"
 #include "supervisor/alloc/task_start.h"
 #include "supervisor/driver/container.h"
 #include "supervisor/driver/env_expand.h"
 #include "supervisor/driver/signal_name.h"
+#include "supervisor/driver/run.h"
 #include "supervisor/image/image_gc.h"
+#include "supervisor/image/image_load.h"
 #include "supervisor/image/images.h"
 
 struct task_image {
 	struct task_runner *tr;
 	void (*done)(struct task_runner *tr, int r, const struct err *e);
-	struct image_want *want; /* NULL: it is not waited for */
+	struct image_want *want;     /* NULL: it is not waited for */
+	struct task_file_read *file; /* its archive, which is being opened */
+	struct image_load *load;     /* its archive, which is being read */
 	struct image_use use;
 	char name[IMAGE_REF_SIZE];
+	char *text, *archive; /* as the job has them; archive NULL: it comes from a registry */
+	unsigned timeout_ms;
 	json_t *config;  /* "config" of the image; NULL: there is none, or it is not known */
 	bool may_be_old; /* the image that is here serves, if the registry does not */
 	struct sup_timer progress;
@@ -52,6 +59,10 @@ task_image_free(struct task_runner *tr)
 		return;
 	image_forget(i->want);
 	sup_timer_cancel(&i->progress);
+	task_file_read_forget(i->file);
+	image_load_forget(i->load);
+	free(i->text);
+	free(i->archive);
 	image_use_end(tr->ar->sup, &i->use);
 	json_decref(i->config);
 	free(i);
@@ -111,6 +122,139 @@ on_image(struct sup *sup, void *arg, const struct image *image, const struct err
 	i->done(i->tr, e.code, &e);
 }
 
+static void
+tell_progress(void *arg)
+{
+	struct task_image *i = arg;
+	uint64_t bytes, total;
+
+	if (i->load ? image_load_progress(i->load, &bytes, &total)
+		    : image_progress(i->want, &bytes, &total))
+		task_runner_tell_progress(
+		    i->tr, EVENT_DRIVER_MESSAGE, i->archive ? i->text : i->name, bytes, total);
+	i->wait_usec *= 2;
+	sup_timer_set(
+	    i->tr->ar->sup, &i->progress, CLOCK_MONOTONIC, i->wait_usec, tell_progress, i);
+}
+
+static void
+follow_progress(struct task_image *i)
+{
+	i->wait_usec = EVENT_PROGRESS_USEC;
+	sup_timer_set(
+	    i->tr->ar->sup, &i->progress, CLOCK_MONOTONIC, i->wait_usec, tell_progress, i);
+}
+
+/* --- from an archive --- */
+
+/* Podman's driver takes "docker-archive:PATH" and "oci-archive:PATH", both also with ":NAME". */
+static const char *
+strip_transport(const char *image)
+{
+	static const char *const transports[] = { "docker-archive:", "oci-archive:" };
+
+	for (size_t i = 0; i < ELEMENTSOF(transports); i++)
+		if (strncmp(image, transports[i], strlen(transports[i])) == 0)
+			return image + strlen(transports[i]);
+	return NULL;
+}
+
+/* Finds the name of the image and its archive, a path below the task's local/, as with Docker. */
+static void
+find_source(struct task_image *i, const struct task *task)
+{
+	const char *image = str(container_text(task, "image"));
+	const char *load = container_text(task, "load"), *path = strip_transport(image);
+	const char *name;
+
+	if (driver_find(str(task->driver))->id != DRIVER_PODMAN)
+		path = NULL;
+	if (path) {
+		name = path + strcspn(path, ":");
+		i->text = mem_strdup(*name ? name + 1 : "");
+		i->archive = *path == '/' ? mem_strndup(path, (size_t)(name - path))
+					  : mem_printf("local/%.*s", (int)(name - path), path);
+		return;
+	}
+	i->text = mem_strdup(image);
+	if (load && *load)
+		i->archive = mem_printf("local/%s", load);
+}
+
+/* Whether another try with the same job may succeed. */
+static bool
+may_pass(int code)
+{
+	static const int codes[] = { EINVAL, ENOENT, ENOTDIR, EXDEV, EACCES, EISDIR, ELOOP,
+		ENAMETOOLONG, EOPNOTSUPP, EBADMSG, EREMOTEIO, EFBIG };
+
+	for (size_t i = 0; i < ELEMENTSOF(codes); i++)
+		if (code == -codes[i])
+			return false;
+	return true;
+}
+
+static void
+fail_load(struct task_image *i, const struct err *why)
+{
+	struct err e = { 0 };
+
+	(void)err_say(&e, may_pass(why->code) ? -EAGAIN : -EINVAL,
+	    "Failed to load image%s%.150s from %.100s: %.250s", *i->text ? " " : "", i->text,
+	    i->archive, why->msg);
+	i->done(i->tr, e.code, &e);
+}
+
+static void
+on_loaded(struct sup *sup, void *arg, const struct image *image, const struct err *why)
+{
+	struct task_image *i = arg;
+	struct err none = { 0 };
+
+	i->load = NULL;
+	sup_timer_cancel(&i->progress);
+	if (!image) {
+		fail_load(i, why);
+		return;
+	}
+	(void)strcpy(i->name, image->name);
+	image_use_begin(sup, &i->use, i->name);
+	take_image(i, image);
+	i->done(i->tr, 0, &none);
+}
+
+static void
+on_opened(
+    struct sup *sup, void *arg, int r, const char *text, size_t len, int *fd, const struct err *e)
+{
+	struct task_image *i = arg;
+	const struct image_request request = { .text = i->text, .timeout_ms = i->timeout_ms };
+	struct err why = { 0 };
+
+	i->file = NULL;
+	if (r == -ENOENT)
+		(void)err_say(&why, r,
+		    "there is no such file; an artifact is unpacked unless it has options { "
+		    "archive = false }");
+	else if (r < 0)
+		why = *e;
+	else
+		i->load = image_load(sup, &request, steal_fd(fd), on_loaded, i, &why);
+	if (i->load)
+		follow_progress(i);
+	else
+		fail_load(i, &why);
+}
+
+static void
+load_image(struct task_image *i)
+{
+	task_runner_tell(i->tr, EVENT_DRIVER_MESSAGE, "Loading image", false);
+	i->file = task_file_open(i->tr, i->archive, on_opened, i);
+}
+
+/* --- the whole --- */
+
 /* Finds the configuration of the driver. The caller frees task->config. */
 static int
 evaluate(const struct task_runner *tr, struct task *ret, struct err *e)
@@ -127,32 +271,32 @@ evaluate(const struct task_runner *tr, struct task *ret, struct err *e)
 	return r;
 }
 
-static void
-tell_progress(void *arg)
+static int
+read_timeout(struct task_image *i, const struct task *task, struct err *e)
 {
-	struct task_image *i = arg;
-	uint64_t bytes, total;
+	const char *timeout = container_text(task, "image_pull_timeout");
+	const struct config_container *config =
+	    container_config(i->tr->ar->sup->config, driver_find(str(task->driver)));
+	int64_t ns = 0;
 
-	if (image_progress(i->want, &bytes, &total))
-		task_runner_tell_progress(i->tr, EVENT_DRIVER_MESSAGE, i->name, bytes, total);
-	i->wait_usec *= 2;
-	sup_timer_set(
-	    i->tr->ar->sup, &i->progress, CLOCK_MONOTONIC, i->wait_usec, tell_progress, i);
+	if (timeout && (duration_parse(timeout, &ns, e) < 0 || ns <= 0))
+		return err_say(e, -EINVAL,
+		    "task %s: config.image_pull_timeout: \"%.40s\" is not a duration such as "
+		    "\"5m\"",
+		    task->name, timeout);
+	i->timeout_ms = timeout ? (unsigned)(ns / NS_PER_MS) : (unsigned)config->pull_ms;
+	return 0;
 }
 
 static int
-ask_image(struct task_image *i, const struct task *task, struct err *e)
+ask_registry(struct task_image *i, const struct task *task, struct err *e)
 {
-	const char *text = str(container_text(task, "image"));
-	const char *timeout = container_text(task, "image_pull_timeout");
-	struct image_request request = { .text = text,
+	struct image_request request = { .text = i->text,
+		.timeout_ms = i->timeout_ms,
 		.force = container_flag(task, "force_pull") };
 	cleanup_json json_t *auth = NULL;
-	const struct config_container *config =
-	    container_config(i->tr->ar->sup->config, driver_find(str(task->driver)));
 	struct image_ref ref;
-	int64_t ns = 0;
-	int r = image_ref_parse(text, &ref, e);
+	int r = image_ref_parse(i->text, &ref, e);
 
 	if (r < 0)
 		return r;
@@ -160,12 +304,6 @@ ask_image(struct task_image *i, const struct task *task, struct err *e)
 	/* As Nomad's clients: what "latest" names changes. */
 	if (!request.force && strcmp(ref.tag, "latest") == 0 && !ref.digest[0])
 		request.force = i->may_be_old = true;
-	if (timeout && (duration_parse(timeout, &ns, e) < 0 || ns <= 0))
-		return err_say(e, -EINVAL,
-		    "task %s: config.image_pull_timeout: \"%.40s\" is not a duration such as "
-		    "\"5m\"",
-		    task->name, timeout);
-	request.timeout_ms = timeout ? (unsigned)(ns / NS_PER_MS) : (unsigned)config->pull_ms;
 	request.auth = auth = read_auth(task, &ref);
 	if (!image_find(i->tr->ar->sup, i->name) || container_flag(task, "force_pull"))
 		task_runner_tell(i->tr, EVENT_DRIVER_MESSAGE, "Downloading image", false);
@@ -173,9 +311,21 @@ ask_image(struct task_image *i, const struct task *task, struct err *e)
 	i->want = image_want(i->tr->ar->sup, &request, on_image, i, e);
 	if (!i->want)
 		return e->code;
-	i->wait_usec = EVENT_PROGRESS_USEC;
-	sup_timer_set(
-	    i->tr->ar->sup, &i->progress, CLOCK_MONOTONIC, i->wait_usec, tell_progress, i);
+	follow_progress(i);
+	return 0;
+}
+
+static int
+ask_image(struct task_image *i, const struct task *task, struct err *e)
+{
+	int r = read_timeout(i, task, e);
+
+	if (r < 0)
+		return r;
+	find_source(i, task);
+	if (!i->archive)
+		return ask_registry(i, task, e);
+	load_image(i);
 	return 0;
 }
 
@@ -204,11 +354,30 @@ task_image_prepare(
 }
 
 /* After a restart of the agent, the image of a running container is the one of its name, if it is
- * still here. */
+ * still here; of those from archives, one with its layers. */
+static const struct image *
+find_by_name(struct task_image *i)
+{
+	struct sup *sup = i->tr->ar->sup;
+	const struct image *image;
+	struct image_ref ref;
+	struct err e = { 0 };
+
+	if (i->archive) {
+		image = i->tr->run ? image_find_loaded(sup, i->text, run_layers(i->tr->run)) : NULL;
+		if (image)
+			(void)strcpy(i->name, image->name);
+		return image;
+	}
+	if (image_ref_parse(i->text, &ref, &e) < 0)
+		return NULL;
+	image_ref_format(&ref, i->name);
+	return image_find(sup, i->name);
+}
+
 static void
 find_again(struct task_runner *tr)
 {
-	struct image_ref ref;
 	struct err e = { 0 };
 	struct task task;
 	const struct image *image;
@@ -217,13 +386,12 @@ find_again(struct task_runner *tr)
 	*tr->image = (struct task_image){ .tr = tr };
 	if (evaluate(tr, &task, &e) < 0)
 		return;
-	if (image_ref_parse(str(container_text(&task, "image")), &ref, &e) == 0) {
-		image_ref_format(&ref, tr->image->name);
+	find_source(tr->image, &task);
+	image = find_by_name(tr->image);
+	if (*tr->image->name)
 		image_use_begin(tr->ar->sup, &tr->image->use, tr->image->name);
-		image = image_find(tr->ar->sup, tr->image->name);
-		if (image)
-			take_image(tr->image, image);
-	}
+	if (image)
+		take_image(tr->image, image);
 	json_decref(task.config);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* api_images.c: /v1/agent/images, the container images of this node. Runs in: supervisor. */
 #include <errno.h>
+#include <string.h>
 
 #include "common/image_ref.h"
 #include "common/mem.h"
@@ -62,13 +63,18 @@ api_remove_image(struct sup *sup, struct api_req *req)
 	struct image_ref ref;
 	struct err e = { 0 };
 
-	if (!text || image_ref_parse(text, &ref, &e) < 0) {
+	image = text ? image_find(sup, text) : NULL; /* as the list has it: that of an archive */
+	if (!image && (!text || image_ref_parse(text, &ref, &e) < 0)) {
 		api_reply_error(
 		    req, 400, "%s", text ? e.msg : "the query must have the image's name");
 		return;
 	}
-	image_ref_format(&ref, name);
-	image = image_find(sup, name);
+	if (image)
+		(void)strcpy(name, image->name);
+	else {
+		image_ref_format(&ref, name);
+		image = image_find(sup, name);
+	}
 	if (image && image_has_user(sup, image) && strcmp(str(force), "true") != 0)
 		api_reply_error(req, 409,
 		    "a task on this node uses image %s, and would need the registry for its next "

@@ -65,6 +65,18 @@ send_image(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
 }
 
 static uint64_t
+send_digest(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return img_call_archive_digest(sup, req, fd, cb, arg);
+}
+
+static uint64_t
+send_load(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
+{
+	return img_call_archive_load(sup, req, fd, cb, arg);
+}
+
+static uint64_t
 send_blobs_drop(struct sup *sup, const void *req, int fd, call_cb *cb, void *arg)
 {
 	return img_call_blobs_drop(sup, req, cb, arg);
@@ -134,6 +146,10 @@ static const struct kind {
 	    NULL },
 	[QUEUE_BLOBS_DROP] = { IPC_IMAGE_FETCHER, 1, true, send_blobs_drop,
 	    sizeof(struct img_blobs_drop_req), NULL },
+	[QUEUE_DIGEST] = { IPC_IMAGE_FETCHER, 4, true, send_digest,
+	    sizeof(struct img_archive_digest_req), NULL },
+	[QUEUE_LOAD] = { IPC_IMAGE_FETCHER, 2, true, send_load, sizeof(struct img_archive_load_req),
+	    NULL },
 	[QUEUE_UNPACK] = { IPC_IMAGE_UNPACKER, 2, true, send_unpack,
 	    sizeof(struct unp_layer_unpack_req), NULL },
 	[QUEUE_LAYER_REMOVE] = { IPC_IMAGE_UNPACKER, 2, true, send_layer_remove,

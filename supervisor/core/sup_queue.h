@@ -21,6 +21,8 @@ enum queue {
 	QUEUE_RENDER,       /* ren_render_req */
 	QUEUE_IMAGE,        /* img_image_pull_req */
 	QUEUE_BLOBS_DROP,   /* img_blobs_drop_req */
+	QUEUE_DIGEST,       /* img_archive_digest_req */
+	QUEUE_LOAD,         /* img_archive_load_req */
 	QUEUE_UNPACK,       /* unp_layer_unpack_req */
 	QUEUE_LAYER_REMOVE, /* unp_layer_remove_req */
 	QUEUE_LAYERS,       /* unp_layer_list_req */

@@ -24,6 +24,7 @@ static const struct key {
 	const char *refused;
 } keys[] = {
 	{ "image", KEY_TEXT, BOTH, NULL },
+	{ "load", KEY_TEXT, DOCKER, NULL },
 	{ "command", KEY_TEXT, BOTH, NULL },
 	{ "args", KEY_TEXTS, BOTH, NULL },
 	{ "entrypoint", KEY_TEXTS, BOTH, NULL }, /* podman: also a text */
@@ -80,7 +81,6 @@ static const struct key {
 
 	{ "devices", KEY_BLOCKS, DOCKER, "containers have no devices of the machine" },
 	{ "devices", KEY_TEXTS, PODMAN, "containers have no devices of the machine" },
-	{ "load", KEY_TEXT, DOCKER, "images come from registries" },
 	{ "storage_opt", KEY_MAP, DOCKER,
 	    "what the container writes counts to the group's ephemeral_disk" },
 	{ "volume_driver", KEY_TEXT, DOCKER, "use a volume block of the group" },

@@ -406,6 +406,12 @@ runs_have_layer(struct sup *sup, const char *digits)
 	return false;
 }
 
+const char *
+run_layers(const struct run *r)
+{
+	return r->layers ? r->layers : "";
+}
+
 bool
 runs_have_layers(struct sup *sup, const char *layers)
 {

@@ -110,7 +110,9 @@ const struct id *run_id(const struct run *r);
 uint32_t run_id_range(const struct run *r);
 /* Returns whether a container has the layer with these 64 digits. */
 bool runs_have_layer(struct sup *sup, const char *digits);
-/* Returns whether a container has exactly these layers, 64 digits each, the highest first. */
+/* Returns the layers of a container, 64 digits each, the highest first; "": it has none. */
+const char *run_layers(const struct run *r);
+/* Returns whether a container has exactly these layers. */
 bool runs_have_layers(struct sup *sup, const char *layers);
 /* Returns true if the run was started before a reboot: nothing of it is alive. */
 bool run_is_of_other_boot(const struct run *r);

@@ -46,9 +46,8 @@ image_use_end(struct sup *sup, struct image_use *use)
 	images_check_soon(sup);
 }
 
-/* The layers of an image as a run has them: the highest first. */
-static char *
-list_layers(const struct image *image)
+char *
+image_list_layers(const struct image *image)
 {
 	char *text = mem_alloc(image->n_layers * 64 + 1), *to = text;
 
@@ -67,7 +66,7 @@ image_has_user(struct sup *sup, const struct image *image)
 	TAILQ_FOREACH (use, &sup->images->uses, link)
 		if (strcmp(use->name, image->name) == 0)
 			return true;
-	layers = list_layers(image);
+	layers = image_list_layers(image);
 	return runs_have_layers(sup, layers);
 }
 

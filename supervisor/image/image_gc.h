@@ -21,6 +21,10 @@ struct image_use {
 	const char *name; /* of image_ref_format(); must stay valid */
 };
 
+/* Returns the layers of an image as run_layers() does; the caller frees them. */
+struct image;
+char *image_list_layers(const struct image *image);
+
 void image_use_begin(struct sup *sup, struct image_use *use, const char *name);
 /* Does nothing if there is none. */
 void image_use_end(struct sup *sup, struct image_use *use);

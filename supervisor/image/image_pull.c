@@ -2,6 +2,7 @@
 /* image_pull.c: pulls images: one pull for all that want the same. Runs in: supervisor. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +22,9 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_queue.h"
 #include "supervisor/core/sup_timer.h"
+#include "supervisor/image/image_load.h"
 #include "supervisor/image/images.h"
 
-#define TIMEOUT_MS      (5 * 60 * 1000) /* as image_pull_timeout of Nomad's docker driver */
-#define PULL_BYTES_MAX  ((json_int_t)64 << 30)
 #define PROGRESS_USEC   500000
 #define ANSWER_MAX      ((size_t)2 << 20)
 #define TRIES           3
@@ -37,6 +37,8 @@ enum pull_state { PULL_WAITING, PULL_FETCHING, PULL_UNPACKING, PULL_FAILED };
 struct image_want {
 	TAILQ_ENTRY(image_want) link;
 	struct pull *pull;
+	int archive_fd; /* -1: a registry has the image */
+	bool changed;   /* the archive was, while it was read */
 	image_cb *cb;
 	void *arg;
 };
@@ -45,6 +47,7 @@ struct pull {
 	TAILQ_ENTRY(pull) link;
 	struct sup *sup;
 	char name[IMAGE_REF_SIZE];
+	char reference[IMAGE_REF_SIZE]; /* in the archive */
 	enum pull_state state;
 	struct id id;
 	json_t *auth;
@@ -52,6 +55,8 @@ struct pull {
 	bool ended;   /* it is decided; its callbacks follow, or have run */
 	bool calling; /* they run now */
 	unsigned timeout_ms, idle_ms, tries;
+	bool loads;                /* from an archive, each want has one */
+	struct image_want *source; /* whose archive is being read; NULL: it is forgotten */
 	struct queued *fetch;
 	struct sup_timer progress, again;
 	uint64_t bytes, total, ask; /* ask: the call for its progress */
@@ -73,6 +78,16 @@ static const char *const state_names[] = {
 };
 
 static void
+free_want(struct image_want *w)
+{
+	if (w->pull->source == w)
+		w->pull->source = NULL;
+	TAILQ_REMOVE(&w->pull->wants, w, link);
+	close_p(&w->archive_fd);
+	free(w);
+}
+
+static void
 free_pull(struct pull *p)
 {
 	struct sup *sup = p->sup;
@@ -83,10 +98,8 @@ free_pull(struct pull *p)
 	sup_timer_cancel(&p->progress);
 	sup_timer_cancel(&p->again);
 	turn_forget_deferred(sup, &p->end);
-	while ((w = TAILQ_FIRST(&p->wants))) {
-		TAILQ_REMOVE(&p->wants, w, link);
-		free(w);
-	}
+	while ((w = TAILQ_FIRST(&p->wants)))
+		free_want(w);
 	TAILQ_REMOVE(&sup->images->pulls, p, link);
 	json_decref(p->auth);
 	json_decref(p->config);
@@ -123,8 +136,21 @@ keep_few_failures(struct sup *sup)
 }
 
 static void
+call_back(struct image_want *w, const struct image *image, const struct err *why)
+{
+	struct sup *sup = w->pull->sup;
+	image_cb *cb = w->cb;
+	void *arg = w->arg;
+
+	free_want(w);
+	if (cb)
+		cb(sup, arg, image, why);
+}
+
+static void
 run_callbacks(struct sup *sup, struct deferred *d)
 {
+	static const struct err changed = { -ESTALE, "its archive was changed while it was read" };
 	struct pull *p = container_of(d, struct pull, end);
 	const struct image *image = p->state == PULL_FAILED ? NULL : image_find(sup, p->name);
 	struct image_want *w;
@@ -132,15 +158,11 @@ run_callbacks(struct sup *sup, struct deferred *d)
 	if (!image && p->state != PULL_FAILED)
 		(void)err_say(&p->why, -ENOENT, "image %s was removed", p->name);
 	p->calling = true;
-	while ((w = TAILQ_FIRST(&p->wants))) {
-		image_cb *cb = w->cb;
-		void *arg = w->arg;
-
-		TAILQ_REMOVE(&p->wants, w, link);
-		free(w);
-		if (cb)
-			cb(sup, arg, image, &p->why);
-	}
+	while ((w = TAILQ_FIRST(&p->wants)))
+		if (w->changed && image)
+			call_back(w, NULL, &changed);
+		else
+			call_back(w, image, &p->why);
 	p->calling = false;
 	if (p->state == PULL_FAILED)
 		keep_few_failures(sup);
@@ -175,13 +197,18 @@ fail_pull(struct pull *p, const struct err *why)
 	char text[ERR_MSG_SIZE];
 
 	p->state = PULL_FAILED;
-	(void)err_say(&p->why, why->code, "pull image %s: %s%s%s", p->name, why->msg,
+	/* Who loads it names the archive; the digest in its name says nothing to users. */
+	(void)err_say(&p->why, why->code, "%s%s%s%s%s%s", p->loads ? "" : "pull image ",
+	    p->loads ? "" : p->name, p->loads ? "" : ": ", why->msg,
 	    full ? ": free space or inodes on the disk of " : "",
 	    full ? p->sup->args.data_dir : "");
 	/* It may have been cut within a character. */
 	(void)utf8_sanitize(text, sizeof text, p->why.msg, strlen(p->why.msg));
 	(void)strcpy(p->why.msg, text);
-	journal_warn(JOURNAL_IMAGE, NULL, "%s", p->why.msg);
+	if (p->loads)
+		journal_warn(JOURNAL_IMAGE, NULL, "load image %s: %s", p->name, p->why.msg);
+	else
+		journal_warn(JOURNAL_IMAGE, NULL, "%s", p->why.msg);
 	end_pull(p);
 }
 
@@ -269,6 +296,24 @@ explain_timeout(const struct pull *p, struct err *e)
 	    e, -ETIMEDOUT, "it was not fetched within image_pull_timeout (%s)%s", timeout, part);
 }
 
+/* The task of one want has changed its archive; another may have a file of the same digest. Returns
+ * whether one is read now. */
+static bool
+try_other_archive(struct pull *p)
+{
+	struct image_want *w;
+
+	if (p->source)
+		p->source->changed = true;
+	p->source = NULL;
+	TAILQ_FOREACH (w, &p->wants, link)
+		if (!w->changed) {
+			fetch(p);
+			return true;
+		}
+	return false;
+}
+
 static void
 on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
@@ -285,7 +330,7 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 	if (r == -ETIMEDOUT)
 		explain_timeout(p, &why);
 	if (r < 0) {
-		if (!try_again(p, r))
+		if (!(r == -ESTALE && try_other_archive(p)) && !try_again(p, r))
 			fail_pull(p, &why);
 		return;
 	}
@@ -372,8 +417,8 @@ make_spec(const struct pull *p)
 	find_platform(&architecture, &variant);
 	spec = mem_need(json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:O*, s:s}", "reference",
 	    p->name, "os", "linux", "architecture", architecture, "variant", variant, "insecure",
-	    p->insecure, "max_bytes", PULL_BYTES_MAX, "have", list_present(p->sup), "auth", p->auth,
-	    "helper", p->sup->config->images.auth_helper));
+	    p->insecure, "max_bytes", (json_int_t)IMAGE_BYTES_MAX, "have", list_present(p->sup),
+	    "auth", p->auth, "helper", p->sup->config->images.auth_helper));
 	text = mem_need(json_dumps(spec, JSON_COMPACT));
 	fd = fd_memfd_sealed("image", text, strlen(text));
 	explicit_bzero(text, strlen(text)); /* it may have a password */
@@ -391,26 +436,63 @@ keep_blobs(struct sup *sup)
 		queue_forget(steal_ptr(&i->drop));
 }
 
+/* Returns the request, or NULL with *e. */
+static struct queued *
+ask_registry(struct pull *p, struct err *e)
+{
+	struct img_image_pull_req req = {
+		.pull = p->id, .timeout_ms = p->timeout_ms, .idle_ms = p->idle_ms
+	};
+	int fd = make_spec(p);
+
+	if (fd >= 0)
+		return queue_ask(p->sup, QUEUE_IMAGE, &req, fd, on_fetched, p);
+	(void)err_set(e, fd, "pass the description of an image");
+	return NULL;
+}
+
+/* Layers that are here must be in the archive all the same: whoever knows the digest of a layer may
+ * not have its contents. */
+static struct queued *
+ask_archive(struct pull *p, struct err *e)
+{
+	struct img_archive_load_req req = {
+		.pull = p->id, .timeout_ms = p->timeout_ms, .max_bytes = IMAGE_BYTES_MAX
+	};
+	const char *architecture, *variant, *digits = strrchr(p->name, ':') + 1;
+	int fd;
+
+	p->source = TAILQ_FIRST(&p->wants);
+	while (p->source->changed && TAILQ_NEXT(p->source, link))
+		p->source = TAILQ_NEXT(p->source, link);
+	fd = fcntl(p->source->archive_fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0) {
+		(void)err_set(e, -errno, "pass an archive of images");
+		return NULL;
+	}
+	find_platform(&architecture, &variant);
+	(void)IPC_TEXT_SET(req.digest, digits);
+	(void)IPC_TEXT_SET(req.architecture, architecture);
+	(void)IPC_TEXT_SET(req.variant, variant);
+	(void)IPC_TEXT_SET(req.reference, p->reference);
+	return queue_ask(p->sup, QUEUE_LOAD, &req, fd, on_fetched, p);
+}
+
 static void
 fetch(void *arg)
 {
 	struct pull *p = arg;
-	struct img_image_pull_req req = {
-		.pull = p->id, .timeout_ms = p->timeout_ms, .idle_ms = p->idle_ms
-	};
 	struct err why = { 0 };
-	int fd = make_spec(p);
 
-	if (fd < 0) {
-		(void)err_set(&why, fd, "pass the description of an image");
+	images_note_use(p->sup);
+	keep_blobs(p->sup);
+	p->fetch = p->loads ? ask_archive(p, &why) : ask_registry(p, &why);
+	if (!p->fetch) {
 		fail_pull(p, &why);
 		return;
 	}
-	images_note_use(p->sup);
-	keep_blobs(p->sup);
 	p->state = PULL_FETCHING;
 	p->began_ms = clock_ms();
-	p->fetch = queue_ask(p->sup, QUEUE_IMAGE, &req, fd, on_fetched, p);
 	sup_timer_set(p->sup, &p->progress, CLOCK_MONOTONIC, PROGRESS_USEC, ask_progress, p);
 }
 
@@ -490,30 +572,51 @@ forget_failure(struct sup *sup, const char *name)
 			free_pull(p);
 }
 
-static struct pull *
-begin_pull(struct sup *sup, const struct image_ref *ref, const struct image_request *request)
+/* Adds the want to a pull of this name, the first of which begins it. */
+static void
+add_want(struct sup *sup, struct image_want *w, const char *name, bool insecure,
+    const struct image_request *request)
 {
-	struct pull *p = mem_new(struct pull);
+	struct pull *p = find_pull(sup, name, request);
 
+	if (p) {
+		w->pull = p;
+		p->keep |= request->keep;
+		TAILQ_INSERT_TAIL(&p->wants, w, link);
+		return;
+	}
+	forget_failure(sup, name);
+	p = w->pull = mem_new(struct pull);
 	*p = (struct pull){ .sup = sup,
 		.id = id_random(),
 		.auth = json_deep_copy(request->auth),
-		.insecure = is_loopback(ref->registry),
+		.insecure = insecure,
 		.force = request->force,
 		.keep = request->keep,
-		.timeout_ms = request->timeout_ms ?: TIMEOUT_MS,
+		.loads = w->archive_fd >= 0,
+		.timeout_ms = request->timeout_ms ?: IMAGE_PULL_MS,
 		.idle_ms = request->idle_ms ?: (unsigned)sup->config->images.idle_ms,
 		.end = { .run = run_callbacks } };
 	TAILQ_INIT(&p->wants);
-	image_ref_format(ref, p->name);
-	forget_failure(sup, p->name);
+	TAILQ_INSERT_TAIL(&p->wants, w, link);
+	(void)strcpy(p->name, name);
+	if (p->loads)
+		(void)strcpy(p->reference, request->text);
 	TAILQ_INSERT_TAIL(&sup->images->pulls, p, link);
 	sup->images->n_active++;
 	if (sup->images->listed)
 		begin(p);
 	else
 		layers_list(sup);
-	return p;
+}
+
+static struct image_want *
+make_want(int archive_fd, image_cb *cb, void *arg)
+{
+	struct image_want *w = mem_new(struct image_want);
+
+	*w = (struct image_want){ .archive_fd = archive_fd, .cb = cb, .arg = arg };
+	return w;
 }
 
 struct image_want *
@@ -527,11 +630,18 @@ image_want(
 	if (image_ref_parse(request->text, &ref, e) < 0)
 		return NULL;
 	image_ref_format(&ref, name);
-	w = mem_new(struct image_want);
-	*w = (struct image_want){ .cb = cb, .arg = arg };
-	w->pull = find_pull(sup, name, request) ?: begin_pull(sup, &ref, request);
-	w->pull->keep |= request->keep;
-	TAILQ_INSERT_TAIL(&w->pull->wants, w, link);
+	w = make_want(-1, cb, arg);
+	add_want(sup, w, name, is_loopback(ref.registry), request);
+	return w;
+}
+
+struct image_want *
+image_want_loaded(struct sup *sup, const char *name, const struct image_request *request,
+    int archive_fd, image_cb *cb, void *arg)
+{
+	struct image_want *w = make_want(archive_fd, cb, arg);
+
+	add_want(sup, w, name, false, request);
 	return w;
 }
 
@@ -553,8 +663,7 @@ image_forget(struct image_want *w)
 		return;
 	p = w->pull;
 	sup = p->sup;
-	TAILQ_REMOVE(&p->wants, w, link);
-	free(w);
+	free_want(w);
 	if (!TAILQ_EMPTY(&p->wants) || p->ended)
 		return;
 	if (p->state == PULL_FETCHING)

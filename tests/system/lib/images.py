@@ -16,6 +16,7 @@ import platform
 import re
 import subprocess
 import tarfile
+import tempfile
 
 # proto/container_ids.h: of layers, of files that containers write, and of the first container
 ID_FIRST = 0x71000000
@@ -169,3 +170,36 @@ def layers(node):
 
 def layer_path(node, data, path=""):
     return "%s/images/layers/%s/%s" % (node.data, hashlib.sha256(data).hexdigest(), path)
+
+
+def layout(parts):
+    """Returns the entries of an OCI layout: {name: Image or Index}; "": it has no name."""
+    blobs, listed = {}, []
+    for name, part in parts.items():
+        for one in [part, *getattr(part, "parts", [])]:
+            blobs.update((digest(x), x) for x in [one.manifest, *([one.config, *one.blobs] if isinstance(one, Image) else [])])
+        listed.append({**Image.part(part.kind, part.manifest), **({"annotations": {"org.opencontainers.image.ref.name": name}} if name else {})})
+    return [directory("blobs"), directory("blobs/sha256"), file("oci-layout", b'{"imageLayoutVersion": "1.0.0"}'),
+            file("index.json", json.dumps({"schemaVersion": 2, "manifests": listed}).encode()), *(file("blobs/sha256/" + d[7:], x) for d, x in blobs.items())]
+
+
+def docker_archive(name, image):
+    """Returns what skopeo makes of the image, as `docker save` does."""
+    with tempfile.TemporaryDirectory() as at:
+        with tarfile.open(fileobj=io.BytesIO(tar(layout({"x": image})))) as t:
+            t.extractall(at + "/layout")
+        subprocess.run(["skopeo", "--override-arch=" + HERE, "copy", "-q", "oci:%s/layout:x" % at, "docker-archive:%s/a.tar:%s" % (at, name)], check=True)
+        with open(at + "/a.tar", "rb") as f:
+            return f.read()
+
+
+def docker_entries(parts, manifest=None):
+    """Returns the entries of an archive of Docker, by hand: {name: Image}. manifest: changes its manifest."""
+    entries, listed = [], []
+    for name, image in parts.items():
+        config = digest(image.config)[7:] + ".json"
+        entries += [file(config, image.config)] + [file(digest(x)[7:] + "/layer.tar", x) for x in image.tars]
+        listed.append({"Config": config, "RepoTags": [name], "Layers": [digest(x)[7:] + "/layer.tar" for x in image.tars]})
+    if manifest:
+        manifest(listed)
+    return [*entries, file("manifest.json", json.dumps(listed).encode())]
