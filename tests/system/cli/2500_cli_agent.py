@@ -90,7 +90,7 @@ def test_a_job_that_cannot_run_reports_the_reason():
     with Node() as node:
         node.wait_ready()
         r = node.run(job("nope", "/nowhere/nope"), code=1)
-        case.contains(r.out, "No such file or directory")
+        case.contains(r.out, "there is no such program")
         case.contains(r.out, "is failed")
         case.contains(node.drover("job", "status", "nope").out, "Why ")
         case.contains(node.drover("status").out.splitlines()[0], "nope.group[0]")
