@@ -98,9 +98,9 @@ net_chain_check(const char *alloc, const json_t *ledger, uint64_t until_ms, stru
 	size_t i;
 	int r = 0;
 
-	/* CHECK is of version 0.4.0. */
+	/* CHECK is of version 0.4.0. A network without plugins has no version. */
 	if (json_is_true(off) || strcmp(json_string_value(off) ?: "", "true") == 0 ||
-	    strverscmp(json_string_value(json_object_get(config, "cniVersion")), "0.4") < 0)
+	    strverscmp(json_string_value(json_object_get(config, "cniVersion")) ?: "", "0.4") < 0)
 		return 0;
 	json_array_foreach (json_object_get(config, "plugins"), i, plugin) {
 		if (is_reliable(alloc, plugin))

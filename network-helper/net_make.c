@@ -193,6 +193,7 @@ net_make(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	ledger = make_ledger(job, e);
 	if (!ledger)
 		return e->code ? e->code : err_set(e, -ENOMEM, "make a network");
+	(void)needs_localnet(job); /* before another one looks, while this one is being made */
 	if ((r = net_namespace_make(job, e)) == 0 &&
 	    (r = net_ledger_write(job->alloc, ledger, e)) == 0 && job->kind != NET_KIND_LOOPBACK)
 		r = add_network(job->alloc, ledger, e);

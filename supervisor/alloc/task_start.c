@@ -186,28 +186,47 @@ fs_name(uint64_t magic)
 	return "its file system";
 }
 
+static void
+tell_unmapped(struct task_runner *tr, const char *name, const char *fs)
+{
+	char text[ERR_MSG_SIZE];
+
+	(void)snprintf(text, sizeof text,
+	    "%s: %s cannot map ids, so all users of this container are other "
+	    "users of the volume, with uids from %u on that change with each start: they "
+	    "can "
+	    "do what its modes permit to others, or its server to everybody. A task of "
+	    "driver "
+	    "exec and a privileged container have the ids themselves",
+	    name, fs, CONTAINER_ID_FIRST + run_id_range(tr->run) * CONTAINER_IDS);
+	task_runner_tell(tr, EVENT_DRIVER_MESSAGE, text, false);
+}
+
+/* Paths of host volumes are among the mounts, at places that depend on all destinations. */
+static bool
+has_paths(const struct task *task)
+{
+	return driver_config_get(task, "volumes") || driver_config_get(task, "mount") ||
+	       driver_config_get(task, "mounts");
+}
+
 void
 task_start_tell_unmapped(struct task_runner *tr, uint32_t mounts)
 {
+	if (has_paths(tr->task)) {
+		tell_unmapped(tr, "a volume or a directory of the machine", fs_name(0));
+		return;
+	}
 	for (size_t i = 0; i < tr->task->volume_mounts.n && i < EXEC_MOUNTS_MAX; i++) {
+		cleanup_free char *name =
+		    mem_printf("volume \"%s\"", str(tr->task->volume_mounts.v[i].volume));
 		struct exec_mount m = { 0 };
 		struct err e = { 0 };
-		const char *name = str(tr->task->volume_mounts.v[i].volume);
-		char text[ERR_MSG_SIZE];
 
 		if (!(mounts >> i & 1))
 			continue;
 		(void)fill_mount(tr, &tr->task->volume_mounts.v[i], &m, &e);
-		(void)snprintf(text, sizeof text,
-		    "volume \"%s\": %s cannot map ids, so all users of this container are other "
-		    "users of the volume, with uids from %u on that change with each start: they "
-		    "can "
-		    "do what its modes permit to others, or its server to everybody. A task of "
-		    "driver "
-		    "exec and a privileged container have the ids themselves",
-		    name, fs_name(m.proof.fs_type),
-		    CONTAINER_ID_FIRST + run_id_range(tr->run) * CONTAINER_IDS);
-		task_runner_tell(tr, EVENT_DRIVER_MESSAGE, text, false);
+		tell_unmapped(tr, name, fs_name(m.proof.fs_type));
 	}
 }
 

@@ -143,12 +143,13 @@ say_missing(const struct binds *b, const struct bind *m, const char *path, bool 
 static void
 put_mount(struct exec_task_start_req *req, const struct exec_mount *m)
 {
-	uint32_t i = req->n_mounts++;
+	uint32_t at = 0, n = req->n_mounts++;
 	const char *rest;
 
-	for (; i > 0 && is_in(req->mounts[i - 1].dest, m->dest, strlen(m->dest), &rest); i--)
-		req->mounts[i] = req->mounts[i - 1];
-	req->mounts[i] = *m;
+	while (at < n && !is_in(req->mounts[at].dest, m->dest, strlen(m->dest), &rest))
+		at++;
+	memmove(&req->mounts[at + 1], &req->mounts[at], (n - at) * sizeof req->mounts[0]);
+	req->mounts[at] = *m;
 }
 
 /* path: below the host volume. */

@@ -407,13 +407,15 @@ fill_limits(const struct agent_config *config, const struct task *task, struct e
 {
 	int64_t hard = container_number(task, "memory_hard_limit", 0);
 	int64_t most = (int64_t)config_of(config, task)->pids_limit;
-	int64_t pids = container_number(task, "pids_limit", most) ?: most;
+	int64_t pids = container_number(task, "pids_limit", 0);
 
 	if (hard > 0 && (uint64_t)hard < UINT64_MAX / MIB &&
 	    (uint64_t)hard * MIB > req->memory_bytes && req->memory_bytes > 0) {
 		req->memory_soft_bytes = req->memory_soft_bytes ?: req->memory_bytes;
 		req->memory_bytes = (uint64_t)hard * MIB;
 	}
+	if (pids <= 0) /* -1 is Docker's word for no limit */
+		pids = most;
 	req->pids_max = pids > 0 && pids < UINT32_MAX ? (uint32_t)pids : 0;
 	req->oom_score_adj = (uint32_t)container_number(task, "oom_score_adj", 0);
 }

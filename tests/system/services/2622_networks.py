@@ -123,7 +123,8 @@ def test_nothing_is_left_and_nothing_else_is_touched():
 
 def test_a_restart_of_the_agent_keeps_the_network():
     node.register(networks.job("kept", "bridge", "/usr/bin/python3", ["-c", SERVE], dynamic=[{"Label": "http", "To": 8080}]))
-    alloc = node.wait_running("kept")[0]
+    node.register(networks.job("bare", "none"))
+    alloc, bare = node.wait_running("kept")[0], node.wait_running("bare")[0]
     whole = node.ask("/v1/allocation/" + alloc["ID"])
     port = whole["AllocatedResources"]["Shared"]["Ports"][0]["Value"]
     case.until(lambda: get("198.18.0.1", port).startswith("served "), 20, "an answer")
@@ -137,6 +138,8 @@ def test_a_restart_of_the_agent_keeps_the_network():
     node.replace_supervisor()
     case.until(lambda: check_events(alloc), 30, "an event about the check")
     case.contains(check_events(alloc)[0], "CNI plugin bridge failed in CHECK")
+    case.equal(check_events(bare), [], "a network without plugins")
+    node.purge("bare")
     node.purge("kept")
     case.equal((networks.addresses(), networks.names(node)), ([], []))
 
