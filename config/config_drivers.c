@@ -287,7 +287,11 @@ read_pids_limit(struct config_reader *c, const struct hcl_node *node)
 static int
 read_pull_timeout(struct config_reader *c, const struct hcl_node *node)
 {
-	return config_get_duration(c, node, 1000, &container_of(c)->pull_ms);
+	int r = config_get_duration(c, node, 1000, &container_of(c)->pull_ms);
+
+	if (r == 0 && container_of(c)->pull_ms > INT32_MAX)
+		return config_fail(c, node->at, "%s: expected at most 24 days", node->key);
+	return r;
 }
 
 static const struct config_attr raw_exec_config_attrs[] = {

@@ -137,7 +137,7 @@ open_or_make_dir(int dir, const char *name)
 {
 	int fd = fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
 
-	if (fd == -ENOENT && mkdirat(dir, name, 0755) < 0)
+	if (fd == -ENOENT && mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 		return -errno;
 	return fd == -ENOENT ? fd_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0) : fd;
 }

@@ -150,7 +150,10 @@ open_part(int dir, const char *name)
 
 	if (fd != -ENOENT)
 		return fd;
-	return mkdirat(dir, name, 0755) < 0 ? -errno : fd_open_same_mount(dir, name, O_PATH);
+	/* Another task of the allocation may make it meanwhile. */
+	return mkdirat(dir, name, 0755) < 0 && errno != EEXIST
+		   ? -errno
+		   : fd_open_same_mount(dir, name, O_PATH);
 }
 
 /* Opens a path in one of the task's directories, or in the container's root itself. Tasks of the

@@ -151,27 +151,33 @@ needs_localnet(const struct net_job *job)
 	for (uint32_t i = 0; i < job->n_ports; i++)
 		if (!job->ports[i].host_ip[0] || strncmp(job->ports[i].host_ip, "127.", 4) == 0)
 			return close(openat(NET_FD_DIR, LOCALNET, O_CREAT | O_RDONLY, 0600)) == 0;
-	return faccessat(NET_FD_DIR, LOCALNET, F_OK, 0) == 0;
+	return false;
 }
 
 /* portmap does so with each port. Then everybody in an allocation could send to what listens only
- * at the host's loopback address (CVE-2020-8558). */
+ * at the host's loopback address (CVE-2020-8558). Interfaces of other networks belong to whoever
+ * configured these. */
 static void
-close_localnet(const struct net_job *job, const json_t *result)
+set_localnet(const struct net_job *job, const json_t *result)
 {
+	bool needed = needs_localnet(job);
 	const json_t *interface;
 	size_t i;
+
+	if (job->kind != NET_KIND_BRIDGE ||
+	    (!needed && faccessat(NET_FD_DIR, LOCALNET, F_OK, 0) == 0))
+		return;
 
 	json_array_foreach (json_object_get(result, "interfaces"), i, interface) {
 		const char *name = json_string_value(json_object_get(interface, "name"));
 		const char *sandbox = json_string_value(json_object_get(interface, "sandbox"));
 		char path[64];
 
-		if (!name || strchr(name, '/') || (sandbox && *sandbox) || needs_localnet(job))
+		if (!name || strchr(name, '/') || (sandbox && *sandbox))
 			continue;
 		(void)snprintf(
 		    path, sizeof path, "/proc/sys/net/ipv4/conf/%s/route_localnet", name);
-		(void)fd_write_file(AT_FDCWD, path, "0");
+		(void)fd_write_file(AT_FDCWD, path, needed ? "1" : "0");
 	}
 }
 
@@ -184,7 +190,7 @@ net_make(int fd, const void *arg, struct worker_result *ret, struct err *e)
 	int r;
 
 	if (made) {
-		close_localnet(job,
+		set_localnet(job,
 		    json_object_get(made, "result")); /* its maker may have been killed before */
 		return net_answer(json_object_get(made, "result"), ret, e);
 	}
@@ -201,7 +207,7 @@ net_make(int fd, const void *arg, struct worker_result *ret, struct err *e)
 		(void)remove_all(job->alloc, &why); /* or by the supervisor's next request */
 		return r;
 	}
-	close_localnet(job, json_object_get(ledger, "result"));
+	set_localnet(job, json_object_get(ledger, "result"));
 	CRASH_POINT(NET_AFTER_MAKE);
 	return net_answer(json_object_get(ledger, "result"), ret, e);
 }

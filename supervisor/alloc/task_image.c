@@ -131,7 +131,7 @@ tell_progress(void *arg)
 	if (i->load ? image_load_progress(i->load, &bytes, &total)
 		    : image_progress(i->want, &bytes, &total))
 		task_runner_tell_progress(
-		    i->tr, EVENT_DRIVER_MESSAGE, i->archive ? i->text : i->name, bytes, total);
+		    i->tr, EVENT_DRIVER_MESSAGE, i->archive ?: i->name, bytes, total);
 	i->wait_usec *= 2;
 	sup_timer_set(
 	    i->tr->ar->sup, &i->progress, CLOCK_MONOTONIC, i->wait_usec, tell_progress, i);
@@ -279,10 +279,11 @@ read_timeout(struct task_image *i, const struct task *task, struct err *e)
 	    container_config(i->tr->ar->sup->config, driver_find(str(task->driver)));
 	int64_t ns = 0;
 
-	if (timeout && (duration_parse(timeout, &ns, e) < 0 || ns <= 0))
+	if (timeout &&
+	    (duration_parse(timeout, &ns, e) < 0 || ns < NS_PER_MS || ns / NS_PER_MS > INT32_MAX))
 		return err_say(e, -EINVAL,
 		    "task %s: config.image_pull_timeout: \"%.40s\" is not a duration such as "
-		    "\"5m\"",
+		    "\"5m\", of at most 24 days",
 		    task->name, timeout);
 	i->timeout_ms = timeout ? (unsigned)(ns / NS_PER_MS) : (unsigned)config->pull_ms;
 	return 0;
