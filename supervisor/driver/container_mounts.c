@@ -392,6 +392,11 @@ add_mount(const struct binds *b, const json_t *block, struct err *e)
 		return err_say(e, -EINVAL,
 		    "task %s: config.mount: propagation \"%.40s\" is not supported", b->task->name,
 		    propagation);
+	if (strcmp(type, "tmpfs") == 0 && m.read_only)
+		return err_say(e, -EINVAL,
+		    "task %s: config.mount: a tmpfs that is readonly would always be empty: remove "
+		    "readonly, or mount a directory of the task",
+		    b->task->name);
 	if (strcmp(type, "tmpfs") == 0)
 		return add_tmpfs(b->task, block, b->spec, e);
 	if (strcmp(type, "bind") == 0)

@@ -268,6 +268,7 @@ def test_keys_inside_blocks():
     """Earlier, what was misspelt in a block was passed over."""
     tmpfs = {"type": "tmpfs", "target": "/x"}
     for driver, config, what in (("docker", {"mount": [{**tmpfs, "readonyl": True}]}, "does not know config.mount.readonyl"),
+                                 ("docker", {"mount": [{**tmpfs, "readonly": True}]}, "config.mount: a tmpfs that is readonly would always be empty"),
                                  ("docker", {"mounts": [tmpfs, {**tmpfs, "tmpfs_options": [{"sizee": 1}]}]}, "does not know config.mounts.tmpfs_options.sizee"),
                                  ("docker", {"mount": {**tmpfs, "tmpfs_options": {"size": "1x"}}}, "config.mount.tmpfs_options.size must be a whole number"),
                                  ("docker", {"mount": {**tmpfs, "volume_options": {"driver_config": {"nam": "x"}}}}, "does not know config.mount.volume_options.driver_config.nam"),
