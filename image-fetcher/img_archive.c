@@ -297,7 +297,7 @@ const char *
 img_archive_copy(int archive_fd, int dir_fd, const char *digest, uint64_t max_bytes, struct err *e)
 {
 	static struct source s;
-	char hex[SHA256_DIGEST_STRING_LENGTH];
+	char hex[SHA256_DIGEST_STRING_LENGTH] = "";
 	cleanup_close int fd = -1;
 	struct contents c = { 0 };
 

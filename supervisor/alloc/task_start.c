@@ -213,7 +213,7 @@ has_paths(const struct task *task)
 void
 task_start_tell_unmapped(struct task_runner *tr, uint32_t mounts)
 {
-	if (has_paths(tr->task)) {
+	if (mounts != 0 && has_paths(tr->task)) {
 		tell_unmapped(tr, "a volume or a directory of the machine", fs_name(0));
 		return;
 	}
@@ -341,7 +341,7 @@ fill_config(const struct driver_ops *driver, struct task_runner *tr, struct star
 	if (r == 0)
 		r = driver->fill(
 		    config, &evaluated, task_image_config(tr), &net, &s->req.start, &s->spec, e);
-	if (r == 0 && driver->containers)
+	if (r == 0 && driver->containers && !s->session)
 		r = container_host_mounts(config, &evaluated, &s->req, e);
 	if (r == 0 && driver->containers && container_flag(&evaluated, "cpu_hard_limit"))
 		s->req.start.cpu_quota_us = cpu_quota_us(tr->ar->sup, s->req.start.cpu_shares);

@@ -208,6 +208,9 @@ add_host(const struct binds *b, const struct bind *m, struct err *e)
 		    "task %s: config.%s: \"%s\" is Docker's socket: drover's containers have no "
 		    "daemon that could answer there",
 		    b->task->name, m->key, m->source);
+	if (strncmp(m->source, "/dev/", 5) == 0 && strcmp(m->source, m->dest) == 0 &&
+	    container_flag(b->task, "privileged"))
+		return 0; /* it has the machine's /dev */
 	if (strncmp(m->source, "/dev/", 5) == 0)
 		return err_say(e, -EINVAL,
 		    "task %s: config.%s: \"%.100s\" is in the machine's /dev, which only a "

@@ -300,6 +300,30 @@ check_privileged(
 }
 
 static int
+check_names(const struct task *task, bool evaluated, struct err *e)
+{
+	static const char *const dirs[] = { "work_dir", "working_dir" };
+	const char *name = container_text(task, "hostname");
+
+	for (size_t i = 0; i < ELEMENTSOF(dirs); i++) {
+		const char *dir = container_text(task, dirs[i]);
+
+		if (dir && *dir && *dir != '/' &&
+		    !driver_value_is_open(driver_config_get(task, dirs[i]), evaluated))
+			return err_say(e, -EINVAL,
+			    "task %s: config.%s: \"%.80s\" is not an absolute path", task->name,
+			    dirs[i], dir);
+	}
+	if (name && !task_net_is_name(name) &&
+	    !driver_value_is_open(driver_config_get(task, "hostname"), evaluated))
+		return err_say(e, -EINVAL,
+		    "task %s: config.hostname: \"%.80s\" is not a name: it may have at most 63 "
+		    "letters, digits, '-', '_' and '.'",
+		    task->name, name);
+	return 0;
+}
+
+static int
 check_config(
     const struct agent_config *config, const struct task *task, bool evaluated, struct err *e)
 {
@@ -307,7 +331,7 @@ check_config(
 	uint64_t caps;
 
 	if (r < 0 || (r = find_caps(config, task, evaluated, &caps, e)) < 0 ||
-	    (r = check_numbers(config, task, e)) < 0)
+	    (r = check_numbers(config, task, e)) < 0 || (r = check_names(task, evaluated, e)) < 0)
 		return r;
 	return check_privileged(config, task, evaluated, e);
 }

@@ -36,8 +36,8 @@ expand_list(const struct strings *from, struct task_env *env, struct strings *re
 	return 0;
 }
 
-static bool
-is_host_name(const char *name)
+bool
+task_net_is_name(const char *name)
 {
 	return strlen(name) <= HOSTNAME_MAX && name[0] != '-' && name[0] != '.' &&
 	       name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -53,7 +53,7 @@ task_net_read(const struct network_resource *n, const struct dns_config *dns, st
 	*ret = (struct task_net){ .address = "", .has_dns = dns != NULL };
 	if ((r = task_env_expand(env, n ? str(n->hostname) : "", false, &ret->hostname, e)) < 0)
 		return r;
-	if (!is_host_name(ret->hostname))
+	if (!task_net_is_name(ret->hostname))
 		return err_say(e, -EINVAL,
 		    "network: hostname \"%.80s\" is not a name: it may have at most %d letters, "
 		    "digits, '-', '_' and '.', and begins with a letter, a digit or '_'",

@@ -19,6 +19,9 @@ struct task_net {
 	struct dns_config dns;
 };
 
+/* Returns whether it can be the name of a host. */
+bool task_net_is_name(const char *name);
+
 /*
  * Reads what a network says, and replaces the references in it. dns is that of the network, or what
  * CNI plugins said; NULL: none. address and gateway stay empty. Returns 0; or -EINVAL with *e, for

@@ -156,7 +156,7 @@ run_callbacks(struct sup *sup, struct deferred *d)
 	struct image_want *w;
 
 	if (!image && p->state != PULL_FAILED)
-		(void)err_say(&p->why, -ENOENT, "image %s was removed", p->name);
+		(void)err_say(&p->why, -EAGAIN, "image %s was removed", p->name);
 	p->calling = true;
 	while ((w = TAILQ_FIRST(&p->wants)))
 		if (w->changed && image)
@@ -330,7 +330,7 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 	if (r == -ETIMEDOUT)
 		explain_timeout(p, &why);
 	if (r < 0) {
-		if (!(r == -ESTALE && try_other_archive(p)) && !try_again(p, r))
+		if (!(r == -ESTALE && p->source && try_other_archive(p)) && !try_again(p, r))
 			fail_pull(p, &why);
 		return;
 	}

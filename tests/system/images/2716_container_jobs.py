@@ -351,12 +351,13 @@ def test_keys_without_effect():
 
 
 def test_a_limit_of_memory_above_the_reserved():
-    node.register(container("hard", "echo here", {"Resources": {"CPU": 100, "MemoryMB": 64}}, memory_hard_limit=96))
+    node.register(container("hard", "echo here", {"Resources": {"CPU": 100, "MemoryMB": 64}}, memory_hard_limit=96, volumes=["local/x:/x"]))
     node.wait_running("hard", seconds=60)
     trees, parent = helper.cgroup_trees(), "/drover-" + crash.instance(node)
     found = [f.read().strip() for f in map(open, glob.glob("%s%s/runs/*/memory.limit_in_bytes" % (trees["memory"], parent)) if "memory" in trees else
                                            glob.glob("%s%s/tasks/*/memory.max" % (trees["v2"], parent)))]
     case.equal(found, [str(96 << 20)], "the limit of the only container")
+    case.equal([text for text in texts("hard") if "cannot map ids" in text], [], "events about a file system that can")
     node.purge("hard")
     node.refused(400, "config.memory_hard_limit must be at least 64, the memory of the task's resources",
                  "PUT", "/v1/jobs", container("low", task={"Resources": {"CPU": 100, "MemoryMB": 64}}, memory_hard_limit=32))
@@ -371,6 +372,9 @@ def test_what_is_refused_at_once():
                                 *((driver, {key: value}, "config.%s is not supported: %s" % (key, why)) for driver, key, value, why in REFUSED),
                                 *((driver, {key: value}, 'config.%s = "%s" is not supported: ' % (key, value)) for driver, key, value in CHOICES),
                                 ("docker", {"storage_opt": {"size": "1G"}}, "config.storage_opt is not supported: what the container writes counts to the group's ephemeral_disk"),
+                                ("docker", {"hostname": "a b"}, 'config.hostname: "a b" is not a name'), ("docker", {"hostname": "a" * 64}, "is not a name: it may have at most 63"),
+                                ("docker", {"work_dir": "a"}, 'config.work_dir: "a" is not an absolute path'),
+                                ("podman", {"working_dir": "a/b"}, 'config.working_dir: "a/b" is not an absolute path'),
                                 ("podman", {"shm_size": "1x"}, 'config.shm_size: "1x" is not a size as in "512m"'),
                                 ("podman", {"shm_size": "9999999t"}, "config.shm_size is out of range"),
                                 ("docker", {"security_opt": ["apparmor=profile"]}, "drover sets no labels or AppArmor profiles")):

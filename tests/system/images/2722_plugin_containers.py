@@ -168,7 +168,7 @@ def test_a_job_can_ask_for_such_a_node():
 def test_what_a_privileged_container_is():
     """It has no user namespace, all capabilities and the devices of the machine; its files on disk have the ids of containers nevertheless."""
     script = "cat /proc/self/uid_map; grep CapEff /proc/self/status; ls /dev; readlink /proc/self/ns/pid; touch /alloc/data/mine; readlink /proc/self/ns/user"
-    node.register(container("privileged", script, privileged=True))
+    node.register(container("privileged", script, privileged=True, volumes=["/dev/null:/dev/null"]))
     alloc = node.wait_running("privileged", seconds=60)[0]
     node.wait_said(alloc, b"end\n")
     text = node.logs(alloc).decode()
