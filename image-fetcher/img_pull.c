@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/crash.h"
 #include "common/fd.h"
 #include "common/id.h"
 #include "common/mem.h"
@@ -521,6 +522,7 @@ img_load(int fd, const void *arg, struct worker_result *ret, struct err *e)
 		r = dir_fd = p.spec.dir_fd = make_dir(fd, dir, e);
 	if (r >= 0) {
 		p.archive = img_archive_copy(fd + 1, dir_fd, req->digest, req->max_bytes, e);
+		CRASH_POINT(IMG_AFTER_COPY);
 		r = p.archive ? img_proxy_start(&p.proxy, &p.spec, -1, e) : e->code;
 	}
 	r = end(&p, r, ret);

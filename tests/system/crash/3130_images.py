@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
-# takes: 90
-"""At each crash point a process dies while an image is pulled and removed, by hand, or by itself after its last use. In the end the image is whole,
+# takes: 150
+"""At each crash point a process dies while an image is pulled, loaded and removed, by hand, or by itself after its last use. In the end the image is whole,
 nothing is fetched twice without need, and nothing stays in the store."""
 import os
 import shutil
@@ -16,7 +16,8 @@ if not shutil.which("skopeo"):
     case.skip("no skopeo")
 
 OF_REMOVAL = ["UNP_AFTER_HIDE"]
-OF_HELPERS = [p for p in crash.POINTS if p.startswith(("IMG_", "UNP_")) and p not in OF_REMOVAL]
+OF_LOAD = ["IMG_AFTER_COPY"]
+OF_HELPERS = [p for p in crash.POINTS if p.startswith(("IMG_", "UNP_")) and p not in OF_REMOVAL + OF_LOAD]
 NO_MORE = {"RestartPolicy": {"Attempts": 0, "Mode": "fail"}, "ReschedulePolicy": {"Attempts": 0, "Unlimited": False}}
 FILES = [("f%d" % i, os.urandom(20000)) for i in range(40)]
 TARS = [images.tar([images.directory("d"), *(images.file("d/" + name, body) for name, body in FILES)]), images.tar([images.file("top", b"x" * 1000000)])]
@@ -90,6 +91,34 @@ def collected(node, server, disturbed):
     case.equal(crash.leaks(node), [], "leaks")
 
 
+def loaded(node, server, disturbed):
+    """A task that fetches an archive loads the image, and fails, because the image has no programs."""
+    made = api.job("loads", driver="docker", group={"RestartPolicy": {"Attempts": 3, "Interval": 3600 * 10**9, "Delay": 10**7, "Mode": "fail"}, "ReschedulePolicy": NO_MORE["ReschedulePolicy"]})
+    made["Job"]["Type"] = "batch"
+    made["Job"]["TaskGroups"][0]["Tasks"][0].update(Config={"image": "app:1", "load": "app.tar", "command": "/absent", "network_mode": "none"},
+                                                    Artifacts=[{"GetterSource": server.url + "/app.tar", "GetterOptions": {"archive": "false"}, "RelativeDest": "local/"}])
+
+    def over():
+        node.revive()
+        return [a["ClientStatus"] for a in node.allocs("loads")] == ["failed"] and \
+            [x for part in ("layers", "blobs") for x in os.listdir("%s/images/%s" % (node.data, part))] == [] and node.ask("/v1/agent/images") == []
+    with disturbed():
+        node.register(made)
+        case.until(over, 60, "the end of the task and of its image")
+    events = node.ask("/v1/allocation/" + node.allocs("loads")[0]["ID"])["TaskStates"]["t"]["Events"]
+    case.contains("\n".join(e["DisplayMessage"] for e in events), "run the command", "the events")
+    node.purge("loads")
+    case.equal(crash.leaks(node), [], "leaks")
+
+
+def test_crashes_while_an_image_is_loaded():
+    archive = images.tar(images.layout({"app:1": image}))
+    with web.Server({"/app.tar": archive}) as server, crash.Node(AT_ONCE, env=page.env) as node:
+        for point in [*OF_HELPERS, *OF_LOAD]:
+            each_pass("archive", lambda disturbed: loaded(node, server, disturbed), point, 3)
+        sweep("archive", lambda disturbed: loaded(node, server, disturbed), SUPERVISOR, 6)
+
+
 def test_crashes_while_an_image_is_removed_after_its_last_use():
     with web.Server(images.registry({"a": {"1": image}})) as server, crash.Node(AT_ONCE, env=page.env) as node:
         for point in [*OF_REMOVAL, *OF_3130]:
@@ -105,7 +134,7 @@ def test_crashes_while_an_image_is_pulled_and_removed():
 
 
 def test_each_point_was_reached():
-    check_reached([*OF_HELPERS, *OF_REMOVAL, *OF_3130])
+    check_reached([*OF_HELPERS, *OF_LOAD, *OF_REMOVAL, *OF_3130])
 
 
 AT_ONCE = agent.config_args('plugin "docker" { config { gc { image_delay = "0s" } } }')
