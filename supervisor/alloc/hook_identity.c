@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/duration.h"
 #include "common/mem.h"
+#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_token.h"
 #include "supervisor/alloc/task_events.h"
@@ -115,15 +116,6 @@ store_token(struct alloc_identities *ids, const struct source_token *token)
 			    "this node's clock: the servers' or this one is wrong",
 			    ids->ar->sa->a.id, token->task, token->name);
 	}
-}
-
-static bool
-has_run(const struct alloc_runner *ar)
-{
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		if (ar->tasks[i].run)
-			return true;
-	return false;
 }
 
 static void
@@ -234,7 +226,7 @@ wait_for_first(struct alloc_runner *ar)
 	for (size_t i = 0; ids && i < ids->n; i++)
 		missing |= token_is_missing(&ids->v[i]);
 	/* If a task has a run, the alloc does not wait: its tasks continue and may restart. */
-	if (!missing || ar->stopping || has_run(ar)) {
+	if (!missing || ar->stopping || alloc_has_run(ar)) {
 		if (ids)
 			arm_renewal(ids);
 		alloc_hook_done(ar, 0, NULL);

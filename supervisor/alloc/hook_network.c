@@ -14,6 +14,7 @@
 #include "common/fd.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_hooks.h"
+#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_network.h"
 #include "supervisor/alloc/network_args.h"
@@ -370,22 +371,13 @@ check_next(struct alloc_runner *ar)
 	}
 }
 
-static bool
-has_run(const struct alloc_runner *ar)
-{
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		if (ar->tasks[i].run)
-			return true;
-	return false;
-}
-
 static void
 make_networks(struct alloc_runner *ar)
 {
 	struct network *n = state_of(ar);
 
 	n->at = 0;
-	n->checks_first = ar->restored && !has_run(ar);
+	n->checks_first = ar->restored && !alloc_has_run(ar);
 	if (n->checks_first)
 		check_next(ar);
 	else
