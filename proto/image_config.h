@@ -17,7 +17,7 @@ struct config_images {
 	uint8_t reserved[7];
 };
 
-/* What a job may say about containers of one driver. */
+/* Limits and defaults for jobs with containers of one driver: plugin "docker" or "podman". */
 struct config_container {
 	uint64_t allow_caps; /* bits of capabilities; default: those below */
 	uint64_t pids_limit; /* of each container; 0: that of every task */

@@ -21,7 +21,7 @@ typedef int container_member(
 int container_each(const struct task *task, const char *key, bool evaluated, container_member *fn,
     void *arg, struct err *e);
 
-/* What the configuration says about the driver's containers. */
+/* Returns the driver's settings in the agent's configuration. */
 static inline const struct config_container *
 container_config(const struct agent_config *config, const struct driver_ops *driver)
 {

@@ -98,7 +98,7 @@ static const struct key {
 	{ "memory_swappiness", KEY_NUMBER, PODMAN, "tasks do not swap" },
 };
 
-/* What blocks have inside. A block that is not here has any names. */
+/* The keys that a block may have. A block that is not in this table may have any key. */
 static const struct member {
 	const char *block;
 	struct key key;

@@ -9,8 +9,8 @@
 #include "common/mem.h"
 #include "supervisor/driver/container.h"
 
-/* What is done with the mounts: all are checked, the task's own are added to the spec, and those of
- * host volumes to the request. */
+/* Where the mounts of a task go: each mount is checked; a mount from the task's directories is
+ * added to the spec, and one from a host volume to the request. */
 struct binds {
 	const struct agent_config *config; /* NULL: host volumes are not looked at */
 	const struct task *task;

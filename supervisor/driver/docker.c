@@ -22,8 +22,8 @@
 #define MIB           (1024 * 1024)
 #define CFS_PERIOD_US 100000
 
-/* Those that a container may have at most, whatever the configuration allows: Docker's default
- * ones. They count in the container's user namespace only. */
+/* A container has no other capabilities, whatever the configuration allows: they are Docker's
+ * default ones, and count in the container's user namespace only. */
 #define MOST_CAPS (CONTAINER_DEFAULT_CAPS | CAP_BIT(NET_RAW))
 
 void
@@ -72,7 +72,8 @@ config_of(const struct agent_config *config, const struct task *task)
 	return container_config(config, driver_find(str(task->driver)));
 }
 
-/* What the keys cap_add and cap_drop make of the default capabilities. */
+/* Finds the container's capabilities: the default ones, changed by the keys cap_add and cap_drop.
+ */
 static int
 find_caps(const struct agent_config *config, const struct task *task, bool evaluated, uint64_t *ret,
     struct err *e)
@@ -346,7 +347,7 @@ image_get(const json_t *image, const char *key)
 	return json_is_null(value) ? NULL : value;
 }
 
-/* What is added to the spec: the first word is the program. */
+/* The words of the command that have been added to the spec; the first word is the program. */
 struct words {
 	struct spec_writer *spec;
 	size_t n;

@@ -107,7 +107,8 @@ describe_root(char *buf, size_t size, int error, uint32_t detail)
 	    why ? why : "unknown error", hint);
 }
 
-/* What an option of a container does, by its name: its value follows, up to one of `end`. */
+/* Options of a container, by name, each with the key of the config block that it comes from. The
+ * value of an option follows its name, up to one of the characters `end`. */
 static const struct {
 	const char *name, *what, *end;
 } options[] = {

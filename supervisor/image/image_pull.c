@@ -197,7 +197,8 @@ fail_pull(struct pull *p, const struct err *why)
 	char text[ERR_MSG_SIZE];
 
 	p->state = PULL_FAILED;
-	/* Who loads it names the archive; the digest in its name says nothing to users. */
+	/* The caller adds the name of a loaded image's archive; p->name has a digest instead, which
+	 * says nothing to users. */
 	(void)err_say(&p->why, why->code, "%s%s%s%s%s%s", p->loads ? "" : "pull image ",
 	    p->loads ? "" : p->name, p->loads ? "" : ": ", why->msg,
 	    full ? ": free space or inodes on the disk of " : "",

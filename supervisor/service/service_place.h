@@ -9,7 +9,7 @@
 /* Returns the port inside the network of a container's own (task), or of its group (NULL). */
 int64_t port_inside(const struct task *task, const char *label, const struct port_at *at);
 
-/* Of a service or check whose address_mode is "driver" in vain. */
+/* The error for a service or check with address_mode "driver" whose task has no such network. */
 #define SERVICE_NEEDS_DRIVER_NETWORK                                                               \
 	"address_mode \"driver\" needs a container with a network of its own: a task of driver "   \
 	"docker or podman, in a group without a network of its own, and without network_mode "     \

@@ -36,7 +36,7 @@ fail(const char *what)
 	exit(1);
 }
 
-/* Of both families, unless the machine has no IPv6. */
+/* The socket accepts IPv4 and IPv6, or IPv4 alone on a machine without IPv6. */
 static int
 listen_at(int type, const char *port)
 {

@@ -9,7 +9,7 @@ import uuid
 from lib import build_dir, case, exe, helper, images, ipc, runs
 from lib.containers import CAPS, ETC, TOOLS, container, read, said
 
-# What advisories of container runtimes were about; each must fail.
+# Attacks that advisories of container runtimes describe; each attack must fail.
 ESCAPES = [
     "echo '|/x' > /proc/sys/kernel/core_pattern", "echo c > /proc/sysrq-trigger", "echo 1 > /proc/sys/vm/drop_caches", "echo x > /sys/kernel/uevent_helper",
     "mkdir /cg && mount -t cgroup -o rdma cgroup /cg", "mkdir /cg2; mount -t cgroup2 none /cg2", "echo x > /sys/fs/cgroup/cgroup.procs", "mkdir /sys/fs/cgroup/x",
