@@ -18,15 +18,6 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/source/source.h"
 
-bool
-alloc_has_run(const struct alloc_runner *ar)
-{
-	for (unsigned i = 0; i < ar->n_tasks; i++)
-		if (ar->tasks[i].run)
-			return true;
-	return false;
-}
-
 static bool
 all_dead(const struct alloc_runner *ar)
 {

@@ -16,9 +16,6 @@ void alloc_runner_free(struct alloc_runner *ar);
 void alloc_runner_update(struct alloc_runner *ar);
 /* Stops the alloc and removes it from the node. */
 void alloc_runner_destroy(struct alloc_runner *ar);
-/* Returns whether a task of the alloc has a run: it is starting, runs, or ended and is not reaped.
- */
-bool alloc_has_run(const struct alloc_runner *ar);
 /* A run of this alloc was reaped and its row was deleted: a start may have waited for that. */
 void alloc_runner_run_gone(struct sup *sup, const struct id *alloc);
 

@@ -61,6 +61,15 @@ alloc_has_started(const struct alloc *a)
 	return false;
 }
 
+bool
+alloc_has_run(const struct alloc_runner *ar)
+{
+	for (unsigned i = 0; i < ar->n_tasks; i++)
+		if (ar->tasks[i].run)
+			return true;
+	return false;
+}
+
 struct task_runner *
 alloc_find_task(const struct sup_alloc *sa, const char *name)
 {

@@ -103,6 +103,9 @@ bool alloc_skips_delay(const struct alloc_runner *ar);
 int64_t alloc_shutdown_delay_ns(const struct alloc_runner *ar);
 /* A task of the alloc has run at some time. */
 bool alloc_has_started(const struct alloc *a);
+/* Returns whether a task of the alloc has a run: it is starting, runs, or ended and is not reaped.
+ */
+bool alloc_has_run(const struct alloc_runner *ar);
 /* Returns the runner of this task; NULL: the alloc has no runner, or no such task. */
 struct task_runner *alloc_find_task(const struct sup_alloc *sa, const char *name);
 

@@ -14,7 +14,6 @@
 #include "common/fd.h"
 #include "common/mem.h"
 #include "supervisor/alloc/alloc_hooks.h"
-#include "supervisor/alloc/alloc_runner.h"
 #include "supervisor/alloc/alloc_state.h"
 #include "supervisor/alloc/hook_network.h"
 #include "supervisor/alloc/network_args.h"
