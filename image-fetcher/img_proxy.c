@@ -22,8 +22,8 @@
 #include "common/mem.h"
 #include "common/privs.h"
 #include "image-fetcher/img.h"
+#include "proto/skopeo.h"
 
-#define SKOPEO      "/usr/bin/skopeo"
 #define MESSAGE_MAX 32768 /* bytes of a request or answer of the protocol */
 #define FD_SOCKET   3
 #define FD_MORE     4 /* the file of credentials, or the directory of an archive (IMG_DIR) */
@@ -146,9 +146,7 @@ img_proxy_start(struct img_proxy *p, const struct img_spec *spec, int auth_fd, s
 	int pair[2], r;
 
 	if (access(SKOPEO, X_OK) < 0)
-		return err_say(e, -ENOENT,
-		    "container images are fetched by skopeo, and there is no " SKOPEO
-		    ": install the package skopeo");
+		return err_say(e, -ENOENT, SKOPEO_MISSING);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "make a socket pair for skopeo");
 	(void)setsockopt(pair[0], SOL_SOCKET, SO_RCVBUF, &size, sizeof size);

@@ -87,7 +87,9 @@ say_phase(const struct task_runner *tr, struct causes *c)
 
 	if (tr->phase == TASK_WAITING && tr->admission.of)
 		causes_add(c, 0, tr->task->name, "Driver %s does not work on this node: %s",
-		    tr->task->driver, driver_stopped_why(tr->ar->sup, str(tr->task->driver)));
+		    tr->task->driver,
+		    driver_stopped_why(tr->ar->sup, str(tr->task->driver))
+			?: "it has not been tried yet.");
 	else if (tr->phase == TASK_WAITING && tr->ar->phase == ALLOC_RUNNING)
 		causes_add(c, 0, tr->task->name, "%s",
 		    !tr->gate_open

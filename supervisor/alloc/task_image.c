@@ -114,6 +114,8 @@ on_image(struct sup *sup, void *arg, const struct image *image, const struct err
 
 		task_runner_tell(i->tr, EVENT_DRIVER_MESSAGE, text, false);
 	}
+	if (!image)
+		(void)driver_lacks_need(sup, str(i->tr->task->driver));
 	if (image)
 		take_image(i, image);
 	else

@@ -304,16 +304,17 @@ static bool
 is_admitted(struct task_runner *tr)
 {
 	const char *driver = str(tr->task->driver);
+	const char *why = driver_stopped_why(tr->ar->sup, driver);
 	bool waited = tr->admission.of;
 	char text[ERR_MSG_SIZE + 128];
 
 	tr->admission.ready = on_admitted;
 	if (driver_admits(tr->ar->sup, driver, &tr->admission))
 		return true;
-	if (waited)
-		return false; /* it was told already */
-	(void)snprintf(text, sizeof text, "driver %.64s does not work on this node: %s", driver,
-	    driver_stopped_why(tr->ar->sup, driver));
+	if (waited || !why)
+		return false; /* it was told already, or waits for a moment */
+	(void)snprintf(
+	    text, sizeof text, "driver %.64s does not work on this node: %s", driver, why);
 	task_runner_tell(tr, EVENT_DRIVER_MESSAGE, text, false);
 	return false;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/mem.h"
 #include "common/utf8.h"
 #include "supervisor/driver/container.h"
 #include "supervisor/driver/env_expand.h"
@@ -50,7 +51,8 @@ put_container_attrs(struct sup *sup, const struct driver_ops *driver)
 		node_put_driver_attr(sup, driver->name, "privileged.enabled", "true");
 	if (sup->config->host_paths & 1u << driver->id)
 		node_put_driver_attr(sup, driver->name, "volumes.enabled", "true");
-	if (node_network_bridge_ip(sup->config, text))
+	if (node_network_check_bridge(sup->config, NULL) == 0 &&
+	    node_network_bridge_ip(sup->config, text))
 		node_put_driver_attr(sup, driver->name, "bridge_ip", text);
 	if (pids > 0) {
 		(void)snprintf(text, sizeof text, "%llu", (unsigned long long)pids);
@@ -58,16 +60,38 @@ put_container_attrs(struct sup *sup, const struct driver_ops *driver)
 	}
 }
 
+/* Containers in other networks work all the same. */
+static void
+describe_network(struct sup *sup, const struct driver_ops *driver)
+{
+	cleanup_free char *text = NULL;
+	struct err why = { 0 };
+
+	if (node_network_check_bridge(sup->config, &why) == 0)
+		return;
+	text = mem_printf("Healthy, but containers in a bridge network, which is their default, "
+			  "cannot start: %s; then reload the agent",
+	    why.msg);
+	node_describe_driver(sup, driver->name, text);
+}
+
+void
+driver_fingerprint(struct sup *sup, const struct driver_ops *driver)
+{
+	bool usable = driver_usable(sup->config, driver, NULL) == 0;
+
+	node_put_driver(sup, driver->name, usable);
+	if (!usable || !driver->containers)
+		return;
+	put_container_attrs(sup, driver);
+	describe_network(sup, driver);
+}
+
 void
 drivers_fingerprint(struct sup *sup)
 {
-	for (size_t i = 0; drivers[i]; i++) {
-		bool usable = driver_usable(sup->config, drivers[i], NULL) == 0;
-
-		node_put_driver(sup, drivers[i]->name, usable);
-		if (usable && drivers[i]->containers)
-			put_container_attrs(sup, drivers[i]);
-	}
+	for (size_t i = 0; drivers[i]; i++)
+		driver_fingerprint(sup, drivers[i]);
 }
 
 json_t *

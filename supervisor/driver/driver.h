@@ -44,8 +44,20 @@ const struct driver_ops *driver_find(const char *name);
 /* Returns 0 if the driver is enabled on this node, or -EPERM with *e. */
 int driver_usable(
     const struct agent_config *config, const struct driver_ops *driver, struct err *e);
-/* Adds all drivers to the node's description. */
+/* Adds all drivers to the node's description; one. */
 void drivers_fingerprint(struct sup *sup);
+void driver_fingerprint(struct sup *sup, const struct driver_ops *driver);
+
+/* driver_needs.c: checks whether this machine has all that the driver needs besides the agent, by a
+ * few cheap system calls. Returns 0, or a negative errno with *e, which says what is missing and
+ * what to do. */
+int driver_check_needs(const struct driver_ops *driver, struct err *e);
+/* Returns whether only a start shows if the driver works here: the file system of the data
+ * directory is not one that surely maps ids. */
+bool driver_needs_start(const struct sup *sup, const struct driver_ops *driver);
+/* For tests: returns whether the kernel of this release ("5.10.0-30-amd64") is older than
+ * MAJOR.MINOR. */
+bool driver_kernel_is_older(const char *release, unsigned major, unsigned minor);
 
 /* Returns whether driver_config_evaluate() can evaluate the config block; if not, job-parser can.
  */

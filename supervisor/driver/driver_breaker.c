@@ -4,6 +4,7 @@
 #include "supervisor/driver/driver_breaker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/cleanup.h"
 #include "common/list.h"
@@ -21,6 +22,7 @@
 #define AGAIN_MAX     60000000 /* it is doubled up to this */
 #define BREAKERS      4        /* one for each of drivers[] */
 #define FAILURES_MANY 1000
+#define UNTRIED       "it is being found out whether it works on this machine"
 #define TROUBLE       "unhealthy-driver/" /* before the driver's name: in node_troubles.h */
 
 TAILQ_HEAD(driver_waits, driver_wait);
@@ -31,6 +33,8 @@ struct driver_breaker {
 	unsigned failures; /* starts in a row */
 	bool asked;        /* for a probe, whose result has not come */
 	char *why;         /* the driver does not work; NULL: it does */
+	bool is_need;      /* why is of driver_check_needs() */
+	bool is_untried;   /* why is UNTRIED, and nobody was told */
 	uint64_t again_usec;
 	struct sup_timer again;
 	struct driver_waits waits;
@@ -90,10 +94,27 @@ ask(struct driver_breaker *b)
 	b->sup->breakers->probe(b->sup);
 }
 
+static void open_breaker(struct driver_breaker *b, const char *why, bool is_need);
+
+/* Returns whether the driver cannot work on this machine, and stops it then. */
+static bool
+stop_for_need(struct driver_breaker *b)
+{
+	struct err e = { 0 };
+
+	if (driver_check_needs(b->driver, &e) == 0)
+		return false;
+	open_breaker(b, e.msg, true);
+	return true;
+}
+
 static void
 on_again(void *arg)
 {
-	ask(arg);
+	struct driver_breaker *b = arg;
+
+	if (!stop_for_need(b))
+		ask(b);
 }
 
 static void
@@ -102,6 +123,19 @@ remember(struct driver_breaker *b)
 	cleanup_free char *name = mem_printf(TROUBLE "%s", b->driver->name);
 
 	node_trouble_set(b->sup, name, b->why, true);
+}
+
+/* A driver that cannot work has no attributes; with -dev, which enables all drivers, it is not
+ * detected. One that nobody was told about is only shown. */
+static void
+show_driver(struct driver_breaker *b)
+{
+	const char *name = b->driver->name;
+
+	driver_fingerprint(b->sup, b->driver);
+	if (b->is_need)
+		node_hide_driver(b->sup, name, !b->sup->config->dev);
+	node_put_driver_health(b->sup, name, b->why);
 }
 
 static void
@@ -116,37 +150,46 @@ tell_node(struct driver_breaker *b)
 	else
 		str_setf(&ev.message, "Driver %s is healthy", b->driver->name);
 	journal_info(JOURNAL_NODE, NULL, "%s", ev.message);
-	node_put_driver_health(b->sup, b->driver->name, b->why);
+	show_driver(b);
 	remember(b);
 	node_event_add(b->sup, &ev);
 	node_event_done(&ev);
 }
 
+/* The reason of a probe differs a little each time, so it is told once; a need is told anew. */
 static void
-open_breaker(struct driver_breaker *b, const char *why)
+open_breaker(struct driver_breaker *b, const char *why, bool is_need)
 {
-	bool was_open = b->why;
+	bool was_open = b->why && !b->is_untried;
+	bool is_news = !was_open || ((is_need || b->is_need) && strcmp(b->why, why) != 0);
 
 	b->again_usec = was_open ? 2 * b->again_usec : AGAIN_USEC;
 	if (b->again_usec > AGAIN_MAX)
 		b->again_usec = AGAIN_MAX;
 	str_set(&b->why, why);
+	b->is_need = is_need;
+	b->is_untried = false;
 	sup_timer_set(b->sup, &b->again, CLOCK_MONOTONIC, b->again_usec, on_again, b);
-	if (!was_open)
+	if (is_news)
 		tell_node(b);
 }
 
 static void
 close_breaker(struct driver_breaker *b)
 {
+	bool was_told = !b->is_untried;
 	struct driver_wait *w;
 
 	b->failures = 0;
 	if (!b->why)
 		return;
 	free_p(&b->why);
+	b->is_need = b->is_untried = false;
 	sup_timer_cancel(&b->again);
-	tell_node(b);
+	if (was_told)
+		tell_node(b);
+	else
+		show_driver(b);
 	while (!b->why && (w = TAILQ_FIRST(&b->waits))) {
 		TAILQ_REMOVE(&b->waits, w, link);
 		w->of = NULL;
@@ -160,16 +203,25 @@ load_breaker(struct driver_breaker *b)
 	cleanup_free char *name = mem_printf(TROUBLE "%s", b->driver->name);
 	const char *why = node_trouble(b->sup, name);
 
-	if (!why)
-		return;
-	if (driver_usable(b->sup->config, b->driver, NULL) < 0) { /* it was disabled meanwhile */
-		remember(b);
+	if (driver_usable(b->sup->config, b->driver, NULL) < 0) {
+		if (why) /* it was disabled meanwhile */
+			remember(b);
 		return;
 	}
-	b->why = mem_strdup(why);
+	b->why = why ? mem_strdup(why) : NULL;
+	if (stop_for_need(b)) {
+		show_driver(b);
+		return;
+	}
+	b->is_untried = !why && driver_needs_start(b->sup, b->driver);
+	if (b->is_untried)
+		b->why = mem_strdup(UNTRIED);
+	if (!b->why)
+		return;
 	b->again_usec = AGAIN_USEC;
-	sup_timer_set(b->sup, &b->again, CLOCK_MONOTONIC, AGAIN_USEC, on_again, b);
-	node_put_driver_health(b->sup, b->driver->name, why);
+	sup_timer_set(
+	    b->sup, &b->again, CLOCK_MONOTONIC, b->is_untried ? 1 : AGAIN_USEC, on_again, b);
+	show_driver(b);
 }
 
 void
@@ -203,6 +255,14 @@ driver_start_worked(struct sup *sup, const char *driver)
 }
 
 bool
+driver_lacks_need(struct sup *sup, const char *driver)
+{
+	struct driver_breaker *b = find_breaker(sup, driver);
+
+	return b && driver_usable(sup->config, b->driver, NULL) == 0 && stop_for_need(b);
+}
+
+bool
 driver_is_suspect(struct sup *sup, const char *driver)
 {
 	const struct driver_breaker *b = find_breaker(sup, driver);
@@ -218,10 +278,10 @@ driver_probed(struct sup *sup, const char *driver, const char *why)
 	if (!b || !b->asked)
 		return;
 	b->asked = false;
-	if (why)
-		open_breaker(b, why);
-	else
+	if (!why)
 		close_breaker(b);
+	else if (!stop_for_need(b))
+		open_breaker(b, why, false);
 }
 
 void
@@ -232,7 +292,9 @@ driver_not_probed(struct sup *sup, const char *driver)
 	if (!b || !b->asked)
 		return;
 	b->asked = false;
-	if (b->why)
+	if (b->is_untried)
+		close_breaker(b);
+	else if (b->why)
 		sup_timer_set(sup, &b->again, CLOCK_MONOTONIC, b->again_usec, on_again, b);
 }
 
@@ -264,5 +326,5 @@ driver_stopped_why(struct sup *sup, const char *driver)
 {
 	const struct driver_breaker *b = find_breaker(sup, driver);
 
-	return b ? b->why : NULL;
+	return b && !b->is_untried ? b->why : NULL;
 }

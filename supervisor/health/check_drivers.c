@@ -503,7 +503,8 @@ check_drivers(struct sup *sup)
 		cleanup_free char *name = mem_printf("driver/%s", (*driver)->name);
 
 		if (driver_usable(sup->config, *driver, &e) < 0 ||
-		    ((*driver)->containers && !driver_is_suspect(sup, (*driver)->name)))
+		    ((*driver)->containers && !driver_lacks_need(sup, (*driver)->name) &&
+			!driver_is_suspect(sup, (*driver)->name)))
 			continue;
 		if (sup->draining)
 			check_report(sup, name, HEALTH_UNKNOWN, "not checked: the agent is ending");
@@ -514,6 +515,8 @@ check_drivers(struct sup *sup)
 			check_report(sup, name, HEALTH_FAILED,
 			    "not checked: %u tasks of earlier probes cannot be removed: %s", left,
 			    why ? why : "they are being removed");
+		else if (driver_check_needs(*driver, &e) < 0)
+			check_report(sup, name, HEALTH_FAILED, "%s", e.msg);
 		else
 			check_driver(sup, *driver);
 	}

@@ -4,6 +4,7 @@
 #include "supervisor/node/node_network.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@
 #define FILE_MAX      (1 << 20)
 #define ADDRESSES_MAX 16384
 #define ROUTE_GATEWAY 2
-#define IPV6_LINK     0x20 /* scope "link" in /proc/net/if_inet6 */
+#define PLUGIN_PATH   "/usr/sbin:/usr/bin:/sbin:/bin" /* as network-helper/net_plugin.c sets it */
+#define IPV6_LINK     0x20                            /* scope "link" in /proc/net/if_inet6 */
 
 /* The state of the search for the node's networks. */
 struct search {
@@ -206,18 +208,44 @@ take_resource(struct node *n, const struct node_network *net)
 	node_attr(n, "unique.network.ip-address", ip);
 }
 
-bool
-node_network_has_plugins(const struct agent_config *c)
+/* Returns whether a program is in one of these directories, which have ':' between them. */
+static bool
+has_program(const char *path, const char *name)
 {
-	char dirs[CONFIG_PATH_SIZE], path[CONFIG_PATH_SIZE + 8], *rest = dirs, *dir;
+	char dirs[CONFIG_PATH_SIZE], file[CONFIG_PATH_SIZE + 16], *rest = dirs, *dir;
 
-	(void)strcpy(dirs, c->cni.path);
+	(void)strcpy(dirs, path);
 	while ((dir = strsep(&rest, ":"))) {
-		(void)snprintf(path, sizeof path, "%s/bridge", dir);
-		if (*dir && access(path, X_OK) == 0)
+		(void)snprintf(file, sizeof file, "%s/%s", dir, name);
+		if (*dir && access(file, X_OK) == 0)
 			return true;
 	}
 	return false;
+}
+
+bool
+node_network_has_plugins(const struct agent_config *c)
+{
+	return has_program(c->cni.path, "bridge");
+}
+
+/* What make_bridge() of network-helper/net_config.c names; the plugins run iptables. */
+int
+node_network_check_bridge(const struct agent_config *c, struct err *e)
+{
+	static const char *const plugins[] = { "loopback", "bridge", "host-local", "firewall",
+		"portmap" };
+
+	for (size_t i = 0; i < ELEMENTSOF(plugins); i++)
+		if (!has_program(c->cni.path, plugins[i]))
+			return err_say(e, -ENOENT,
+			    "CNI plugin \"%s\" is not in %s: install "
+			    "containernetworking-plugins, or set cni_path",
+			    plugins[i], c->cni.path);
+	if (!has_program(PLUGIN_PATH, "iptables"))
+		return err_say(e, -ENOENT,
+		    "there is no iptables in " PLUGIN_PATH ": install the package iptables");
+	return 0;
 }
 
 /* The servers compare only the mode. */
@@ -299,7 +327,7 @@ node_network_take(struct node *n, const struct agent_config *c)
 		add_address(&s, s.device, AF_INET, "default", "", "127.0.0.1");
 	}
 	take_resource(n, &n->node_resources.node_networks.v[0]);
-	if (node_network_has_plugins(c))
+	if (node_network_check_bridge(c, NULL) == 0)
 		take_bridge(n, c);
 	n->host_networks = pack_host_networks(c);
 	n->node_resources.min_dynamic_port = (int64_t)c->min_dynamic_port;

@@ -17,6 +17,9 @@
 void node_network_take(struct node *n, const struct agent_config *c);
 /* Returns whether the plugin that makes the bridge is in cni_path. */
 bool node_network_has_plugins(const struct agent_config *c);
+/* Checks whether all programs are here that a network of the mode "bridge" needs. Returns 0, or
+ * -ENOENT with *e, which says what to install. */
+int node_network_check_bridge(const struct agent_config *c, struct err *e);
 /* Finds the machine's address at the bridge, which the plugin gives it: the first of the subnet.
  * Returns false if the plugin is missing. */
 bool node_network_bridge_ip(const struct agent_config *c, char ret[INET_ADDRSTRLEN]);

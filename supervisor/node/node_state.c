@@ -362,6 +362,38 @@ node_put_driver_attr(struct sup *sup, const char *driver, const char *key, const
 	string_map_set(&map_put(driver_info, &n->drivers, driver)->attributes, name, value);
 }
 
+/* Removes "driver.NAME" and all that begin with "driver.NAME.". */
+static void
+remove_attrs(struct string_map *map, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = map->n; i-- > 0;) {
+		const char *key = map->v[i].key;
+
+		if (strncmp(key, name, len) == 0 && (!key[len] || key[len] == '.'))
+			string_map_remove(map, key);
+	}
+}
+
+void
+node_hide_driver(struct sup *sup, const char *driver, bool detected)
+{
+	struct driver_info *d = map_get(driver_info, &sup->node->n.drivers, driver);
+	char name[64];
+
+	(void)snprintf(name, sizeof name, "driver.%s", driver);
+	remove_attrs(&sup->node->n.attributes, name);
+	remove_attrs(&d->attributes, name);
+	d->detected = detected;
+}
+
+void
+node_describe_driver(struct sup *sup, const char *driver, const char *text)
+{
+	str_set(&map_get(driver_info, &sup->node->n.drivers, driver)->health_description, text);
+}
+
 /* Servers keep evaluations that they could not place by classes of nodes with the same attributes,
  * and do not try a class again that had no healthy driver. So the attribute makes the node one of
  * another class while a driver is unhealthy. */
@@ -385,9 +417,10 @@ node_put_driver_health(struct sup *sup, const char *driver, const char *why)
 	if (!d)
 		return;
 	mark_driver(&sup->node->n, driver, why);
+	if (why || !d->healthy)
+		str_set(&d->health_description, why ? why : "Healthy");
 	d->healthy = !why;
 	d->update_time = clock_real_ns();
-	str_set(&d->health_description, why ? why : "Healthy");
 	node_changed(sup);
 }
 

@@ -23,6 +23,10 @@ const char *node_ip(struct sup *sup);
 void node_put_driver(struct sup *sup, const char *driver, bool enabled);
 /* Adds the attribute driver.DRIVER.KEY. value: "true", or a text. */
 void node_put_driver_attr(struct sup *sup, const char *driver, const char *key, const char *value);
+/* Removes the driver's attributes again: it cannot work on this machine. */
+void node_hide_driver(struct sup *sup, const char *driver, bool detected);
+/* Says more about a driver that works. */
+void node_describe_driver(struct sup *sup, const char *driver, const char *text);
 /* Sets whether the driver works: why is NULL, or says why not. The source is notified. */
 void node_put_driver_health(struct sup *sup, const char *driver, const char *why);
 /* To change the plugins, remove all, add each existing plugin (*info is copied), and call

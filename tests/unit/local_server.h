@@ -15,6 +15,7 @@
 #include "supervisor/core/changed.h"
 #include "supervisor/core/sup_tidy.h"
 #include "supervisor/core/sup_timer.h"
+#include "supervisor/driver/container.h"
 #include "supervisor/http/api_wait.h"
 #include "supervisor/node/node_state.h"
 #include "supervisor/server/capacity/local_cores.h"
@@ -108,6 +109,12 @@ tidy_secret(struct sup *s)
 void
 sup_timer_cancel(struct sup_timer *t)
 {
+}
+
+bool
+container_has_network(const struct task_group *group, const struct task *task)
+{
+	return false;
 }
 
 const struct node *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_driver_config.c: evaluates a driver's configuration. */
+/* test_driver_config.c: evaluates a driver's configuration; compares releases of the kernel. */
 #include <jansson.h>
 #include <string.h>
 
@@ -70,9 +70,25 @@ START_TEST(a_plain_configuration_has_plain_texts_and_no_fractions)
 }
 END_TEST
 
+START_TEST(releases_of_the_kernel)
+{
+	static const struct {
+		const char *release;
+		bool is_older;
+	} cases[] = { { "5.19.0", false }, { "5.18.99-rc1", true }, { "4.20.1", true },
+		{ "6.1.0-18-amd64", false }, { "5.19", false }, { "10.0.0", false },
+		{ "5.2-generic", true }, { "strange", false } };
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++)
+		ck_assert_msg(driver_kernel_is_older(cases[i].release, 5, 19) == cases[i].is_older,
+		    "%s", cases[i].release);
+}
+END_TEST
+
 static void
 add(TCase *tc)
 {
+	tcase_add_test(tc, releases_of_the_kernel);
 	tcase_add_test(tc, plain_references_are_known_by_their_form);
 	tcase_add_test(tc, a_plain_configuration_has_plain_texts_and_no_fractions);
 	tcase_add_test(tc, it_is_as_deep_as_it_was);

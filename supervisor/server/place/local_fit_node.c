@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "supervisor/driver/container.h"
 #include "supervisor/server/place/local_constraint.h"
 
 bool
@@ -88,6 +89,35 @@ tasks_can_run(const struct local_fit *f)
 }
 
 static bool
+needs_bridge(const struct task_group *group)
+{
+	const struct network_resource *own = group_own_network(group);
+
+	if (own && str_eq(own->mode, "bridge"))
+		return true;
+	for (size_t i = 0; i < group->tasks.n; i++)
+		if (container_has_network(group, &group->tasks.v[i]))
+			return true;
+	return false;
+}
+
+/* As servers of a cluster do, but also for containers with a network of their own. */
+static bool
+has_network(const struct local_fit *f)
+{
+	const struct node_resources *res = &f->node->node_resources;
+
+	if (!needs_bridge(f->group))
+		return true;
+	for (size_t i = 0; i < res->node_networks.n; i++)
+		if (str_eq(res->node_networks.v[i].mode, "bridge"))
+			return true;
+	return local_fit_add_filtered(f,
+	    "missing network bridge: this machine lacks CNI plugins or iptables; install "
+	    "containernetworking-plugins and iptables, and reload the agent");
+}
+
+static bool
 has_host_volume(const struct local_fit *f, const struct volume_request *vr)
 {
 	cleanup_free char *name = NULL;
@@ -136,7 +166,7 @@ local_fit_node(const struct local_fit *f)
 {
 	return constraints_hold(f, f->job->constraints.v, f->job->constraints.n) &&
 	       constraints_hold(f, f->group->constraints.v, f->group->constraints.n) &&
-	       tasks_can_run(f) && has_host_volumes(f);
+	       tasks_can_run(f) && has_network(f) && has_host_volumes(f);
 }
 
 bool

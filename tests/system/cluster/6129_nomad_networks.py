@@ -10,7 +10,8 @@ from lib.cluster import servers as cluster
 DEBIAN = "CNI firewall plugin version unknown\\nCNI protocol versions supported: 0.4.0, 1.0.0"
 PLUGINS = {"bridge": ("echo CNI bridge plugin v1.9.1 >&2", 0o755), "firewall": ("printf '%s' >&2" % DEBIAN, 0o755), "suffix": ("echo a 1. 1.x 2.1-rc.1+b 3.0", 0o755),
            "called": ("[ -z \"$CNI_COMMAND$CNI_NETNS\" ] && [ $# = 0 ] && echo 4.0.0", 0o755), "silent": (":", 0o755), "broken": ("echo v5.0.0; exit 1", 0o755),
-           "slow": ("echo v6.0.0; sleep 1000", 0o755), "loose": ("echo v7.0.0", 0o777), "text": ("echo v8.0.0", 0o644)}
+           "slow": ("echo v6.0.0; sleep 1000", 0o755), "loose": ("echo v7.0.0", 0o777), "text": ("echo v8.0.0", 0o644),
+           **{name: (":", 0o755) for name in ("loopback", "host-local", "portmap")}}  # without them the node has no bridge
 PREFIX = "plugins.cni.version."
 
 
