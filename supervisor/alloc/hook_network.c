@@ -40,6 +40,8 @@ struct network {
 	char *why;
 };
 
+static struct network_counts counts;
+
 static struct network *
 state_of(const struct alloc_runner *ar)
 {
@@ -122,8 +124,10 @@ on_made(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 		(void)err_say(&why, r, "%s", e->msg);
 	else
 		r = take_result(ar, result, &why);
-	if (r < 0)
+	if (r < 0) {
+		counts.failed_makes++;
 		(void)err_prefix(&why, "failed to configure networking for alloc");
+	}
 	alloc_changed(sup, ar->sa);
 	ar->news = true;
 	if (r < 0) {
@@ -440,6 +444,7 @@ on_removed(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 
 	n->asked = NULL;
 	if (r < 0) {
+		counts.failed_removals++;
 		n->failed = r;
 		str_set(&n->why, e->msg);
 		journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
@@ -505,6 +510,26 @@ task_network_address(const struct task_runner *tr)
 	if (container_has_network(tr->ar->sa->group, tr->task))
 		return own ? str(own->address) : "";
 	return status ? str(status->address) : "";
+}
+
+unsigned
+alloc_count_networks(const struct sup_alloc *sa)
+{
+	unsigned n = group_own_network(sa->group) && sa->a.network_status;
+
+	for (size_t i = 0; i < sa->group->tasks.n; i++) {
+		const struct task *task = &sa->group->tasks.v[i];
+		const struct task_state *s = map_get(task_state, &sa->a.task_states, task->name);
+
+		n += s && *str(s->address) && container_has_network(sa->group, task);
+	}
+	return n;
+}
+
+const struct network_counts *
+network_counts(void)
+{
+	return &counts;
 }
 
 ALLOC_HOOK(network, "network", sizeof(struct network), .shutdown = forget_request,

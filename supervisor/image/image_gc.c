@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/driver/run.h"
+#include "supervisor/image/image_counts.h"
 #include "supervisor/image/images.h"
 
 /* One examination for all that tasks do within this time: it compares all images with all runs. A
@@ -106,6 +107,7 @@ remove_unused(struct sup *sup, const struct image *image)
 	journal_info(JOURNAL_IMAGE, NULL, "image %s is removed: no task has used it for %s",
 	    image->name, delay);
 	(void)image_remove(sup, image->name);
+	image_counts()->collected++;
 }
 
 /* Removes what is due, and comes again when the next image is. */
@@ -163,5 +165,6 @@ images_remove_oldest(struct sup *sup, const char *disk)
 	journal_info(JOURNAL_IMAGE, NULL, "image %s is removed: no task uses it, and %s",
 	    oldest->name, disk);
 	(void)image_remove(sup, oldest->name);
+	image_counts()->collected++;
 	return true;
 }

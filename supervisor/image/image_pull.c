@@ -22,6 +22,7 @@
 #include "supervisor/core/sup_calls.h"
 #include "supervisor/core/sup_queue.h"
 #include "supervisor/core/sup_timer.h"
+#include "supervisor/image/image_counts.h"
 #include "supervisor/image/image_load.h"
 #include "supervisor/image/images.h"
 
@@ -197,6 +198,7 @@ fail_pull(struct pull *p, const struct err *why)
 	char text[ERR_MSG_SIZE];
 
 	p->state = PULL_FAILED;
+	image_counts()->failed_pulls += !p->loads;
 	/* The caller adds the name of a loaded image's archive; p->name has a digest instead, which
 	 * says nothing to users. */
 	(void)err_say(&p->why, why->code, "%s%s%s%s%s%s", p->loads ? "" : "pull image ",
@@ -315,6 +317,15 @@ try_other_archive(struct pull *p)
 	return false;
 }
 
+/* Layers that the store has are not fetched. */
+static void
+count_bytes(const struct pull *p)
+{
+	for (size_t i = 0; i < p->n_layers && !p->loads; i++)
+		if (!layer_find(p->sup, p->layers[i].id))
+			image_counts()->pulled_bytes += p->layers[i].bytes;
+}
+
 static void
 on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct err *e)
 {
@@ -336,6 +347,7 @@ on_fetched(struct sup *sup, void *arg, int r, const void *rep, int fd, const str
 		return;
 	}
 	p->state = PULL_UNPACKING;
+	count_bytes(p);
 	unpack_layers(p);
 }
 
@@ -604,6 +616,7 @@ add_want(struct sup *sup, struct image_want *w, const char *name, bool insecure,
 	if (p->loads)
 		(void)strcpy(p->reference, request->text);
 	TAILQ_INSERT_TAIL(&sup->images->pulls, p, link);
+	image_counts()->pulls += !p->loads;
 	sup->images->n_active++;
 	if (sup->images->listed)
 		begin(p);

@@ -11,6 +11,7 @@
 #include "model/engine/field.h"
 #include "supervisor/core/journal.h"
 #include "supervisor/core/store.h"
+#include "supervisor/image/image_counts.h"
 #include "supervisor/image/image_gc.h"
 
 #define USED             "image_store" /* key of a small value */
@@ -153,6 +154,47 @@ load_image(void *arg, const struct store_row *row, struct err *e)
 	image->in_use = store_col_int(row, 6) != 0;
 	image->kept = store_col_int(row, 7) != 0;
 	return 0;
+}
+
+struct image_counts *
+image_counts(void)
+{
+	static struct image_counts counts;
+
+	return &counts;
+}
+
+static int
+compare_layers(const void *a, const void *b)
+{
+	const struct image_layer *const *x = a, *const *y = b;
+
+	return strcmp((*x)->id, (*y)->id);
+}
+
+struct image_sizes
+images_measure(const struct sup *sup)
+{
+	cleanup_free const struct image_layer **all = NULL;
+	struct image_sizes sizes = { 0 };
+	const struct image *image;
+	size_t n = 0, max = 0;
+
+	TAILQ_FOREACH (image, &sup->images->list, link)
+		max += image->n_layers;
+	all = mem_zeroed(max + 1, sizeof *all);
+	TAILQ_FOREACH (image, &sup->images->list, link) {
+		sizes.images += !image->removed;
+		for (size_t i = 0; i < image->n_layers && !image->removed; i++)
+			all[n++] = &image->layers[i];
+	}
+	qsort(all, n, sizeof *all, compare_layers);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || compare_layers(&all[i - 1], &all[i]) != 0) {
+			sizes.layers++;
+			sizes.bytes += all[i]->bytes;
+		}
+	return sizes;
 }
 
 static int

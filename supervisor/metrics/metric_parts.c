@@ -192,6 +192,7 @@ metric_parts_take(struct scrape *s)
 	take_volumes(s, p);
 	take_probes(s, p);
 	take_drivers(s, p);
+	s->images = images_measure(s->sup);
 	while (plugin_count_at(s->sup, p->n_calls))
 		p->n_calls++;
 }

@@ -15,6 +15,7 @@
 #include "common/number.h"
 #include "supervisor/alloc/alloc_hooks.h"
 #include "supervisor/alloc/alloc_state.h"
+#include "supervisor/alloc/hook_network.h"
 #include "supervisor/driver/run.h"
 #include "supervisor/driver/run_usage.h"
 #include "supervisor/metrics/metric_rows.h"
@@ -146,6 +147,7 @@ count_alloc(struct metric_counts *c, const struct sup_alloc *sa)
 	if (!alloc_client_terminal(&sa->a)) {
 		count_resources(c, sa);
 		count_lease(c, group_stop_after_ms(sa->group));
+		c->networks += alloc_count_networks(sa);
 	}
 	for (size_t i = 0; i < sa->a.task_states.n; i++)
 		c->tasks[sa->a.task_states.v[i].value.state]++;

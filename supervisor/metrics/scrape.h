@@ -16,6 +16,7 @@
 #include "model/stats.h"
 #include "model/task_state.h"
 #include "supervisor/core/sup.h"
+#include "supervisor/image/image_counts.h"
 #include "supervisor/metrics/metric_table.h"
 
 enum metric_format {
@@ -27,7 +28,7 @@ enum metric_format {
 
 /* What the allocs of this node are and use together; counted once for a scrape. */
 struct metric_counts {
-	uint64_t blocked, pending, running, terminal;
+	uint64_t blocked, pending, running, terminal, networks;
 	uint64_t tasks[TASK_STATE_DEAD + 1];
 	int64_t cpu, memory_mb, memory_max_mb, disk_mb;
 	uint64_t lease_min_ms; /* the shortest stop_after_client_disconnect; 0: none */
@@ -45,6 +46,7 @@ struct scrape {
 	double lease_age_s;         /* NAN: not known */
 	struct metric_parts *parts; /* metric_parts.h: what was copied when it began */
 	size_t n_mounts;
+	struct image_sizes images;
 	/* The place of the next piece. */
 	enum metric_kind section; /* JSON has a list for each kind */
 	const struct metric_family *family;

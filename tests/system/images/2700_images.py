@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 
-from lib import api, case, helper, images, web
+from lib import api, case, exposition, helper, images, web
 
 BASE = images.tar([images.directory("./", mode=0o755), images.directory("bin"), images.file("bin/sh", b"#!/bin/sh\n", mode=0o755), images.directory("etc"),
                    images.file("etc/removed", b"x"), images.directory("etc/hidden"), images.file("etc/hidden/a", b"a")])
@@ -108,6 +108,24 @@ def test_removed_images_lose_the_layers_that_no_other_has():
         node.do("DELETE", "/v1/agent/images?name=" + name)
         case.until(lambda left=left: images.layers(node) == left, 20, "only %s to be left" % left)
     node.refused(404, "image %s is not on this node" % names[0], "DELETE", "/v1/agent/images?name=" + names[0])
+
+
+def metrics():
+    found = exposition.parse(node.request("GET", "/v1/metrics?format=prometheus").text)
+    return {name: found["drover_images_" + name].one() for name in ("on_node", "layers", "size_bytes", "pulls_total", "failed_pulls_total", "pulled_bytes_total")}
+
+
+def test_the_metrics_of_images():
+    remove_all()
+    with served({"a": {"1": first}, "b": {"1": second}}) as server:
+        before = metrics()
+        case.equal([before[x] for x in ("on_node", "layers", "size_bytes")], [0, 0, 0])
+        for reference, more, status in (("a:1", {}, "ready"), ("b:1", {}, "ready"), ("a:1", {"Force": True}, "ready"), ("a:1", {}, "ready"), ("a:2", {}, "failed")):
+            case.equal(pull(images.name(server, reference), **more)["Status"], status, "the pull of " + reference)
+        after, size = metrics(), len(second.blobs[0]) + len(second.blobs[1])
+        case.equal([after[x] for x in ("on_node", "layers", "size_bytes")], [2, 2, size])
+        case.equal([after[x] - before[x] for x in ("pulls_total", "failed_pulls_total", "pulled_bytes_total")], [5, 1, size])
+    remove_all()
 
 
 def test_one_pull_serves_all_that_want_the_same():

@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 
-from lib import agent, api, case, helper, images, web
+from lib import agent, api, case, exposition, helper, images, web
 
 S = 10**9
 HOUR_NS = 3600 * S
@@ -82,6 +82,8 @@ def test_an_image_is_removed_after_its_last_use():
         lines = {line.split()[0]: line for line in node.drover("image", "list").out.splitlines()[1:]}
         case.equal((lines[name("used")].endswith("  in use     false"), lines[name("kept")].endswith("  never      true")), (True, True), "the list: %s" % lines)
         case.equal(node.ask("/v1/agent/leaks"), [], "leaks")
+        found = exposition.parse(node.request("GET", "/v1/metrics?format=prometheus").text)
+        case.equal([found["drover_images_" + x].one() for x in ("collected_total", "on_node", "layers")], [1, 2, 3], "metrics")
         # It is pulled again for the next task. An operator who pulls an image that is here keeps it.
         run(node, "gone", "exec sleep 1000", ends=False)
         pull(node, "gone")

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-from lib import agent, api, build_dir, case, networks
+from lib import agent, api, build_dir, case, exposition, networks
 
 SHOW = "ip -o -4 addr show; env | grep ^NOMAD_ | sort; echo end; sleep 1000"
 SERVE = '''import http.server, os
@@ -28,6 +28,10 @@ def get(address, port):
 def said(node, alloc):
     node.wait_said(alloc, b"end\n")
     return node.logs(alloc).decode()
+
+
+def metric(name):
+    return exposition.parse(node.request("GET", "/v1/metrics?format=prometheus").text)["drover_networks_" + name].one()
 
 
 def host_namespace():
@@ -195,10 +199,12 @@ def test_a_network_that_fails_its_check_is_made_again_if_no_task_runs():
 
 
 def test_an_unknown_cni_network_fails_with_a_sentence():
+    before = metric("failed_makes_total")
     node.register(networks.job("far", "cni/far"))
     alloc = node.wait_allocs("far", [(0, "run", "failed")])[0]
     events = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
     case.contains(json.dumps(events), "has no CNI network")
+    case.equal(metric("failed_makes_total") > before, True, "whether the failure was counted")
     node.purge("far")
     case.equal(networks.names(node), [])
 
@@ -232,11 +238,11 @@ def network_leaks():
 
 
 def test_a_network_that_cannot_be_removed_does_not_keep_its_allocation_for_ever():
-    ids = []
+    ids, before, failed = [], metric("on_node"), metric("failed_removals_total")
     for name in ("plain", "torn"):
         node.register(networks.job(name, "cni/lan"))
         ids.append(node.wait_running(name)[0]["ID"])
-    case.equal(network_leaks(), [])
+    case.equal((network_leaks(), metric("on_node"), metric("failed_removals_total")), ([], before + 2, failed))
     os.rename(LAN, LAN + ".away")
     damaged = node.data + "/rt/netns/" + ids[1] + ".json"
     case.write(damaged, "{")
@@ -249,6 +255,7 @@ def test_a_network_that_cannot_be_removed_does_not_keep_its_allocation_for_ever(
     for name in ("plain", "torn"):
         node.do("DELETE", "/v1/job/%s?purge=true" % name)
     case.until(lambda: not node.ask("/v1/allocations"), 120, "the end of both allocations")
+    case.equal((metric("on_node"), metric("failed_removals_total") - failed >= 6), (before, True), "metrics: each network was tried three times")
     log = node.log()
     for alloc, why in zip(ids, ('CNI plugin "lan" is not in', "is damaged, so no CNI plugin can be called")):
         case.contains(log, "allocation %.8s is removed, but a network of it stays, after 3 tries: " % alloc)
