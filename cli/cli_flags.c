@@ -78,6 +78,21 @@ set_flag(const struct cli_flag *f, char *value, struct err *e)
 	}
 }
 
+/* Sets several flags of one letter that were written as one: -it. Returns whether it did. */
+static bool
+set_letters(const struct cli_flag *const *tables, size_t n, const char *name)
+{
+	for (const char *at = name; *at; at++) {
+		const struct cli_flag *f = cli_flag_find(tables, n, at, 1);
+
+		if (!f || f->kind != CLI_FLAG_BOOL)
+			return false;
+	}
+	for (; *name; name++)
+		*(bool *)cli_flag_find(tables, n, name, 1)->value = true;
+	return true;
+}
+
 static int
 refuse_flag(const char *name, int len, struct err *e)
 {
@@ -107,6 +122,8 @@ parse_words(const struct cli_flag *const *tables, size_t n, bool command, int ar
 		name = argv[i] + 1 + (argv[i][1] == '-');
 		equals = strchrnul(name, '=');
 		f = cli_flag_find(tables, n, name, (size_t)(equals - name));
+		if (!f && argv[i][1] != '-' && set_letters(tables, n, name))
+			continue;
 		if (!f)
 			return refuse_flag(name, (int)(equals - name), e);
 		if (f->kind == CLI_FLAG_REFUSED)

@@ -310,16 +310,18 @@ def test_the_command_with_pipes():
                 (["-task", "t", "web.g[0]", "echo", "-task", "-help", "--"], b"", (0, b"-task -help --\n", b"")),
                 (["--", "web.g[0]", "echo", "-n", "x"], b"", (0, b"x", b"")),
                 (["-i=false", "web.g[0]", "cat"], b"not read", (0, b"", b"")),
+                (["-ix", "web.g[0]", "true"], b"", (1, b"", b"drover: unknown flag -ix (add -help to see the flags)\n")),
                 (["web.g[0]", "no-such-thing"], b"", (127, b"", b"drover: no-such-thing: run the command: No such file or directory\n")),
                 (["-task", "x", "web.g[0]", "true"], b"", (1, b"", b'drover: unknown task name "x"\n')),
                 (["web.g[0]"], b"", (1, b"", b"drover: usage: drover alloc exec [flags] ALLOC COMMAND [ARGUMENT...]\n")),
                 (["-e", "ab", "web.g[0]", "true"], b"", (1, b"", b'drover: -e takes one character, or "none", not "ab"\n'))):
             r = drover(node, "alloc", "exec", *words, stdin=stdin)
             case.equal((r.returncode, r.stdout, r.stderr), wanted, "drover alloc exec " + " ".join(words))
-        r = drover(node, "alloc", "exec", "-t", "web.g[0]", "sh", "-c", "tty; read x; echo :$x:", stdin=b"word\n")
-        case.equal(r.returncode, 0, r.stderr)
-        case.contains(r.stdout, b"/dev/pts/")
-        case.contains(r.stdout, b":word:")
+        for flag in ("-t", "-it"):
+            r = drover(node, "alloc", "exec", flag, "web.g[0]", "sh", "-c", "tty; read x; echo :$x:", stdin=b"word\n")
+            case.equal(r.returncode, 0, r.stderr)
+            case.contains(r.stdout, b"/dev/pts/")
+            case.contains(r.stdout, b":word:")
 
 
 class Terminal:
