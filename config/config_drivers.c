@@ -403,5 +403,6 @@ const struct config_attr config_plugin_attrs[] = {
 	CALL("exec", read_exec),
 	CALL("docker", read_containers),
 	CALL("podman", read_containers),
+	CALL("nomad-driver-podman", read_containers), /* its name in Nomad's configurations */
 	{ .fn = warn_plugin },
 };

@@ -268,9 +268,10 @@ END_TEST
 
 START_TEST(driver_lists)
 {
-	static const char enable[] = "plugin \"raw_exec\" { config { enabled = true } }\n"
-				     "plugin \"docker\" { config { enabled = true } }\n"
-				     "plugin \"podman\" { config { enabled = true } }\n";
+	static const char enable[] =
+	    "plugin \"raw_exec\" { config { enabled = true } }\n"
+	    "plugin \"docker\" { config { enabled = true } }\n"
+	    "plugin \"nomad-driver-podman\" { config { enabled = true } }\n";
 
 	parse_well("client { options { \"driver.denylist\" = \"docker, raw_exec\" } }");
 	ck_assert_int_eq(parse_more(enable, sizeof enable - 1), 0);
