@@ -74,6 +74,7 @@ bool img_is_digest(const char *text);
 struct img_proxy {
 	int sock; /* -1: it does not run */
 	unsigned idle_ms;
+	bool has_auth; /* it has credentials for the registry */
 };
 
 /* Starts skopeo. auth_fd: a memfd with its file of credentials, or -1. Returns 0, or -errno with

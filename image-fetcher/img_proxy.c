@@ -91,15 +91,32 @@ may_pass(const char *text)
 	return false;
 }
 
+/* Registries answer a wrong password as they answer none. */
+static const char *
+explain_refusal(const struct img_proxy *p, const char *text)
+{
+	static const char *const words[] = { "authentication required", "unauthorized",
+		"invalid username/password", "access to the resource is denied" };
+
+	for (size_t i = 0; i < ELEMENTSOF(words); i++)
+		if (strstr(text, words[i]))
+			return p->has_auth ? ": the user name and password that are configured for "
+					     "it may be wrong, or not suffice"
+					   : ": there is no user name and password for it in auth "
+					     "of the task or of plugin \"docker\"";
+	return "";
+}
+
 static int
-fail(const char *text, struct err *e)
+fail(const struct img_proxy *p, const char *text, struct err *e)
 {
 	cleanup_free char *copy = mem_strdup(text);
 
 	join_lines(copy);
 	hide_queries(copy);
 	drop_repetition(copy);
-	return err_say(e, may_pass(text) ? -EAGAIN : -EREMOTEIO, "%.400s", copy);
+	return err_say(
+	    e, may_pass(text) ? -EAGAIN : -EREMOTEIO, "%.300s%s", copy, explain_refusal(p, copy));
 }
 
 static void __attribute__((noreturn))
@@ -154,7 +171,9 @@ img_proxy_start(struct img_proxy *p, const struct img_spec *spec, int auth_fd, s
 	if (pid == 0)
 		become_skopeo(spec, parent, pair[1], auth_fd);
 	(void)close(pair[1]);
-	*p = (struct img_proxy){ .sock = pair[0], .idle_ms = spec->idle_ms };
+	*p = (struct img_proxy){
+		.sock = pair[0], .idle_ms = spec->idle_ms, .has_auth = auth_fd >= 0
+	};
 	if (pid < 0)
 		r = err_set(e, -errno, "start skopeo");
 	else
@@ -192,7 +211,8 @@ receive(struct img_proxy *p, char *buf, int *ret_fd, struct err *e)
 }
 
 static int
-read_answer(const char *text, json_t **ret_value, json_int_t *ret_pipe, struct err *e)
+read_answer(const struct img_proxy *p, const char *text, json_t **ret_value, json_int_t *ret_pipe,
+    struct err *e)
 {
 	cleanup_with(json_decref) json_t *answer = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	const char *error = json_string_value(json_object_get(answer, "error"));
@@ -200,7 +220,7 @@ read_answer(const char *text, json_t **ret_value, json_int_t *ret_pipe, struct e
 	if (!json_is_object(answer))
 		return err_say(e, -EBADMSG, "skopeo answers something that is not JSON");
 	if (!json_is_true(json_object_get(answer, "success")))
-		return fail(error ? error : "skopeo gives no reason", e);
+		return fail(p, error ? error : "skopeo gives no reason", e);
 	if (ret_pipe)
 		*ret_pipe = json_integer_value(json_object_get(answer, "pipeid"));
 	if (ret_value)
@@ -231,7 +251,7 @@ img_proxy_call(struct img_proxy *p, const char *method, json_t *args, json_t **r
 	if (r == 0)
 		r = receive(p, answer, &fd, e);
 	if (r == 0)
-		r = read_answer(answer, ret_value, ret_pipe, e);
+		r = read_answer(p, answer, ret_value, ret_pipe, e);
 	if (r == 0 && ret_fd)
 		*ret_fd = steal_fd(&fd);
 	return r;
@@ -250,5 +270,5 @@ img_proxy_finished(struct img_proxy *p, struct err *e)
 	cleanup_close int fd = -1;
 	int r = receive(p, answer, &fd, e);
 
-	return r == 0 ? read_answer(answer, NULL, NULL, e) : r;
+	return r == 0 ? read_answer(p, answer, NULL, NULL, e) : r;
 }

@@ -13,6 +13,8 @@ HOST = "server.global.nomad"  # a name in make_certificates(); the registries of
 HELPER = "/usr/local/bin/docker-credential-drover-test"
 IMAGE = images.Image([images.tar([images.file("a", b"x")])])
 SHELL = images.Image([images.tar(images.busybox("sh", "sleep"))])
+WITH = "the user name and password that are configured for it may be wrong"
+WITHOUT = 'there is no user name and password for it in auth of the task or of plugin "docker"'
 where = case.directory()
 
 
@@ -54,7 +56,7 @@ def test_the_file_of_credentials():
     with registry.Registry(USER, PASSWORD) as r:
         r.push("team/app", "1", IMAGE)
         with api.Node() as node:
-            fails(node, r.name("team/app:1"), "authentication required")
+            fails(node, r.name("team/app:1"), "authentication required: " + WITHOUT)
         with configured(auths=entry(r)) as node:
             case.equal(pull(node, r.name("team/app:1"))["Status"], "ready", "the pull")
             fails(node, r.name("team/other:1"), "manifest unknown")
@@ -66,7 +68,7 @@ def test_the_file_of_credentials():
             node.wait_process("supervisor", old)
             node.wait_ready()
             node.do("DELETE", "/v1/agent/images?name=" + r.name("team/app:1"))
-            fails(node, r.name("team/app:1"), "authentication required")
+            fails(node, r.name("team/app:1"), "authentication required: " + WITH)
             case.equal(PASSWORD in node.log(), False, "the password in the log")
         with configured(auths="no JSON") as node:
             fails(node, r.name("team/app:1"), "the file that auth.config names is not a JSON object")
@@ -81,7 +83,7 @@ def test_the_password_of_a_job():
     with registry.Registry(USER, PASSWORD) as r, api.Node() as node:
         r.push("team/shell", "1", SHELL)
         start(auth=[{"username": USER, "password": "wrong"}])
-        case.until(lambda: any("authentication required" in json.dumps(a["TaskStates"]) for a in node.allocs("user")), 60, "a refusal")
+        case.until(lambda: any("authentication required: " + WITH in json.dumps(a["TaskStates"]) for a in node.allocs("user")), 60, "a refusal")
         node.purge("user")
         start(auth=[{"username": USER, "password": PASSWORD, "server_address": "https://hub.example.com/v1/"}])
         node.wait_running("user", seconds=60)
