@@ -7,6 +7,7 @@ import os
 from lib import case, helper
 from lib.cluster import displays, job, node_of, processes_of, servers as cluster
 
+SKOPEO = "/usr/bin/skopeo"
 PATIENT = {"Attempts": 100, "Interval": 10**12, "Delay": 5 * 10**7, "Mode": "delay"}
 
 
@@ -54,6 +55,22 @@ def test_servers_get_the_health_of_a_driver():
             case.equal({name for name in servers.node(me)["Attributes"] if name.startswith("driver.raw_exec")}, {"driver.raw_exec"})
             servers.wait_alloc(late, ["running"])
             case.until(lambda: told()[1:] == ["Driver raw_exec is healthy"], 30, "the event")
+
+
+def test_servers_place_nothing_for_a_driver_that_lacks_something():
+    """The node registers without it, and has it as soon as skopeo is there."""
+    if not os.path.exists(SKOPEO):
+        case.skip("no skopeo")
+    with helper.hidden(SKOPEO) as uncover, cluster() as servers, node_of(servers):
+        me = servers.wait_node()["ID"]
+
+        def driver():
+            found = servers.node(me)
+            return found["Drivers"]["docker"]["Healthy"], {name for name in found["Attributes"] if name in ("driver.docker", "driver.docker.unhealthy")}
+        case.equal(driver(), (False, {"driver.docker.unhealthy"}))
+        case.contains(servers.node(me)["Drivers"]["docker"]["HealthDescription"], "install the package skopeo")
+        uncover()
+        case.until(lambda: driver() == (True, {"driver.docker"}), 120, "the servers to have the driver")
 
 
 case.run(globals())

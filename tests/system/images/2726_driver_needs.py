@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 
-from lib import api, case, helper, images, networks, web
+from lib import api, case, helper, images, networks, service, web
 
 SKOPEO, NAMESPACES = "/usr/bin/skopeo", "/proc/sys/user/max_user_namespaces"
 NO_SKOPEO = "container images are fetched by skopeo, and there is no /usr/bin/skopeo: install the package skopeo"
@@ -14,22 +14,6 @@ NO_NAMESPACES = "containers need user namespaces, and user.max_user_namespaces i
 NO_IDS = "mount the task's directories: Invalid argument: the file system of the data directory must be able to map ids, as ext4, XFS and btrfs are"
 PATIENT = {"Attempts": 100, "Interval": 10**12, "Delay": 5 * 10**7, "Mode": "delay"}
 IMAGE = images.Image([images.tar(images.busybox("sh", "sleep"))], {"Env": ["PATH=/bin"], "Cmd": ["/bin/sleep", "1000"]})
-
-
-@contextlib.contextmanager
-def hidden(path, text=""):
-    """Covers a file with one that nobody can run. Yields a function that ends that."""
-    cover, covered = case.directory() + "/cover", [path]
-    case.write(cover, text)
-    helper.mount(cover, path, None, 4096)
-
-    def uncover():
-        while covered:
-            helper.umount(covered.pop())
-    try:
-        yield uncover
-    finally:
-        uncover()
 
 
 def container(name, image="a:1", **config):
@@ -65,7 +49,7 @@ def probed(node, name="docker"):
 
 
 def test_a_need_is_told_before_the_first_start_and_until_it_is_there():
-    with hidden(NAMESPACES, "0\n") as uncover_namespaces, hidden(SKOPEO) as uncover_skopeo, api.Node() as node:
+    with helper.hidden(NAMESPACES, "0\n") as uncover_namespaces, helper.hidden(SKOPEO) as uncover_skopeo, api.Node() as node:
         for name in ("docker", "podman"):
             case.equal((driver(node, name), attributes(node, name)), ((False, False, NO_NAMESPACES), {"driver.%s.unhealthy" % name}))
         uncover_namespaces()
@@ -91,11 +75,11 @@ def test_a_need_that_is_removed_is_found_by_a_pull_and_by_a_probe():
         case.equal((driver(node), probed(node), messages(node)), ((True, True, "Healthy"), None, []))
         node.register(container("early"))
         early = node.wait_running("early", seconds=60)[0]
-        with hidden(SKOPEO):
+        with helper.hidden(SKOPEO):
             case.equal((probed(node), driver(node), driver(node, "podman")), (("failed", NO_SKOPEO), (False, False, NO_SKOPEO), (False, False, NO_SKOPEO)))
             case.equal(node.ask("/v1/allocation/" + early["ID"])["ClientStatus"], "running", "a container that runs")
         case.until(lambda: driver(node)[1], 120, "the driver to be healthy")
-        with hidden(SKOPEO):
+        with helper.hidden(SKOPEO):
             node.register(container("late", "b:1"))
             case.until(lambda: not driver(node)[1], 60, "the driver to be unhealthy")
             late = node.allocs("late")[0]
@@ -143,8 +127,16 @@ def test_a_driver_that_cannot_be_tried_is_not_unhealthy():
             case.equal((messages(node), "driver.docker" in attributes(node), "driver.docker.unhealthy" in attributes(node)), ([], True, False))
 
 
+def test_what_the_operator_enabled_is_a_problem_of_the_node():
+    with service.Users(), helper.hidden(SKOPEO) as uncover, service.Node('plugin "docker" { config { enabled = true } }\n') as node:
+        case.equal((driver(node), attributes(node), driver(node, "podman")), ((True, False, NO_SKOPEO), {"driver.docker.unhealthy"}, (False, False, "disabled")))
+        case.contains(node.drover("status").out, "driver docker: " + NO_SKOPEO)
+        uncover()
+        case.until(lambda: driver(node) == (True, True, "Healthy"), 120, "the driver to be healthy")
+
+
 def test_networks_need_more():
-    with hidden("/usr/sbin/iptables"), api.Node() as node:
+    with helper.hidden("/usr/sbin/iptables"), api.Node() as node:
         (detected, healthy, why) = driver(node)
         case.equal((detected, healthy, "driver.docker.bridge_ip" in attributes(node)), (True, True, False))
         case.contains(why, "Healthy, but containers in a bridge network, which is their default, cannot start: there is no iptables in ")

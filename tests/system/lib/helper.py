@@ -5,6 +5,7 @@
     with helper.Helper("mount-helper", places) as h:
         h.ipc.call("MNT_ALLOC_RELEASE_REQ", {"alloc": os.urandom(16)})
 """
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -40,6 +41,22 @@ def mount(source, target, fs_type=None, flags=0, data=None):
 def umount(target, flags=0):
     if libc.umount2(os.fsencode(target), flags) < 0:
         raise OSError(ctypes.get_errno(), "umount " + target)
+
+
+@contextlib.contextmanager
+def hidden(path, text=""):
+    """Covers a file with one that nobody can run. Yields a function that ends that."""
+    cover, covered = case.directory() + "/cover", [path]
+    case.write(cover, text)
+    mount(cover, path, None, 4096)
+
+    def uncover():
+        while covered:
+            umount(covered.pop())
+    try:
+        yield uncover
+    finally:
+        uncover()
 
 
 def memfd_sealed(data, name="test"):
