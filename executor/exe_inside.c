@@ -60,43 +60,55 @@ attach_fs(const char *type, const char *const *options, unsigned flags, const ch
 
 /* --- /dev --- */
 
+/* /dev is new, so nobody but this process has put anything there. */
 static int
-attach_shm(void)
+attach_in_dev(
+    const char *type, const char *const *options, unsigned flags, int dev, const char *name)
+{
+	return mkdirat(dev, name, 0755) < 0 ? -errno
+					    : exe_fs_attach(type, options, flags, dev, name);
+}
+
+static int
+attach_shm(int dev)
 {
 	char size[24];
 	const char *const options[] = { "mode", "1777", "size", size, NULL };
 
 	(void)snprintf(size, sizeof size, "%llu",
 	    (unsigned long long)(exe_inside.shm_bytes ? exe_inside.shm_bytes : SHM_BYTES));
-	return attach_fs("tmpfs", options, PLAIN | MOUNT_ATTR_NOEXEC, "/dev/shm");
+	return attach_in_dev("tmpfs", options, PLAIN | MOUNT_ATTR_NOEXEC, dev, "shm");
+}
+
+static int
+attach_node(int tree, int dev, const char *name)
+{
+	return mknodat(dev, name, S_IFREG | 0644, 0) < 0 ? -errno
+							 : exe_tree_attach(tree, dev, name);
 }
 
 static int
 make_dev(void)
 {
-	static const char *const dev[] = { "mode", "0755", "size", "65536k", NULL };
+	static const char *const options[] = { "mode", "0755", "size", "65536k", NULL };
 	static const char *const pts[] = { "mode", "0620", "gid", "5", "ptmxmode", "0666", NULL };
 	static const char *const none[] = { NULL };
-	char path[24];
+	cleanup_close int dev = -1;
 	int r;
 
 	if (exe_inside.clones[CLONE_DEV] >= 0)
 		return attach_at(exe_inside.clones[CLONE_DEV], "/dev", true);
-	r = attach_fs("tmpfs", dev, MOUNT_ATTR_NOSUID, "/dev");
-
-	for (size_t i = 0; i < ELEMENTSOF(nodes) && r == 0; i++) {
-		(void)snprintf(path, sizeof path, "/dev/%s", nodes[i]);
-		r = attach_at(exe_inside.clones[CLONE_NULL + i], path, false);
-	}
-	for (size_t i = 0; i < ELEMENTSOF(links) && r == 0; i++) {
-		(void)snprintf(path, sizeof path, "/dev/%s", links[i][1]);
-		r = symlink(links[i][0], path) < 0 ? -errno : 0;
-	}
+	dev = exe_fs_new("tmpfs", options, MOUNT_ATTR_NOSUID);
+	r = dev < 0 ? dev : attach_at(dev, "/dev", true);
+	for (size_t i = 0; i < ELEMENTSOF(nodes) && r == 0; i++)
+		r = attach_node(exe_inside.clones[CLONE_NULL + i], dev, nodes[i]);
+	for (size_t i = 0; i < ELEMENTSOF(links) && r == 0; i++)
+		r = symlinkat(links[i][0], dev, links[i][1]) < 0 ? -errno : 0;
 	if (r == 0)
-		r = attach_fs("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, "/dev/pts");
+		r = attach_in_dev("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, dev, "pts");
 	if (r == 0)
-		r = attach_fs("mqueue", none, PLAIN | MOUNT_ATTR_NOEXEC, "/dev/mqueue");
-	return r < 0 ? r : attach_shm();
+		r = attach_in_dev("mqueue", none, PLAIN | MOUNT_ATTR_NOEXEC, dev, "mqueue");
+	return r < 0 ? r : attach_shm(dev);
 }
 
 /* As Docker: the terminal is /dev/console too. That of a privileged container is the machine's. */
@@ -115,17 +127,9 @@ make_terminal(struct exe *x)
 /* --- masks --- */
 
 static int
-open_kernel_path(const char *path)
-{
-	cleanup_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return root < 0 ? -errno : fd_open_in_root(root, path, O_PATH);
-}
-
-static int
 mask_path(const char *path, int empty)
 {
-	cleanup_close int at = open_kernel_path(path), tree = -1;
+	cleanup_close int at = fd_open_in_root(exe_inside.root, path, O_PATH), tree = -1;
 	struct stat st;
 
 	if (at < 0)
@@ -141,7 +145,7 @@ mask_path(const char *path, int empty)
 static int
 protect_path(const char *path)
 {
-	cleanup_close int at = open_kernel_path(path), tree = -1;
+	cleanup_close int at = fd_open_in_root(exe_inside.root, path, O_PATH), tree = -1;
 	int r;
 
 	if (at < 0)
@@ -348,10 +352,8 @@ make_cwd(struct exe *x)
 static int
 protect_root(struct exe *x)
 {
-	cleanup_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r = !exe_inside.read_only ? 0
-		: root < 0            ? -errno
-				      : exe_tree_set(root, MOUNT_ATTR_RDONLY, false, -1);
+	int r =
+	    exe_inside.read_only ? exe_tree_set(exe_inside.root, MOUNT_ATTR_RDONLY, false, -1) : 0;
 
 	return r < 0 ? exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_READ_ONLY, r) : 0;
 }
@@ -397,6 +399,7 @@ exe_inside_make(struct exe *x)
 	    (r = protect_root(x)) < 0)
 		return r;
 	CRASH_POINT(EXE_CONTAINER_MADE);
+	close_p(&exe_inside.root);
 	r = give_pipes(x);
 	return r < 0 ? exe_inside_failed(x, EXE_STEP_PIPES, 0, r) : 0;
 }
@@ -408,8 +411,10 @@ exe_inside_join(struct exe *x)
 
 	(void)close_range(EXE_FD_LISTEN, EXE_FD_BINARY - 1, 0);
 	close_p(&x->task_dir);
-	if (r < 0 || (r = find_user(x)) < 0 || (r = exe_options_apply(x, OPTIONS_LAST)) < 0)
+	if (r < 0 || (r = exe_root_open()) < 0 || (r = find_user(x)) < 0 ||
+	    (r = exe_options_apply(x, OPTIONS_LAST)) < 0)
 		return r;
+	close_p(&exe_inside.root);
 	r = give_pipes(x);
 	return r < 0 ? exe_inside_failed(x, EXE_STEP_PIPES, 0, r) : 0;
 }

@@ -42,6 +42,7 @@ struct exe_inside {
 	int clones[CLONES];
 	int layers[EXEC_LAYERS_MAX]; /* from the highest */
 	/* The child's: */
+	int root; /* "/" of the container, without rights to read; closed before it executes */
 	uid_t uid;
 	gid_t gid;
 	uint32_t n_groups;
@@ -69,6 +70,8 @@ int exe_inside_join(struct exe *x);
 int exe_inside_failed(struct exe *x, uint32_t step, uint32_t detail, int r);
 /* exe_root.c: mounts the overlay, and makes it the root. */
 int exe_root_enter(struct exe *x);
+/* Opens exe_inside.root, which what follows needs. Returns 0 or -errno. */
+int exe_root_open(void);
 /* Makes directories down to path, which may have links, or an empty file there, and opens it.
  * Returns a descriptor, or -errno. */
 int exe_root_place(const char *path, bool is_dir);

@@ -125,6 +125,13 @@ close_machine(struct exe *x)
 }
 
 int
+exe_root_open(void)
+{
+	exe_inside.root = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return exe_inside.root < 0 ? -errno : 0;
+}
+
+int
 exe_root_enter(struct exe *x)
 {
 	int r = mount_overlay(x);
@@ -140,25 +147,18 @@ exe_root_enter(struct exe *x)
 		return exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_PIVOT, -errno);
 	CRASH_POINT(EXE_CONTAINER_AFTER_PIVOT);
 	close_machine(x);
-	return 0;
-}
-
-static int
-open_root(void)
-{
-	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
+	r = exe_root_open();
+	return r < 0 ? exe_inside_failed(x, EXE_STEP_LAYERS, EXE_ROOT_PIVOT, r) : 0;
 }
 
 /* Links of an image that may follow one another. */
 #define LINKS_MAX 10
 
-static int make_parts(int root, const char *path, bool is_dir, unsigned links);
+static int make_parts(const char *path, bool is_dir, unsigned links);
 
 /* As Docker, makes what a link that leads nowhere names, inside of the root. */
 static int
-make_target(int root, const char *link, bool is_dir, unsigned links)
+make_target(const char *link, bool is_dir, unsigned links)
 {
 	char target[PATH_MAX], path[PATH_MAX];
 	const char *slash = strrchr(link, '/');
@@ -172,35 +172,35 @@ make_target(int root, const char *link, bool is_dir, unsigned links)
 	target[n] = '\0';
 	len = snprintf(
 	    path, sizeof path, "%.*s/%s", target[0] == '/' ? 0 : (int)(slash - link), link, target);
-	return len < (int)sizeof path ? make_parts(root, path, is_dir, links + 1) : -ENAMETOOLONG;
+	return len < (int)sizeof path ? make_parts(path, is_dir, links + 1) : -ENAMETOOLONG;
 }
 
 /* Makes the component that ends at path + len, unless it is there. */
 static int
-make_part(int root, const char *path, size_t len, bool is_dir, unsigned links)
+make_part(const char *path, size_t len, bool is_dir, unsigned links)
 {
 	char part[PATH_MAX];
 	cleanup_close int fd = -1;
 
 	memcpy(part, path, len);
 	part[len] = '\0';
-	fd = fd_open_in_root(root, part, O_PATH);
+	fd = fd_open_in_root(exe_inside.root, part, O_PATH);
 	if (fd >= 0 || fd != -ENOENT)
 		return fd < 0 ? fd : 0;
 	if ((is_dir ? mkdir(part, 0755) : mknod(part, S_IFREG | 0644, 0)) == 0)
 		return 0;
-	return errno == EEXIST ? make_target(root, part, is_dir, links) : -errno;
+	return errno == EEXIST ? make_target(part, is_dir, links) : -errno;
 }
 
 static int
-make_parts(int root, const char *path, bool is_dir, unsigned links)
+make_parts(const char *path, bool is_dir, unsigned links)
 {
 	size_t len = strlen(path);
 	int r = 0;
 
 	for (size_t at = 1; at < len && r >= 0;) {
 		at += strcspn(path + at, "/");
-		r = make_part(root, path, at, at < len || is_dir, links);
+		r = make_part(path, at, at < len || is_dir, links);
 		at += strspn(path + at, "/");
 	}
 	return r;
@@ -209,12 +209,10 @@ make_parts(int root, const char *path, bool is_dir, unsigned links)
 int
 exe_root_place(const char *path, bool is_dir)
 {
-	cleanup_close int root = open_root();
-	int r = root;
+	int r;
 
 	if (path[0] != '/' || strlen(path) >= PATH_MAX)
 		return -EINVAL;
-	if (r < 0 || (r = make_parts(root, path, is_dir, 0)) < 0)
-		return r;
-	return fd_open_in_root(root, path, O_PATH);
+	r = make_parts(path, is_dir, 0);
+	return r < 0 ? r : fd_open_in_root(exe_inside.root, path, O_PATH);
 }

@@ -36,9 +36,8 @@ text_done(struct text *t)
 static int
 text_open(const char *path, struct text *ret)
 {
-	cleanup_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	cleanup_close int fd =
-	    root < 0 ? -errno : fd_open_in_root(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	    fd_open_in_root(exe_inside.root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
 	*ret = (struct text){ 0 };
