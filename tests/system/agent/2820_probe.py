@@ -374,6 +374,7 @@ def hanging_volume(name):
 
 
 def test_a_volume_that_hangs():
+    case.until(node.plugin_is_healthy, 60, "a healthy plugin")  # it hung in the test before
     node.create("demo")
     node.register(volumes.job("web", "demo", "sleep 1000"))
     node.wait_running("web")

@@ -41,7 +41,7 @@ class Node(api.Node):
 
     def plugin_is_healthy(self):
         answer = self.request("GET", "/v1/plugin/csi/local")
-        return answer.status == 200 and answer.json["NodesHealthy"] == 1
+        return answer.status == 200 and answer.json["NodesHealthy"] == 1 and answer.json["ControllersHealthy"] == answer.json["ControllersExpected"]
 
     def create(self, name, mode="single-node-writer", **more):
         """Lets the plugin create a volume."""
