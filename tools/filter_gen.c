@@ -15,7 +15,7 @@
  *   ALLOW(name)                          this call, any arguments
  *   ALLOW_ARG(name, n, value)            only with argument n (0..5) equal to value
  *                                        (32 bits compared)
- *   ALLOW_ARGS(name, first, second)      only with arguments 0 and 1 equal to these
+ *   ALLOW_ARGS(name, first, second, ...) only with its first two or three arguments equal to these
  *   ALLOW_ARG_MASK(name, n, mask, value) only if (argument n & mask) == value
  *   DENY(name)                           EPERM instead of the default
  *   DENY_ARG_MASK(name, n, mask, value)  EPERM if (argument n & mask) == value
@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/netlink.h>
 #include <linux/quota.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
@@ -122,12 +123,13 @@ rule_arg(unsigned action, const char *name, unsigned n, scmp_datum_t mask, scmp_
 }
 
 static void
-allow_args(const char *name, unsigned first, unsigned second)
+allow_args(const char *name, unsigned n, const unsigned values[3])
 {
-	struct scmp_arg_cmp cmp[] = { SCMP_CMP(0, SCMP_CMP_MASKED_EQ, 0xffffffffull, first),
-		SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffull, second) };
+	struct scmp_arg_cmp cmp[3];
 
-	must(seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number(name), 2, cmp), name);
+	for (unsigned i = 0; i < n; i++)
+		cmp[i] = SCMP_CMP(i, SCMP_CMP_MASKED_EQ, 0xffffffffull, values[i]);
+	must(seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number(name), n, cmp), name);
 }
 
 static void
@@ -219,7 +221,9 @@ main(int argc, char **argv)
 #define ALLOW(call)     rule(SCMP_ACT_ALLOW, #call);
 #define ALLOW_ARG(call, arg, value)                                                                \
 	rule_arg(SCMP_ACT_ALLOW, #call, arg, 0xffffffffull, (unsigned)(value));
-#define ALLOW_ARGS(call, first, second)        allow_args(#call, first, second);
+#define ALLOW_ARGS(call, ...)                                                                      \
+	allow_args(#call, sizeof((unsigned[]){ __VA_ARGS__ }) / sizeof(unsigned),                  \
+	    (const unsigned[3]){ __VA_ARGS__ });
 #define ALLOW_ARG_MASK(call, arg, mask, value) rule_arg(SCMP_ACT_ALLOW, #call, arg, mask, value);
 #define DENY(call)                             rule(SCMP_ACT_ERRNO(EPERM), #call);
 #define DENY_ARG_MASK(call, arg, mask, value)                                                      \

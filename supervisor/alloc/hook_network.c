@@ -4,6 +4,7 @@
  * after a restart of the agent, and remove them after the tasks: that of its group, and those of
  * containers which have one of their own. Runs in: supervisor.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "supervisor/core/journal.h"
 #include "supervisor/core/sup_queue.h"
 #include "supervisor/driver/container.h"
+#include "supervisor/service/port_taken.h"
 #include "supervisor/service/service_place.h"
 
 #define RESULT_MAX   (4 << 20)
@@ -141,7 +143,8 @@ on_made(struct sup *sup, void *arg, int r, const void *rep, int fd, const struct
 struct filling {
 	const struct alloc_runner *ar;
 	struct net_network_make_req *req;
-	const struct task *task; /* whose network it is; NULL: the group's */
+	const struct task *task;    /* whose network it is; NULL: the group's */
+	struct port_wanted *wanted; /* the ports of req, with their labels; NET_PORTS_MAX */
 	size_t n;
 	const char *twice; /* the label of a port that another network publishes; or NULL */
 };
@@ -179,6 +182,7 @@ add_port(void *arg, const char *task, const char *label, const struct port_at *a
 	p->inside_port = (uint32_t)port_inside(f->task, label, at);
 	if (!str_eq(at->ip, "0.0.0.0") && !str_eq(at->ip, "::"))
 		(void)IPC_TEXT_SET(p->host_ip, at->ip);
+	f->wanted[f->req->n_ports - 1] = (struct port_wanted){ label, p->host_ip, p->host_port };
 }
 
 struct search {
@@ -231,12 +235,58 @@ add_sysctls(const struct task_group *group, const struct task *of, struct net_ne
 	return r;
 }
 
+/* Returns whether network-helper has a file about the network: then its ports may be published. */
+static bool
+has_file(struct sup *sup, const struct id *network)
+{
+	cleanup_free char *path = mem_printf("%s/netns", sup->args.runtime_dir);
+	cleanup_dir DIR *d = opendir(path);
+	char name[ID_UUID_SIZE];
+	const struct dirent *entry;
+
+	id_to_uuid(network, name);
+	while (d && (entry = readdir(d)))
+		if (strncmp(entry->d_name, name, strlen(name)) == 0 &&
+		    str_eq(entry->d_name + strlen(name), ".json"))
+			return true;
+	return false;
+}
+
+/*
+ * A published port is translated before the machine looks for a socket. So a program of the machine
+ * that has it would get no connection any more, and nobody would say why. A network that exists
+ * stays as it is: what its allocation has been given is not taken back.
+ */
+static int
+check_free(const struct alloc_runner *ar, const struct net_network_make_req *req,
+    const struct port_wanted *wanted, struct err *e)
+{
+	struct err why = { 0 };
+	int r;
+
+	/* Only the plugins of a CNI network know whether it publishes ports. */
+	if (req->kind != NET_KIND_BRIDGE || req->n_ports == 0 || has_file(ar->sup, &req->alloc))
+		return 0;
+	r = port_check_free(wanted, req->n_ports, *ar->sup->config->cni.subnet6 != '\0', &why);
+	if (r == -EADDRINUSE) {
+		counts.failed_makes++;
+		return err_say(e, r, "failed to configure networking for alloc: %s", why.msg);
+	}
+	if (r < 0)
+		journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
+		    "allocation %.8s: its ports are published without knowing whether a program of "
+		    "this machine has them: %s",
+		    ar->sa->a.id, why.msg);
+	return 0;
+}
+
 static int
 fill_request(const struct alloc_runner *ar, const struct task *task,
     struct net_network_make_req *req, struct err *e)
 {
 	const struct network_resource *net = task ? NULL : group_own_network(ar->sa->group);
-	struct filling f = { .ar = ar, .req = req, .task = task };
+	cleanup_free struct port_wanted *wanted = mem_zeroed(NET_PORTS_MAX, sizeof *wanted);
+	struct filling f = { .ar = ar, .req = req, .task = task, .wanted = wanted };
 
 	req->alloc = network_id(ar, task);
 	req->kind = !net || str_eq(net->mode, "bridge") ? NET_KIND_BRIDGE
@@ -257,7 +307,7 @@ fill_request(const struct alloc_runner *ar, const struct task *task,
 		    task->name, f.twice);
 	return f.n > NET_PORTS_MAX ? err_say(e, -E2BIG, "the group has %zu ports, %d are allowed",
 					 f.n, NET_PORTS_MAX)
-				   : 0;
+				   : check_free(ar, req, wanted, e);
 }
 
 /* Returns whether the container could start at all. If not, it needs no network, and its own start

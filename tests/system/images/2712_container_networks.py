@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# takes: 60
+# takes: 90
 """Containers in the network of their group, with the CNI plugins of Debian."""
 import os
 import re
 import shutil
+import socket
 import subprocess
 import uuid
 
-from lib import agent, api, build_dir, case, images, networks, web
+from lib import agent, api, build_dir, case, exposition, images, networks, web
 from lib.websocket import Exec
 
 TOOLS = ("sh", "cat", "ls", "ip", "sed", "httpd", "sleep", "echo", "readlink", "hostname", "grep", "env")
 WHERE = "readlink /proc/self/ns/net; hostname; ls /sys/class/net; grep -o '[a-z0-9]*:' /proc/net/dev; env | grep NOMAD_; "
 
 IPV6 = 'client { bridge_network_subnet_ipv6 = "fd00:a110:c8::/120" }'
+TCP, UDP = socket.SOCK_STREAM, socket.SOCK_DGRAM
 CAPS = '\nplugin "docker" { config { allow_caps = ["CHOWN", "NET_RAW"] } }\n'
 
 
@@ -299,6 +301,94 @@ def test_ports_that_cannot_be_published():
         events = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
         case.contains("\n".join(e["DisplayMessage"] for e in events), why)
         node.purge("bad")
+
+
+def bound(kind, address, port, only_ipv6=0):
+    """Returns a socket of the machine at this address, which listens if it is of tcp."""
+    s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind)
+    if s.family == socket.AF_INET6:
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only_ipv6)
+    if kind == TCP:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((address, port))
+    if kind == TCP:
+        s.listen()
+    return s
+
+
+def register_port(port, mode, **more):
+    """Registers the job `taken`, whose container would publish the port; it is tried again after 5 seconds."""
+    made = networks.job("taken", mode, ports=[{"Label": "web", "Value": port, "To": 80}])
+    group = made["Job"]["TaskGroups"][0]
+    group["Tasks"] = [container("t", "httpd -p 80 -h /www; ", **more)]
+    group["RestartPolicy"] = {"Attempts": 0, "Mode": "fail"}
+    group["ReschedulePolicy"] = {"Delay": 5 * 10**9, "DelayFunction": "constant", "Unlimited": True}
+    node.register(made)
+
+
+def wait_taken():
+    """Waits until an allocation of the job has failed, and returns its sentence about the port."""
+    alloc = case.until(lambda: [a for a in node.allocs("taken") if a["ClientStatus"] == "failed"], 60, "a failure of the allocation")[0]
+    events = node.ask("/v1/allocation/" + alloc["ID"])["TaskStates"]["t"]["Events"]
+    return [e["DisplayMessage"] for e in events if "is in use" in e["DisplayMessage"]][0]
+
+
+def failed_makes():
+    return exposition.parse(node.request("GET", "/v1/metrics?format=prometheus").text)["drover_networks_failed_makes_total"].one()
+
+
+def test_a_port_that_a_program_of_the_machine_has_is_not_taken_from_it():
+    """Earlier, the container got the program's connections: with the static port 22 those to sshd."""
+    before = failed_makes()
+    for kind, address, port, mode in ((TCP, "0.0.0.0", 22, "bridge"), (TCP, "198.18.0.1", 18080, "host"), (TCP, "::", 18080, "bridge"), (UDP, "0.0.0.0", 18080, "host")):
+        with bound(kind, address, port):
+            register_port(port, mode, **({"ports": ["web"]} if mode == "host" else {}))
+            wanted = 'port "web" (%d/%s at 198.18.0.1) is in use: a program of this machine, with uid 0, has it at %s and would lose its traffic; stop that program' % (
+                port, "tcp" if kind == TCP else "udp", "[::]" if address == "::" else address)
+            case.contains(wait_taken(), "failed to configure networking for alloc: " + wanted)
+            case.equal((netns(), networks.rules("--dport")), (set(), []), "of a network that was not made")
+            case.equal(failed_makes() > before, True, "whether the failure was counted")
+        # The program has ended.
+        case.until(lambda: [a for a in node.allocs("taken") if a["ClientStatus"] == "running"], 60, "the job to run")
+        case.until(lambda at=port: curl("198.18.0.1:%d" % at) == "served by a container", 20, "the port")
+        node.purge("taken")
+
+
+def test_sockets_that_have_another_port_or_address_do_not_matter():
+    """Those of IPv6 alone, at another address, of clients, and what is left of connections."""
+    server = bound(TCP, "198.18.0.1", 18080)
+    near = socket.create_connection(server.getsockname())
+    far = server.accept()[0]
+    server.close()
+    far.close()  # first, so that its end of the connection is in TIME_WAIT
+    case.equal(near.recv(1), b"")
+    near.close()
+    case.contains(networks.run("ss", "-tan", "state", "time-wait"), "198.18.0.1:18080")
+    with bound(TCP, "127.0.0.1", 18080), bound(UDP, "127.0.0.1", 18080), bound(TCP, "::", 18080, 1), bound(TCP, "0.0.0.0", 18081), bound(UDP, "198.18.0.1", 18080) as client:
+        client.connect(("198.18.0.254", 53))
+        register_port(18080, "bridge")
+        node.wait_running("taken", seconds=60)
+        case.until(lambda: curl("198.18.0.1:18080") == "served by a container", 20, "the port")
+    node.purge("taken")
+
+
+def test_a_network_that_exists_keeps_its_ports():
+    """A program of the machine may bind a port that is published. Neither a restart of the agent nor of a task fails by it."""
+    go = case.directory() + "/go"
+    register_port(18080, "bridge")
+    runs = node.wait_running("taken", seconds=60)[0]
+    node.register(networks.waiting_job("waits", "bridge", go, ports=[{"Label": "web", "Value": 18082}]))
+    networks.wait_waiting(node, "waits")
+    case.write(go, "")
+    with bound(TCP, "0.0.0.0", 18080), bound(TCP, "0.0.0.0", 18082):
+        node.replace_supervisor()
+        case.equal([a["ID"] for a in node.wait_running("taken")], [runs["ID"]])
+        node.wait_running("waits")
+        restart(runs, "t")
+        case.until(lambda: node.ask("/v1/allocation/" + runs["ID"])["TaskStates"]["t"]["Restarts"] == 1, 60, "a restart")
+        case.until(lambda: curl("198.18.0.1:18080") == "served by a container", 60, "its port")
+    for name in ("taken", "waits"):
+        node.purge(name)
 
 
 def test_nothing_is_left():
