@@ -20,7 +20,8 @@
 #include "common/mem.h"
 #include "proto/network_config.h"
 
-#define SUFFIX        ".json" /* of the file that says what a network was made with */
+#define SUFFIX        ".json"   /* of the file that says what a network was made with */
+#define FILE_MAX      (4 << 20) /* bytes: as drover-network-helper */
 #define CGROUP        "/drover-cleanup"
 #define CGROUP_END_MS 2000
 #define ABOVE         16 /* the numbers that drover-network-helper has its descriptors at */
@@ -74,12 +75,28 @@ wait_for(pid_t pid, int answer, struct err *e)
 	return err_say(e, -EIO, "%s", n > 0 ? why : "drover-network-helper failed");
 }
 
+/* Returns the directories in which the plugins that made a network were looked for, which its file
+ * has. The caller frees the result. A file without them is of an older version; what is wrong with
+ * one that cannot be read is said by drover-network-helper. */
+static char *
+read_cni_path(const struct places *p, const char *alloc)
+{
+	cleanup_free char *name = mem_printf("%s" SUFFIX, alloc);
+	cleanup_free char *text = NULL;
+	ssize_t n = fd_read_file(p->fds[0], name, FILE_MAX, &text);
+	cleanup_json json_t *file =
+	    n < 0 ? NULL : json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+	const char *path = json_string_value(json_object_get(file, "cni_path"));
+
+	return mem_strdup(path ?: CNI_PATH_DEFAULT);
+}
+
 static int
 remove_network(const struct places *p, const char *runtime_dir, const char *alloc, struct err *e)
 {
+	cleanup_free char *cni_path = read_cni_path(p, alloc);
 	char *argv[] = { (char *)(uintptr_t)p->program, (char[]){ NET_CLEANUP_WORD },
-		(char *)(uintptr_t)runtime_dir, (char[]){ CNI_PATH_DEFAULT },
-		(char *)(uintptr_t)alloc, NULL };
+		(char *)(uintptr_t)runtime_dir, cni_path, (char *)(uintptr_t)alloc, NULL };
 	char *envp[] = { NULL };
 	posix_spawn_file_actions_t actions;
 	cleanup_close int in = -1;

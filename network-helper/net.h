@@ -70,8 +70,9 @@ json_t *net_config_load(const struct net_job *job, struct err *e);
 /* Returns the names of all usable configurations in cni_config_dir. */
 json_t *net_config_names(void);
 
-/* net_ledger.c: reads and writes ALLOC.json: {"config": …, "ports": […], "args": …, "result": …};
- * with "removing" while it is being removed. Returns 0; -ENOENT if there is none. */
+/* net_ledger.c: reads and writes ALLOC.json: {"config": …, "ports": […], "args": …, "cni_path": …,
+ * "result": …}; with "removing" while it is being removed. cni_path is for `drover cleanup`.
+ * Returns 0; -ENOENT if there is none. */
 int net_ledger_read(const char *alloc, json_t **ret, struct err *e);
 int net_ledger_write(const char *alloc, const json_t *ledger, struct err *e);
 int net_ledger_remove(const char *alloc, struct err *e);

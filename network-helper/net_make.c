@@ -138,8 +138,8 @@ make_ledger(const struct net_job *job, struct err *e)
 		json_decref(config);
 		return NULL;
 	}
-	return config ? json_pack("{s:o, s:o, s:s}", "config", config, "ports", make_ports(job),
-			    "args", job->args)
+	return config ? json_pack("{s:o, s:o, s:s, s:s}", "config", config, "ports",
+			    make_ports(job), "args", job->args, "cni_path", net_cni->path)
 		      : NULL;
 }
 

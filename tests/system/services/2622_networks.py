@@ -5,9 +5,10 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
-from lib import agent, api, build_dir, case, exposition, networks
+from lib import agent, api, build_dir, case, exposition, helper, networks
 
 SHOW = "ip -o -4 addr show; env | grep ^NOMAD_ | sort; echo end; sleep 1000"
 SERVE = '''import http.server, os
@@ -270,9 +271,20 @@ def test_a_network_that_cannot_be_removed_does_not_keep_its_allocation_for_ever(
 
 
 def test_cleanup_removes_networks_of_an_agent_that_is_dead():
-    """With their rules and addresses, which only the plugins know; what cannot be removed keeps its record."""
+    """With their rules and addresses, which only the plugins know; what cannot be removed keeps its record, which says where the plugins are."""
     before = networks.run("iptables-save").splitlines(), networks.addresses()
-    other = api.Node()
+    elsewhere = case.directory() + "/plugins"
+    os.mkdir(elsewhere)
+    for name in ("bridge", "host-local", "loopback", "firewall", "portmap"):
+        shutil.copy(networks.PLUGINS + "/" + name, elsewhere)
+    helper.mount(case.directory(), networks.PLUGINS, None, 4096)  # MS_BIND; plugins are nowhere else
+    try:
+        clean_up_after(api.Node(agent.config_args('client {\n cni_path = "%s"\n}\n' % elsewhere)), before, elsewhere)
+    finally:
+        helper.umount(networks.PLUGINS, 2)  # MNT_DETACH
+
+
+def clean_up_after(other, before, plugins):
     other.__enter__()
     other.register(networks.job("left", "bridge", ports=[{"Label": "static", "Value": 18090}]))
     alloc = other.wait_running("left")[0]["ID"]
@@ -292,6 +304,11 @@ def test_cleanup_removes_networks_of_an_agent_that_is_dead():
     case.equal((code, rows[("network", alloc)][0], rows[("runtime directory", other.data + "/rt")][0]), (1, "failed", "kept"), rows)
     case.contains(rows[("network", alloc)][1], "is damaged, so no CNI plugin can be called")
     os.rename(record + ".away", record)
+    os.rename(plugins, plugins + ".away")
+    code, rows = cleanup()
+    case.equal((code, rows[("network", alloc)][0]), (1, "failed"), rows)
+    case.contains(rows[("network", alloc)][1], plugins)
+    os.rename(plugins + ".away", plugins)
     code, rows = cleanup()
     case.equal((code, rows[("network", alloc)][0], rows[("runtime directory", other.data + "/rt")][0]), (0, "removed", "removed"), rows)
     after = networks.run("iptables-save").splitlines(), networks.addresses()
