@@ -209,6 +209,7 @@ load_breaker(struct driver_breaker *b)
 		return;
 	}
 	b->why = why ? mem_strdup(why) : NULL;
+	b->again_usec = AGAIN_USEC; /* 0 would stay 0 */
 	if (stop_for_need(b)) {
 		show_driver(b);
 		return;
@@ -218,7 +219,6 @@ load_breaker(struct driver_breaker *b)
 		b->why = mem_strdup(UNTRIED);
 	if (!b->why)
 		return;
-	b->again_usec = AGAIN_USEC;
 	sup_timer_set(
 	    b->sup, &b->again, CLOCK_MONOTONIC, b->is_untried ? 1 : AGAIN_USEC, on_again, b);
 	show_driver(b);

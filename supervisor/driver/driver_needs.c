@@ -29,28 +29,18 @@ driver_kernel_is_older(const char *release, unsigned major, unsigned minor)
 	       (has_major != major ? has_major < major : has_minor < minor);
 }
 
-static bool
-kernel_is_older(
-    unsigned major, unsigned minor, char ret_release[sizeof((struct utsname *)0)->release])
-{
-	struct utsname un = { 0 };
-
-	(void)uname(&un);
-	(void)strcpy(ret_release, un.release);
-	return driver_kernel_is_older(un.release, major, minor);
-}
-
 int
 driver_check_needs(const struct driver_ops *driver, struct err *e)
 {
-	char release[sizeof((struct utsname *)0)->release];
 	cleanup_free char *max = NULL;
+	struct utsname un = { 0 };
 
 	if (!driver->containers)
 		return 0;
-	if (kernel_is_older(5, 19, release))
+	(void)uname(&un);
+	if (driver_kernel_is_older(un.release, 5, 19))
 		return err_say(e, -ENOTSUP,
-		    "containers need Linux 5.19 or newer, and this machine has %s", release);
+		    "containers need Linux 5.19 or newer, and this machine has %s", un.release);
 	if (access("/proc/self/ns/user", F_OK) < 0)
 		return err_say(e, -ENOTSUP,
 		    "containers need user namespaces, which this kernel does not have");
@@ -64,7 +54,7 @@ driver_check_needs(const struct driver_ops *driver, struct err *e)
 bool
 driver_needs_start(const struct sup *sup, const struct driver_ops *driver)
 {
-	char release[sizeof((struct utsname *)0)->release];
+	struct utsname un = { 0 };
 	struct statfs fs = { 0 };
 
 	if (!driver->containers || statfs(sup->args.data_dir, &fs) < 0)
@@ -75,7 +65,8 @@ driver_needs_start(const struct sup *sup, const struct driver_ops *driver)
 	case BTRFS_SUPER_MAGIC:
 		return false;
 	case TMPFS_MAGIC:
-		return kernel_is_older(6, 3, release);
+		(void)uname(&un);
+		return driver_kernel_is_older(un.release, 6, 3);
 	default:
 		return true;
 	}
