@@ -91,6 +91,7 @@ START_TEST(all_addresses)
 {
 	cleanup_close int fd = make_socket(AF_INET, SOCK_STREAM, "0.0.0.0", 0, 0);
 
+	ck_assert(fd >= 0);
 	ck_taken("127.0.0.1", false);
 	ck_taken("127.0.0.2", false);
 	ck_taken("", false);
