@@ -43,19 +43,11 @@ exe_inside_failed(struct exe *x, uint32_t step, uint32_t detail, int r)
 }
 
 static int
-attach_at(int tree, const char *path, bool is_dir)
-{
-	cleanup_close int at = exe_root_place(path, is_dir);
-
-	return at < 0 ? at : exe_tree_attach(tree, at, "");
-}
-
-static int
 attach_fs(const char *type, const char *const *options, unsigned flags, const char *path)
 {
 	cleanup_close int fd = exe_fs_new(type, options, flags);
 
-	return fd < 0 ? fd : attach_at(fd, path, true);
+	return fd < 0 ? fd : exe_root_attach(fd, path, true);
 }
 
 /* --- /dev --- */
@@ -97,9 +89,9 @@ make_dev(void)
 	int r;
 
 	if (exe_inside.clones[CLONE_DEV] >= 0)
-		return attach_at(exe_inside.clones[CLONE_DEV], "/dev", true);
+		return exe_root_attach(exe_inside.clones[CLONE_DEV], "/dev", true);
 	dev = exe_fs_new("tmpfs", options, MOUNT_ATTR_NOSUID);
-	r = dev < 0 ? dev : attach_at(dev, "/dev", true);
+	r = dev < 0 ? dev : exe_root_attach(dev, "/dev", true);
 	for (size_t i = 0; i < ELEMENTSOF(nodes) && r == 0; i++)
 		r = attach_node(exe_inside.clones[CLONE_NULL + i], dev, nodes[i]);
 	for (size_t i = 0; i < ELEMENTSOF(links) && r == 0; i++)
@@ -121,7 +113,7 @@ make_terminal(struct exe *x)
 	if (r < 0 || !x->tty || exe_inside.clones[CLONE_DEV] >= 0)
 		return r;
 	tree = open_tree(x->ends[0], "", TREE_FLAGS);
-	return tree < 0 ? -errno : attach_at(tree, "/dev/console", false);
+	return tree < 0 ? -errno : exe_root_attach(tree, "/dev/console", false);
 }
 
 /* --- masks --- */
@@ -221,9 +213,10 @@ attach_dirs(const struct exe *x)
 
 	if (fchmodat(from[CLONE_LOCAL], ".", 0777, 0) < 0)
 		return -errno;
-	if ((r = attach_at(from[CLONE_ALLOC], "/alloc", true)) < 0 ||
-	    (r = attach_at(from[CLONE_LOGS], "/alloc/logs", true)) < 0 ||
-	    (r = attach_at(from[CLONE_LOCAL], "/local", true)) < 0 || (r = attach_secrets(x)) < 0)
+	if ((r = exe_root_attach(from[CLONE_ALLOC], "/alloc", true)) < 0 ||
+	    (r = exe_root_attach(from[CLONE_LOGS], "/alloc/logs", true)) < 0 ||
+	    (r = exe_root_attach(from[CLONE_LOCAL], "/local", true)) < 0 ||
+	    (r = attach_secrets(x)) < 0)
 		return r;
 	return 0;
 }
@@ -245,7 +238,7 @@ attach_volume(int tree, const char *dest)
 	if (fstat(tree, &st) < 0)
 		return -errno;
 	return S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)
-		   ? attach_at(tree, dest, S_ISDIR(st.st_mode))
+		   ? exe_root_attach(tree, dest, S_ISDIR(st.st_mode))
 		   : -EMEDIUMTYPE;
 }
 
@@ -364,9 +357,9 @@ fill_root(struct exe *x)
 	const int *from = exe_inside.clones;
 	int r;
 
-	if ((r = attach_at(from[CLONE_PROC], "/proc", true)) < 0)
+	if ((r = exe_root_attach(from[CLONE_PROC], "/proc", true)) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_PROC, r);
-	if ((r = attach_at(from[CLONE_SYS], "/sys", true)) < 0)
+	if ((r = exe_root_attach(from[CLONE_SYS], "/sys", true)) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_SYS, r);
 	if ((r = make_dev()) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_DEV, r);

@@ -92,7 +92,7 @@ static int
 mount_etc(const char *value)
 {
 	size_t len = strcspn(value, ":");
-	cleanup_close int file = -1, tree = -1, at = -1;
+	cleanup_close int file = -1, tree = -1;
 	char name[64], from[80], path[72];
 	int r;
 
@@ -103,10 +103,10 @@ mount_etc(const char *value)
 	(void)snprintf(path, sizeof path, "/etc/%s", name);
 	file = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	r = file < 0 ? -errno : fd_write_full(file, value + len + 1, strlen(value + len + 1));
-	if (r < 0 || (at = exe_root_place(path, false)) < 0)
-		return r < 0 ? r : at;
+	if (r < 0)
+		return r;
 	tree = open_tree(AT_FDCWD, from, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	return tree < 0 ? -errno : exe_tree_attach(tree, at, "");
+	return tree < 0 ? -errno : exe_root_attach(tree, path, false);
 }
 
 /* Reads a number and the colon after it. */
@@ -129,7 +129,7 @@ mount_tmpfs(const char *value)
 	uint64_t bytes, mode;
 	char size[24], bits[12];
 	const char *options[] = { "mode", bits, "size", size, NULL };
-	cleanup_close int at = -1;
+	cleanup_close int tree = -1;
 
 	if (!take_number(&value, 10, &bytes) || !take_number(&value, 8, &mode))
 		return -EINVAL;
@@ -137,8 +137,8 @@ mount_tmpfs(const char *value)
 	(void)snprintf(bits, sizeof bits, "%o", (unsigned)mode & 07777);
 	if (bytes == 0)
 		options[2] = NULL;
-	at = exe_root_place(value, true);
-	return at < 0 ? at : exe_fs_attach("tmpfs", options, PLAIN | MOUNT_ATTR_NOEXEC, at, "");
+	tree = exe_fs_new("tmpfs", options, PLAIN | MOUNT_ATTR_NOEXEC);
+	return tree < 0 ? tree : exe_root_attach(tree, value, true);
 }
 
 /* Opens one component of a source, and makes it if it is missing. Anything else that leads away is
@@ -183,7 +183,7 @@ mount_bind(const char *value)
 {
 	bool read_only = strncmp(value, "ro:", 3) == 0;
 	const char *dest = strlen(value) > 3 ? strchr(value + 3, ':') : NULL;
-	cleanup_close int from = -1, at = -1, tree = -1;
+	cleanup_close int from = -1, tree = -1;
 	char source[PATH_MAX];
 	struct stat st;
 	int r;
@@ -194,14 +194,11 @@ mount_bind(const char *value)
 	from = open_source(source);
 	if (from < 0 || fstat(from, &st) < 0)
 		return from < 0 ? from : -errno;
-	at = exe_root_place(dest + 1, S_ISDIR(st.st_mode));
-	if (at < 0)
-		return at;
 	tree = open_tree(from, "", TREE_FLAGS);
 	if (tree < 0)
 		return -errno;
 	r = read_only ? exe_tree_set(tree, PLAIN | MOUNT_ATTR_RDONLY, false, -1) : 0;
-	return r < 0 ? r : exe_tree_attach(tree, at, "");
+	return r < 0 ? r : exe_root_attach(tree, dest + 1, S_ISDIR(st.st_mode));
 }
 
 /* --- last --- */

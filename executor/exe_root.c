@@ -216,3 +216,20 @@ exe_root_place(const char *path, bool is_dir)
 	r = make_parts(path, is_dir, 0);
 	return r < 0 ? r : fd_open_in_root(exe_inside.root, path, O_PATH);
 }
+
+/* Not on the root itself, where a link of the image may lead: what is mounted on it is what "/.."
+ * leads to, while the masks are looked for below "/". */
+int
+exe_root_attach(int tree, const char *path, bool is_dir)
+{
+	cleanup_close int at = exe_root_place(path, is_dir);
+	struct stat place, root;
+
+	if (at < 0)
+		return at;
+	if (fstat(at, &place) < 0 || fstat(exe_inside.root, &root) < 0)
+		return -errno;
+	if (place.st_dev == root.st_dev && place.st_ino == root.st_ino)
+		return -ELOOP;
+	return exe_tree_attach(tree, at, "");
+}

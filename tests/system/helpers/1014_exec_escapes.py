@@ -96,6 +96,21 @@ def test_masks_hold_where_directories_are_links():
     case.equal(len(ends[0]), 7, "the first of those that ran: %s" % ends)
 
 
+def test_nothing_is_mounted_on_the_root():
+    """Earlier, an image with a link from /proc to / had it at "/..", where no mask covers it and /proc/sys can be written."""
+    with runs.Runs() as r:
+        def fails(what, links, options=()):
+            run = container(r, "ls /..", layers=(images.tar([images.directory("k"), *(images.link(*x) for x in links)]), ETC, TOOLS), env=["PATH=/bin"], options=options)
+            record = r.ended(run)
+            case.equal((exe.STATES[record["state"]], record["error"], r.log(run)), ("failed", errno.ELOOP, ""), what)
+        for name in ("proc", "sys", "dev", "alloc", "local", "secrets"):
+            for target in ("/", ".", "k/..", "/../.."):
+                fails("%s -> %s" % (name, target), [(name, target)])
+        fails("two links", [("proc", "k/a"), ("k/a", "..")])
+        for option in ("bind=rw:/local:/", "bind=ro:/local/x:/way", "tmpfs=0:700:/.", "tmpfs=0:700:/way"):
+            fails(option, [("way", "/")], [option])
+
+
 def test_nothing_is_made_outside_of_the_container():
     """CVE-2024-45310, CVE-2024-5154, CVE-2026-41579 and those of WORKDIR and VOLUME: paths of an image that lead to a directory of the machine."""
     outside = case.directory()
