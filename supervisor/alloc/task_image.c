@@ -230,7 +230,9 @@ on_opened(
     struct sup *sup, void *arg, int r, const char *text, size_t len, int *fd, const struct err *e)
 {
 	struct task_image *i = arg;
-	const struct image_request request = { .text = i->text, .timeout_ms = i->timeout_ms };
+	const struct image_request request = {
+		.text = i->text, .timeout_ms = i->timeout_ms, .owner = alloc_job_hash(i->tr->ar)
+	};
 	struct err why = { 0 };
 
 	i->file = NULL;
@@ -296,6 +298,7 @@ ask_registry(struct task_image *i, const struct task *task, struct err *e)
 {
 	struct image_request request = { .text = i->text,
 		.timeout_ms = i->timeout_ms,
+		.owner = alloc_job_hash(i->tr->ar),
 		.force = container_flag(task, "force_pull") };
 	cleanup_json json_t *auth = NULL;
 	struct image_ref ref;

@@ -27,6 +27,7 @@ struct image_load {
 	char reference[IMAGE_REF_SIZE], name[IMAGE_REF_SIZE];
 	struct image_use use; /* until the callback has begun one */
 	unsigned timeout_ms;
+	uint64_t owner;
 	int fd;
 	struct queued *digest;   /* NULL: it is known */
 	struct image_want *want; /* NULL: not yet */
@@ -105,7 +106,8 @@ on_digest(struct sup *sup, void *arg, int r, const void *rep, int fd, const stru
 	(void)strcat(strcat(l->name, MARK), hex);
 	image_use_begin(sup, &l->use, l->name);
 	l->want = image_want_loaded(sup, l->name,
-	    &(struct image_request){ .text = l->reference, .timeout_ms = l->timeout_ms },
+	    &(struct image_request){
+		.text = l->reference, .timeout_ms = l->timeout_ms, .owner = l->owner },
 	    steal_fd(&l->fd), on_loaded, l);
 }
 
@@ -149,12 +151,13 @@ image_load(struct sup *sup, const struct image_request *request, int fd, image_c
 	*l = (struct image_load){ .sup = sup,
 		.id = req.pull,
 		.timeout_ms = request->timeout_ms,
+		.owner = request->owner,
 		.fd = steal_fd(&archive),
 		.cb = cb,
 		.arg = arg };
 	(void)strcpy(l->reference, reference);
 	req.timeout_ms = request->timeout_ms ?: IMAGE_PULL_MS;
-	l->digest = queue_ask(sup, QUEUE_DIGEST, &req, sent, on_digest, l);
+	l->digest = queue_ask_for(sup, QUEUE_DIGEST, l->owner, &req, sent, on_digest, l);
 	return l;
 }
 

@@ -56,7 +56,8 @@ struct pull {
 	bool ended;   /* it is decided; its callbacks follow, or have run */
 	bool calling; /* they run now */
 	unsigned timeout_ms, idle_ms, tries;
-	bool loads;                /* from an archive, each want has one */
+	uint64_t owner; /* of the first want: a slow registry takes its share of the places */
+	bool loads;     /* from an archive, each want has one */
 	struct image_want *source; /* whose archive is being read; NULL: it is forgotten */
 	struct queued *fetch;
 	struct sup_timer progress, again;
@@ -459,7 +460,7 @@ ask_registry(struct pull *p, struct err *e)
 	int fd = make_spec(p);
 
 	if (fd >= 0)
-		return queue_ask(p->sup, QUEUE_IMAGE, &req, fd, on_fetched, p);
+		return queue_ask_for(p->sup, QUEUE_IMAGE, p->owner, &req, fd, on_fetched, p);
 	(void)err_set(e, fd, "pass the description of an image");
 	return NULL;
 }
@@ -488,7 +489,7 @@ ask_archive(struct pull *p, struct err *e)
 	(void)IPC_TEXT_SET(req.architecture, architecture);
 	(void)IPC_TEXT_SET(req.variant, variant);
 	(void)IPC_TEXT_SET(req.reference, p->reference);
-	return queue_ask(p->sup, QUEUE_LOAD, &req, fd, on_fetched, p);
+	return queue_ask_for(p->sup, QUEUE_LOAD, p->owner, &req, fd, on_fetched, p);
 }
 
 static void
@@ -606,6 +607,7 @@ add_want(struct sup *sup, struct image_want *w, const char *name, bool insecure,
 		.insecure = insecure,
 		.force = request->force,
 		.keep = request->keep,
+		.owner = request->owner,
 		.loads = w->archive_fd >= 0,
 		.timeout_ms = request->timeout_ms ?: IMAGE_PULL_MS,
 		.idle_ms = request->idle_ms ?: (unsigned)sup->config->images.idle_ms,

@@ -57,6 +57,7 @@ struct image_request {
 	bool force;         /* asks the registry also if the image is here */
 	bool keep;          /* the image is kept without a use */
 	unsigned timeout_ms, idle_ms; /* 0: the defaults */
+	uint64_t owner;               /* as for queue_ask_for(); 0: an operator */
 };
 
 /* Asks for an image. Requests for the same image share a pull. The callback, which never comes from

@@ -5,6 +5,7 @@ import glob
 import os
 import re
 import shutil
+import threading
 
 from lib import api, case, images, traces, web
 from lib.websocket import Exec
@@ -207,6 +208,27 @@ def test_the_secrets_of_a_container_end_with_it():
     node.purge("ended")
 
 
+def test_slow_registries_of_one_job_do_not_delay_another():
+    """Earlier a job whose registry never answered took all places of pulls for as long as its image_pull_timeout says."""
+    go, paths = threading.Event(), ["/v2/slow/manifests/%d" % i for i in range(5)]
+
+    def answer(handler):
+        go.wait(300)
+        handler.send_error(404)
+
+    def asked():
+        return sum(server.count(path) for path in paths)
+    server.files.update(dict.fromkeys(paths, answer))
+    tasks = [{**container("x", image="slow:%d" % i, image_pull_timeout="24h")["Job"]["TaskGroups"][0]["Tasks"][0], "Name": "t%d" % i} for i in range(5)]
+    node.register(api.job("slow", group={"Tasks": tasks}))
+    case.until(lambda: asked() == 2, 60, "the pulls of one job at once")
+    before = server.count("/v2/b/manifests/1")
+    run("quick", "true", image="b:1")
+    case.equal((asked(), server.count("/v2/b/manifests/1") > before), (2, True), "pulls of the slow job, and that of the other")
+    go.set()
+    node.purge("slow")
+
+
 def test_nothing_is_left():
     case.until(lambda: not of_containers(), 20, "the end of all processes of containers")
     node.do("PUT", "/v1/system/gc")
@@ -215,5 +237,5 @@ def test_nothing_is_left():
 
 if not shutil.which("skopeo") or not os.path.exists("/bin/busybox"):
     case.skip("no skopeo, or no busybox-static")
-with web.Server(images.registry({"a": {"1": BASE}, "u": {"1": USER}, "h": {"1": HOSTILE}, "l": {"1": NOWHERE}})) as server, api.Node() as node:
+with web.Server(images.registry({"a": {"1": BASE}, "b": {"1": BASE}, "u": {"1": USER}, "h": {"1": HOSTILE}, "l": {"1": NOWHERE}})) as server, api.Node() as node:
     case.run(globals())
