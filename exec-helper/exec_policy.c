@@ -262,6 +262,9 @@ static int
 set_host_volume(struct exec_state *s, const struct exec_mount *m, const struct exe_setup *setup,
     struct exe_setup_mount *ret, struct exec_run *run, struct err *e)
 {
+	/* The executor, as root, opens it, where the task's user might not be able to. */
+	if (m->path[0] && !driver_has_containers(setup->driver))
+		return err_say(e, -EINVAL, "start: only a container can have a part of a volume");
 	for (uint32_t i = 0; i < s->policy->n_host_volumes; i++) {
 		const struct config_host_volume *v = &s->policy->host_volumes[i];
 

@@ -152,13 +152,27 @@ open_dest(int root, const char *path)
 	return dir < 0 ? -errno : path_walk(dir, path, open_or_make_dir);
 }
 
+/* Without root's right to search directories that are closed to others. */
+static int
+open_as_other(int dir, const char *name)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) < 0)
+		return -errno;
+	return st.st_mode & S_IXOTH ? fd_open_beneath(dir, name, O_PATH, 0) : -EACCES;
+}
+
 /* Opens a part of a host volume. Tasks may write there, so nothing on the way may be a link. What
  * is missing is made if the task may write it, as Docker does. */
 static int
 open_host(int volume, const struct exe_setup_mount *m)
 {
-	int fd = fd_open_beneath(volume, m->path[0] ? m->path : ".", O_PATH, 0);
+	int fd;
 
+	if (!m->own_ids)
+		return path_walk(fcntl(volume, F_DUPFD_CLOEXEC, 0), m->path, open_as_other);
+	fd = fd_open_beneath(volume, m->path[0] ? m->path : ".", O_PATH, 0);
 	return fd == -ENOENT && !m->read_only ? open_dest(volume, m->path) : fd;
 }
 

@@ -214,6 +214,18 @@ def test_a_container_is_root_on_a_volume_only_where_nobody_else_can_be():
             record = r.ended(container(r, "ls /v", **part(path, name, read_only)))
             case.equal((record["state"], record["step"]), (exe.EXE_FAILED, exe.EXE_STEP_MOUNT), "%s of %s: %d" % (path, name, record["error"]))
         case.equal([os.path.exists(x) for x in (top + "/v/missing", top + "/closed/v/missing", top + "/closed/new")], [False, False, False])
+        # Earlier, a part could be below a directory that is closed to others.
+        for at in files:
+            os.makedirs(at + "/shut/in")
+            for name in ("/shut/f", "/shut/in/f"):
+                case.write(at + name, "contents of f\n")
+                os.chmod(at + name, 0o644)
+            os.chmod(at + "/shut", 0o750)
+        for path in ("shut/f", "shut/in", "shut/in/f"):
+            record = r.ended(container(r, "cat /v /v/f", **part(path, "open", True)))
+            case.equal((record["state"], record["step"], record["error"]), (exe.EXE_FAILED, exe.EXE_STEP_MOUNT, errno.EACCES), path)
+            case.contains(said(r, "cat /v /v/f; true", **part(path)), "contents of f\n", "of a volume that only root can enter: " + path)
+        case.contains(str(case.raises(ipc.RequestError, r.start, "true", driver="EXEC", **part("shut/in", "open", True))), "only a container can have a part of a volume", "with exec")
 
 
 def test_options():
