@@ -361,7 +361,7 @@ fill_root(struct exe *x)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_PROC, r);
 	if ((r = exe_root_attach(from[CLONE_SYS], "/sys", true)) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_SYS, r);
-	if ((r = make_dev()) < 0)
+	if ((r = make_dev()) < 0 || (r = exe_null_take(x)) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_DEV, r);
 	if ((r = make_terminal(x)) < 0)
 		return exe_inside_failed(x, EXE_STEP_TERMINAL, 0, r);

@@ -272,10 +272,9 @@ attach_kernel_fs(struct exe *x)
 	return r < 0 ? exe_failed(x, EXE_STEP_NAMESPACE, -r, 1) : 0;
 }
 
-/* Opens /dev/null for the task's stdin, in its namespace, where nobody can change the node's mode.
- */
-static int
-take_null(struct exe *x)
+/* In the task's /dev nobody can change the node's mode. */
+int
+exe_null_take(struct exe *x)
 {
 	cleanup_close int fd = open("/dev/null", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
@@ -501,7 +500,7 @@ exe_mounts_make(struct exe *x)
 		return exe_failed(x, EXE_STEP_NAMESPACE, -r, 0);
 	if ((r = enter_root(x)) < 0 || (r = attach_own(x, trees[OWN_ROOT])) < 0 ||
 	    (r = exe_secrets_mount(x)) < 0 || (r = attach_kernel_fs(x)) < 0 ||
-	    (r = take_null(x)) < 0 ||
+	    (r = exe_null_take(x)) < 0 ||
 	    (x->setup->own_resolv_conf && (r = mount_resolv_conf(x, trees[OWN_ROOT])) < 0) ||
 	    (r = attach_volumes(x, trees[OWN_ROOT])) < 0)
 		return r;

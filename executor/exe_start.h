@@ -31,6 +31,9 @@ int exe_plugin_dirs_give(struct exe *x);
 /* exe_mounts.c: clones the machine's /dev, with all mounts in it. Returns a descriptor or -errno.
  */
 int exe_dev_clone(void);
+/* exe_mounts.c: makes /dev/null of the task's own /dev its stdin, stdout and stderr, until it has
+ * others. Returns 0 or -errno (after exe_failed()). */
+int exe_null_take(struct exe *x);
 
 /* exe_dirs.c: opens the task's directory. Returns 0 or -errno (after exe_failed()). */
 int exe_dirs_open(struct exe *x);

@@ -41,6 +41,8 @@ def test_descriptors_of_the_machine():
     with runs.Runs() as r:
         case.equal(said(r, "for f in /proc/self/fd/*; do readlink $f; done | grep -v -e pipe: -e /dev/null -e /proc -e socket:"
                            "; echo end"), "end\n", "descriptors of the first process")
+        # Earlier, its stdin was /dev/null of the machine's /dev.
+        case.equal(said(r, "set -- $(grep mnt_id /proc/self/fdinfo/0); grep -c \"^$2 .* /dev/null \" /proc/self/mountinfo"), "1\n", "mounts with its stdin")
         for fd in range(3, 40):
             run = container(r, "ls; pwd", cwd="/proc/self/fd/%d" % fd)
             record = r.ended(run)
