@@ -107,7 +107,7 @@ pid_t exec_spawn_lookup(const char *name, int out, int cgroup);
  * Returns 0 or -errno. */
 int exec_template_make(const struct agent_policy *policy, struct err *e);
 /* Makes the mount namespace that containers copy, as EXE_FD_CONTAINERS: the kernel's file systems
- * and devices, and nothing of the machine's disks. */
+ * and devices, and nothing of the machine's disks. Makes EXE_FD_BINARY read-only. */
 int exec_containers_make(struct err *e);
 /* Checks that all masks are still in place. The kernel detaches a mount from a file when another
  * file is renamed over it, as passwd(1) does with /etc/shadow; then the next start needs a new

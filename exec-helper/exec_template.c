@@ -417,8 +417,25 @@ exec_template_make(const struct agent_policy *policy, struct err *e)
 	return make_namespace(policy, e);
 }
 
+/* A container's init process, or a session in it, can be the executor's program (CVE-2019-5736).
+ * Through a read-only mount nobody there can write or change it, whatever the uid is. */
+static int
+protect_executor(struct err *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	cleanup_close int tree =
+	    open_tree(EXE_FD_BINARY, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0 ||
+	    dup3(tree, EXE_FD_BINARY, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "mount the executor's program read-only");
+	return 0;
+}
+
 int
 exec_containers_make(struct err *e)
 {
-	return make_namespace(NULL, e);
+	int r = protect_executor(e);
+
+	return r < 0 ? r : make_namespace(NULL, e);
 }

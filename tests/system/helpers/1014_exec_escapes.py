@@ -152,9 +152,9 @@ def test_mounts_while_another_container_exchanges_their_places():
 
 
 def test_the_executors_program_cannot_be_changed():
-    """CVE-2019-5736: a session that starts "/proc/self/exe" executes the executor's program inside."""
+    """CVE-2019-5736: a session that starts "/proc/self/exe" executes the executor's program inside. It is a mount of its own, so its path is "/"."""
     with runs.Runs() as r:
-        run = container(r, "until ls -l /proc/[0-9]*/exe 2> /dev/null | grep -q executor; do :; done; for p in /proc/[0-9]*; do case $(readlink $p/exe) in *executor*)"
+        run = container(r, "until ls -l /proc/[0-9]*/exe 2> /dev/null | grep -q '> /$'; do :; done; for p in /proc/[0-9]*; do case $(readlink $p/exe) in /)"
                            "exec 5< $p/exe && echo opened; kill -9 ${p#/proc/}; until [ ! -e $p ]; do :; done; echo x > /proc/self/fd/5; chmod 777 /proc/self/fd/5;; esac; done; echo end", env=["PATH=/bin"])
         r.wait_state(run, exe.EXE_RUNNING)
         before = read_bytes(build_dir() + "/drover-executor")
@@ -162,7 +162,7 @@ def test_the_executors_program_cannot_be_changed():
             s.wait_exited()
         r.ended(run)
         case.equal(r.log(run), "opened\nend\n", "what root of the container did")
-        case.equal(r.log(run, "stderr").count("Permission denied") + r.log(run, "stderr").count("Operation not permitted"), 2, r.log(run, "stderr"))
+        case.equal(r.log(run, "stderr").count("Read-only file system"), 2, r.log(run, "stderr"))
         case.equal(read_bytes(build_dir() + "/drover-executor") == before, True, "the executor's program")
 
 
