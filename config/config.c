@@ -569,6 +569,7 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	config->allow_host_pid = policy->allow_host_pid;
 	config->allow_host_ipc = policy->allow_host_ipc;
 	config->allow_privileged = policy->allow_privileged;
+	config->allow_host_userns = policy->allow_host_userns;
 	return sink->n_errors > n_errors ? -EINVAL : 0;
 }
 

@@ -243,27 +243,35 @@ read_allow_host(struct config_reader *c, const struct hcl_node *node)
 						     : &c->policy->allow_host_ipc);
 }
 
+/* Reads a bool that each driver has: its bit in *bits. */
 static int
-read_allow_privileged(struct config_reader *c, const struct hcl_node *node)
+read_driver_bit(struct config_reader *c, const struct hcl_node *node, uint32_t *bits)
 {
 	bool on = false;
 	int r = config_get_bool(c, node, node->key, &on);
 
-	c->policy->allow_privileged &= ~c->driver;
-	c->policy->allow_privileged |= on ? c->driver : 0;
+	*bits &= ~c->driver;
+	*bits |= on ? c->driver : 0;
 	return r;
 }
 
-/* volumes { enabled }: as for allow_privileged. */
+static int
+read_allow_privileged(struct config_reader *c, const struct hcl_node *node)
+{
+	return read_driver_bit(c, node, &c->policy->allow_privileged);
+}
+
+static int
+read_allow_host_userns(struct config_reader *c, const struct hcl_node *node)
+{
+	return read_driver_bit(c, node, &c->policy->allow_host_userns);
+}
+
+/* volumes { enabled } */
 static int
 read_host_paths(struct config_reader *c, const struct hcl_node *node)
 {
-	bool on = false;
-	int r = config_get_bool(c, node, node->key, &on);
-
-	c->config->host_paths &= ~c->driver;
-	c->config->host_paths |= on ? c->driver : 0;
-	return r;
+	return read_driver_bit(c, node, &c->config->host_paths);
 }
 
 static int
@@ -327,6 +335,7 @@ static const struct config_attr container_volumes_attrs[] = {
 static const struct config_attr container_config_attrs[] = {
 	CALL("enabled", read_driver_enabled),
 	CALL("allow_privileged", read_allow_privileged),
+	CALL("allow_host_userns", read_allow_host_userns),
 	BLOCK("volumes", container_volumes_attrs),
 	BLOCK("auth", config_image_auth_attrs),
 	BLOCK("gc", config_image_gc_attrs),

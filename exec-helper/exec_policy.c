@@ -76,6 +76,9 @@ check_driver(
 		    s->containers_error.msg);
 	if (req->privileged && !(s->policy->allow_privileged & 1u << req->driver))
 		return err_say(e, -EPERM, "privileged containers are not allowed on this node");
+	if (req->host_ids && !(s->policy->allow_host_userns & 1u << req->driver))
+		return err_say(
+		    e, -EPERM, "containers with the machine's ids are not allowed on this node");
 	if (req->csi_plugin ? !name_is_component(req->plugin) : req->plugin[0] != '\0')
 		return err_say(e, -EINVAL, "start: '%.64s' cannot be a plugin's name", req->plugin);
 	setup->driver = req->driver;
@@ -83,6 +86,7 @@ check_driver(
 	setup->ipc_host = req->ipc_mode == EXEC_NS_HOST;
 	setup->csi_plugin = req->csi_plugin;
 	setup->privileged = req->privileged;
+	setup->host_ids = req->host_ids;
 	return 0;
 }
 
@@ -132,14 +136,24 @@ check_container(const struct exec_start *req, struct exe_setup *setup, struct er
 {
 	struct exe_user *u = &setup->user;
 
-	if (req->id_range < CONTAINER_RANGE_FIRST || req->id_range >= CONTAINER_RANGES)
+	if (!req->host_ids &&
+	    (req->id_range < CONTAINER_RANGE_FIRST || req->id_range >= CONTAINER_RANGES))
 		return err_say(e, -EINVAL, "start: a container has no range of ids");
+	/* In the machine's network, its abstract sockets, its settings and rules of firewalls would
+	 * take uid 0 for root of the machine. */
+	if (req->host_ids &&
+	    (req->privileged || (req->net_mode != EXEC_NS_PRIVATE && id_is_zero(&req->network))))
+		return err_say(e, -EPERM,
+		    "a container with the machine's ids cannot be privileged or in the network of "
+		    "the machine");
 	if ((setup->csi_plugin > PLUGIN_CONTROLLER && !req->privileged) || setup->pid_host ||
 	    setup->ipc_host)
 		return err_say(e, -EPERM,
 		    "start: a container cannot be in namespaces of the machine, and a CSI plugin "
 		    "that mounts only if it is privileged");
-	u->uid = u->gid = req->privileged ? 0 : CONTAINER_ID_FIRST + req->id_range * CONTAINER_IDS;
+	u->uid = u->gid = req->privileged || req->host_ids
+			      ? 0
+			      : CONTAINER_ID_FIRST + req->id_range * CONTAINER_IDS;
 	setup->caps = req->privileged ? privs_all_caps() : 0;
 	setup->net_private = req->net_mode == EXEC_NS_PRIVATE;
 	return 0;
@@ -247,9 +261,11 @@ check_volume_ids(const struct exec_state *s, uint32_t i, const struct exe_setup 
 {
 	const struct config_host_volume *v = &s->policy->host_volumes[i];
 
-	ret->own_ids =
-	    !driver_has_containers(setup->driver) || setup->privileged || s->volume_private[i];
-	if (ret->own_ids || ret->read_only)
+	bool open =
+	    driver_has_containers(setup->driver) && !setup->privileged && !s->volume_private[i];
+
+	ret->own_ids = !open || setup->host_ids;
+	if (!open || ret->read_only)
 		return 0;
 	return err_say(e, -EPERM,
 	    "host volume \"%s\" must be read-only in a container: all users of the machine can "

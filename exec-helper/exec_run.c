@@ -52,6 +52,15 @@ make_cgroups(struct exec_state *s, struct exec_run *run, struct err *e)
 	return 1;
 }
 
+static uint32_t
+find_range(const struct exe_setup *setup)
+{
+	if (!driver_has_containers(setup->driver) || setup->privileged)
+		return 0;
+	return setup->host_ids ? CONTAINER_RANGE_MACHINE
+			       : (setup->user.uid - CONTAINER_ID_FIRST) / CONTAINER_IDS;
+}
+
 static int
 make_record(struct exec_state *s, struct exec_run *run, struct err *e)
 {
@@ -61,9 +70,7 @@ make_record(struct exec_state *s, struct exec_run *run, struct err *e)
 		.size = EXE_RECORD_SIZE,
 		.state = EXE_SETTING_UP,
 		.driver = s->setup.driver,
-		.id_range = driver_has_containers(s->setup.driver) && !s->setup.privileged
-				? (s->setup.user.uid - CONTAINER_ID_FIRST) / CONTAINER_IDS
-				: 0,
+		.id_range = find_range(&s->setup),
 	};
 	char name[ID_HEX_SIZE + 4];
 

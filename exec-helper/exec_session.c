@@ -17,6 +17,7 @@
 #include "common/fd.h"
 #include "common/pid.h"
 #include "exec-helper/exec.h"
+#include "proto/container_ids.h"
 
 #define PLACES 16 /* sessions of one run at a time; the first is for files */
 
@@ -50,6 +51,9 @@ open_task(struct exec_state *s, struct exec_run *run, struct err *e)
 		return err_say(e, -EPERM, "the run is another driver's");
 	if (driver_has_containers(rec.driver) && (rec.id_range == 0) != s->setup.privileged)
 		return err_say(e, -EPERM, "the run is privileged, or the session, but not both");
+	if ((rec.id_range == CONTAINER_RANGE_MACHINE) != s->setup.host_ids)
+		return err_say(
+		    e, -EPERM, "the run has the machine's ids, or the session, but not both");
 	if (rec.state != EXE_RUNNING || strcmp(rec.boot_id, s->boot_id) != 0)
 		return err_say(e, -ESRCH, "task \"%s\" is not running.", s->setup.keep.task);
 	run->task = pidfd_open((pid_t)rec.task_pid, 0);

@@ -147,8 +147,9 @@ clone_dirs(struct exe *x)
 	return 0;
 }
 
-/* Volumes keep their files' ids: user 999 of the container is user 999 there. What a plugin makes
- * in its own directories has the ids of what containers write. */
+/* Volumes keep their files' ids: user 999 of the container is user 999 there, without a map if the
+ * container has the machine's ids. What a plugin makes in its own directories has the ids of what
+ * containers write. */
 static int
 clone_volumes(struct exe *x)
 {
@@ -156,8 +157,9 @@ clone_volumes(struct exe *x)
 
 	if (x->setup->n_mounts == 0 || x->setup->privileged)
 		return exe_volumes_clone(x, -1, -1);
-	ids = make_ids(x, IDS_OWN);
-	dir_ids = ids < 0 ? ids : make_ids(x, IDS_FILES);
+	if (!x->setup->host_ids && (ids = make_ids(x, IDS_OWN)) < 0)
+		return exe_failed(x, EXE_STEP_LAYERS, -ids, EXE_ROOT_IDS);
+	dir_ids = make_ids(x, IDS_FILES);
 	return dir_ids < 0 ? exe_failed(x, EXE_STEP_LAYERS, -dir_ids, EXE_ROOT_IDS)
 			   : exe_volumes_clone(x, ids, dir_ids);
 }

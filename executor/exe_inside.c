@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* exe_inside.c: what a container finds in its root: kernel file systems, devices, masks, the task's
+/* exe_inside.c: what a container finds in its root: kernel file systems, devices, the task's
  * directories, files in /etc. Runs in: the container's child, as root of its user namespace. */
 #include "executor/exe_inside.h"
 
@@ -26,13 +26,6 @@ static const char *const nodes[] = { "null", "zero", "full", "random", "urandom"
 static const char *const links[][2] = { { "/proc/self/fd", "fd" }, { "/proc/self/fd/0", "stdin" },
 	{ "/proc/self/fd/1", "stdout" }, { "/proc/self/fd/2", "stderr" }, { "/proc/kcore", "core" },
 	{ "pts/ptmx", "ptmx" } };
-
-/* As Docker hides and protects them. Those that this kernel does not have are skipped. */
-static const char *const masked[] = { "/proc/acpi", "/proc/asound", "/proc/interrupts",
-	"/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
-	"/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware" };
-static const char *const protected[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
-	"/proc/sysrq-trigger" };
 
 int
 exe_inside_failed(struct exe *x, uint32_t step, uint32_t detail, int r)
@@ -114,80 +107,6 @@ make_terminal(struct exe *x)
 		return r;
 	tree = open_tree(x->ends[0], "", TREE_FLAGS);
 	return tree < 0 ? -errno : exe_root_attach(tree, "/dev/console", false);
-}
-
-/* --- masks --- */
-
-static int
-mask_path(const char *path, int empty)
-{
-	cleanup_close int at = fd_open_in_root(exe_inside.root, path, O_PATH), tree = -1;
-	struct stat st;
-
-	if (at < 0)
-		return at == -ENOENT ? 0 : at;
-	if (fstat(at, &st) < 0)
-		return -errno;
-	tree = open_tree(S_ISDIR(st.st_mode) ? empty : AT_FDCWD,
-	    S_ISDIR(st.st_mode) ? "" : "/dev/null",
-	    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (S_ISDIR(st.st_mode) ? AT_EMPTY_PATH : 0));
-	return tree < 0 ? -errno : exe_tree_attach(tree, at, "");
-}
-
-static int
-protect_path(const char *path)
-{
-	cleanup_close int at = fd_open_in_root(exe_inside.root, path, O_PATH), tree = -1;
-	int r;
-
-	if (at < 0)
-		return at == -ENOENT ? 0 : at;
-	tree = open_tree(at, "", TREE_FLAGS | AT_RECURSIVE);
-	if (tree < 0)
-		return -errno;
-	r = exe_tree_set(tree, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY, true, -1);
-	return r < 0 ? r : exe_tree_attach(tree, at, "");
-}
-
-/* As Docker does since GHSA-6fw5-f8r9-fgfm, for each processor: how often it was too hot shows what
- * others do. */
-static int
-mask_throttles(int empty)
-{
-	int r = 0;
-
-	for (unsigned cpu = 0; r == 0; cpu++) {
-		char path[64];
-		size_t len = (size_t)snprintf(
-		    path, sizeof path, "/sys/devices/system/cpu/cpu%u/thermal_throttle", cpu);
-
-		r = mask_path(path, empty);
-		path[len - strlen("/thermal_throttle")] = '\0';
-		if (access(path, F_OK) < 0)
-			break;
-	}
-	return r;
-}
-
-/* Kernels before 6.15 clone only from a mount that is attached, so the empty directory is on
- * /dev/shm for a moment. */
-static int
-mask_kernel(void)
-{
-	static const char *const options[] = { "mode", "0555", "size", "4k", NULL };
-	cleanup_close int empty =
-	    exe_fs_new("tmpfs", options, PLAIN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY);
-	int r = empty < 0 ? empty : exe_tree_attach(empty, AT_FDCWD, "/dev/shm");
-
-	for (size_t i = 0; i < ELEMENTSOF(protected) && r == 0; i++)
-		r = protect_path(protected[i]);
-	for (size_t i = 0; i < ELEMENTSOF(masked) && r == 0; i++)
-		r = mask_path(masked[i], empty);
-	if (r == 0)
-		r = mask_throttles(empty);
-	if (empty >= 0 && umount2("/dev/shm", MNT_DETACH) < 0 && r == 0)
-		r = -errno;
-	return r;
 }
 
 /* --- the task's directories --- */
@@ -369,7 +288,7 @@ fill_root(struct exe *x)
 	CRASH_POINT(EXE_CONTAINER_AFTER_DEV);
 	if ((r = exe_options_apply(x, OPTIONS_KERNEL)) < 0)
 		return r;
-	if (!x->setup->privileged && (r = mask_kernel()) < 0)
+	if (!x->setup->privileged && (r = exe_kernel_mask()) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_MASK, r);
 	if ((r = attach_dirs(x)) < 0)
 		return exe_inside_failed(x, EXE_STEP_CONTAINER, EXE_INSIDE_DIRS, r);
@@ -381,6 +300,7 @@ exe_inside_make(struct exe *x)
 {
 	int r;
 
+	exe_inside.host_ids = x->setup->host_ids;
 	if ((r = exe_options_apply(x, OPTIONS_FIRST)) < 0 || (r = exe_root_enter(x)) < 0 ||
 	    (r = set_name()) < 0 || (r = start_loopback(x)) < 0)
 		return x->record.step
@@ -400,8 +320,10 @@ exe_inside_make(struct exe *x)
 int
 exe_inside_join(struct exe *x)
 {
-	int r = exe_options_apply(x, OPTIONS_FIRST);
+	int r;
 
+	exe_inside.host_ids = x->setup->host_ids;
+	r = exe_options_apply(x, OPTIONS_FIRST);
 	(void)close_range(EXE_FD_LISTEN, EXE_FD_BINARY - 1, 0);
 	close_p(&x->task_dir);
 	if (r < 0 || (r = exe_root_open()) < 0 || (r = find_user(x)) < 0 ||

@@ -3,8 +3,8 @@
  * exe_inside.h: the set-up of a container. exe_container.c prepares it as root of the machine:
  * clones of the layers and of the task's directories, with the ids of the container, and a child in
  * a user namespace of its own. The child does all the rest, as root of that namespace, who is
- * nobody outside: exe_root.c, exe_inside.c, exe_option.c, exe_user.c. Runs in: executor, and the
- * container's child.
+ * nobody outside, or with host_ids uid 0 without a capability: exe_root.c, exe_inside.c,
+ * exe_kernel.c, exe_option.c, exe_user.c. Runs in: executor, and the container's child.
  */
 #ifndef DROVER_EXECUTOR_EXE_INSIDE_H
 #define DROVER_EXECUTOR_EXE_INSIDE_H
@@ -51,6 +51,7 @@ struct exe_inside {
 	uint64_t caps;
 	uint64_t shm_bytes;
 	bool no_new_privs, read_only, init, own_nofile, files_written;
+	bool host_ids; /* uid 0 is also uid 0 of the machine, without its capabilities */
 };
 extern struct exe_inside exe_inside;
 
@@ -92,6 +93,8 @@ enum options_phase {
 	OPTIONS_LAST, /* the user is known */
 };
 int exe_options_apply(struct exe *x, enum options_phase phase);
+/* exe_kernel.c: protects and masks parts of /proc and /sys. Returns 0 or -errno. */
+int exe_kernel_mask(void);
 /* exe_init.c: continues in a child, and is its init here: reaps orphans, passes signals on, and
  * ends as the child does. */
 int exe_init_fork(void);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* exe_option.c: the options of a container, from its job and its image. They come from the
- * supervisor and need no trust: all of them are applied by root of the container, who is nobody
- * outside. Runs in: the container's child. */
+ * supervisor and need no trust: all of them are applied by root of the container, who has no
+ * capability outside. Runs in: the container's child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,12 @@
 #include "common/cleanup.h"
 #include "common/fd.h"
 #include "common/path.h"
+#include "common/privs.h"
 #include "common/spec.h"
 #include "executor/exe_inside.h"
 #include "executor/exe_start.h"
 #include "executor/exe_tree.h"
+#include "proto/image_config.h"
 
 /* --- first --- */
 
@@ -35,6 +38,8 @@ static int
 set_caps(const char *value)
 {
 	exe_inside.caps = strtoull(value, NULL, 16) & exe_sandbox_bounding();
+	if (exe_inside.host_ids) /* with others it could undo what protects /proc and /sys */
+		exe_inside.caps &= CONTAINER_MOST_CAPS;
 	return 0;
 }
 
@@ -65,14 +70,30 @@ set_flag(const char *value)
 
 /* --- kernel --- */
 
+static bool
+is_of_ipc(const char *name, size_t len)
+{
+	static const char *const names[] = { "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni",
+		"kernel.sem", "kernel.shmall", "kernel.shmmax", "kernel.shmmni",
+		"kernel.shm_rmid_forced", "fs.mqueue.msg_default", "fs.mqueue.msg_max",
+		"fs.mqueue.msgsize_default", "fs.mqueue.msgsize_max", "fs.mqueue.queues_max" };
+
+	for (size_t i = 0; i < ELEMENTSOF(names); i++)
+		if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0)
+			return true;
+	return false;
+}
+
 /* "net.core.somaxconn=1024": the kernel lets root of a user namespace write only what belongs to
- * its own namespaces. */
+ * its own namespaces, but uid 0 of the machine everything. */
 static int
 set_sysctl(const char *value)
 {
 	size_t len = strcspn(value, "=");
 	char path[256];
 
+	if (exe_inside.host_ids && !is_of_ipc(value, len))
+		return -EPERM;
 	if (value[len] != '=' ||
 	    (size_t)snprintf(path, sizeof path, "/proc/sys/%.*s", (int)len, value) >= sizeof path)
 		return -EINVAL;

@@ -48,8 +48,9 @@ struct agent_policy {
 	uint32_t drivers_denied; /* by driver.allowlist, driver.denylist; not in `drivers` */
 	uint64_t allow_caps;     /* exec: one bit per capability that a task may have */
 	bool allow_host_pid, allow_host_ipc; /* exec: whether pid_mode and ipc_mode may be "host" */
-	uint32_t allow_privileged; /* bits of enum driver: its containers may be privileged */
-	uint32_t n_denied_users;   /* by user.denylist, names of users … */
+	uint32_t allow_privileged;  /* bits of enum driver: its containers may be privileged … */
+	uint32_t allow_host_userns; /* … or have the machine's ids */
+	uint32_t n_denied_users;    /* by user.denylist, names of users … */
 	char denied_users[CONFIG_RANGES_MAX][CONFIG_NAME_SIZE];
 	uint32_t checked_drivers; /* … for these drivers: bit 1 << enum driver */
 	uint32_t n_denied_uids, n_denied_gids;
@@ -112,7 +113,7 @@ struct agent_config {
 	uint32_t drivers; /* as in the policy, for the node's attributes */
 	uint64_t allow_caps;
 	bool allow_host_pid, allow_host_ipc;
-	uint32_t allow_privileged;
+	uint32_t allow_privileged, allow_host_userns;
 	uint32_t host_paths; /* bits of enum driver: `volumes` of its containers may be paths of the
 				machine, which are in host volumes */
 	uint32_t n_host_volumes;

@@ -7,7 +7,8 @@
  * files of all layers have the ids of the first range on disk; the only process with these ids is
  * image-unpacker. All files that containers write have those of the second; no process has these,
  * unless somebody runs a set-user-id program that a container left. So such a program reaches no
- * layer, and no process of a container. Each container has another range.
+ * layer, and no process of a container. Each container has another range, unless it is privileged
+ * or has the machine's ids.
  *
  * The ids are those that systemd leaves free between its own containers (524288 to 1879048191) and
  * the owners of foreign images (from 2147352576), without the groups of allocations
@@ -23,5 +24,7 @@
 #define CONTAINER_RANGES   ((CONTAINER_ID_LAST - CONTAINER_ID_FIRST + 1) / CONTAINER_IDS)
 /* Numbers of ranges that containers have: from this to CONTAINER_RANGES - 1. */
 #define CONTAINER_RANGE_FIRST 2u
+/* What the record of a run has instead, for a container with the machine's ids. */
+#define CONTAINER_RANGE_MACHINE 1u
 
 #endif

@@ -114,6 +114,7 @@ struct exe_setup {
 	uint32_t oom_score_adj; /* of the task */
 	uint32_t net_private;   /* container: it has a network namespace of its own */
 	uint32_t privileged; /* container: without a user namespace, with the machine's devices */
+	uint32_t host_ids;   /* container: its user namespace has the machine's ids */
 	uint32_t n_layers;
 	uint64_t layers[EXEC_LAYERS_MAX][4]; /* container: SHA-256 of each, from the highest */
 	uint32_t n_mounts;

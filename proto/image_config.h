@@ -30,5 +30,8 @@ struct config_container {
 	    CAP_BIT(FSETID) | CAP_BIT(KILL) | CAP_BIT(MKNOD) | CAP_BIT(NET_BIND_SERVICE) |         \
 	    CAP_BIT(SETFCAP) | CAP_BIT(SETGID) | CAP_BIT(SETPCAP) | CAP_BIT(SETUID) |              \
 	    CAP_BIT(SYS_CHROOT))
+/* A container has no others, whatever the configuration allows: they are Docker's default ones, and
+ * count in the container's user namespace only. */
+#define CONTAINER_MOST_CAPS (CONTAINER_DEFAULT_CAPS | CAP_BIT(NET_RAW))
 
 #endif

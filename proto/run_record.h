@@ -32,7 +32,8 @@ struct exe_record {
 	uint32_t driver; /* enum driver; 0: recorded by an earlier version */
 	uint64_t ended_boot_ns, ended_real_ns;
 	uint64_t lease_limit_ms, lease_last_ok_ns, lease_late_ns;
-	uint32_t id_range; /* of a container (container_ids.h); 0: none, or an earlier version */
+	uint32_t id_range; /* of a container (container_ids.h); 0: it is privileged, no container,
+			      or an earlier version made the record */
 	uint8_t pad[52];
 	uint64_t sum;
 };

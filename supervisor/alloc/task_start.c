@@ -197,7 +197,7 @@ tell_unmapped(struct task_runner *tr, const char *name, const char *fs)
 	    "can "
 	    "do what its modes permit to others, or its server to everybody. A task of "
 	    "driver "
-	    "exec and a privileged container have the ids themselves",
+	    "exec and a container with userns_mode = \"host\" have the ids themselves",
 	    name, fs, CONTAINER_ID_FIRST + run_id_range(tr->run) * CONTAINER_IDS);
 	task_runner_tell(tr, EVENT_DRIVER_MESSAGE, text, false);
 }

@@ -14,6 +14,8 @@ int container_check_keys(const struct task *task, bool evaluated, struct err *e)
 const char *container_text(const struct task *task, const char *key);
 int64_t container_number(const struct task *task, const char *key, int64_t none);
 bool container_flag(const struct task *task, const char *key);
+/* Whether its user namespace is to have the machine's ids. A privileged container has none. */
+bool container_has_host_ids(const struct task *task);
 /* Calls fn for each member of a map, until one does not return 0, and returns that. value is a
  * text, also of a whole number; NULL: it is still to be evaluated. */
 typedef int container_member(

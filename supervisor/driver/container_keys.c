@@ -291,8 +291,12 @@ static const struct choice {
 	    "or none; write it as it is, without a variable" },
 	{ "advertise_ipv6_address", { "true", "false" },
 	    "write true or false as it is, without a variable" },
-	{ "userns_mode", { "" }, "each container has a user namespace of its own" },
-	{ "userns", { "", "auto" }, "each container has a user namespace of its own" },
+	{ "userns_mode", { "", "host" },
+	    "each container has a user namespace of its own, with ids of its own, or (host) the "
+	    "machine's" },
+	{ "userns", { "", "auto", "host" },
+	    "each container has a user namespace of its own, with ids of its own, or (host) the "
+	    "machine's" },
 	{ "pid_mode", { "", "private" }, "each container has a pid namespace of its own" },
 	{ "ipc_mode", { "", "private", "shareable" },
 	    "each container has an ipc namespace of its own" },
@@ -339,6 +343,14 @@ container_text(const struct task *task, const char *key)
 	const char *text = json_string_value(driver_config_get(task, key));
 
 	return text && *text ? text : NULL;
+}
+
+bool
+container_has_host_ids(const struct task *task)
+{
+	const char *mode = container_text(task, "userns_mode") ?: container_text(task, "userns");
+
+	return mode && strcmp(mode, "host") == 0 && !container_flag(task, "privileged");
 }
 
 int64_t

@@ -22,10 +22,6 @@
 #define MIB           (1024 * 1024)
 #define CFS_PERIOD_US 100000
 
-/* A container has no other capabilities, whatever the configuration allows: they are Docker's
- * default ones, and count in the container's user namespace only. */
-#define MOST_CAPS (CONTAINER_DEFAULT_CAPS | CAP_BIT(NET_RAW))
-
 void
 container_option(struct spec_writer *spec, const char *name, const char *format, ...)
 {
@@ -78,7 +74,7 @@ static int
 find_caps(const struct agent_config *config, const struct task *task, bool evaluated, uint64_t *ret,
     struct err *e)
 {
-	uint64_t allowed = config_of(config, task)->allow_caps & MOST_CAPS;
+	uint64_t allowed = config_of(config, task)->allow_caps & CONTAINER_MOST_CAPS;
 	uint64_t add = 0, drop = 0;
 	char names[256];
 	int r;
@@ -93,8 +89,8 @@ find_caps(const struct agent_config *config, const struct task *task, bool evalu
 	}
 	if ((add & ~allowed) == 0)
 		return 0;
-	if (add & ~MOST_CAPS) {
-		cap_names(add & ~MOST_CAPS, names, sizeof names);
+	if (add & ~CONTAINER_MOST_CAPS) {
+		cap_names(add & ~CONTAINER_MOST_CAPS, names, sizeof names);
 		return err_say(e, -EINVAL,
 		    "task %s: config.cap_add: a container cannot have these capabilities: %s",
 		    task->name, names);
@@ -300,6 +296,30 @@ check_privileged(
 	return 0;
 }
 
+/* exec-helper checks the same. */
+static int
+check_host_ids(const struct agent_config *config, const struct task *task, struct err *e)
+{
+	const struct driver_ops *driver = driver_find(str(task->driver));
+	const char *key = driver->id == DRIVER_DOCKER ? "userns_mode" : "userns";
+
+	if (!container_has_host_ids(task))
+		return 0;
+	if (!(config->allow_host_userns & 1u << driver->id))
+		return err_say(e, -EINVAL,
+		    "task %s: config.%s = \"host\" is not allowed on this node: plugin \"%s\" { "
+		    "config { allow_host_userns = true } } in the agent's configuration allows it, "
+		    "and makes anyone who may submit a job root on the volumes of this node",
+		    task->name, key, driver->name);
+	if (strcmp(str(container_text(task, "network_mode")), "host") == 0)
+		return err_say(e, -EINVAL,
+		    "task %s: config.%s = \"host\" is not possible with network_mode = \"host\": "
+		    "there the servers of the machine would take the container for root; use "
+		    "network_mode = \"bridge\"",
+		    task->name, key);
+	return 0;
+}
+
 static int
 check_names(const struct task *task, bool evaluated, struct err *e)
 {
@@ -334,7 +354,8 @@ check_config(
 	if (r < 0 || (r = find_caps(config, task, evaluated, &caps, e)) < 0 ||
 	    (r = check_numbers(config, task, e)) < 0 || (r = check_names(task, evaluated, e)) < 0)
 		return r;
-	return check_privileged(config, task, evaluated, e);
+	r = check_privileged(config, task, evaluated, e);
+	return r < 0 ? r : check_host_ids(config, task, e);
 }
 
 /* --- the start --- */
@@ -489,6 +510,7 @@ fill_start(const struct agent_config *config, const struct task *task, const jso
 	fill_limits(config, task, req);
 	req->net_mode = mode && strcmp(mode, "none") == 0 ? EXEC_NS_PRIVATE : EXEC_NS_HOST;
 	req->privileged = container_flag(task, "privileged");
+	req->host_ids = container_has_host_ids(task);
 	req->tty = container_flag(task, "tty");
 	if (mode && (strcmp(mode, "host") == 0 || strcmp(mode, "none") == 0))
 		req->network = (struct id){ 0 }; /* as with Docker, before the group's network */

@@ -49,6 +49,8 @@ put_container_attrs(struct sup *sup, const struct driver_ops *driver)
 	node_put_driver_attr(sup, driver->name, "os_type", "linux");
 	if (sup->config->allow_privileged & 1u << driver->id)
 		node_put_driver_attr(sup, driver->name, "privileged.enabled", "true");
+	if (sup->config->allow_host_userns & 1u << driver->id)
+		node_put_driver_attr(sup, driver->name, "host_userns.enabled", "true");
 	if (sup->config->host_paths & 1u << driver->id)
 		node_put_driver_attr(sup, driver->name, "volumes.enabled", "true");
 	if (node_network_check_bridge(sup->config, NULL) == 0 &&

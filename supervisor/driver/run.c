@@ -374,11 +374,13 @@ take_range(struct run *r, uint32_t range)
 		r->id_range = range;
 }
 
-/* Without a free range, the request has none, and exec-helper refuses it. */
+/* A container with the machine's ids needs no range. Without a free range, the request of another
+ * one has none, and exec-helper refuses it. */
 static void
 fill_container(struct run *r, struct exec_task_start_req *req)
 {
-	req->start.id_range = r->id_range = run_range_find(&r->sup->runs->ranges);
+	if (!req->start.host_ids)
+		req->start.id_range = r->id_range = run_range_find(&r->sup->runs->ranges);
 	r->layers = mem_alloc(req->n_layers * 64 + 1);
 	for (uint32_t i = 0; i < req->n_layers * 32; i++)
 		(void)snprintf(r->layers + 2 * i, 3, "%02x", ((const uint8_t *)req->layers)[i]);

@@ -335,7 +335,7 @@ REFUSED = (
     ("podman", "selinux_opts", ["disable"], "drover does not set SELinux labels"), ("podman", "apparmor_profile", "a", "drover does not set AppArmor profiles"),
     ("podman", "socket", "a", "there is no podman that has sockets"), ("podman", "memory_reservation", "1m", "use memory and memory_max in the task's resources"),
     ("podman", "memory_swap", "1m", "tasks do not swap"), ("podman", "memory_swappiness", 1, "tasks do not swap"))
-CHOICES = (("docker", "pid_mode", "host"), ("docker", "ipc_mode", "host"), ("docker", "uts_mode", "host"), ("docker", "userns_mode", "host"), ("podman", "userns", "host"),
+CHOICES = (("docker", "pid_mode", "host"), ("docker", "ipc_mode", "host"), ("docker", "uts_mode", "host"), ("docker", "userns_mode", "private"), ("podman", "userns", "keep-id"),
            ("docker", "cgroupns", "host"), ("docker", "runtime", "nvidia"), ("docker", "isolation", "hyperv"))
 
 

@@ -99,6 +99,7 @@ def test_a_disabled_driver_is_refused():
     fail_all([("raw_exec", made({"Driver": "raw_exec"}), 'raw_exec'),
               ("a driver that does not exist", made({"Driver": "../raw_exec"}), "driver"),
               ("docker", made({"Driver": "docker", "Config": {"image": "x", "privileged": True}}), "docker"),
+              ("docker with the machine's ids", made({"Driver": "docker", "Config": {"image": "x", "userns_mode": "host", "network_mode": "none"}}), "docker"),
               ("qemu", made({"Driver": "qemu", "Config": {"image_path": "/x", "args": ["-drive", "file=/etc/shadow"]}}), "qemu")])
     all_is_well()
 
