@@ -266,8 +266,9 @@ unpack(struct unpacking *u, const char *part)
 	cleanup_close int blob = fd_open_beneath(AT_FDCWD, "blobs", O_PATH | O_DIRECTORY, 0);
 	int r = blob;
 
-	if (r >= 0)
-		r = u->blob_fd = fd_open_beneath(blob, u->job->blob, O_RDONLY | O_NOFOLLOW, 0);
+	if (r >= 0) /* an attacker in image-fetcher could make a FIFO there */
+		r = u->blob_fd =
+		    fd_open_beneath(blob, u->job->blob, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	if (r < 0)
 		return err_set(u->e, r, "open the blob sha256:%s", u->job->blob);
 	r = u->tree.root_fd = fd_open_beneath(AT_FDCWD, part, O_RDONLY | O_DIRECTORY, 0);

@@ -142,6 +142,16 @@ def test_attributes():
         u.fails("", pax(**{"SCHILY__xattr__user__%d" % n: b"y" * 100 for n in range(5000)}) + END)
 
 
+def test_a_blob_that_is_a_pipe():
+    """Earlier, a worker waited for its writer until the timeout."""
+    with helper.Places() as places, Unpacker(places) as u:
+        path = u.store + "/blobs/" + "0" * 64
+        os.mkfifo(path)
+        why = case.raises(ipc.RequestError, u.ipc.call, "UNP_LAYER_UNPACK_REQ", {"max_bytes": 1, "max_files": 1, "timeout_ms": 60000, "blob": "0" * 64, "layer": "1" * 64})
+        case.contains(str(why), "the blob sha256:%s is damaged" % ("0" * 64))
+        os.unlink(path)
+
+
 def test_limits():
     with helper.Places() as places, Unpacker(places) as u:
         zeros = block("f", size=1 << 30)[:512]
