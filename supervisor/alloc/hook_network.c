@@ -28,6 +28,9 @@
 
 #define RESULT_MAX   (4 << 20)
 #define REMOVALS_MAX 3 /* failures after which the alloc no longer waits for its network */
+/* A port may be that of a task which is being stopped, so a few seconds are waited for it. */
+#define PORT_TRIES     10
+#define PORT_WAIT_USEC 1000000
 
 struct network {
 	struct queued *asked; /* NULL: no request is unanswered */
@@ -37,8 +40,10 @@ struct network {
 	bool checks_first;      /* its networks are checked before its tasks start */
 	bool removal_waits;     /* for the answer of a check */
 	bool removed;
-	unsigned failures; /* rounds of removals in which one failed */
-	int failed;        /* the error of the last that failed in this round; 0: none has */
+	struct sup_timer again; /* it waits for a port that a program of the machine has */
+	unsigned waits;         /* for such a port */
+	unsigned failures;      /* rounds of removals in which one failed */
+	int failed;             /* the error of the last that failed in this round; 0: none has */
 	char *why;
 };
 
@@ -268,10 +273,8 @@ check_free(const struct alloc_runner *ar, const struct net_network_make_req *req
 	if (req->kind != NET_KIND_BRIDGE || req->n_ports == 0 || has_file(ar->sup, &req->alloc))
 		return 0;
 	r = port_check_free(wanted, req->n_ports, *ar->sup->config->cni.subnet6 != '\0', &why);
-	if (r == -EADDRINUSE) {
-		counts.failed_makes++;
+	if (r == -EADDRINUSE)
 		return err_say(e, r, "failed to configure networking for alloc: %s", why.msg);
-	}
 	if (r < 0)
 		journal_warn(JOURNAL_ALLOC, ABOUT_ALLOC(ar->sa),
 		    "allocation %.8s: its ports are published without knowing whether a program of "
@@ -323,6 +326,28 @@ may_start(const struct alloc_runner *ar, const struct task *task)
 	       driver->check(config, task, false, &unused) == 0;
 }
 
+static void make_next(struct alloc_runner *ar);
+
+static void
+on_again(void *arg)
+{
+	make_next(arg);
+}
+
+/* Returns whether the network is tried again, because its port may become free. */
+static bool
+waits_for_port(struct alloc_runner *ar, int r, const struct err *e)
+{
+	struct network *n = state_of(ar);
+
+	if (r != -EADDRINUSE || n->waits == PORT_TRIES)
+		return false;
+	if (n->waits++ == 0)
+		alloc_tell_tasks(ar, EVENT_HOOK_MESSAGE, e->msg);
+	sup_timer_set(ar->sup, &n->again, CLOCK_MONOTONIC, PORT_WAIT_USEC, on_again, ar);
+	return true;
+}
+
 static void
 make_next(struct alloc_runner *ar)
 {
@@ -346,10 +371,12 @@ make_next(struct alloc_runner *ar)
 	}
 	req = mem_new(struct net_network_make_req);
 	r = fill_request(ar, task, req, &e);
-	if (r < 0)
-		alloc_hook_done(ar, r, &e);
-	else
+	if (r == 0) {
 		n->asked = queue_ask(ar->sup, QUEUE_NETWORK, req, -1, on_made, ar);
+	} else if (!waits_for_port(ar, r, &e)) {
+		counts.failed_makes++;
+		alloc_hook_done(ar, r, &e);
+	}
 }
 
 /* --- checks after a restart of the agent --- */
@@ -444,8 +471,9 @@ stop_making(struct alloc_runner *ar)
 {
 	struct network *n = state_of(ar);
 
-	if (!n->asked || queue_has_begun(n->asked))
+	if (!sup_timer_is_set(&n->again) && (!n->asked || queue_has_begun(n->asked)))
 		return;
+	sup_timer_cancel(&n->again);
 	queue_forget(steal_ptr(&n->asked));
 	alloc_hook_done(ar, 0, NULL);
 }
@@ -546,6 +574,7 @@ remove_networks(struct alloc_runner *ar)
 static void
 forget_request(struct alloc_runner *ar)
 {
+	sup_timer_cancel(&state_of(ar)->again);
 	queue_forget(steal_ptr(&state_of(ar)->asked));
 	free_p(&state_of(ar)->why);
 }
