@@ -570,6 +570,7 @@ config_parse(const char *text, size_t len, const char *name, struct agent_config
 	config->allow_host_ipc = policy->allow_host_ipc;
 	config->allow_privileged = policy->allow_privileged;
 	config->allow_host_userns = policy->allow_host_userns;
+	memcpy(config->allow_devices, policy->allow_devices, sizeof config->allow_devices);
 	return sink->n_errors > n_errors ? -EINVAL : 0;
 }
 

@@ -267,6 +267,40 @@ read_allow_host_userns(struct config_reader *c, const struct hcl_node *node)
 	return read_driver_bit(c, node, &c->policy->allow_host_userns);
 }
 
+static struct config_devices *
+devices_of(struct config_reader *c)
+{
+	return &c->policy->allow_devices[c->driver == DRIVER_BIT(DRIVER_PODMAN)];
+}
+
+/* No component may begin with a dot, so that no pattern matches "..". */
+static int
+add_device(struct config_reader *c, const struct hcl_node *node)
+{
+	struct config_devices *d = devices_of(c);
+	const char *path = node->text;
+	int r = config_check_path(c, node->at, "allow_devices", path);
+
+	if (r < 0)
+		return r;
+	if (strncmp(path, "/dev/", 5) != 0 || strstr(path, "/.") ||
+	    strlen(path + 5) >= sizeof d->patterns[0] || d->n == CONFIG_NODES_MAX)
+		return config_fail(c, node->at,
+		    "allow_devices: expected at most 32 paths or patterns as in \"/dev/dri/*\", of "
+		    "at most 127 bytes after \"/dev/\" and without names that begin with a dot, "
+		    "found \"%.64s\"",
+		    path);
+	(void)strcpy(d->patterns[d->n++], path + 5);
+	return 0;
+}
+
+static int
+read_allow_devices(struct config_reader *c, const struct hcl_node *node)
+{
+	memset(devices_of(c), 0, sizeof *devices_of(c));
+	return config_each_string(c, node, node->key, add_device);
+}
+
 /* volumes { enabled } */
 static int
 read_host_paths(struct config_reader *c, const struct hcl_node *node)
@@ -336,6 +370,7 @@ static const struct config_attr container_config_attrs[] = {
 	CALL("enabled", read_driver_enabled),
 	CALL("allow_privileged", read_allow_privileged),
 	CALL("allow_host_userns", read_allow_host_userns),
+	CALL("allow_devices", read_allow_devices),
 	BLOCK("volumes", container_volumes_attrs),
 	BLOCK("auth", config_image_auth_attrs),
 	BLOCK("gc", config_image_gc_attrs),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/devices.h"
 #include "common/privs.h"
 #include "common/log.h"
 #include "exec-helper/exec.h"
@@ -300,6 +301,22 @@ set_host_volume(struct exec_state *s, const struct exec_mount *m, const struct e
 	return err_say(e, -EPERM, "host volume \"%.64s\" is not configured on this node", m->name);
 }
 
+/* The executor opens it, through no link. */
+static int
+set_device(const struct exec_state *s, const struct exec_mount *m, const struct exe_setup *setup,
+    struct exe_setup_mount *ret, struct err *e)
+{
+	if (!driver_has_containers(setup->driver) ||
+	    !devices_allow(&s->policy->allow_devices[setup->driver == DRIVER_PODMAN], m->path))
+		return err_say(e, -EPERM,
+		    "device \"/dev/%s\" is not allowed on this node: allow_devices does not have "
+		    "it",
+		    m->path);
+	ret->kind = EXE_MOUNT_DEVICE;
+	memcpy(ret->path, m->path, sizeof m->path);
+	return 0;
+}
+
 /* The plugin's own directories are named by the request's plugin and alloc, not by the mount. */
 static int
 set_plugin_dir(const struct exec_start *req, const struct exec_mount *m, struct exe_setup *setup,
@@ -335,6 +352,8 @@ check_mount(struct exec_state *s, const struct exec_start *req, const struct exe
 	case EXEC_MOUNT_PLUGIN_SOCKET:
 	case EXEC_MOUNT_PLUGIN_ROOT:
 		return set_plugin_dir(req, m, setup, ret, e);
+	case EXEC_MOUNT_DEVICE:
+		return set_device(s, m, setup, ret, e);
 	case EXEC_MOUNT_NONE:
 		break;
 	}

@@ -150,14 +150,14 @@ attach_cgroup(void)
 
 /* A part of a host volume may be a file. A socket would lead to a process of the machine. */
 static int
-attach_volume(int tree, const char *dest)
+attach_volume(int tree, const struct exe_setup_mount *m)
 {
 	struct stat st;
 
 	if (fstat(tree, &st) < 0)
 		return -errno;
-	return S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)
-		   ? exe_root_attach(tree, dest, S_ISDIR(st.st_mode))
+	return S_ISDIR(st.st_mode) || S_ISREG(st.st_mode) || m->kind == EXE_MOUNT_DEVICE
+		   ? exe_root_attach(tree, m->dest, S_ISDIR(st.st_mode))
 		   : -EMEDIUMTYPE;
 }
 
@@ -165,7 +165,7 @@ static int
 attach_volumes(struct exe *x)
 {
 	for (uint32_t i = 0; i < x->setup->n_mounts; i++) {
-		int r = attach_volume(exe_volume_tree(i), x->setup->mounts[i].dest);
+		int r = attach_volume(exe_volume_tree(i), &x->setup->mounts[i]);
 
 		if (r < 0)
 			return exe_inside_failed(x, EXE_STEP_MOUNT, i, r);

@@ -190,6 +190,24 @@ clone_host(struct exe *x, uint32_t i, int fd, int ids)
 	return 0;
 }
 
+/* A clone of the node alone, to which no link leads. It is read-only, so that owner and mode stay
+ * the machine's; a device can still be written to. */
+static int
+clone_device(struct exe *x, uint32_t i)
+{
+	const uint64_t flags = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
+	cleanup_close int dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int fd = fd_open_beneath(dev, x->setup->mounts[i].path, O_PATH, 0);
+	struct stat st;
+	int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
+
+	if (r == 0 && !S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode))
+		r = -ENODEV;
+	if (r == 0)
+		r = trees[OWN_TREES + i] = exe_tree_clone(fd, flags, -1);
+	return r < 0 ? exe_failed(x, EXE_STEP_MOUNT, -r, i) : 0;
+}
+
 int
 exe_volume_tree(uint32_t i)
 {
@@ -208,6 +226,9 @@ exe_volumes_clone(struct exe *x, int ids, int dir_ids)
 			break;
 		case EXE_MOUNT_SHARED:
 			r = clone_shared(x, i, dir_ids);
+			break;
+		case EXE_MOUNT_DEVICE:
+			r = clone_device(x, i);
 			break;
 		default:
 			r = clone_host(x, i, volume++, x->setup->mounts[i].own_ids ? ids : -1);

@@ -50,7 +50,8 @@ struct agent_policy {
 	bool allow_host_pid, allow_host_ipc; /* exec: whether pid_mode and ipc_mode may be "host" */
 	uint32_t allow_privileged;  /* bits of enum driver: its containers may be privileged … */
 	uint32_t allow_host_userns; /* … or have the machine's ids */
-	uint32_t n_denied_users;    /* by user.denylist, names of users … */
+	struct config_devices allow_devices[2]; /* of the drivers docker and podman */
+	uint32_t n_denied_users;                /* by user.denylist, names of users … */
 	char denied_users[CONFIG_RANGES_MAX][CONFIG_NAME_SIZE];
 	uint32_t checked_drivers; /* … for these drivers: bit 1 << enum driver */
 	uint32_t n_denied_uids, n_denied_gids;
@@ -114,6 +115,7 @@ struct agent_config {
 	uint64_t allow_caps;
 	bool allow_host_pid, allow_host_ipc;
 	uint32_t allow_privileged, allow_host_userns;
+	struct config_devices allow_devices[2];
 	uint32_t host_paths; /* bits of enum driver: `volumes` of its containers may be paths of the
 				machine, which are in host volumes */
 	uint32_t n_host_volumes;

@@ -55,6 +55,7 @@ enum exe_mount_kind {
 	EXE_MOUNT_CSI = 2,    /* path below EXE_FD_CSI, mounted only if the proof matches */
 	EXE_MOUNT_SHARED = 3, /* of the plugin that the task is; below EXE_FD_CSI, stays in its
 						peer group */
+	EXE_MOUNT_DEVICE = 4, /* of a container; path below /dev of the machine */
 };
 
 /* The values of enum exec_session_kind in ipc_records.def. */

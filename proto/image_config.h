@@ -24,6 +24,13 @@ struct config_container {
 	uint64_t pull_ms;    /* of a task that does not say it; default 5 min */
 };
 
+/* Which nodes of the machine's /dev containers of one driver may have: patterns of a shell without
+ * the "/dev/", in which nothing but a slash matches a slash. */
+struct config_devices {
+	uint32_t n;
+	char patterns[CONFIG_NODES_MAX][CONFIG_NAME_SIZE];
+};
+
 /* Docker's default capabilities without NET_RAW, as Nomad's clients grant them. */
 #define CONTAINER_DEFAULT_CAPS                                                                     \
 	(CAP_BIT(AUDIT_WRITE) | CAP_BIT(CHOWN) | CAP_BIT(DAC_OVERRIDE) | CAP_BIT(FOWNER) |         \

@@ -48,6 +48,16 @@ static const struct {
 	    "a.hcl:1:29: type: expected \"HTTPEvent\", found \"GRPCEvent\"" },
 	{ "audit { filter \"a\" { stages = \"*\" } }",
 	    "a.hcl:1:31: stages: expected a list of strings, found a string" },
+	{ "plugin \"docker\" { config { allow_devices = [\"/etc/x\"] } }",
+	    "a.hcl:1:45: allow_devices: expected at most 32 paths or patterns as in "
+	    "\"/dev/dri/*\", "
+	    "of at most 127 bytes after \"/dev/\" and without names that begin with a dot, found "
+	    "\"/etc/x\"" },
+	{ "plugin \"podman\" { config { allow_devices = [\"/dev/.*/mem\"] } }",
+	    "a.hcl:1:45: allow_devices: expected at most 32 paths or patterns as in "
+	    "\"/dev/dri/*\", "
+	    "of at most 127 bytes after \"/dev/\" and without names that begin with a dot, found "
+	    "\"/dev/.*/mem\"" },
 	{ "client {\n", "a.hcl:2:1: expected \"}\", found the end of the file" },
 	{ "client }", "a.hcl:1:8: expected \"=\" and a value, or \"{\" and a block, found \"}\"" },
 	{ "}", "a.hcl:1:1: expected a setting or a block, found \"}\"" },

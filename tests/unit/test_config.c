@@ -292,6 +292,29 @@ START_TEST(removal_of_images)
 }
 END_TEST
 
+START_TEST(devices_of_containers)
+{
+	static const char more[] =
+	    "plugin \"docker\" { config { allow_devices = [\"/dev/kvm\"] } }";
+	const struct config_devices *docker = &policy.allow_devices[0];
+
+	parse_well(
+	    "plugin \"docker\" { config { allow_devices = [\"/dev/fuse\", \"/dev/dri/*\"] } }\n"
+	    "plugin \"podman\" { config { allow_devices = [\"/dev/net/tun\"] } }");
+	ck_assert_uint_eq(docker->n, 2);
+	ck_assert_str_eq(docker->patterns[0], "fuse");
+	ck_assert_str_eq(docker->patterns[1], "dri/*");
+	ck_assert_str_eq(policy.allow_devices[1].patterns[0], "net/tun");
+	ck_assert_mem_eq(config.allow_devices, policy.allow_devices, sizeof config.allow_devices);
+	ck_assert_int_eq(parse_more(more, sizeof more - 1), 0);
+	ck_assert_uint_eq(docker->n, 1);
+	ck_assert_str_eq(docker->patterns[0], "kvm");
+	ck_assert_uint_eq(policy.allow_devices[1].n, 1);
+	parse_well("");
+	ck_assert_uint_eq(docker->n + policy.allow_devices[1].n, 0);
+}
+END_TEST
+
 START_TEST(all_caps)
 {
 	parse_well("plugin \"exec\" { config { allow_caps = [\"all\"] } }");
@@ -681,6 +704,7 @@ add(TCase *tc)
 	tcase_add_test(tc, a_later_file_overrides);
 	tcase_add_test(tc, driver_lists);
 	tcase_add_test(tc, removal_of_images);
+	tcase_add_test(tc, devices_of_containers);
 	tcase_add_test(tc, all_caps);
 	tcase_add_test(tc, host_modes);
 	tcase_add_test(tc, volumes_in_volumes);
