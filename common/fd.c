@@ -54,6 +54,12 @@ fd_open_same_mount(int dir_fd, const char *path, int flags)
 }
 
 int
+fd_open_by_links(int dir_fd, const char *path, int flags)
+{
+	return open_resolve(dir_fd, path, flags, 0, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
+}
+
+int
 fd_open_in_root(int root_fd, const char *path, int flags)
 {
 	return open_resolve(root_fd, path, flags, 0, RESOLVE_IN_ROOT);

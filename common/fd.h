@@ -21,6 +21,8 @@ int fd_open_beneath(int dir_fd, const char *path, int flags, mode_t mode);
  * point, also for a bind mount of the same file system. The mounted file system is not accessed.
  */
 int fd_open_same_mount(int dir_fd, const char *path, int flags);
+/* As fd_open_same_mount(), but follows links that do not lead out of dir_fd. */
+int fd_open_by_links(int dir_fd, const char *path, int flags);
 /*
  * Opens path as a process with the root directory root_fd would: links are followed but stay below
  * it. Magic links of /proc are refused (-ELOOP).

@@ -324,6 +324,17 @@ cpu_quota_us(struct sup *sup, uint32_t mhz)
 }
 
 static int
+fill_devices(struct task_runner *tr, const struct task *evaluated, struct start *s, struct err *e)
+{
+	char note[ERR_MSG_SIZE];
+	int r = container_device_mounts(tr->ar->sup->config, evaluated, &s->req, note, e);
+
+	if (r == 0 && *note)
+		task_runner_tell(tr, EVENT_DRIVER_MESSAGE, note, false);
+	return r;
+}
+
+static int
 fill_config(const struct driver_ops *driver, struct task_runner *tr, struct start *s, struct err *e)
 {
 	const struct agent_config *config = tr->ar->sup->config;
@@ -343,6 +354,8 @@ fill_config(const struct driver_ops *driver, struct task_runner *tr, struct star
 		    config, &evaluated, task_image_config(tr), &net, &s->req.start, &s->spec, e);
 	if (r == 0 && driver->containers && !s->session)
 		r = container_host_mounts(config, &evaluated, &s->req, e);
+	if (r == 0 && driver->containers && !s->session)
+		r = fill_devices(tr, &evaluated, s, e);
 	if (r == 0 && driver->containers && container_flag(&evaluated, "cpu_hard_limit"))
 		s->req.start.cpu_quota_us = cpu_quota_us(tr->ar->sup, s->req.start.cpu_shares);
 	if (r == 0 && s->session && driver->fill_process)

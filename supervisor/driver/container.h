@@ -67,6 +67,16 @@ int container_check_permitted(const struct agent_config *config, const struct ta
 int container_host_mounts(const struct agent_config *config, const struct task *task,
     struct exec_task_start_req *req, struct err *e);
 
+/* container_devices.c: checks the key devices, as it is in a job, by the node's configuration, and
+ * by what is in its /dev. Returns 0, or -EINVAL with *e. */
+int container_check_devices(
+    const struct agent_config *config, const struct task *task, struct err *e);
+/* Adds the devices to the request, behind its other mounts. task: with the evaluated configuration.
+ * note: of ERR_MSG_SIZE bytes; gets a sentence about a device that users of the container can only
+ * read, or cannot open; else "". Returns 0, or -EINVAL with *e. */
+int container_device_mounts(const struct agent_config *config, const struct task *task,
+    struct exec_task_start_req *req, char *note, struct err *e);
+
 /* container_files.c: checks the key extra_hosts. Returns 0, or -EINVAL with *e. */
 int container_check_hosts(const struct task *task, bool evaluated, struct err *e);
 /* Add the container's name, and its files of /etc, to the spec; the files: -EINVAL with *e if its

@@ -213,9 +213,7 @@ add_host(const struct binds *b, const struct bind *m, struct err *e)
 		return 0; /* it has the machine's /dev */
 	if (strncmp(m->source, "/dev/", 5) == 0)
 		return err_say(e, -EINVAL,
-		    "task %s: config.%s: \"%.100s\" is in the machine's /dev, which only a "
-		    "container "
-		    "with privileged = true has",
+		    "task %s: config.%s: \"%.100s\" is in the machine's /dev: use config.devices",
 		    b->task->name, m->key, m->source);
 	v = find_volume(b->config, m->source, &rest);
 	return v && permits_paths(b) ? add_mount_of(b, m, v, rest, e)

@@ -354,8 +354,11 @@ check_config(
 	if (r < 0 || (r = find_caps(config, task, evaluated, &caps, e)) < 0 ||
 	    (r = check_numbers(config, task, e)) < 0 || (r = check_names(task, evaluated, e)) < 0)
 		return r;
-	r = check_privileged(config, task, evaluated, e);
-	return r < 0 ? r : check_host_ids(config, task, e);
+	if ((r = check_privileged(config, task, evaluated, e)) < 0 ||
+	    (r = check_host_ids(config, task, e)) < 0)
+		return r;
+	/* A start checks devices when it adds them; a session has none. */
+	return evaluated ? 0 : container_check_devices(config, task, e);
 }
 
 /* --- the start --- */

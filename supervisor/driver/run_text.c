@@ -274,6 +274,8 @@ run_text_failure(
 		if (error == EMEDIUMTYPE)
 			why = "it is neither a directory nor a file, and a container gets no "
 			      "sockets and devices of the machine";
+		else if (error == ENODEV)
+			why = "it is not the node of a device";
 		else if (error == ELOOP)
 			why = "a link is on the way to it, which a task could have put there";
 		(void)snprintf(buf, size, "%s (volume mount %u%s%.200s): %s", what, detail + 1,

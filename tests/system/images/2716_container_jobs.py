@@ -367,8 +367,6 @@ def test_what_is_refused_at_once():
     for driver, config, why in (("docker", {"mount": [{"type": "bind", "source": "/etc", "target": "/host"}]}, 'config.mount: "/etc" is of the machine'),
                                 ("docker", {"mounts": {"type": "volume", "source": "name", "target": "/data"}}, 'config.mount: "name" is of the machine'),
                                 ("docker", {"mount": [{"type": "tmpfs", "target": "data"}]}, 'target "data" is not an absolute path'),
-                                ("podman", {"devices": ["/dev/kvm"]}, "config.devices is not supported: containers have no devices of the machine"),
-                                ("docker", {"devices": [{"host_path": "/dev/kvm"}]}, "config.devices is not supported: containers have no devices of the machine"),
                                 *((driver, {key: value}, "config.%s is not supported: %s" % (key, why)) for driver, key, value, why in REFUSED),
                                 *((driver, {key: value}, 'config.%s = "%s" is not supported: ' % (key, value)) for driver, key, value in CHOICES),
                                 ("docker", {"storage_opt": {"size": "1G"}}, "config.storage_opt is not supported: what the container writes counts to the group's ephemeral_disk"),

@@ -93,7 +93,7 @@ def test_what_is_refused_at_once():
                                 ("docker", {"volumes": [CLOSED + "/v:/"]}, 'cannot be mounted at "/"'),
                                 ("docker", {"volumes": [OPEN + "/v:/x"]}, 'is in host_volume "open", which is read_only: mount it read-only'),
                                 ("docker", {"volumes": ["/var/run/docker.sock:/x"]}, "is Docker's socket: drover's containers have no daemon"),
-                                ("docker", {"volumes": ["/dev/net/tun:/x"]}, '"/dev/net/tun" is in the machine\'s /dev, which only a container with privileged = true has'),
+                                ("docker", {"volumes": ["/dev/net/tun:/x"]}, '"/dev/net/tun" is in the machine\'s /dev: use config.devices'),
                                 ("docker", {"volumes": ["local/x:/x:nocopy"]}, 'option "nocopy" of'),
                                 ("docker", {"mounts": {"type": "volume", "source": "name", "target": "/data"}}, 'must have client { host_volume "name" { path = "/srv/…" } }'),
                                 ("docker", {"mounts": {"type": "volume", "target": "/data"}}, "config.mount: a volume without a source is not supported"),
