@@ -24,6 +24,10 @@ static const char *const masked[] = { "/proc/acpi", "/proc/asound", "/proc/inter
 	"/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware" };
 static const char *const protected[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
 	"/proc/sysrq-trigger" };
+/* What only uid 0 of the machine may read in directories of /proc and /sys: counts of serial lines,
+ * a file whose reading makes all processors work, serial numbers, which memory is in use. */
+static const char *const proc_root_only[] = { "tty/driver", "sys/vm/stat_refresh" };
+static const char *const sys_root_only[] = { "devices/virtual/dmi", "kernel/mm/page_idle" };
 
 static int
 mask_at(int at, bool is_dir, int empty)
@@ -101,6 +105,23 @@ mask_root_only(int proc, int empty)
 	return r;
 }
 
+static int
+mask_below(int dir, const char *const *paths, size_t n, int empty)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		cleanup_close int at = openat(dir, paths[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
+
+		if (at >= 0)
+			r = fstat(at, &st) < 0 ? -errno : mask_at(at, S_ISDIR(st.st_mode), empty);
+		else if (errno != ENOENT)
+			r = -errno;
+	}
+	return r;
+}
+
 /* Leaves processors and virtual devices in /sys/devices. Uid 0 may map the memory of a PCI device
  * by its files there, without any capability. */
 static int
@@ -131,6 +152,10 @@ restrict_host_ids(int proc, int sys, int empty)
 {
 	int r = mask_root_only(proc, empty);
 
+	if (r == 0)
+		r = mask_below(proc, proc_root_only, ELEMENTSOF(proc_root_only), empty);
+	if (r == 0)
+		r = mask_below(sys, sys_root_only, ELEMENTSOF(sys_root_only), empty);
 	if (r == 0)
 		r = hide_devices(sys);
 	return r < 0 ? r : exe_tree_set(proc, MOUNT_ATTR_RDONLY, false, -1);

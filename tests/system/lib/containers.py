@@ -55,9 +55,9 @@ def container(r, script, layers=(ETC, TOOLS), options=(), number=2, **more):
                    layers=[n for n in range(bits.bit_length()) if bits >> n & 1], **more)
 
 
-def said(r, script, **more):
+def said(r, script, seconds=10, **more):
     run = container(r, script, **more)
-    record = r.ended(run)
+    record = r.ended(run, seconds=seconds)
     text = r.log(run) + r.log(run, "stderr")
     case.equal((exe.STATES[record["state"]], record["step"], record["error"], record["detail"]), ("ended", 0, 0, 0), "the start: " + text)
     return text
