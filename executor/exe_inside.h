@@ -76,7 +76,8 @@ int exe_root_open(void);
 /* Makes directories down to path, which may have links, or an empty file there, and opens it.
  * Returns a descriptor, or -errno. */
 int exe_root_place(const char *path, bool is_dir);
-/* Attaches a detached mount there. Returns 0, or -errno: -ELOOP if the path leads to the root. */
+/* Attaches a detached mount there. Returns 0, or -errno, which is -ENOTUNIQ if the path leads to
+ * the root. */
 int exe_root_attach(int tree, const char *path, bool is_dir);
 /* exe_user.c: finds the user, as an image names it, in /etc/passwd and /etc/group of the container.
  * text: NULL: root. */

@@ -230,6 +230,6 @@ exe_root_attach(int tree, const char *path, bool is_dir)
 	if (fstat(at, &place) < 0 || fstat(exe_inside.root, &root) < 0)
 		return -errno;
 	if (place.st_dev == root.st_dev && place.st_ino == root.st_ino)
-		return -ELOOP;
+		return -ENOTUNIQ; /* for which run_text.c has a sentence */
 	return exe_tree_attach(tree, at, "");
 }

@@ -17,6 +17,8 @@
 #include "proto/alloc_group.h"
 #include "proto/executor.h"
 
+#define LINK_TO_ROOT "the image has a link there that leads to the root"
+
 static const char *const steps[] = {
 	[EXE_STEP_NONE] = "start the task",
 	[EXE_STEP_SPEC] = "read the task's settings",
@@ -161,6 +163,8 @@ describe_part(char *buf, size_t size, int error, uint32_t detail, int spec)
 	cleanup_free char *option = !user && text ? describe_option(text, error) : NULL;
 	const char *why = strerrordesc_np(error);
 
+	if (error == ENOTUNIQ)
+		why = LINK_TO_ROOT;
 	if (user && error == ENOENT)
 		why = "the image has no such user or group in /etc/passwd and /etc/group";
 	if (option && strncmp(text, "group=", 6) == 0 && error == ENOENT)
@@ -277,7 +281,12 @@ run_text_failure(
 		else if (error == ENODEV)
 			why = "it is not the node of a device";
 		else if (error == ELOOP)
-			why = "a link is on the way to it, which a task could have put there";
+			why = "a link is on the way to it";
+		else if (error == ENOTUNIQ)
+			why = LINK_TO_ROOT;
+		else if (error == EACCES)
+			why = "a directory above it is closed to others, as users of the container "
+			      "are on this volume";
 		(void)snprintf(buf, size, "%s (volume mount %u%s%.200s): %s", what, detail + 1,
 		    *dest ? ", at " : "", dest, why ? why : "unknown error");
 	} else {
