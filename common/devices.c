@@ -11,7 +11,11 @@
 bool
 devices_allow(const struct config_devices *d, const char *path)
 {
-	for (uint32_t i = 0; i < d->n && !strstr(path, "//"); i++)
+	size_t len = strlen(path);
+
+	if (len == 0 || path[len - 1] == '/' || strstr(path, "//"))
+		return false;
+	for (uint32_t i = 0; i < d->n; i++)
 		if (fnmatch(d->patterns[i], path, FNM_PATHNAME | FNM_PERIOD | FNM_NOESCAPE) == 0)
 			return true;
 	return false;

@@ -84,6 +84,9 @@ check_allowed(const struct devices *d, const struct device *v, const struct node
 {
 	const struct driver_ops *driver = driver_find(str(d->task->driver));
 	bool same = strcmp(v->host, n->path) == 0;
+	const char *hint = n->fd == -ENOENT ? "; it is not there now: if it is a link, "
+					      "allow_devices must have what it leads to"
+					    : "";
 
 	if (devices_allow(
 		&d->config->allow_devices[driver->id == DRIVER_PODMAN], n->path + DEV_LEN))
@@ -91,9 +94,9 @@ check_allowed(const struct devices *d, const struct device *v, const struct node
 	return err_say(e, -EINVAL,
 	    "task %s: config.devices: \"%.100s\"%s%.100s%s is not allowed on this node: plugin "
 	    "\"%s\" { config { allow_devices = [\"%.100s\"] } } in the agent's configuration "
-	    "allows it",
+	    "allows it%s",
 	    d->task->name, v->host, same ? "" : " (\"", same ? "" : n->path, same ? "" : "\")",
-	    driver->name, n->path);
+	    driver->name, n->path, hint);
 }
 
 /* The owner of a node is no user of the container, so the bits of others count, unless the

@@ -52,7 +52,7 @@ def test_a_link_of_the_image_stays_inside():
 
 def test_what_the_policy_does_not_name():
     with runs.Runs(POLICY) as r:
-        for path in ("closed", "", "dir", "sin", "sink2", "sink/", "/dev/sink", "/sink", "dir/up/zero", "dir/../closed", "dir/..", "dir/.hidden", "sub//node", "sub/../node",
+        for path in ("closed", "", "dir", "sin", "sink2", "sink/", "/dev/sink", "/sink", "dir/", "dir/up/zero", "dir/../closed", "dir/..", "dir/.hidden", "sub//node", "sub/../node",
                      "sub/a/b/node", "./sink", "dir/./zero", "../dev/sink", "DIR/zero", "dir/" + "x/" * 200, "*", "dir/*/x"):
             why = str(case.raises(ipc.RequestError, container, r, "true", **mount(path)))
             case.contains(why, "is not allowed on this node: allow_devices does not have it", path)
@@ -68,7 +68,7 @@ def test_what_the_policy_does_not_name():
 
 def test_what_is_no_device():
     with runs.Runs(POLICY) as r:
-        for name, error in (("link", "ELOOP"), ("away", "ELOOP"), ("directory", "ENODEV"), ("file", "ENODEV"), ("fifo", "ENODEV"), ("socket", "ENODEV"), ("absent", "ENOENT"), ("", "ENODEV")):
+        for name, error in (("link", "ELOOP"), ("away", "ELOOP"), ("directory", "ENODEV"), ("file", "ENODEV"), ("fifo", "ENODEV"), ("socket", "ENODEV"), ("absent", "ENOENT")):
             record = r.ended(container(r, "cat /dev/x", **mount("dir/" + name)))
             case.equal((record["state"], record["step"], record["error"]), (exe.EXE_FAILED, exe.EXE_STEP_MOUNT, getattr(errno, error)), name)
         record = r.ended(container(r, "true", **mount("sub/link/node")))
