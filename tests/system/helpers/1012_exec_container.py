@@ -98,7 +98,7 @@ def test_a_container_has_only_sessions_of_its_driver():
             run = container(r, "exec sleep 1000", privileged=privileged)
             r.wait_state(run, exe.EXE_RUNNING)
             e = case.raises(ipc.RequestError, r.session, run, "/bin/true", driver="EXEC_DRIVER_DOCKER", id_range=2, privileged=not privileged)
-            case.contains(str(e), "the run is privileged, or the session, but not both")
+            case.contains(str(e), "a session must be privileged if its container is, and only then")
             with r.session(run, "/bin/true", driver="EXEC_DRIVER_DOCKER", id_range=2, privileged=privileged) as s:
                 case.equal(s.wait_exited()["exit_code"], 0, "a session of its kind")
             r.reap(run)

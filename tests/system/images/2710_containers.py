@@ -220,12 +220,14 @@ def test_slow_registries_of_one_job_do_not_delay_another():
         return sum(server.count(path) for path in paths)
     server.files.update(dict.fromkeys(paths, answer))
     tasks = [{**container("x", image="slow:%d" % i, image_pull_timeout="24h")["Job"]["TaskGroups"][0]["Tasks"][0], "Name": "t%d" % i} for i in range(5)]
-    node.register(api.job("slow", group={"Tasks": tasks}))
-    case.until(lambda: asked() == 2, 60, "the pulls of one job at once")
-    before = server.count("/v2/b/manifests/1")
-    run("quick", "true", image="b:1")
-    case.equal((asked(), server.count("/v2/b/manifests/1") > before), (2, True), "pulls of the slow job, and that of the other")
-    go.set()
+    try:
+        node.register(api.job("slow", group={"Tasks": tasks}))
+        case.until(lambda: asked() == 2, 60, "the pulls of one job at once")
+        before = server.count("/v2/b/manifests/1")
+        run("quick", "true", image="b:1")
+        case.equal((asked(), server.count("/v2/b/manifests/1") > before), (2, True), "pulls of the slow job, and that of the other")
+    finally:
+        go.set()
     node.purge("slow")
 
 

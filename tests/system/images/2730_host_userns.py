@@ -91,7 +91,7 @@ def refused(where, made, why):
 
 def test_what_is_refused():
     refused(node, container("c", "", network_mode="host"), 'config.userns_mode = "host" is not possible with network_mode = "host"')
-    refused(node, container("c", "", sysctl={"net.core.somaxconn": "7"}), '"net.core.somaxconn" cannot be set in a container with the ids of the machine')
+    refused(node, container("c", "", sysctl={"net.core.somaxconn": "7"}), '"net.core.somaxconn" cannot be set in a container with userns_mode = "host"')
     refused(node, container("c", "", userns_mode="other"), 'config.userns_mode = "other" is not supported')
     refused(node, container("c", "", driver="podman", userns="keep-id"), 'config.userns = "keep-id" is not supported')
     refused(node, container("c", "", cap_add=["SYS_ADMIN"]), "a container cannot have these capabilities: sys_admin")
