@@ -261,12 +261,11 @@ check_volume_ids(const struct exec_state *s, uint32_t i, const struct exe_setup 
     struct exe_setup_mount *ret, struct err *e)
 {
 	const struct config_host_volume *v = &s->policy->host_volumes[i];
-
-	bool open =
+	bool shared =
 	    driver_has_containers(setup->driver) && !setup->privileged && !s->volume_private[i];
 
-	ret->own_ids = !open || setup->host_ids;
-	if (!open || ret->read_only)
+	ret->own_ids = !shared || setup->host_ids;
+	if (!shared || ret->read_only)
 		return 0;
 	return err_say(e, -EPERM,
 	    "host volume \"%s\" must be read-only in a container: all users of the machine can "

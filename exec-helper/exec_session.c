@@ -50,10 +50,12 @@ open_task(struct exec_state *s, struct exec_run *run, struct err *e)
 	if (rec.driver && rec.driver != s->setup.driver)
 		return err_say(e, -EPERM, "the run is another driver's");
 	if (driver_has_containers(rec.driver) && (rec.id_range == 0) != s->setup.privileged)
-		return err_say(e, -EPERM, "the run is privileged, or the session, but not both");
-	if ((rec.id_range == CONTAINER_RANGE_MACHINE) != s->setup.host_ids)
 		return err_say(
-		    e, -EPERM, "the run has the machine's ids, or the session, but not both");
+		    e, -EPERM, "a session must be privileged if its container is, and only then");
+	if ((rec.id_range == CONTAINER_RANGE_MACHINE) != s->setup.host_ids)
+		return err_say(e, -EPERM,
+		    "a session must have the machine's ids if its container has them, and only "
+		    "then");
 	if (rec.state != EXE_RUNNING || strcmp(rec.boot_id, s->boot_id) != 0)
 		return err_say(e, -ESRCH, "task \"%s\" is not running.", s->setup.keep.task);
 	run->task = pidfd_open((pid_t)rec.task_pid, 0);

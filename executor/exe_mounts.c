@@ -152,7 +152,8 @@ open_dest(int root, const char *path)
 	return dir < 0 ? -errno : path_walk(dir, path, open_or_make_dir);
 }
 
-/* Without root's right to search directories that are closed to others. */
+/* Opens name in dir, unless dir is closed to others: root could search it, users of the container
+ * cannot. */
 static int
 open_as_other(int dir, const char *name)
 {

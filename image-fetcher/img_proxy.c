@@ -101,7 +101,7 @@ explain_refusal(const struct img_proxy *p, const char *text)
 	for (size_t i = 0; i < ELEMENTSOF(words); i++)
 		if (strstr(text, words[i]))
 			return p->has_auth ? ": the user name and password that are configured for "
-					     "it may be wrong, or not suffice"
+					     "it may be wrong, or may not permit this image"
 					   : ": there is no user name and password for it in auth "
 					     "of the task or of plugin \"docker\"";
 	return "";

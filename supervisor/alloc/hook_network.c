@@ -240,7 +240,8 @@ add_sysctls(const struct task_group *group, const struct task *of, struct net_ne
 	return r;
 }
 
-/* Returns whether network-helper has a file about the network: then its ports may be published. */
+/* Returns whether network-helper has made this network: its file exists, and its ports may be
+ * published already. The supervisor may list that directory, but open nothing in it. */
 static bool
 has_file(struct sup *sup, const struct id *network)
 {

@@ -192,12 +192,10 @@ tell_unmapped(struct task_runner *tr, const char *name, const char *fs)
 	char text[ERR_MSG_SIZE];
 
 	(void)snprintf(text, sizeof text,
-	    "%s: %s cannot map ids, so all users of this container are other "
-	    "users of the volume, with uids from %u on that change with each start: they "
-	    "can "
-	    "do what its modes permit to others, or its server to everybody. A task of "
-	    "driver "
-	    "exec and a container with userns_mode = \"host\" have the ids themselves",
+	    "%s: %s cannot map ids, so all users of this container are other users of the volume, "
+	    "with uids from %u on that change with each start: they can do what its modes permit "
+	    "to others, or its server to everybody. A task of driver exec and a container with "
+	    "userns_mode = \"host\" have the ids themselves",
 	    name, fs, CONTAINER_ID_FIRST + run_id_range(tr->run) * CONTAINER_IDS);
 	task_runner_tell(tr, EVENT_DRIVER_MESSAGE, text, false);
 }

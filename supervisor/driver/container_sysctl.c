@@ -62,9 +62,8 @@ check_sysctl(const struct task *task, const char *name, const char *value, void 
 		return check_network(task, name, value, e);
 	if (strncmp(name, "net.", 4) == 0 && container_has_host_ids(task))
 		return err_say(e, -EINVAL,
-		    "task %s: config.sysctl: \"%.60s\" cannot be set in a container with the ids "
-		    "of "
-		    "the machine and network_mode = \"none\": use another network",
+		    "task %s: config.sysctl: \"%.60s\" cannot be set in a container with "
+		    "userns_mode = \"host\" and network_mode = \"none\": use another network",
 		    task->name, name);
 	if (spec)
 		container_option(spec, "sysctl", "%s=%s", name, value);

@@ -44,7 +44,7 @@ const struct driver_ops *driver_find(const char *name);
 /* Returns 0 if the driver is enabled on this node, or -EPERM with *e. */
 int driver_usable(
     const struct agent_config *config, const struct driver_ops *driver, struct err *e);
-/* Adds all drivers to the node's description; one. */
+/* Add all drivers, or one, to the node's description. */
 void drivers_fingerprint(struct sup *sup);
 void driver_fingerprint(struct sup *sup, const struct driver_ops *driver);
 

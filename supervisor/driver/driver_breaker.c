@@ -22,7 +22,7 @@
 #define AGAIN_MAX     60000000 /* it is doubled up to this */
 #define BREAKERS      4        /* one for each of drivers[] */
 #define FAILURES_MANY 1000
-#define UNTRIED       "it is being found out whether it works on this machine"
+#define UNTRIED       "the agent is testing whether it works on this machine"
 #define TROUBLE       "unhealthy-driver/" /* before the driver's name: in node_troubles.h */
 
 TAILQ_HEAD(driver_waits, driver_wait);

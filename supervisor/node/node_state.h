@@ -23,7 +23,8 @@ const char *node_ip(struct sup *sup);
 void node_put_driver(struct sup *sup, const char *driver, bool enabled);
 /* Adds the attribute driver.DRIVER.KEY. value: "true", or a text. */
 void node_put_driver_attr(struct sup *sup, const char *driver, const char *key, const char *value);
-/* Removes the driver's attributes again: it cannot work on this machine. */
+/* Removes the driver's attributes: it cannot work on this machine. detected: whether it is still
+ * shown, as one that the operator enabled. */
 void node_hide_driver(struct sup *sup, const char *driver, bool detected);
 /* Says more about a driver that works. */
 void node_describe_driver(struct sup *sup, const char *driver, const char *text);
