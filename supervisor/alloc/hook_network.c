@@ -261,7 +261,8 @@ has_file(struct sup *sup, const struct id *network)
 /*
  * A published port is translated before the machine looks for a socket. So a program of the machine
  * that has it would get no connection any more, and nobody would say why. A network that exists
- * stays as it is: what its allocation has been given is not taken back.
+ * stays as it is: what its allocation has been given is not taken back. Only an allocation that ran
+ * before the supervisor started can have one.
  */
 static int
 check_free(const struct alloc_runner *ar, const struct net_network_make_req *req,
@@ -271,7 +272,8 @@ check_free(const struct alloc_runner *ar, const struct net_network_make_req *req
 	int r;
 
 	/* Only the plugins of a CNI network know whether it publishes ports. */
-	if (req->kind != NET_KIND_BRIDGE || req->n_ports == 0 || has_file(ar->sup, &req->alloc))
+	if (req->kind != NET_KIND_BRIDGE || req->n_ports == 0 ||
+	    (ar->restored && has_file(ar->sup, &req->alloc)))
 		return 0;
 	r = port_check_free(wanted, req->n_ports, *ar->sup->config->cni.subnet6 != '\0', &why);
 	if (r == -EADDRINUSE)
