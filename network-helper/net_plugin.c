@@ -90,8 +90,8 @@ start(struct run *run, const char *alloc, const char *command, const char *args,
 	cleanup_free char *ns = mem_printf("CNI_NETNS=%s/netns/%s", net_runtime_dir, alloc);
 	cleanup_free char *path = mem_printf("CNI_PATH=%s", dirs);
 	cleanup_free char *cni_args = mem_printf("CNI_ARGS=%s", args);
-	char *envp[] = { (char[]){ "PATH=/usr/sbin:/usr/bin:/sbin:/bin" }, command ? cmd : NULL, id,
-		ns, path, cni_args, (char[]){ "CNI_IFNAME=" NET_INTERFACE }, NULL };
+	char *envp[] = { (char[]){ "PATH=" CNI_PROGRAMS }, command ? cmd : NULL, id, ns, path,
+		cni_args, (char[]){ "CNI_IFNAME=" NET_INTERFACE }, NULL };
 	char *argv[] = { (char *)(uintptr_t)type, NULL }, name[CGROUP_SIZE];
 	int pair[2];
 

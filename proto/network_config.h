@@ -22,6 +22,8 @@ struct config_host_network {
 
 /* Where plugins are looked for by default. */
 #define CNI_PATH_DEFAULT "/opt/cni/bin:/usr/lib/cni"
+/* The directories in which plugins find programs such as iptables. */
+#define CNI_PROGRAMS "/usr/sbin:/usr/bin:/sbin:/bin"
 /* `drover cleanup` runs drover-network-helper with this word, the runtime directory, cni_path and
  * the id of an allocation as arguments, and the descriptors of a worker (net.h). */
 #define NET_CLEANUP_WORD     "cleanup"

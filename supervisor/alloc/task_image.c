@@ -114,13 +114,13 @@ on_image(struct sup *sup, void *arg, const struct image *image, const struct err
 
 		task_runner_tell(i->tr, EVENT_DRIVER_MESSAGE, text, false);
 	}
-	if (!image)
-		(void)driver_lacks_need(sup, str(i->tr->task->driver));
-	if (image)
+	if (image) {
 		take_image(i, image);
-	else
+	} else {
+		(void)driver_lacks_need(sup, str(i->tr->task->driver));
 		(void)err_say(&e, why->code == -EINVAL ? -EINVAL : -EAGAIN,
 		    "Failed to pull `%.150s`: %.330s", i->name, why->msg);
+	}
 	i->done(i->tr, e.code, &e);
 }
 

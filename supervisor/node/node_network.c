@@ -23,8 +23,7 @@
 #define FILE_MAX      (1 << 20)
 #define ADDRESSES_MAX 16384
 #define ROUTE_GATEWAY 2
-#define PLUGIN_PATH   "/usr/sbin:/usr/bin:/sbin:/bin" /* as network-helper/net_plugin.c sets it */
-#define IPV6_LINK     0x20                            /* scope "link" in /proc/net/if_inet6 */
+#define IPV6_LINK     0x20 /* scope "link" in /proc/net/if_inet6 */
 
 /* The state of the search for the node's networks. */
 struct search {
@@ -229,7 +228,8 @@ node_network_has_plugins(const struct agent_config *c)
 	return has_program(c->cni.path, "bridge");
 }
 
-/* What make_bridge() of network-helper/net_config.c names; the plugins run iptables. */
+/* The plugins are those that make_bridge() of network-helper/net_config.c names; they run iptables.
+ */
 int
 node_network_check_bridge(const struct agent_config *c, struct err *e)
 {
@@ -242,9 +242,9 @@ node_network_check_bridge(const struct agent_config *c, struct err *e)
 			    "CNI plugin \"%s\" is not in %s: install "
 			    "containernetworking-plugins, or set cni_path",
 			    plugins[i], c->cni.path);
-	if (!has_program(PLUGIN_PATH, "iptables"))
+	if (!has_program(CNI_PROGRAMS, "iptables"))
 		return err_say(e, -ENOENT,
-		    "there is no iptables in " PLUGIN_PATH ": install the package iptables");
+		    "there is no iptables in " CNI_PROGRAMS ": install the package iptables");
 	return 0;
 }
 

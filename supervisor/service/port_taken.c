@@ -19,7 +19,6 @@
 #include "common/mem.h"
 
 #define ANSWER_MAX 32768 /* bytes of one answer: what the kernel writes at most */
-#define PLACE_SIZE (INET6_ADDRSTRLEN + 8)
 
 struct search {
 	const struct port_wanted *wanted;
