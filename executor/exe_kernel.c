@@ -24,8 +24,9 @@ static const char *const masked[] = { "/proc/acpi", "/proc/asound", "/proc/inter
 	"/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware" };
 static const char *const protected[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
 	"/proc/sysrq-trigger" };
-/* What only uid 0 of the machine may read in directories of /proc and /sys: counts of serial lines,
- * a file whose reading makes all processors work, serial numbers, which memory is in use. */
+/* Paths below /proc and /sys that only uid 0 of the machine may read. They have the byte counts of
+ * serial lines, the machine's serial numbers, and which memory is in use; a read of stat_refresh
+ * makes all processors work. */
 static const char *const proc_root_only[] = { "tty/driver", "sys/vm/stat_refresh" };
 static const char *const sys_root_only[] = { "devices/virtual/dmi", "kernel/mm/page_idle" };
 

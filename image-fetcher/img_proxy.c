@@ -100,10 +100,11 @@ explain_refusal(const struct img_proxy *p, const char *text)
 
 	for (size_t i = 0; i < ELEMENTSOF(words); i++)
 		if (strstr(text, words[i]))
-			return p->has_auth ? ": the user name and password that are configured for "
-					     "it may be wrong, or may not permit this image"
-					   : ": there is no user name and password for it in auth "
-					     "of the task or of plugin \"docker\"";
+			return p->has_auth
+				   ? ": the user name and password that are configured for "
+				     "this registry may be wrong, or may not permit this image"
+				   : ": there is no user name and password for this registry "
+				     "in auth of the task or of plugin \"docker\"";
 	return "";
 }
 

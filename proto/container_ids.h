@@ -24,7 +24,7 @@
 #define CONTAINER_RANGES   ((CONTAINER_ID_LAST - CONTAINER_ID_FIRST + 1) / CONTAINER_IDS)
 /* Numbers of ranges that containers have: from this to CONTAINER_RANGES - 1. */
 #define CONTAINER_RANGE_FIRST 2u
-/* What the record of a run has instead, for a container with the machine's ids. */
+/* The number in the record of a container that has the machine's ids, and so no range. */
 #define CONTAINER_RANGE_MACHINE 1u
 
 #endif

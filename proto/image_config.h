@@ -24,8 +24,8 @@ struct config_container {
 	uint64_t pull_ms;    /* of a task that does not say it; default 5 min */
 };
 
-/* Which nodes of the machine's /dev containers of one driver may have: patterns of a shell without
- * the "/dev/", in which nothing but a slash matches a slash. */
+/* Containers of one driver may have the nodes in the machine's /dev that one of these patterns
+ * matches. A pattern is one of a shell, without the "/dev/"; only a slash in it matches a slash. */
 struct config_devices {
 	uint32_t n;
 	char patterns[CONFIG_NODES_MAX][CONFIG_NAME_SIZE];

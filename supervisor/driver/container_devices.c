@@ -33,7 +33,7 @@ struct device {
 	const char *host, *dest, *permissions;
 };
 
-/* What the path of a device leads to. */
+/* The node, or the directory of nodes, that the path of a device leads to. */
 struct node {
 	char path[PATH_MAX]; /* without links, if it could be found */
 	bool in_directory;   /* the job names the directory that it is in */

@@ -16,7 +16,7 @@ struct image_counts {
 /* Returns the counts, for those who count to change them. */
 struct image_counts *image_counts(void);
 
-/* What the images of this node are together. */
+/* The number and the size of all images of this node. */
 struct image_sizes {
 	uint64_t images, layers; /* a layer of several images counts once */
 	uint64_t bytes;          /* of the layers' blobs, which may be compressed */

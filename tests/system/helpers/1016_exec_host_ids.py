@@ -11,7 +11,7 @@ from lib.containers import CAPS, ETC, TOOLS, container, read, said
 
 ALLOWED = 'plugin "docker" { config { enabled = true\n allow_host_userns = true } }'
 OURS = {"host_ids": True, "number": 0, "net_mode": "EXEC_NS_PRIVATE"}
-# What a hostile supervisor may ask for.
+# An option of the spec with all capabilities, which a hostile supervisor may ask for.
 MOST = "caps=ffffffffffffffff"
 
 

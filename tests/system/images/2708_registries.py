@@ -13,8 +13,8 @@ HOST = "server.global.nomad"  # a name in make_certificates(); the registries of
 HELPER = "/usr/local/bin/docker-credential-drover-test"
 IMAGE = images.Image([images.tar([images.file("a", b"x")])])
 SHELL = images.Image([images.tar(images.busybox("sh", "sleep"))])
-WITH = "the user name and password that are configured for it may be wrong"
-WITHOUT = 'there is no user name and password for it in auth of the task or of plugin "docker"'
+WITH = "the user name and password that are configured for this registry may be wrong"
+WITHOUT = 'there is no user name and password for this registry in auth of the task or of plugin "docker"'
 where = case.directory()
 
 
